@@ -1,0 +1,1 @@
+//! Argument parsing; one file a subcommand.

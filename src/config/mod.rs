@@ -1,0 +1,1 @@
+//! Hadoop configuration files into typed settings.

@@ -1,0 +1,16 @@
+//! `jobtracker`: a replacement for the Hadoop 1.x JobTracker with a market inside.
+//!
+//! The rooms and what may depend on what are told in `docs/ARCHITECTURE.md`; `tests/tidy.rs` holds the code to it.
+
+pub mod cli;
+pub mod client;
+pub mod config;
+pub mod engine;
+pub mod fs;
+pub mod mapreduce;
+pub mod market;
+pub mod scheduler;
+pub mod server;
+pub mod store;
+pub mod web;
+pub mod wire;

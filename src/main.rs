@@ -1,0 +1,2 @@
+//! The `jobtracker` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Credits, accounts, allocation ticks, ledger, ACL, signatures, replay guard. Pure.

@@ -1,0 +1,55 @@
+//! The two kinds of slots a Hadoop 1 cluster has.
+
+use std::ops::{Index, IndexMut};
+
+/// A kind of slot, and so of task. Trackers have separate numbers of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Map slots.
+    Map,
+    /// Reduce slots.
+    Reduce,
+}
+
+impl Kind {
+    /// Both kinds, maps first: the order in which Hadoop serves them.
+    pub const ALL: [Kind; 2] = [Kind::Map, Kind::Reduce];
+}
+
+/// One value for each kind of slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PerKind<T> {
+    /// The value for maps.
+    pub map: T,
+    /// The value for reduces.
+    pub reduce: T,
+}
+
+// === impl PerKind ===
+
+impl<T> PerKind<T> {
+    /// A pair from its two values.
+    pub const fn new(map: T, reduce: T) -> Self {
+        Self { map, reduce }
+    }
+}
+
+impl<T> Index<Kind> for PerKind<T> {
+    type Output = T;
+
+    fn index(&self, kind: Kind) -> &T {
+        match kind {
+            Kind::Map => &self.map,
+            Kind::Reduce => &self.reduce,
+        }
+    }
+}
+
+impl<T> IndexMut<Kind> for PerKind<T> {
+    fn index_mut(&mut self, kind: Kind) -> &mut T {
+        match kind {
+            Kind::Map => &mut self.map,
+            Kind::Reduce => &mut self.reduce,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The owner thread, RPC server, timers, reload.

@@ -1,0 +1,1 @@
+//! The state database, budget images and job history files.

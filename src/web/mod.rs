@@ -1,0 +1,1 @@
+//! `/scheduler`, pages, metrics and health over HTTP.

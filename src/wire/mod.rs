@@ -1,1 +1,29 @@
 //! Hadoop 1.2.1 wire and file formats: bytes to values and back, no I/O.
+//!
+//! All integers are big endian. Nothing here allocates more than the bytes at hand can justify: a length is checked
+//! against what is left of the frame before room is made for it.
+
+mod counters;
+mod heartbeat;
+mod id;
+mod job;
+mod report;
+mod string;
+mod task;
+mod task_status;
+mod token;
+mod tracker;
+
+pub use counters::{Counter, CounterGroup, Counters};
+pub use heartbeat::{Action, HeartbeatRequest, HeartbeatResponse};
+pub use id::{AttemptId, Identifier, JobId, TaskId};
+pub use job::{
+    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, Priority, QueueAclsInfo, RunState,
+    TrackerState, TrackersOfState,
+};
+pub use report::{CompletionStatus, TaskCompletionEvent, TaskReport, TipStatus};
+pub use string::{JavaUtf, Text, Utf8, WString};
+pub use task::{CleanupOutcome, SkipRanges, SplitIndex, Task, TaskBody};
+pub use task_status::{AttemptState, Phase, RecordRange, ReduceProgress, TaskStatus};
+pub use token::{Credentials, Token};
+pub use tracker::{HealthStatus, ResourceStatus, TaskTrackerStatus};

@@ -1,4 +1,13 @@
-//! The owner of all state: events in; replies, effects and facts out. Pure.
+//! The owner of all state: events in; replies, effects and facts out. Pure: no clock, no socket, no file, no randomness.
 
+mod effect;
+mod event;
+mod fact;
 mod now;
+mod reply;
+
+pub use effect::{Effect, LogLevel};
+pub use event::{Caller, Event, ReadSubmission};
+pub use fact::{Fact, FactNumber};
 pub use now::Now;
+pub use reply::{HeartbeatAnswer, Read, Refusal, Reply, Step, SubmissionReply};

@@ -4,10 +4,12 @@ mod effect;
 mod event;
 mod fact;
 mod now;
+mod overview;
 mod reply;
 
 pub use effect::{Effect, LogLevel};
 pub use event::{Caller, Event, ReadSubmission};
 pub use fact::{Fact, FactNumber};
 pub use now::Now;
+pub use overview::{JobOverview, Overview, QueueOverview, TrackerOverview};
 pub use reply::{HeartbeatAnswer, Read, Refusal, Reply, Step, SubmissionReply};

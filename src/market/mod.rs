@@ -1,14 +1,34 @@
 //! Credits, accounts, allocation ticks, ledger, ACL, signatures, replay guard. Pure.
 
+pub mod acl;
+pub mod budget_file;
+pub mod credits;
+pub mod ledger;
+pub mod query;
+pub mod queue_name;
+pub mod replay;
+pub mod signature;
+
+pub use acl::{Acl, AclEntry, AclError, Key, KeyId, Role};
+pub use budget_file::{BudgetFileError, BudgetLine};
+pub use credits::{Credits, CreditsError};
+pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
+pub use query::{Operation, OperationKind, QueryError, Shape};
+pub use queue_name::{QueueName, QueueNameError};
+pub use replay::{Consumer, ReplayGuard, ReplayLimits, ReplayRefusal, Stamp};
+pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};
+
 /// Placeholder until the market lands.
 #[derive(Clone, Debug)]
 pub enum MarketFact {}
 /// Placeholder until the market lands.
 #[derive(Clone, Debug)]
-pub struct JobSignature;
-/// Placeholder until the market lands.
-#[derive(Clone, Debug)]
-pub struct ServletRequest;
+pub struct ServletRequest {
+    /// Who signed, if the signature is good.
+    pub verified: Option<VerifiedUser>,
+    /// What is asked for.
+    pub shape: Shape,
+}
 /// Placeholder until the market lands.
 #[derive(Clone, Debug)]
 pub struct Answer;

@@ -37,7 +37,13 @@ pub struct ServletRequest {
 }
 /// Placeholder until the market lands.
 #[derive(Clone, Debug)]
-pub struct Answer;
-/// Placeholder until the market lands.
-#[derive(Clone, Debug)]
-pub struct MarketError;
+pub enum MarketError {
+    /// 500
+    Denied(Option<String>),
+    /// 400
+    Invalid(String),
+    /// 404
+    NotFound(String),
+    /// 409
+    Conflict(String),
+}

@@ -3,11 +3,27 @@
 //! Invariants: nothing here holds or changes state; every answer comes from the [`Owner`], and one that shows a change
 //! leaves only after the change is durable. A request may wait for the owner, the owner never waits for a request.
 
+mod denied;
+mod health;
+mod limits;
+mod listener;
+mod metrics;
 mod owner;
+mod process_usage;
+mod response;
+mod routes;
+mod scheduler;
+mod start_page;
+mod start_page_rows;
+mod time_text;
+mod timed_stream;
 
-pub use owner::{Health, MarketReply, Owner, OwnerGone};
+use std::sync::Arc;
 
 use tokio::net::TcpListener;
+
+pub use limits::WebLimits;
+pub use owner::{Health, MarketReply, Owner, OwnerGone};
 
 /// What the web server knows besides what the owner tells it.
 #[derive(Debug)]
@@ -18,9 +34,13 @@ pub struct WebState<O> {
     pub host: String,
     /// Whether the scheduler has a market. Without one `/scheduler` answers 404.
     pub has_market: bool,
+    /// How much of the daemon a client may take.
+    pub limits: WebLimits,
 }
 
-/// Serves HTTP on `listener` until `shutdown` completes and the requests in hand are answered.
-pub async fn serve<O: Owner>(_listener: TcpListener, _state: WebState<O>, shutdown: impl Future<Output = ()> + Send) {
-    shutdown.await;
+/// Serves HTTP on `listener` until `shutdown` completes and the requests in hand are answered, or
+/// [`WebLimits::drain`] has passed.
+pub async fn serve<O: Owner>(listener: TcpListener, state: WebState<O>, shutdown: impl Future<Output = ()> + Send) {
+    let limits = state.limits;
+    listener::accept_until(listener, routes::routes(Arc::new(state)), limits, shutdown).await;
 }

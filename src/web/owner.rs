@@ -28,14 +28,8 @@ pub trait Owner: Send + Sync + 'static {
     fn health(&self) -> Health;
 }
 
-/// What the engine made of a `/scheduler` request.
-#[derive(Clone, Debug)]
-pub struct MarketReply {
-    /// The answer, or why there is none.
-    pub result: Result<Answer, MarketError>,
-    /// When the engine decided, epoch ms: the time it held signatures against.
-    pub at_ms: i64,
-}
+/// What the engine made of a `/scheduler` request: the answer, or why there is none.
+pub type MarketReply = Result<Answer, MarketError>;
 
 /// The owner has stopped, or takes no more requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use super::denied::denied;
 use super::response::{XML, fresh, text, with_allow};
-use super::{MarketReply, Owner, WebState};
+use super::{Owner, WebState};
 use crate::market::answer::{render, render_error, short_host};
-use crate::market::{MarketError, ServletRequest, Shape, VerifiedUser, signature};
+use crate::market::{ErrorClass, ServletRequest, Shape, VerifiedUser, signature};
 
 /// What `/scheduler` takes.
 const METHODS: &str = "GET, HEAD, POST, OPTIONS";
@@ -65,14 +65,14 @@ pub(super) async fn scheduler<O: Owner>(
             return error(StatusCode::SERVICE_UNAVAILABLE, message);
         }
     };
-    let MarketReply { result, at_ms } = reply;
-    match result {
+    match reply {
         Ok(answer) => fresh(StatusCode::OK, XML, render(&answer, short_host(&state.host))),
-        Err(MarketError::Denied(None)) => denied(query, None),
-        Err(MarketError::Denied(Some(reason))) => denied(query, Some(&format!("{reason}; server time {at_ms}"))),
-        Err(MarketError::Invalid(message)) => error(StatusCode::BAD_REQUEST, &message),
-        Err(MarketError::NotFound(message)) => error(StatusCode::NOT_FOUND, &message),
-        Err(MarketError::Conflict(message)) => error(StatusCode::CONFLICT, &message),
+        Err(refusal) => match refusal.class() {
+            ErrorClass::Denied => denied(query, refusal.reason_line().as_deref()),
+            ErrorClass::BadRequest => error(StatusCode::BAD_REQUEST, &refusal.to_string()),
+            ErrorClass::NotFound => error(StatusCode::NOT_FOUND, &refusal.to_string()),
+            ErrorClass::Conflict => error(StatusCode::CONFLICT, &refusal.to_string()),
+        },
     }
 }
 

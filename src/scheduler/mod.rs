@@ -27,6 +27,9 @@ mod request_table;
 mod slots;
 mod topology;
 
+#[cfg(test)]
+mod tests;
+
 pub use app::AppSpec;
 pub use assign::SKIP_BUDGET;
 pub use core::{AddAppError, Scheduler};

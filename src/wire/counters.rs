@@ -1,6 +1,6 @@
 //! Counters as they travel: groups of named 64-bit sums.
 
-use super::Text;
+use super::{Decode, Encode, Reader, Text, WireError, Writer};
 
 /// All counters of a task or job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -29,4 +29,68 @@ pub struct Counter {
     pub display_name: Option<Text>,
     /// The sum.
     pub value: i64,
+}
+
+// === impl Counters ===
+
+impl Decode for Counters {
+    const MIN_BYTES: usize = 4;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let groups = reader.i32("number of counter groups")?;
+        Ok(Self { groups: reader.list(groups, "number of counter groups")? })
+    }
+}
+
+impl Encode for Counters {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.count(self.groups.len());
+        writer.list(&self.groups);
+    }
+}
+
+// === impl CounterGroup ===
+
+impl Decode for CounterGroup {
+    const MIN_BYTES: usize = 3;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let name = reader.text("name of a counter group")?;
+        let display_name = reader.text("display name of a counter group")?;
+        let counters = reader.vint("number of counters")?;
+        Ok(Self { name, display_name, counters: reader.list(counters, "number of counters")? })
+    }
+}
+
+impl Encode for CounterGroup {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.name);
+        writer.text(&self.display_name);
+        writer.vint_count(self.counters.len());
+        writer.list(&self.counters);
+    }
+}
+
+// === impl Counter ===
+
+impl Decode for Counter {
+    const MIN_BYTES: usize = 3;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let name = reader.text("name of a counter")?;
+        let distinct = reader.bool("display name flag of a counter")?;
+        let display_name = if distinct { Some(reader.text("display name of a counter")?) } else { None };
+        Ok(Self { name, display_name, value: reader.vlong("value of a counter")? })
+    }
+}
+
+impl Encode for Counter {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.name);
+        writer.bool(self.display_name.is_some());
+        if let Some(display_name) = &self.display_name {
+            writer.text(display_name);
+        }
+        writer.vlong(self.value);
+    }
 }

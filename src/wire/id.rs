@@ -1,5 +1,7 @@
 //! Job, task and attempt ids: small `Copy` values that print as Hadoop prints them.
 
+mod codec;
+
 use std::fmt;
 use std::str::FromStr;
 

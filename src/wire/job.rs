@@ -1,5 +1,7 @@
 //! Jobs, queues and the cluster as clients see them.
 
+mod codec;
+
 use super::{JobId, Text};
 
 /// The state of a job (1.2.1 `JobStatus`), with its number on the wire.

@@ -1,6 +1,8 @@
 //! Tasks as clients see them, and the events that shuffling reduces follow.
 
-use super::{AttemptId, Counters, TaskId, Text, WString};
+use super::error::{WireErrorKind, excerpt};
+use super::names::names;
+use super::{AttemptId, Counters, Decode, Encode, Reader, TaskId, Text, WString, WireError, Writer};
 
 /// How far a task is (1.2.1 `TIPStatus`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,4 +72,120 @@ pub struct TaskCompletionEvent {
     pub run_time_ms: i32,
     /// Position in the list.
     pub event_id: i32,
+}
+
+// === impl TipStatus ===
+
+impl Decode for TipStatus {
+    const MIN_BYTES: usize = 2;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let start = reader.clone();
+        Ok(match reader.vint_bytes("status of a task")? {
+            b"PENDING" => Self::Pending,
+            b"RUNNING" => {
+                let count = reader.vint("number of running attempts")?;
+                Self::Running(reader.list(count, "number of running attempts")?)
+            }
+            b"COMPLETE" => Self::Complete(AttemptId::decode(reader)?),
+            b"KILLED" => Self::Killed,
+            b"FAILED" => Self::Failed,
+            other => return Err(start.error(WireErrorKind::UnknownName(excerpt(other)), "status of a task")),
+        })
+    }
+}
+
+impl Encode for TipStatus {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        match self {
+            Self::Pending => writer.text("PENDING"),
+            Self::Running(attempts) => {
+                writer.text("RUNNING");
+                writer.vint_count(attempts.len());
+                writer.list(attempts);
+            }
+            Self::Complete(attempt) => {
+                writer.text("COMPLETE");
+                attempt.encode(writer);
+            }
+            Self::Killed => writer.text("KILLED"),
+            Self::Failed => writer.text("FAILED"),
+        }
+    }
+}
+
+// === impl TaskReport ===
+
+impl Decode for TaskReport {
+    const MIN_BYTES: usize = 41;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            task: TaskId::decode(reader)?,
+            progress: reader.f32("progress of a task")?,
+            state_text: reader.text("state text of a task")?,
+            start_ms: reader.i64("start of a task")?,
+            finish_ms: reader.i64("end of a task")?,
+            diagnostics: {
+                let count = reader.i32("number of diagnostics")?;
+                reader.list(count, "number of diagnostics")?
+            },
+            counters: Counters::decode(reader)?,
+            status: TipStatus::decode(reader)?,
+        })
+    }
+}
+
+impl Encode for TaskReport {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.task.encode(writer);
+        writer.f32(self.progress);
+        writer.text(&self.state_text);
+        writer.i64(self.start_ms);
+        writer.i64(self.finish_ms);
+        writer.count(self.diagnostics.len());
+        writer.list(&self.diagnostics);
+        self.counters.encode(writer);
+        self.status.encode(writer);
+    }
+}
+
+// === impl CompletionStatus ===
+
+names!(CompletionStatus, "status of a completion event" {
+    Failed = "FAILED",
+    Killed = "KILLED",
+    Succeeded = "SUCCEEDED",
+    Obsolete = "OBSOLETE",
+    TipFailed = "TIPFAILED",
+});
+
+// === impl TaskCompletionEvent ===
+
+impl Decode for TaskCompletionEvent {
+    const MIN_BYTES: usize = AttemptId::MIN_BYTES + 10;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            attempt: AttemptId::decode(reader)?,
+            id_within_job: reader.vint("task index of an event")?,
+            is_map: reader.bool("kind of an event")?,
+            status: CompletionStatus::decode(reader)?,
+            tracker_http: WString::decode(reader)?,
+            run_time_ms: reader.vint("run time of an event")?,
+            event_id: reader.vint("number of an event")?,
+        })
+    }
+}
+
+impl Encode for TaskCompletionEvent {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.attempt.encode(writer);
+        writer.vint(self.id_within_job);
+        writer.bool(self.is_map);
+        self.status.encode(writer);
+        self.tracker_http.encode(writer);
+        writer.vint(self.run_time_ms);
+        writer.vint(self.event_id);
+    }
 }

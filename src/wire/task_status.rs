@@ -1,6 +1,8 @@
 //! What a tracker says of one attempt.
 
-use super::{AttemptId, Counters, Text};
+use super::names::names;
+use super::{AttemptId, Counters, Decode, Encode, Reader, Text, WireError, Writer};
+use crate::scheduler::Kind;
 
 /// The state of an attempt (1.2.1 `TaskStatus.State`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -89,4 +91,144 @@ pub struct TaskStatus {
     pub next_record_range: RecordRange,
     /// `Some` exactly for reduce kinds.
     pub reduce: Option<ReduceProgress>,
+}
+
+// === impl AttemptState ===
+
+names!(AttemptState, "state of an attempt" {
+    Running = "RUNNING",
+    Succeeded = "SUCCEEDED",
+    Failed = "FAILED",
+    Unassigned = "UNASSIGNED",
+    Killed = "KILLED",
+    CommitPending = "COMMIT_PENDING",
+    FailedUnclean = "FAILED_UNCLEAN",
+    KilledUnclean = "KILLED_UNCLEAN",
+});
+
+// === impl Phase ===
+
+names!(Phase, "phase of an attempt" {
+    Starting = "STARTING",
+    Map = "MAP",
+    Shuffle = "SHUFFLE",
+    Sort = "SORT",
+    Reduce = "REDUCE",
+    Cleanup = "CLEANUP",
+});
+
+// === impl RecordRange ===
+
+impl Decode for RecordRange {
+    const MIN_BYTES: usize = 16;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self { start: reader.i64("first record of a range")?, length: reader.i64("number of records of a range")? })
+    }
+}
+
+impl Encode for RecordRange {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i64(self.start);
+        writer.i64(self.length);
+    }
+}
+
+// === impl ReduceProgress ===
+
+impl Decode for ReduceProgress {
+    const MIN_BYTES: usize = 20;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let shuffle_finish_ms = reader.i64("end of the shuffle")?;
+        let sort_finish_ms = reader.i64("end of the sort")?;
+        let count = reader.i32("number of failed fetches")?;
+        let count = reader.count(count, AttemptId::MIN_BYTES, "number of failed fetches")?;
+        let mut failed_fetches = Vec::with_capacity(count);
+        for _ in 0..count {
+            failed_fetches.extend(AttemptId::decode_known(reader)?);
+        }
+        Ok(Self { shuffle_finish_ms, sort_finish_ms, failed_fetches })
+    }
+}
+
+impl Encode for ReduceProgress {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i64(self.shuffle_finish_ms);
+        writer.i64(self.sort_finish_ms);
+        writer.count(self.failed_fetches.len());
+        writer.list(&self.failed_fetches);
+    }
+}
+
+// === impl TaskStatus ===
+
+impl TaskStatus {
+    /// The fewest bytes of a status of either kind.
+    pub const MIN_BYTES: usize = AttemptId::MIN_BYTES + 55;
+
+    /// Which of Hadoop's two classes it is.
+    pub const fn kind(&self) -> Kind {
+        Kind::from_is_map(self.reduce.is_none())
+    }
+
+    /// Reads a status of that kind, which its place tells; `None` when its attempt is none that can be known here.
+    pub fn decode_known(kind: Kind, reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+        let attempt = AttemptId::decode_known(reader)?;
+        let progress = reader.f32("progress of an attempt")?;
+        let num_slots = reader.i32("slots of an attempt")?;
+        let state = AttemptState::decode(reader)?;
+        let diagnostics = reader.text("diagnostics of an attempt")?;
+        let state_text = reader.text("state text of an attempt")?;
+        let phase = Phase::decode(reader)?;
+        let start_ms = reader.i64("start of an attempt")?;
+        let finish_ms = reader.i64("end of an attempt")?;
+        let includes_counters = reader.bool("counters flag of an attempt")?;
+        let output_bytes = reader.i64("output size of an attempt")?;
+        let counters = if includes_counters { Some(Counters::decode(reader)?) } else { None };
+        let next_record_range = RecordRange::decode(reader)?;
+        let reduce = match kind {
+            Kind::Map => None,
+            Kind::Reduce => Some(ReduceProgress::decode(reader)?),
+        };
+        Ok(attempt.map(|attempt| Self {
+            attempt,
+            progress,
+            num_slots,
+            state,
+            diagnostics,
+            state_text,
+            phase,
+            start_ms,
+            finish_ms,
+            output_bytes,
+            counters,
+            next_record_range,
+            reduce,
+        }))
+    }
+
+    /// Writes the fields of a status of that kind; without progress of a reduce, that of one not begun.
+    pub fn encode_as(&self, kind: Kind, writer: &mut Writer<'_>) {
+        self.attempt.encode(writer);
+        writer.f32(self.progress);
+        writer.i32(self.num_slots);
+        self.state.encode(writer);
+        writer.text(&self.diagnostics);
+        writer.text(&self.state_text);
+        self.phase.encode(writer);
+        writer.i64(self.start_ms);
+        writer.i64(self.finish_ms);
+        writer.bool(self.counters.is_some());
+        writer.i64(self.output_bytes);
+        if let Some(counters) = &self.counters {
+            counters.encode(writer);
+        }
+        self.next_record_range.encode(writer);
+        match (kind, &self.reduce) {
+            (Kind::Map, _) => {}
+            (Kind::Reduce, Some(reduce)) => reduce.encode(writer),
+            (Kind::Reduce, None) => ReduceProgress::default().encode(writer),
+        }
+    }
 }

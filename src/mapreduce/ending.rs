@@ -114,8 +114,7 @@ impl Job {
         match kind {
             Kind::Map => {
                 let place = self.place(TaskKey::Work(kind, number));
-                let topology = scene.scheduler.topology();
-                self.pending_maps.put_back(number, failures, &place, |host| topology.rack_of(host));
+                self.put_back_map(number, failures, &place);
                 scene.scheduler.request(self.app, kind, &place, 1);
             }
             Kind::Reduce => {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::scheduler::{AppId, HostId, Kind, PerKind};
+use crate::scheduler::{AppId, HostId, Kind, Level, PerKind, RackId, Topology};
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
 use super::pending_maps::PendingMaps;
-use super::{AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, Scene, SplitTable, Task, TaskState, Wants};
+use super::{AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitTable, Task, TaskState, Wants};
 
 /// A task of a job, by what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,7 +22,7 @@ pub enum TaskKey {
     Cleanup(Kind),
 }
 
-/// Where a job stands. [`Phase::may_become`] is the one table of transitions.
+/// Where a job stands. [`JobState::may_become`] is the one table of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// Accepted; its setup has not succeeded.
@@ -103,6 +103,8 @@ pub struct Job {
     /// Preferred hosts of each map; equal lists are shared.
     pub(super) places: Vec<Arc<[HostId]>>,
     pub(super) nowhere: Arc<[HostId]>,
+    /// Racks of all hosts that hold input. Never iterated.
+    racks: FxHashMap<HostId, RackId>,
     /// Attempts whose task-cleanup waits for a slot.
     pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
     pub(super) events: Vec<JobEvent>,
@@ -155,9 +157,12 @@ impl JobState {
 
 impl Job {
     /// Takes an accepted job in: its setup waits, its demand is told once that has succeeded.
-    pub fn new(accepted: &AcceptedJob, app: AppId, hosts: &[HostId], wants: &mut Wants) -> Self {
+    pub fn new(accepted: &AcceptedJob, app: AppId, topology: &mut Topology, wants: &mut Wants) -> Self {
         let spec = accepted.spec.clone();
         let splits = accepted.splits.clone();
+        let hosts: Vec<HostId> =
+            splits.hosts().iter().map(|host| topology.intern_host(&host.host, &host.rack)).collect();
+        let racks = hosts.iter().map(|host| (*host, topology.rack_of(*host))).collect();
         let nowhere: Arc<[HostId]> = Arc::new([]);
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
         let places = splits.splits().iter().map(|split| {
@@ -170,6 +175,7 @@ impl Job {
             app,
             places: places.collect(),
             nowhere,
+            racks,
             submit_ms: accepted.submit_ms,
             finish_ms: 0,
             priority: spec.priority,
@@ -291,6 +297,23 @@ impl Job {
         }
     }
 
+    /// How near the input of a map is to a node.
+    pub(super) fn level(&self, key: TaskKey, node: &NodeFace) -> Level {
+        let place = self.place(key);
+        if place.contains(&node.host) {
+            Level::Node
+        } else if place.iter().any(|host| self.racks.get(host) == Some(&node.rack)) {
+            Level::Rack
+        } else {
+            Level::Any
+        }
+    }
+
+    /// A map waits again.
+    pub(super) fn put_back_map(&mut self, number: u32, failures: u32, place: &[HostId]) {
+        self.pending_maps.put_back(number, failures, place, &self.racks);
+    }
+
     /// FAILED attempts that fail a task of that kind.
     pub(super) fn max_attempts(&self, kind: Kind) -> u32 {
         let limit = match kind {
@@ -310,11 +333,9 @@ impl Job {
     pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
         self.state = JobState::Running;
         scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
-        let topology = scene.scheduler.topology();
-        let places = (0_u32..).zip(self.places.iter().map(|place| &place[..]));
-        // The iterator must know its length to be walked from its end.
-        let places: Vec<(u32, &[HostId])> = places.collect();
-        self.pending_maps = PendingMaps::new(places.into_iter(), |host| topology.rack_of(host));
+        let desired = self.total();
+        scene.scheduler.set_desired(self.app, desired);
+        self.pending_maps = PendingMaps::new(&self.places, &self.racks);
         for place in &self.places {
             scene.scheduler.request(self.app, Kind::Map, place, 1);
         }

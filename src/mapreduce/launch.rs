@@ -1,5 +1,6 @@
 //! Giving attempts to nodes: which task, under which number, and how it travels.
 
+use crate::engine::Now;
 use crate::scheduler::{Kind, Level, NodeId, Taken};
 use crate::wire::{
     self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex, TaskBody,
@@ -7,7 +8,7 @@ use crate::wire::{
 };
 
 use super::job::{Job, JobState, Outcome, TaskKey};
-use super::{Attempt, AttemptRole, JobFact, Scene, Task, TaskState};
+use super::{Attempt, AttemptRole, JobFact, NodeBook, Scene, Task, TaskState};
 
 /// An attempt that was just given to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,20 +25,20 @@ pub struct Launch {
 
 impl Job {
     /// A waiting map or reduce for `node`, as the scheduler has granted it.
-    pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, scene_nodes: &super::NodeBook) -> Option<u32> {
-        let face = scene_nodes.get(node)?;
+    pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
+        let face = nodes.get(node)?;
         match kind {
             Kind::Map => {
                 let tasks = &self.work.map;
                 let may_run = |map: u32| {
-                    tasks.get(map as usize).is_some_and(|task| Self::may_run_on(task, face.host, scene_nodes))
+                    tasks.get(map as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes))
                 };
                 self.pending_maps.take(level, face.host, face.rack, may_run)
             }
             Kind::Reduce => {
                 let tasks = &self.work.reduce;
                 let found = self.pending_reduces.iter().find(|(_, reduce)| {
-                    tasks.get(*reduce as usize).is_some_and(|task| Self::may_run_on(task, face.host, scene_nodes))
+                    tasks.get(*reduce as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes))
                 });
                 let entry = *found?;
                 self.pending_reduces.remove(&entry);
@@ -47,15 +48,17 @@ impl Job {
     }
 
     /// Makes the attempt for a task that was taken and tells the scheduler what it was asked for with.
-    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, level: Level, now: crate::engine::Now) -> (Launch, Taken) {
+    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> (Launch, Taken) {
         let key = TaskKey::Work(kind, number);
         let launch = self.add_attempt(key, AttemptRole::Work, node, now);
         self.running[kind] += 1;
         self.counts.launched[kind] += 1;
-        match (kind, level) {
-            (Kind::Map, Level::Node) => self.counts.node_local_maps += 1,
-            (Kind::Map, Level::Rack) => self.counts.rack_local_maps += 1,
-            _ => {}
+        if let (Kind::Map, Some(face)) = (kind, nodes.get(node)) {
+            match self.level(key, face) {
+                Level::Node => self.counts.node_local_maps += 1,
+                Level::Rack => self.counts.rack_local_maps += 1,
+                Level::Any => {}
+            }
         }
         (launch, Taken::Task { hosts: self.place(key) })
     }
@@ -92,7 +95,7 @@ impl Job {
         Some(Launch { key, attempt: self.task_id(key).attempt(number), role: AttemptRole::TaskCleanup })
     }
 
-    fn add_attempt(&mut self, key: TaskKey, role: AttemptRole, node: NodeId, now: crate::engine::Now) -> Launch {
+    fn add_attempt(&mut self, key: TaskKey, role: AttemptRole, node: NodeId, now: Now) -> Launch {
         let kind = key.kind();
         let task = self.task_mut(key);
         let number = task.next_number();

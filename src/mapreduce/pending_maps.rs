@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -21,28 +22,29 @@ pub(super) struct PendingMaps {
     by_rack: FxHashMap<RackId, Vec<u32>>,
 }
 
+/// The rack of each host that holds input.
+pub(super) type Racks = FxHashMap<HostId, RackId>;
+
 /// How many maps that may not run on a host are passed over before the search gives up.
 const SEARCH_LIMIT: usize = 100;
 
 // === impl PendingMaps ===
 
 impl PendingMaps {
-    /// All maps wait: `places` gives hosts and racks of each, in split order.
-    pub(super) fn new<'a>(places: impl DoubleEndedIterator<Item = (u32, &'a [HostId])>, rack_of: impl Fn(HostId) -> RackId) -> Self {
+    /// All maps wait: `places` gives the hosts of each, in split order.
+    pub(super) fn new(places: &[Arc<[HostId]>], racks: &Racks) -> Self {
         let mut pending = Self::default();
-        let mut order = Vec::new();
-        for (map, hosts) in places.rev() {
-            order.push(map);
-            pending.list(map, hosts, &rack_of);
+        for (map, hosts) in places.iter().enumerate().rev() {
+            pending.list(map as u32, hosts, racks);
         }
-        pending.waiting = order.into_iter().collect();
+        pending.waiting = (0..places.len() as u32).collect();
         pending
     }
 
     /// A map waits again, after `failures` failures.
-    pub(super) fn put_back(&mut self, map: u32, failures: u32, hosts: &[HostId], rack_of: impl Fn(HostId) -> RackId) {
+    pub(super) fn put_back(&mut self, map: u32, failures: u32, hosts: &[HostId], racks: &Racks) {
         if self.waiting.insert(map) {
-            self.list(map, hosts, &rack_of);
+            self.list(map, hosts, racks);
         }
         if failures > 0 {
             self.failed.insert((Reverse(failures), map));
@@ -79,22 +81,13 @@ impl PendingMaps {
         was_waiting
     }
 
-    /// The maps that wait, in split order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.waiting.iter().copied()
-    }
 
-    /// How many wait.
-    pub(super) fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
-    fn list(&mut self, map: u32, hosts: &[HostId], rack_of: &impl Fn(HostId) -> RackId) {
+    fn list(&mut self, map: u32, hosts: &[HostId], racks: &Racks) {
         for (index, host) in hosts.iter().enumerate() {
             self.by_host.entry(*host).or_default().push(map);
-            let rack = rack_of(*host);
-            if !hosts[..index].iter().any(|other| rack_of(*other) == rack) {
-                self.by_rack.entry(rack).or_default().push(map);
+            let Some(rack) = racks.get(host) else { continue };
+            if !hosts[..index].iter().any(|other| racks.get(other) == Some(rack)) {
+                self.by_rack.entry(*rack).or_default().push(map);
             }
         }
     }
@@ -120,17 +113,34 @@ mod tests {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
         let b = topology.intern_host("b", "/r2");
-        let rack_of = |host| topology.rack_of(host);
-        let places: [(u32, &[HostId]); 4] = [(0, &[b]), (1, &[a]), (2, &[a, b]), (3, &[])];
-        let mut pending = PendingMaps::new(places.into_iter(), rack_of);
-        let take = |pending: &mut PendingMaps, level| pending.take(level, a, rack_of(a), |_| true);
+        let racks: Racks = [(a, topology.rack_of(a)), (b, topology.rack_of(b))].into_iter().collect();
+        let places: [Arc<[HostId]>; 4] = [[b].into(), [a].into(), [a, b].into(), [].into()];
+        let mut pending = PendingMaps::new(&places, &racks);
+        let take = |pending: &mut PendingMaps, level| pending.take(level, a, topology.rack_of(a), |_| true);
         assert_eq!(take(&mut pending, Level::Node), Some(1));
-        pending.put_back(1, 1, &[a], rack_of);
-        assert_eq!(pending.take(Level::Node, a, rack_of(a), |map| map != 1), Some(2), "never where it failed");
+        pending.put_back(1, 1, &[a], &racks);
+        assert_eq!(
+            pending.take(Level::Node, a, topology.rack_of(a), |map| map != 1),
+            Some(2),
+            "never where it failed"
+        );
         assert_eq!(take(&mut pending, Level::Any), Some(1), "failed ones come first");
         assert_eq!(take(&mut pending, Level::Any), Some(0));
         assert_eq!(take(&mut pending, Level::Any), Some(3));
         assert_eq!(take(&mut pending, Level::Any), None);
-        assert_eq!(pending.len(), 0);
+    }
+
+    #[test]
+    fn a_map_that_comes_back_is_found_near_its_data_again() {
+        let mut topology = Topology::default();
+        let a = topology.intern_host("a", "/r1");
+        let racks: Racks = [(a, topology.rack_of(a))].into_iter().collect();
+        let places: [Arc<[HostId]>; 2] = [[a].into(), [a].into()];
+        let mut pending = PendingMaps::new(&places, &racks);
+        let any = pending.take(Level::Any, a, topology.rack_of(a), |_| true);
+        assert_eq!(any, Some(0));
+        pending.put_back(0, 0, &[a], &racks);
+        let near: Vec<_> = std::iter::from_fn(|| pending.take(Level::Node, a, topology.rack_of(a), |_| true)).collect();
+        assert_eq!(near, [0, 1]);
     }
 }

@@ -197,10 +197,11 @@ impl Job {
             (None, AttemptRole::Work) => {
                 scene.scheduler.ended(app, kind, attempt.node);
                 self.running[kind] = self.running[kind].saturating_sub(1);
-                self.counts.slot_ms[kind] += run_ms;
             }
             (None, _) => scene.scheduler.release(attempt.node, kind, 1),
         }
+        // 1.2.1 `meterTaskAttempt`: setup and cleanup attempts count here too.
+        self.counts.slot_ms[kind] += run_ms;
     }
 
     fn record_end(&mut self, key: TaskKey, position: usize, counters: Option<Arc<Counters>>, scene: &mut Scene<'_>) {

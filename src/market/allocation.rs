@@ -41,9 +41,7 @@ pub struct Bid {
 /// What a queue gets for an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
-    /// The rate that will be charged for each slot used: the bid, or 0 when the queue is not funded.
-    pub rate: Credits,
-    /// Its part of the cluster.
+    /// Its part of the cluster, and in it the rate that will be charged: the bid, or 0 when the queue is not funded.
     pub share: Share,
     /// The slots it may use for its money.
     pub quota: PerKind<u32>,
@@ -65,8 +63,7 @@ pub fn allocate(bids: &[Bid], slots: PerKind<u32>) -> (Credits, Vec<Grant>) {
     let price = Credits::from_units(funded.iter().map(|&index| bids[index].rate.units()).sum());
     let mut grants = vec![Grant::default(); bids.len()];
     for &index in &funded {
-        let rate = bids[index].rate;
-        grants[index] = Grant { rate, share: Share::new(rate, price), ..Grant::default() };
+        grants[index].share = Share::new(bids[index].rate, price);
     }
     for kind in Kind::ALL {
         let claims: Vec<Claim> = funded
@@ -138,7 +135,7 @@ fn round_claims(claims: &[Claim], price: Credits, slots: u32) -> impl Iterator<I
 }
 
 /// Cuts a quota so that all of it can be paid for one interval. Slots in use are kept first.
-fn cut_to_affordable(quota: PerKind<u32>, running: PerKind<u32>, affordable: i128) -> PerKind<u32> {
+pub(super) fn cut_to_affordable(quota: PerKind<u32>, running: PerKind<u32>, affordable: i128) -> PerKind<u32> {
     let affordable = u64::try_from(affordable).unwrap_or(u64::MAX);
     if total(quota) <= affordable {
         return quota;
@@ -161,7 +158,8 @@ fn scale_down(slots: PerKind<u32>, limit: u64) -> PerKind<u32> {
     PerKind::new(map as u32, (limit - map) as u32)
 }
 
-fn total(slots: PerKind<u32>) -> u64 {
+/// The slots of both kinds together.
+pub(super) fn total(slots: PerKind<u32>) -> u64 {
     u64::from(slots.map) + u64::from(slots.reduce)
 }
 
@@ -226,7 +224,7 @@ mod tests {
         let (price, grants) = allocate(&[bid("0", "50"), bid("100", "1"), bid("9", "0")], PerKind::new(10, 0));
         assert_eq!(price, credits("1"));
         assert_eq!(quotas(&grants, Kind::Map), [0, 10, 0]);
-        assert_eq!((grants[0].rate, grants[0].share), (Credits::ZERO, Share::ZERO));
+        assert_eq!(grants[0].share, Share::ZERO);
     }
 
     /// Defect 36: a queue with one interval's money took 99 slots free of charge.
@@ -306,9 +304,9 @@ mod tests {
                 prop_assert!(sum <= slots[kind]);
             }
             for (bid, grant) in bids.iter().zip(&grants) {
-                let cost = grant.rate.units() * i128::from(total(grant.quota));
+                let cost = grant.share.rate().units() * i128::from(total(grant.quota));
                 prop_assert!(cost <= bid.balance.units());
-                prop_assert_eq!(grant.rate > Credits::ZERO, is_funded(bid.balance, bid.rate));
+                prop_assert_eq!(grant.share.rate() > Credits::ZERO, is_funded(bid.balance, bid.rate));
                 prop_assert!(i128::from(grant.carry.map.0).abs() < NANO && i128::from(grant.carry.reduce.0).abs() < NANO);
             }
         }

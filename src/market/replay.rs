@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::acl::KeyId;
+use super::config::MarketConfig;
 
 /// Who consumes signatures; each has stamps of its own, so one timestamp may serve once in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -32,19 +33,6 @@ pub struct Stamp {
     pub timestamp_ms: i64,
     /// How often it was used; above 1 only for jobs.
     pub uses: u32,
-}
-
-/// How long and how often signatures are good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplayLimits {
-    /// Furthest a timestamp may lie from the server's clock, either way
-    /// (`mapred.priority-scheduler.signature-window`).
-    pub signature_window_ms: u64,
-    /// How often one signature is good for a job (`mapred.dynamic-scheduler.job-signature-uses`).
-    pub job_signature_uses: u32,
-    /// How long after its timestamp a signature may be used once more
-    /// (`mapred.dynamic-scheduler.job-signature-window`).
-    pub job_signature_window_ms: u64,
 }
 
 /// Why a timestamp is refused.
@@ -153,15 +141,15 @@ impl ReplayGuard {
         key_id: KeyId,
         timestamp_ms: i64,
         now_ms: i64,
-        limits: &ReplayLimits,
+        config: &MarketConfig,
     ) -> Result<Stamp, ReplayRefusal> {
         let last = self.last(consumer, user, key_id);
         let uses = match last {
             Last::Stamp(used) if used.timestamp_ms == timestamp_ms && consumer == Consumer::Job => {
-                limits.reuse(used, now_ms)?
+                config.reuse(used, now_ms)?
             }
             _ => {
-                limits.fresh(last, timestamp_ms, now_ms)?;
+                config.fresh(last, timestamp_ms, now_ms)?;
                 1
             }
         };
@@ -203,9 +191,9 @@ enum Last {
     Stamp(Used),
 }
 
-// === impl ReplayLimits ===
+// === impl MarketConfig ===
 
-impl ReplayLimits {
+impl MarketConfig {
     /// Whether a timestamp may be used for the first time.
     fn fresh(&self, last: Last, timestamp_ms: i64, now_ms: i64) -> Result<(), ReplayRefusal> {
         let window_ms = self.signature_window_ms;
@@ -244,16 +232,16 @@ mod tests {
 
     const START: i64 = 1_700_000_000_000;
     const MINUTE: i64 = 60_000;
-    const LIMITS: ReplayLimits =
-        ReplayLimits { signature_window_ms: 300_000, job_signature_uses: 1, job_signature_window_ms: 300_000 };
+    const CONFIG: MarketConfig =
+        MarketConfig { signature_window_ms: 300_000, job_signature_uses: 1, job_signature_window_ms: 300_000 };
     const KEY: KeyId = KeyId(1);
 
     fn servlet(guard: &mut ReplayGuard, timestamp_ms: i64, now_ms: i64) -> Result<Stamp, ReplayRefusal> {
-        guard.accept(Consumer::Servlet, "alice", KEY, timestamp_ms, now_ms, &LIMITS)
+        guard.accept(Consumer::Servlet, "alice", KEY, timestamp_ms, now_ms, &CONFIG)
     }
 
-    fn job(guard: &mut ReplayGuard, at: i64, now: i64, limits: &ReplayLimits) -> Result<u32, ReplayRefusal> {
-        guard.accept(Consumer::Job, "alice", KEY, at, now, limits).map(|stamp| stamp.uses)
+    fn job(guard: &mut ReplayGuard, at: i64, now: i64, config: &MarketConfig) -> Result<u32, ReplayRefusal> {
+        guard.accept(Consumer::Job, "alice", KEY, at, now, config).map(|stamp| stamp.uses)
     }
 
     #[test]
@@ -272,8 +260,8 @@ mod tests {
     fn consumers_and_users_have_guards_of_their_own() {
         let mut guard = ReplayGuard::new(START);
         assert!(servlet(&mut guard, START + 5, START).is_ok());
-        assert!(job(&mut guard, START + 5, START, &LIMITS).is_ok());
-        assert!(guard.accept(Consumer::Servlet, "bob", KEY, START + 5, START, &LIMITS).is_ok());
+        assert!(job(&mut guard, START + 5, START, &CONFIG).is_ok());
+        assert!(guard.accept(Consumer::Servlet, "bob", KEY, START + 5, START, &CONFIG).is_ok());
     }
 
     /// Defect 16: in the original each ACL edit made every request since the start good again.
@@ -282,7 +270,7 @@ mod tests {
         let mut guard = ReplayGuard::new(START);
         let stamp = servlet(&mut guard, START + 5, START + 5).unwrap();
         let new_key = |guard: &mut ReplayGuard, at| {
-            guard.accept(Consumer::Servlet, "alice", KeyId(2), at, START + 9, &LIMITS).is_ok()
+            guard.accept(Consumer::Servlet, "alice", KeyId(2), at, START + 9, &CONFIG).is_ok()
         };
         assert!(new_key(&mut guard, START + 1), "a changed key starts a new guard");
         assert!(!new_key(&mut guard, START + 1));
@@ -325,33 +313,33 @@ mod tests {
         let ahead = ReplayRefusal::StampAhead { last_ms: then, now_ms: set_back };
         assert_eq!(servlet(&mut guard, set_back, set_back), Err(ahead));
         assert_eq!(servlet(&mut guard, then, set_back), Err(ahead));
-        assert!(guard.accept(Consumer::Servlet, "alice", KeyId(2), set_back, set_back, &LIMITS).is_ok());
+        assert!(guard.accept(Consumer::Servlet, "alice", KeyId(2), set_back, set_back, &CONFIG).is_ok());
         assert!(servlet(&mut guard, then + 1, then + 1).is_ok(), "the clock has passed the stamp");
     }
 
     #[test]
     fn a_job_signature_is_good_once_by_default() {
         let mut guard = ReplayGuard::new(START);
-        assert_eq!(job(&mut guard, START + 1, START + 1, &LIMITS), Ok(1));
-        let refusal = job(&mut guard, START + 1, START + 2, &LIMITS).unwrap_err();
+        assert_eq!(job(&mut guard, START + 1, START + 1, &CONFIG), Ok(1));
+        let refusal = job(&mut guard, START + 1, START + 2, &CONFIG).unwrap_err();
         assert_eq!(refusal, ReplayRefusal::UsedUp { uses: 1 });
         assert!(refusal.to_string().contains("mapred.dynamic-scheduler.job-signature-uses"));
     }
 
     #[test]
     fn a_job_signature_may_be_used_more_often_inside_its_window() {
-        let limits = ReplayLimits { job_signature_uses: 3, job_signature_window_ms: 600_000, ..LIMITS };
+        let config = MarketConfig { job_signature_uses: 3, job_signature_window_ms: 600_000, ..CONFIG };
         let mut guard = ReplayGuard::new(START);
         let at = START + 1;
-        assert_eq!(job(&mut guard, at, at, &limits), Ok(1));
-        assert_eq!(job(&mut guard, at, at + 10 * MINUTE, &limits), Ok(2));
+        assert_eq!(job(&mut guard, at, at, &config), Ok(1));
+        assert_eq!(job(&mut guard, at, at + 10 * MINUTE, &config), Ok(2));
         let old = ReplayRefusal::TooOldForReuse { timestamp_ms: at, window_ms: 600_000 };
-        assert_eq!(job(&mut guard, at, at + 10 * MINUTE + 1, &limits), Err(old));
+        assert_eq!(job(&mut guard, at, at + 10 * MINUTE + 1, &config), Err(old));
         let mut restarted = ReplayGuard::new(START + MINUTE);
         restarted.restore(&guard.take_unsaved()[0]);
-        assert_eq!(job(&mut restarted, at, at + MINUTE, &limits), Ok(3), "the count is durable");
-        assert_eq!(job(&mut restarted, at, at + MINUTE, &limits), Err(ReplayRefusal::UsedUp { uses: 3 }));
-        assert!(job(&mut restarted, at - 1, at + MINUTE, &limits).is_err());
+        assert_eq!(job(&mut restarted, at, at + MINUTE, &config), Ok(3), "the count is durable");
+        assert_eq!(job(&mut restarted, at, at + MINUTE, &config), Err(ReplayRefusal::UsedUp { uses: 3 }));
+        assert!(job(&mut restarted, at - 1, at + MINUTE, &config).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! All integers are big endian. Nothing here allocates more than the bytes at hand can justify: a length is checked
 //! against what is left of the frame before room is made for it.
 
+pub mod class;
 mod counters;
 pub(crate) mod error;
 mod heartbeat;
@@ -10,6 +11,8 @@ mod id;
 mod job;
 mod jvm;
 pub(crate) mod names;
+mod object;
+pub mod protocol;
 mod reader;
 mod report;
 mod string;

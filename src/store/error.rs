@@ -37,12 +37,12 @@ pub enum StoreError {
         known: u32,
     },
     /// Something in the database is not what it must be.
-    #[error("{path}: {table} holds {value:?} where {expected} is expected")]
+    #[error("{path}: {column} holds {value:?} where {expected} is expected")]
     Value {
         /// The database.
         path: PathBuf,
         /// Table and column.
-        table: &'static str,
+        column: &'static str,
         /// What is there.
         value: String,
         /// What should be there.

@@ -10,6 +10,7 @@ mod error;
 mod folder;
 pub mod gate;
 mod opened;
+mod opened_market;
 mod options;
 mod rows;
 mod schema;

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use crate::engine::FactNumber;
+use crate::market::MarketFact;
 use crate::wire::{Identifier, JobId};
 
 use super::error::StoreError;
+use super::opened_market;
 use super::schema::{LAST_FACT, meta};
 
 /// What was durable when the store was opened.
@@ -25,6 +27,9 @@ pub struct Opened {
     pub max_order: u64,
     /// Trackers that have yet to be told that a job is over.
     pub kill_debts: Vec<(JobId, Arc<str>)>,
+    /// What [`Market::apply`](crate::market::Market::apply) needs to be as it was, in its order: the latest accounts,
+    /// the intervals that the last tick opened, that tick, the ledger rows after it, the stamps.
+    pub market: Vec<MarketFact>,
 }
 
 /// Reads it.
@@ -36,8 +41,10 @@ pub(super) fn load(database: &Connection, path: &Path) -> Result<Opened, StoreEr
     })?;
     let last_fact = meta::<i64>(database, LAST_FACT).map_err(|source| loader.failed(source))?.unwrap_or(0);
     let max_order: i64 = loader.value("SELECT coalesce(max(accept_order), 0) FROM job")?;
+    let first_start =
+        loader.value("SELECT NOT EXISTS (SELECT 1 FROM ledger) AND NOT EXISTS (SELECT 1 FROM account)")?;
     Ok(Opened {
-        first_start: true,
+        first_start,
         last_fact: FactNumber(last_fact.cast_unsigned()),
         identifiers: identifiers
             .into_iter()
@@ -48,6 +55,7 @@ pub(super) fn load(database: &Connection, path: &Path) -> Result<Opened, StoreEr
             .into_iter()
             .map(|(job, tracker)| Ok((loader.parse("kill_debt.job", job, "a job id")?, tracker)))
             .collect::<Result<_, StoreError>>()?,
+        market: opened_market::load(&loader)?,
     })
 }
 
@@ -70,6 +78,17 @@ impl Loader<'_> {
         all().map_err(|source| self.failed(source))
     }
 
+    /// All rows of a query whose columns are texts.
+    pub(super) fn texts<const COLUMNS: usize>(&self, sql: &str) -> Result<Vec<[String; COLUMNS]>, StoreError> {
+        self.rows(sql, |row| {
+            let mut texts = [const { String::new() }; COLUMNS];
+            for (index, text) in texts.iter_mut().enumerate() {
+                *text = row.get(index)?;
+            }
+            Ok(texts)
+        })
+    }
+
     /// The one value of a query.
     pub(super) fn value<T: rusqlite::types::FromSql>(&self, sql: &str) -> Result<T, StoreError> {
         self.database.query_row(sql, [], |row| row.get(0)).map_err(|source| self.failed(source))
@@ -78,11 +97,16 @@ impl Loader<'_> {
     /// A typed value from its text.
     pub(super) fn parse<T: std::str::FromStr>(
         &self,
-        table: &'static str,
+        column: &'static str,
         value: String,
         expected: &'static str,
     ) -> Result<T, StoreError> {
-        value.parse().map_err(|_| StoreError::Value { path: self.path.to_owned(), table, value, expected })
+        value.parse().map_err(|_| self.wrong(column, value, expected))
+    }
+
+    /// The error about a value that is not what it must be.
+    pub(super) fn wrong(&self, column: &'static str, value: String, expected: &'static str) -> StoreError {
+        StoreError::Value { path: self.path.to_owned(), column, value, expected }
     }
 
     fn failed(&self, source: rusqlite::Error) -> StoreError {

@@ -111,7 +111,55 @@ CREATE TABLE account (
     balance TEXT NOT NULL,
     balance_units TEXT NOT NULL,
     rate TEXT NOT NULL,              -- the bid: credits for one slot over one interval
-    rate_units TEXT NOT NULL,
-    is_open INTEGER NOT NULL
+    rate_units TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- The open interval of each active queue: those of the last tick count.
+CREATE TABLE allocation (
+    queue TEXT PRIMARY KEY,
+    tick INTEGER NOT NULL,
+    interval TEXT NOT NULL,          -- JSON; money in it is decimal text
+    rate TEXT GENERATED ALWAYS AS (interval ->> '$.share.rate') VIRTUAL,
+    map_slots INTEGER GENERATED ALWAYS AS (interval ->> '$.quota.map') VIRTUAL,
+    reduce_slots INTEGER GENERATED ALWAYS AS (interval ->> '$.quota.reduce') VIRTUAL
+) STRICT, WITHOUT ROWID;
+
+-- Every credit that ever moved, from `debit` to `credit`: issued, revenue or queue:NAME.
+CREATE TABLE ledger (
+    number INTEGER PRIMARY KEY,
+    tick INTEGER NOT NULL,
+    wall_ms INTEGER NOT NULL,
+    queue TEXT,                      -- the one whose money it was or became
+    reason TEXT NOT NULL,            -- endowment, top_up, charge, adjustment, closing
+    rate TEXT,                       -- this and the next three: of charges only
+    rate_units TEXT,
+    map_slots INTEGER,
+    reduce_slots INTEGER,
+    amount TEXT NOT NULL,
+    amount_units TEXT NOT NULL,
+    debit TEXT NOT NULL,
+    credit TEXT NOT NULL
+) STRICT;
+CREATE INDEX ledger_by_queue ON ledger (queue, number);
+
+-- The last signature used, by its place of use, user and key.
+CREATE TABLE stamp (
+    consumer TEXT NOT NULL,          -- servlet, job
+    user TEXT NOT NULL,
+    key_id TEXT NOT NULL,            -- hexadecimal beginning of the key's SHA-256
+    timestamp_ms INTEGER NOT NULL,
+    uses INTEGER NOT NULL,
+    PRIMARY KEY (consumer, user, key_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tick (
+    number INTEGER PRIMARY KEY,
+    wall_ms INTEGER NOT NULL,
+    price TEXT NOT NULL,
+    price_units TEXT NOT NULL,
+    ledger_rows INTEGER NOT NULL,    -- this and the rest: the ledger up to here, in sums
+    issued TEXT NOT NULL,
+    issued_units TEXT NOT NULL,
+    charged TEXT NOT NULL,
+    charged_units TEXT NOT NULL
+) STRICT;

@@ -66,6 +66,7 @@ fn overrides_win_over_final_values_and_other_spellings() {
     }
     assert_eq!(value(&configuration, &RPC_ADDRESS), "b:2 (-D)");
     assert_eq!(value(&configuration, &SYSTEM_DIR), "/b=c (-D)");
+    assert_eq!(warnings(&configuration), "");
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn an_unknown_name_stays_as_it_is_written() {
 fn endless_names_are_an_error() {
     let endless = of(&[("core", &[("hadoop.tmp.dir", "${a}"), ("a", "${b}"), ("b", "${a}")])]);
     insta::assert_snapshot!(value(&endless, &SYSTEM_DIR), @r#"default: mapred.system.dir = "${hadoop.tmp.dir}/mapred/system": still holds ${...} after 20 replacements; expected names that end in a value"#);
-    let doubling = format!("{}{}", "${a}", "x".repeat(200_000));
+    let doubling = format!("{}{}", "${a}", "x".repeat(20_000));
     let growing = of(&[("core", &[("a", doubling.as_str())])]).with_property("b", "");
     assert!(matches!(growing.expanded("a", "${a}", &Origin::Default), Err(ConfigError::EndlessExpansion { .. })));
 }

@@ -197,7 +197,7 @@ fn bad_files_are_refused_with_the_reason() {
     job.xml:2: mapred.reduce.tasks = "many": expected a whole number from 0 to 2147483647
     job.xml:3: mapred.map.tasks = "-1": expected a whole number from 0 to 2147483647
     job.xml:2: mapred.max.map.failures.percent = "101": expected a whole number of percent from 0 to 100
-    job.xml:2: mapred.job.priority = "URGENT": expected VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW
+    job.xml:2: mapred.job.priority = "URGENT": expected VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
     job.xml:2: mapred.map.tasks.speculative.execution = "TRUE": expected true or false
     job.xml:2: mapred.job.name = "${a}": still holds ${...} after 20 replacements; expected names that end in a value
     "#);

@@ -85,6 +85,8 @@ fn what_cannot_work_is_refused_at_start() {
         &["hadoop.security.authorization=true"],
         &["mapred.queue.names=a", "mapred.queue.a.state=running"],
         &["jobtracker.rpc.max-frame-bytes=1"],
+        &["mapred.reduce.tasks=many"],
+        &["mapred.job.tracker.info.bindAddress=a b"],
         &["hadoop.tmp.dir=${mapred.local.dir}"],
         &["nonsense"],
     ]), @r#"
@@ -97,8 +99,10 @@ fn what_cannot_work_is_refused_at_start() {
     -D: jobtracker.state.dir = "/b/x/../jobTracker/state": expected a folder outside /b/jobTracker, which a Java JobTracker deletes at its start
     -D: hadoop.security.authentication = "kerberos": expected simple
     -D: hadoop.security.authorization = "true": expected false
-    -D: mapred.queue.a.state = "running": expected RUNNING, STOPPED
+    -D: mapred.queue.a.state = "running": expected RUNNING or STOPPED
     -D: jobtracker.rpc.max-frame-bytes = "1": expected a whole number of bytes from 65536 to 1073741824
+    -D: mapred.reduce.tasks = "many": expected a whole number from 0 to 2147483647
+    -D: mapred.job.tracker.info.bindAddress = "a b": expected a host name or address
     default: mapred.local.dir = "${hadoop.tmp.dir}/mapred/local": still holds ${...} after 20 replacements; expected names that end in a value
     -D "nonsense": expected key=value
     "#);
@@ -149,6 +153,13 @@ fn the_market_has_its_documented_defaults() {
     insta::assert_snapshot!(warnings[0].to_string().replace(&folder.path().display().to_string(), "HERE"), @"-D: the budget file HERE/budget does not exist; a first start needs it");
     fs::write(&budget, "").unwrap();
     assert_eq!(Settings::load(&options).unwrap().1, []);
+}
+
+#[test]
+fn the_old_pair_replaces_parts_of_the_web_address() {
+    let address = |overrides: &[&str]| standalone(overrides).http_address.to_string();
+    assert_eq!(address(&["mapred.job.tracker.info.port=80"]), "127.0.0.1:80");
+    assert_eq!(address(&["mapred.job.tracker.info.bindAddress=master"]), "master:50030");
 }
 
 #[test]

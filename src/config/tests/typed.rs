@@ -54,12 +54,12 @@ fn each_kind_says_what_it_expects() {
     insta::assert_snapshot!(refusals.join("\n"), @r#"
     -D: mapred.user.jobconf.limit = "5MB": expected a whole number of bytes from 1 to 1073741824
     -D: mapred.tasktracker.expiry.interval = "0": expected a whole number of ms from 1
-    -D: mapred.heartbeats.in.second = "99999999999": expected a whole number to 2147483647
+    -D: mapred.heartbeats.in.second = "99999999999": expected a whole number, at most 2147483647
     -D: mapred.acls.enabled = "yes": expected true or false
     -D: mapred.reduce.slowstart.completed.maps = "1.5": expected a decimal number from 0 to 1.0
     -D: mapreduce.job.locality.wait.factor = "-1": expected a decimal number from 0
     -D: mapred.job.tracker.http.address = "50030": expected host:port
-    -D: mapred.job.priority = "URGENT": expected VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW
+    -D: mapred.job.priority = "URGENT": expected VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
     "#);
 }
 

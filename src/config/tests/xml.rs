@@ -109,6 +109,12 @@ fn says_where_and_why_it_is_no_configuration() {
 }
 
 #[test]
+fn remarks_are_bounded() {
+    let text = format!("<configuration>{}</configuration>", "<a/>".repeat(10_000));
+    assert_eq!(parse(text.as_bytes()).unwrap().remarks.len(), MOST_REMARKS);
+}
+
+#[test]
 fn deep_nesting_is_only_passed_over() {
     let text = format!("<configuration>{}{}</configuration>", "<a>".repeat(100_000), "</a>".repeat(100_000));
     assert_eq!(parse(text.as_bytes()).unwrap().remarks.len(), 1);

@@ -6,12 +6,15 @@
 pub mod class;
 mod counters;
 pub(crate) mod error;
+pub mod file;
+pub mod frame;
 mod heartbeat;
 mod id;
 mod job;
 mod jvm;
 pub(crate) mod names;
 mod object;
+pub mod opening;
 pub mod protocol;
 mod reader;
 mod report;

@@ -109,6 +109,11 @@ impl Writer<'_> {
         self.java_string(text, Utf8::MAX_UNITS, false);
     }
 
+    /// A `writeUTF` field, cut like `UTF8`; Java refuses to write what does not fit.
+    pub fn java_utf(&mut self, text: &str) {
+        self.java_string(text, Utf8::MAX_UNITS, true);
+    }
+
     /// Three bytes for a UTF-16 unit at most, so `max_units` x 3 must fit the 16 bits of the length.
     fn java_string(&mut self, text: &str, max_units: usize, long_nul: bool) {
         let plain = |byte: &u8| *byte < 0xf0 && (*byte != 0 || !long_nul);
@@ -196,9 +201,8 @@ impl Decode for JavaUtf {
 }
 
 impl Encode for JavaUtf {
-    /// Cut like [`Utf8`]; Java refuses to write what does not fit.
     fn encode(&self, writer: &mut Writer<'_>) {
-        writer.java_string(&self.0, Utf8::MAX_UNITS, true);
+        writer.java_utf(&self.0);
     }
 }
 

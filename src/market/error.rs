@@ -95,7 +95,7 @@ pub enum Denial {
         user: String,
     },
     /// Only for administrators and for the queue's owner.
-    #[error("{operation} is for the queue of the same name and for admins; {user} is neither")]
+    #[error("{operation} of any queue but their own needs the role admin, which {user} has not")]
     NotOwner {
         /// The operation.
         operation: &'static str,

@@ -23,6 +23,7 @@ fn any_amount() -> impl Strategy<Value = String> {
         8 => (-200_000i64..200_000, 0u32..12).prop_map(|(amount, scale)| {
             Credits::from_units(i128::from(amount) * 10i128.pow(scale)).to_string()
         }),
+        8 => (-100i32..100).prop_map(|amount| amount.to_string()),
         1 => Just("1000000000000".to_owned()),
         1 => "[-0-9.eNa]{0,20}",
     ]

@@ -12,8 +12,8 @@ use super::xml;
 
 /// Rounds of replacement before a value is called endless (1.2.1 `Configuration.MAX_SUBST`).
 const MOST_REPLACEMENTS: usize = 20;
-/// An expanded value longer than this is called endless too: 20 rounds can double a text 20 times.
-const LONGEST_VALUE: usize = 1 << 20;
+/// A value that grows beyond this is called endless too: 20 rounds can double a text 20 times. Bytes.
+const LONGEST_EXPANSION: usize = 1 << 16;
 
 /// How strongly a value holds against another spelling of the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -231,7 +231,7 @@ impl Configuration {
                 return Ok(Setting { name: name.to_owned(), value, origin: origin.clone() });
             };
             value.replace_range(start..=end, replacement);
-            if value.len() > LONGEST_VALUE {
+            if value.len() > LONGEST_EXPANSION {
                 return Err(endless());
             }
         }
@@ -260,7 +260,10 @@ impl Configuration {
         for key in keys::all().filter(|key| !key.aliases.is_empty()) {
             let Some((used, entry)) = self.strongest(key.spellings()) else { continue };
             for spelling in key.spellings().filter(|spelling| *spelling != used) {
-                if let Some(other) = self.entries.get(spelling).filter(|other| other.value != entry.value) {
+                if let Some(other) = self.entries.get(spelling).filter(|other| {
+                    // Across layers, such as -D over a file, one is meant to win.
+                    other.layer == entry.layer && other.value != entry.value
+                }) {
                     warnings.push(Warning::TwoSpellings {
                         used: used.to_owned(),
                         origin: entry.origin.clone(),

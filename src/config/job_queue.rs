@@ -87,7 +87,7 @@ mod tests {
     fn two_queues_are_refused_but_not_the_same_twice() {
         assert_eq!(queue_of("", &[(LATER, "alice"), (DOCUMENTED, "alice"), (HADOOP_1, "alice")]), "alice");
         let refusal = queue_of("", &[(HADOOP_1, "bob"), (DOCUMENTED, "alice")]);
-        insta::assert_snapshot!(refusal, @"");
+        insta::assert_snapshot!(refusal, @r#"mapreduce.job.queue.name names queue "alice" but mapred.job.queue.name names "bob"; expected one queue"#);
         // An explicit "default" under another name is a wish like any other.
         assert!(queue_of("", &[(DOCUMENTED, "default"), (HADOOP_1, "bob")]).contains("bob"));
     }

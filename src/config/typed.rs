@@ -1,13 +1,13 @@
 //! Typed reading: a value that is not of its key's kind is an error that says where it stands and what would be right.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::configuration::{Configuration, Setting};
 use super::error::ConfigError;
 use super::host_port::HostPort;
 use super::keys::{self, Key, Kind};
 use super::parts_per_million::PartsPerMillion;
-use crate::fs::file_uri::resolved;
+use crate::fs::FileUri;
 
 impl Setting {
     /// The error that this value is not what was expected.
@@ -141,11 +141,7 @@ impl Configuration {
 }
 
 fn local_path(text: &str) -> Option<PathBuf> {
-    let text = text.trim();
-    let text = text.strip_prefix("file:").unwrap_or(text);
-    let text = text.strip_prefix("//").map_or(text, |rest| if rest.starts_with('/') { rest } else { text });
-    let path = Path::new(text);
-    path.is_absolute().then(|| resolved(path))
+    FileUri::parse(text.trim()).ok().map(|uri| uri.to_path_buf())
 }
 
 #[cfg(test)]

@@ -9,6 +9,9 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use thiserror::Error;
 
+/// Remarks kept of one file: a file of nothing else must not grow to many times its size in memory.
+pub const MOST_REMARKS: usize = 100;
+
 /// One `<property>` of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
@@ -27,7 +30,7 @@ pub struct Property {
 pub struct Document {
     /// Properties in file order; a name may repeat, the last one counts.
     pub properties: Vec<Property>,
-    /// What was passed over: the line, and what stands there.
+    /// What was passed over: the line, and what stands there. At most [`MOST_REMARKS`].
     pub remarks: Vec<(u32, String)>,
 }
 
@@ -169,7 +172,7 @@ impl Walk<'_> {
             }
         };
         if unknown {
-            self.document.remarks.push((line, format!("<{name}> has no meaning here")));
+            self.remark(line, format!("<{name}> has no meaning here"));
         }
         Ok(())
     }
@@ -182,7 +185,7 @@ impl Walk<'_> {
                     let Pending { value, is_final, line, .. } = pending;
                     self.document.properties.push(Property { name, value, is_final, line });
                 } else {
-                    self.document.remarks.push((pending.line, "<property> without <name>".to_owned()));
+                    self.remark(pending.line, "<property> without <name>".to_owned());
                 }
                 Place::Configuration
             }
@@ -226,6 +229,12 @@ impl Walk<'_> {
             }
         };
         Err(error_at(self.text, self.text.len(), reason.to_owned()))
+    }
+
+    fn remark(&mut self, line: u32, remark: String) {
+        if self.document.remarks.len() < MOST_REMARKS {
+            self.document.remarks.push((line, remark));
+        }
     }
 
     /// Counts on from the last place asked for, so that a whole file is counted once.

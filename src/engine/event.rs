@@ -37,7 +37,17 @@ pub struct ReadSubmission {
 pub enum Event {
     /// A tracker's heartbeat. Answered by [`Reply::Heartbeat`](super::Reply::Heartbeat), never by a refusal other
     /// than `Disallowed`.
-    Heartbeat(HeartbeatRequest),
+    Heartbeat {
+        /// What it says.
+        request: HeartbeatRequest,
+        /// The connection it came on; numbers are never used twice.
+        connection: u64,
+    },
+    /// A connection that heartbeats came on is closed.
+    ConnectionClosed {
+        /// Its number.
+        connection: u64,
+    },
     /// A tracker's own complaint.
     TrackerError {
         /// Its name.

@@ -112,8 +112,7 @@ fn scheme(text: &str) -> Option<&str> {
 }
 
 /// The path without `.` and `..`, as text: links are not followed.
-#[must_use]
-pub fn resolved(path: &Path) -> PathBuf {
+fn resolved(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
@@ -172,7 +171,15 @@ mod tests {
     fn says_why_not() {
         let errors = ["hdfs://n:8020/x", "s3://b/x", "file://host/x", "out/x", "", "file:x", "/a\0b"]
             .map(|text| FileUri::parse(text).map_or_else(|error| error.to_string(), |uri| uri.to_string()));
-        insta::assert_snapshot!(errors.join("\n"), @"");
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        "hdfs://n:8020/x": file system "hdfs" is not supported yet; expected a file: URI or an absolute path
+        "s3://b/x": unknown file system "s3"; expected a file: URI or an absolute path
+        "file://host/x": a host in a file: URI; expected file:/path or file:///path
+        "out/x": not an absolute path; expected a file: URI or an absolute path
+        "": not an absolute path; expected a file: URI or an absolute path
+        "file:x": not an absolute path; expected a file: URI or an absolute path
+        "/a\0b": not an absolute path; expected a file: URI or an absolute path
+        "#);
     }
 
     #[test]

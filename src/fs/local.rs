@@ -289,6 +289,12 @@ mod tests {
             LOCAL.rename(&missing, &folder.path().join("x")).unwrap_err().to_string(),
             LOCAL.remove_dir_all(Path::new("/")).unwrap_err().to_string(),
         ];
-        insta::assert_snapshot!(texts.join("\n").replace(&here, "HERE"), @"");
+        insta::assert_snapshot!(texts.join("\n").replace(&here, "HERE"), @"
+        cannot read HERE/missing: No such file or directory (os error 2); expected a readable file
+        HERE: expected a regular file
+        cannot write HERE/missing/x: No such file or directory (os error 2); expected a folder that may be written to
+        cannot rename HERE/missing: No such file or directory (os error 2); expected two paths on one file system
+        /: expected a folder below the root
+        ");
     }
 }

@@ -138,3 +138,23 @@ pub enum JobFact {
         event: TaskCompletionEvent,
     },
 }
+
+// === impl JobFact ===
+
+impl JobFact {
+    /// The job it is about.
+    pub fn job(&self) -> JobId {
+        match self {
+            JobFact::Accepted(accepted) => accepted.id,
+            JobFact::Running { job, .. }
+            | JobFact::Ending { job, .. }
+            | JobFact::Ended { job, .. }
+            | JobFact::Priority { job, .. }
+            | JobFact::CompletionEvent { job, .. } => *job,
+            JobFact::AttemptLaunched { attempt, .. }
+            | JobFact::AttemptKillAsked { attempt, .. }
+            | JobFact::CommitGranted { attempt } => attempt.task.job,
+            JobFact::AttemptEnded(ended) => ended.attempt.task.job,
+        }
+    }
+}

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::scheduler::{AppId, HostId, Kind, Level, PerKind, RackId, Topology};
+use crate::engine::FactNumber;
+use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topology};
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
 use super::pending_maps::PendingMaps;
@@ -67,7 +68,6 @@ pub(super) struct JobEvent {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct JobCounts {
     pub(super) launched: PerKind<i64>,
-    pub(super) failed_tasks: PerKind<i64>,
     pub(super) slot_ms: PerKind<i64>,
     pub(super) node_local_maps: i64,
     pub(super) rack_local_maps: i64,
@@ -90,6 +90,10 @@ pub struct Job {
     pub finish_ms: i64,
     /// Its priority, which may have been changed.
     pub priority: Priority,
+    /// The last fact about it: nobody may see the job before this is durable.
+    pub last_fact: FactNumber,
+    /// The nodes that were given any of its attempts: each is told when the job is over.
+    pub nodes: BTreeSet<NodeId>,
     pub(super) state: JobState,
     pub(super) ending: Option<Ending>,
     pub(super) failure_info: String,
@@ -178,6 +182,8 @@ impl Job {
             racks,
             submit_ms: accepted.submit_ms,
             finish_ms: 0,
+            last_fact: FactNumber::default(),
+            nodes: BTreeSet::new(),
             priority: spec.priority,
             state: JobState::Prep,
             ending: None,

@@ -82,6 +82,7 @@ impl Job {
     /// Gives the cleaning up after an attempt of that kind to a node, under the attempt's own id.
     pub fn launch_task_cleanup(&mut self, kind: Kind, node: NodeId, scene: &mut Scene<'_>) -> Option<Launch> {
         let (key, number) = self.task_cleanups[kind].pop_front()?;
+        self.nodes.insert(node);
         let task = self.task_mut(key);
         let position = task.position(number)?;
         let attempt = task.attempts.get_mut(position)?;
@@ -97,6 +98,7 @@ impl Job {
 
     fn add_attempt(&mut self, key: TaskKey, role: AttemptRole, node: NodeId, now: Now) -> Launch {
         let kind = key.kind();
+        self.nodes.insert(node);
         let task = self.task_mut(key);
         let number = task.next_number();
         task.attempts.push(Attempt::launched(number, role, first_phase(kind), node, now));

@@ -151,7 +151,8 @@ impl Job {
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
                 self.free_slot(key, position, scene);
                 self.record_end(key, position, counters, scene);
-                self.task_cleanups[kind].push_back((key, self.task(key).attempts[position].number));
+                let number = self.task(key).attempts[position].number;
+                self.task_cleanups[kind].push_back((key, number));
                 true
             }
             AttemptState::Failed | AttemptState::Killed => {

@@ -2,7 +2,7 @@
 //!
 //! Exact integer arithmetic. All fractions of a kind have one denominator, so they are compared by numerators; only
 //! the [`Carry`] that is remembered from interval to interval is rounded, to a billionth of a slot. With at most
-//! [`MAX_QUEUES`](super::budget_file::MAX_QUEUES) rates of at most [`Credits::MAX`] every product fits an `i128`.
+//! [`MAX_QUEUES`] rates of at most [`Credits::MAX`] every product fits an `i128`.
 
 use std::cmp::Reverse;
 

@@ -19,6 +19,10 @@ keys! {
         "RPC address; must be set with a conf folder, `local` is refused. Without one: `127.0.0.1:8021`.";
     HTTP_ADDRESS = "mapred.job.tracker.http.address" ["mapreduce.jobtracker.http.address"], Address, Some("0.0.0.0:50030"),
         "Web address. Without a conf folder: `127.0.0.1:50030`.";
+    HTTP_BIND_ADDRESS = "mapred.job.tracker.info.bindAddress", Text, None,
+        "Deprecated: when set, replaces the host of the web address.";
+    HTTP_PORT = "mapred.job.tracker.info.port", Number(Count, 0, 65535), None,
+        "Deprecated: when set, replaces the port of the web address.";
     SYSTEM_DIR = "mapred.system.dir" ["mapreduce.jobtracker.system.dir"], FileSystemPath, Some("${hadoop.tmp.dir}/mapred/system"),
         "Where TaskTrackers find each job's token.";
     STAGING_ROOT_DIR = "mapreduce.jobtracker.staging.root.dir", FileSystemPath, Some("${hadoop.tmp.dir}/mapred/staging"),

@@ -126,12 +126,15 @@ impl fmt::Display for Kind {
                 if !unit.symbol().is_empty() {
                     write!(f, " of {}", unit.symbol())?;
                 }
-                if *least > i64::MIN {
-                    write!(f, " from {least}")?;
+                match (*least, *most) {
+                    (i64::MIN, i64::MAX) => Ok(()),
+                    (i64::MIN, most) => write!(f, ", at most {most}"),
+                    (least, i64::MAX) => write!(f, " from {least}"),
+                    (least, most) => write!(f, " from {least} to {most}"),
                 }
-                if *most < i64::MAX { write!(f, " to {most}") } else { Ok(()) }
             }
-            Kind::OneOf(words) => write!(f, "{}", words.join(", ")),
+            Kind::OneOf([most @ .., last]) if !most.is_empty() => write!(f, "{} or {last}", most.join(", ")),
+            Kind::OneOf(words) => f.write_str(&words.concat()),
         }
     }
 }

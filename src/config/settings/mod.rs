@@ -135,10 +135,14 @@ impl Settings {
         // Refused by their kind when they ask for what is not built.
         configuration.required(&keys::SECURITY_AUTHENTICATION)?;
         configuration.required(&keys::SECURITY_AUTHORIZATION)?;
+        // What the cluster sets for all jobs is wrong at start, not at the first submission.
+        for key in keys::JOB {
+            configuration.checked(key)?;
+        }
         let settings = Settings {
             conf_dir,
             rpc_address,
-            http_address: configuration.address(&keys::HTTP_ADDRESS)?,
+            http_address: http_address(&configuration)?,
             rpc: RpcLimits::from_configuration(&configuration)?,
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,
@@ -168,6 +172,19 @@ fn rpc_address(configuration: &Configuration) -> Result<HostPort, ConfigError> {
         }
         _ => configuration.address(key),
     }
+}
+
+/// The deprecated pair replaces the parts it sets (1.2.1 `NetUtils.getServerAddress`).
+fn http_address(configuration: &Configuration) -> Result<HostPort, ConfigError> {
+    let mut address = configuration.address(&keys::HTTP_ADDRESS)?;
+    if configuration.checked(&keys::HTTP_PORT)?.is_some() {
+        address.port = configuration.number(&keys::HTTP_PORT)?;
+    }
+    if let Some(host) = configuration.setting(&keys::HTTP_BIND_ADDRESS)?.filter(|host| !host.value.trim().is_empty()) {
+        address = HostPort::parse(&format!("{}:{}", host.value.trim(), address.port))
+            .ok_or_else(|| host.refused("a host name or address"))?;
+    }
+    Ok(address)
 }
 
 #[cfg(test)]

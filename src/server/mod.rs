@@ -3,8 +3,23 @@
 //! Everything that touches the engine runs on one thread (a current-thread runtime): a heartbeat is read, decoded,
 //! stepped and answered without a hand-over. Nothing here waits while it holds the engine.
 
+mod acl_file;
+mod advertised;
 mod clock;
+mod dispatch;
+mod effects;
 mod held;
+mod owner;
+pub mod rpc;
+mod submission;
+mod topology;
 
+pub use acl_file::{AclFile, AclFileError};
+pub use advertised::Advertised;
 pub use clock::{Clock, wall_ms};
+pub use dispatch::Dispatcher;
+pub use effects::Edges;
 pub use held::HeldQueue;
+pub use owner::{Owner, StoreGone};
+pub use submission::{Asked, SubmissionError, Submissions, make_system_dir};
+pub use topology::{DEFAULT_RACK, Racks, Topology};

@@ -170,8 +170,8 @@ mod tests {
         for old in [AttemptState::Failed, AttemptState::Killed, AttemptState::Succeeded] {
             for new in STATES {
                 let verdict = verdict(old, new, false);
-                let lost_output = old == AttemptState::Succeeded
-                    && matches!(new, AttemptState::Failed | AttemptState::Killed);
+                let lost_output =
+                    old == AttemptState::Succeeded && matches!(new, AttemptState::Failed | AttemptState::Killed);
                 assert_eq!(verdict == Verdict::Change, lost_output, "{old:?} -> {new:?}");
                 assert_ne!(verdict, Verdict::Update, "{old:?} -> {new:?}");
             }

@@ -4,11 +4,13 @@
 //! [`Durable`] how far they survive a crash. Invariants: facts become durable in their order and none is skipped; the
 //! durable number never goes back; nothing but the writer thread writes to `state.db`.
 
+mod budget_image;
 mod counter_names;
 mod durable;
 mod error;
 mod folder;
 pub mod gate;
+mod note;
 mod opened;
 mod opened_market;
 mod options;
@@ -20,6 +22,7 @@ mod state_store;
 mod words;
 mod writer;
 
+pub use budget_image::{BudgetImage, BudgetImageError, ImageAtStart, ImageHashes};
 pub use durable::{Durable, Health};
 pub use error::StoreError;
 pub use gate::GatedStore;

@@ -10,6 +10,7 @@ use crate::engine::FactNumber;
 use crate::market::MarketFact;
 use crate::wire::{Identifier, JobId};
 
+use super::budget_image::{self, ImageHashes};
 use super::error::StoreError;
 use super::opened_market;
 use super::schema::{LAST_FACT, meta};
@@ -30,6 +31,8 @@ pub struct Opened {
     /// What [`Market::apply`](crate::market::Market::apply) needs to be as it was, in its order: the latest accounts,
     /// the intervals that the last tick opened, that tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
+    /// What the budget file must be if nobody else has touched it.
+    pub budget_image: ImageHashes,
 }
 
 /// Reads it.
@@ -39,7 +42,7 @@ pub(super) fn load(database: &Connection, path: &Path) -> Result<Opened, StoreEr
     let kill_debts = loader.rows("SELECT job, tracker FROM kill_debt ORDER BY job, tracker", |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, Arc<str>>(1)?))
     })?;
-    let last_fact = meta::<i64>(database, LAST_FACT).map_err(|source| loader.failed(source))?.unwrap_or(0);
+    let last_fact: i64 = loader.note(LAST_FACT)?.unwrap_or(0);
     let max_order: i64 = loader.value("SELECT coalesce(max(accept_order), 0) FROM job")?;
     let first_start =
         loader.value("SELECT NOT EXISTS (SELECT 1 FROM ledger) AND NOT EXISTS (SELECT 1 FROM account)")?;
@@ -56,6 +59,10 @@ pub(super) fn load(database: &Connection, path: &Path) -> Result<Opened, StoreEr
             .map(|(job, tracker)| Ok((loader.parse("kill_debt.job", job, "a job id")?, tracker)))
             .collect::<Result<_, StoreError>>()?,
         market: opened_market::load(&loader)?,
+        budget_image: ImageHashes {
+            pending: loader.note(budget_image::PENDING)?,
+            confirmed: loader.note(budget_image::CONFIRMED)?,
+        },
     })
 }
 
@@ -87,6 +94,11 @@ impl Loader<'_> {
             }
             Ok(texts)
         })
+    }
+
+    /// A value of `meta`.
+    fn note<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        meta(self.database, key).map_err(|source| self.failed(source))
     }
 
     /// The one value of a query.

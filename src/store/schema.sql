@@ -73,11 +73,11 @@ CREATE TABLE counter_name (
 CREATE INDEX counter_name_by_name ON counter_name (group_name, name);
 
 CREATE VIEW attempt_counter AS
-    SELECT attempt, group_name, name, pair.value ->> 1 AS value
-    FROM attempt, json_each(attempt.counters) AS pair JOIN counter_name ON id = pair.value ->> 0;
+    SELECT attempt, label.group_name, label.name, pair.value ->> 1 AS value
+    FROM attempt, json_each(attempt.counters) AS pair JOIN counter_name AS label ON label.id = pair.value ->> 0;
 CREATE VIEW job_counter AS
-    SELECT job, group_name, name, pair.value ->> 1 AS value
-    FROM job, json_each(job.counters) AS pair JOIN counter_name ON id = pair.value ->> 0;
+    SELECT job, label.group_name, label.name, pair.value ->> 1 AS value
+    FROM job, json_each(job.counters) AS pair JOIN counter_name AS label ON label.id = pair.value ->> 0;
 
 -- The last answer with launches of each tracker, byte for byte.
 CREATE TABLE launch_answer (

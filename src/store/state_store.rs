@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::durable::{Durable, Health};
 use super::error::StoreError;
 use super::folder::{Folder, at, private_file};
+use super::note::NoteSink;
 use super::opened::{self, Opened};
 use super::options::StoreOptions;
 use super::schema;
@@ -69,6 +70,11 @@ impl Store {
     /// How far the store has come.
     pub fn durable(&self) -> watch::Receiver<Durable> {
         self.sink.durable()
+    }
+
+    /// Where notes are handed in.
+    pub(super) fn notes(&self) -> NoteSink {
+        NoteSink::new(self.sender.clone(), self.sink())
     }
 
     /// What the writer has done so far.

@@ -86,9 +86,7 @@ impl HeartbeatConfig {
     pub fn interval_ms(&self, trackers: usize, idle: bool) -> i32 {
         let trackers = trackers as u64;
         let interval = match self.in_second {
-            Some(rate) => {
-                1_000 * trackers * u64::from(self.scaling_millionths) / (u64::from(rate.max(1)) * 1_000_000)
-            }
+            Some(rate) => 1_000 * trackers * u64::from(self.scaling_millionths) / (u64::from(rate.max(1)) * 1_000_000),
             None => {
                 let busy = (1_000 * trackers / CONTENT_IN_SECOND).max(u64::from(self.min_interval_ms));
                 if idle { busy * IDLE_FACTOR } else { busy }

@@ -133,10 +133,8 @@ pub struct CounterTotal {
 impl CounterTotal {
     /// Adds one value; the first display names that come are kept.
     pub fn add(&mut self, group: &CounterGroup, counter: &Counter, value: i64) {
-        let (_, counters) = self
-            .groups
-            .entry(group.name.0.clone())
-            .or_insert_with(|| (group.display_name.clone(), BTreeMap::new()));
+        let (_, counters) =
+            self.groups.entry(group.name.0.clone()).or_insert_with(|| (group.display_name.clone(), BTreeMap::new()));
         counters
             .entry(counter.name.0.clone())
             .and_modify(|sum| sum.value = sum.value.wrapping_add(value))

@@ -155,7 +155,9 @@ impl Job {
             None => "".into(),
         };
         let run_time_ms = match status {
-            CompletionStatus::Succeeded => attempt.finish_ms.saturating_sub(attempt.start_ms).clamp(0, i64::from(i32::MAX)),
+            CompletionStatus::Succeeded => {
+                attempt.finish_ms.saturating_sub(attempt.start_ms).clamp(0, i64::from(i32::MAX))
+            }
             _ => 0,
         };
         let event = JobEvent { key, attempt: attempt.number, status, http, run_time_ms: run_time_ms as i32 };

@@ -3,8 +3,8 @@
 use crate::engine::Now;
 use crate::scheduler::{Kind, Level, NodeId, Taken};
 use crate::wire::{
-    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex, TaskBody,
-    TaskStatus, Text,
+    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex,
+    TaskBody, TaskStatus, Text,
 };
 
 use super::job::{Job, JobState, Outcome, TaskKey};
@@ -30,9 +30,8 @@ impl Job {
         match kind {
             Kind::Map => {
                 let tasks = &self.work.map;
-                let may_run = |map: u32| {
-                    tasks.get(map as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes))
-                };
+                let may_run =
+                    |map: u32| tasks.get(map as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));
                 self.pending_maps.take(level, face.host, face.rack, may_run)
             }
             Kind::Reduce => {
@@ -123,12 +122,11 @@ impl Job {
             _ => AttemptState::Unassigned,
         };
         let split = match launch.key {
-            TaskKey::Work(Kind::Map, number) if launch.role == AttemptRole::Work => {
-                self.splits.splits().get(number as usize).map(|split| SplitIndex {
-                    file: Text(self.spec.split_file.clone()),
-                    offset_bytes: split.offset_bytes,
-                })
-            }
+            TaskKey::Work(Kind::Map, number) if launch.role == AttemptRole::Work => self
+                .splits
+                .splits()
+                .get(number as usize)
+                .map(|split| SplitIndex { file: Text(self.spec.split_file.clone()), offset_bytes: split.offset_bytes }),
             _ => None,
         };
         wire::Task {

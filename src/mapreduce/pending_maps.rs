@@ -52,7 +52,13 @@ impl PendingMaps {
     }
 
     /// Takes the map that suits a node best; `level` is the nearest at which one is known to wait.
-    pub(super) fn take(&mut self, level: Level, host: HostId, rack: RackId, may_run: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(super) fn take(
+        &mut self,
+        level: Level,
+        host: HostId,
+        rack: RackId,
+        may_run: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
         let failed = self.failed.iter().take(SEARCH_LIMIT).find(|(_, map)| may_run(*map)).copied();
         let map = match failed {
             Some((_, map)) => Some(map),
@@ -80,7 +86,6 @@ impl PendingMaps {
         }
         was_waiting
     }
-
 
     fn list(&mut self, map: u32, hosts: &[HostId], racks: &Racks) {
         for (index, host) in hosts.iter().enumerate() {
@@ -119,11 +124,7 @@ mod tests {
         let take = |pending: &mut PendingMaps, level| pending.take(level, a, topology.rack_of(a), |_| true);
         assert_eq!(take(&mut pending, Level::Node), Some(1));
         pending.put_back(1, 1, &[a], &racks);
-        assert_eq!(
-            pending.take(Level::Node, a, topology.rack_of(a), |map| map != 1),
-            Some(2),
-            "never where it failed"
-        );
+        assert_eq!(pending.take(Level::Node, a, topology.rack_of(a), |map| map != 1), Some(2), "never where it failed");
         assert_eq!(take(&mut pending, Level::Any), Some(1), "failed ones come first");
         assert_eq!(take(&mut pending, Level::Any), Some(0));
         assert_eq!(take(&mut pending, Level::Any), Some(3));

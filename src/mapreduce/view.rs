@@ -33,10 +33,7 @@ impl Job {
     pub fn status(&self, with_acls: bool) -> JobStatus {
         let acl = |list: &Option<String>| AccessControlList(list.as_deref().unwrap_or(" ").into());
         let acls = match with_acls {
-            true => vec![
-                (JobAcl::ModifyJob, acl(&self.spec.modify_acl)),
-                (JobAcl::ViewJob, acl(&self.spec.view_acl)),
-            ],
+            true => vec![(JobAcl::ModifyJob, acl(&self.spec.modify_acl)), (JobAcl::ViewJob, acl(&self.spec.view_acl))],
             false => Vec::new(),
         };
         JobStatus {
@@ -88,11 +85,8 @@ impl Job {
     }
 
     fn add_server_counters(&self, total: &mut CounterTotal) {
-        let group = CounterGroup {
-            name: SERVER_GROUP.into(),
-            display_name: SERVER_GROUP_DISPLAY.into(),
-            counters: Vec::new(),
-        };
+        let group =
+            CounterGroup { name: SERVER_GROUP.into(), display_name: SERVER_GROUP_DISPLAY.into(), counters: Vec::new() };
         let over = self.is_over();
         let counts = &self.counts;
         let waited = |kind| format!("Total time spent by all {kind} waiting after reserving slots (ms)");

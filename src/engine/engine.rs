@@ -76,9 +76,7 @@ impl Engine {
     pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
         let (scheduler, market) = match &config.policy {
             PolicyConfig::Fifo(options) => (Scheduler::fifo(*options), None),
-            PolicyConfig::Dynamic { market, .. } => {
-                (Scheduler::dynamic(), Some(Market::new(market.clone(), now.wall_ms)))
-            }
+            PolicyConfig::Dynamic { market, .. } => (Scheduler::dynamic(), Some(Market::new(*market, now.wall_ms))),
         };
         let mut engine = Self {
             start: now,

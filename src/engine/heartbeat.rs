@@ -71,9 +71,11 @@ impl Engine {
         let included = self.config.included_hosts.is_empty() || self.config.included_hosts.contains(&**host);
         if !included || self.config.excluded_hosts.contains(&**host) {
             // 1.2.1 names the tracker in this text.
-            return Some(Refusal::DisallowedTracker(format!("Tasktracker denied communication with jobtracker: {name}")));
+            return Some(Refusal::DisallowedTracker(format!(
+                "Tasktracker denied communication with jobtracker: {name}"
+            )));
         }
-        let tracker = self.trackers.get(&***name)?;
+        let tracker = self.trackers.get(&**name)?;
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
         let longest = 2 * self.config.heartbeat.interval_ms(self.trackers.len(), true) as u64 + ALIVE_GRACE_MS;
         let alive = self.connections.contains_key(&tracker.connection) && silent_ms <= longest;
@@ -153,11 +155,11 @@ impl Engine {
     /// The tracker has received the last answer: what it told of ended jobs is done with.
     fn settle_kill_debts(&mut self, name: &Arc<str>) {
         let Some(tracker) = self.trackers.get_mut(name) else { return };
-        if tracker.kill_jobs_told.is_empty() {
-            return;
+        let told = std::mem::take(&mut tracker.kill_jobs_told);
+        for job in &told {
+            tracker.kill_jobs.remove(job);
         }
-        for job in std::mem::take(&mut tracker.kill_jobs_told) {
-            tracker.kill_jobs.remove(&job);
+        for job in told {
             self.pay_kill_debt(job, name);
         }
     }

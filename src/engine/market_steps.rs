@@ -88,7 +88,6 @@ impl Engine {
             let running: PerKind<u32> = self.scheduler.usage(group);
             let pending = pending.get(queue.as_str()).copied().unwrap_or(0);
             let idle = running == PerKind::default() && pending == 0;
-            // A queue whose interval is open is charged for it even when nothing of it is left.
             (!idle).then(|| QueueUse { queue: queue.clone(), running, pending })
         };
         market.queues().filter_map(of_queue).collect()

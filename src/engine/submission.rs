@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::mapreduce::{AcceptedJob, Job, JobFact};
 use crate::market::JobDenied;
 use crate::scheduler::AppSpec;
-use crate::wire::{JobId, Text, Token, token_file_bytes};
+use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
+use crate::wire::{Encode, JobId, Text, Token, Writer};
 
 use super::engine::{Engine, Wait};
 use super::{Caller, Fact, Now, ReadSubmission, Refusal, Reply, SubmissionReply};
@@ -20,11 +21,22 @@ pub(super) enum PendingSubmission {
     Writing(Box<AcceptedJob>),
 }
 
-/// Alias and kind that 1.2.1 gives the token of a job.
-const JOB_TOKEN_ALIAS: &str = "ShuffleAndJobToken";
+/// The kind of token that 1.2.1 gives a job.
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
 /// Submissions that may be under way at once.
 const MAX_PENDING: usize = 10_000;
+
+// === impl PendingSubmission ===
+
+impl PendingSubmission {
+    /// Whether it is to enter this queue, as far as is known.
+    pub(super) fn is_for(&self, queue: &str) -> bool {
+        match self {
+            PendingSubmission::Reading(_) => false,
+            PendingSubmission::Writing(accepted) => accepted.spec.queue == queue,
+        }
+    }
+}
 
 // === impl Engine: submission ===
 
@@ -36,7 +48,9 @@ impl Engine {
             return (Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact));
         }
         if id.identifier != self.config.identifier || id.number < 1 || id.number > self.last_job_number {
-            return refuse(Refusal::Invalid(format!("{id} was not given out by this JobTracker: ask for a new job id")));
+            return refuse(Refusal::Invalid(format!(
+                "{id} was not given out by this JobTracker: ask for a new job id"
+            )));
         }
         if self.submissions.contains_key(&id) {
             return refuse(Refusal::Invalid(format!("{id} is being submitted already")));
@@ -188,10 +202,12 @@ fn token_file(read: &ReadSubmission) -> Arc<[u8]> {
     let mut credentials = read.credentials.clone();
     credentials.tokens.retain(|(alias, _)| &**alias != JOB_TOKEN_ALIAS);
     credentials.tokens.push((JOB_TOKEN_ALIAS.into(), token));
-    token_file_bytes(&credentials).into()
+    write_token_storage(&credentials).into()
 }
 
 /// The identifier of a job token is the job id as a `Text` (1.2.1 `JobTokenIdentifier`).
 fn job_token_identifier(id: &str) -> Vec<u8> {
-    crate::wire::text_bytes(id)
+    let mut bytes = Vec::new();
+    Text(id.to_owned()).encode(&mut Writer::new(&mut bytes));
+    bytes
 }

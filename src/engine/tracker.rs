@@ -45,10 +45,7 @@ pub(super) enum LastAnswer {
 impl Tracker {
     /// Slots free by its own last word.
     pub(super) fn free(&self) -> PerKind<u32> {
-        PerKind::new(
-            self.slots.map.saturating_sub(self.busy.map),
-            self.slots.reduce.saturating_sub(self.busy.reduce),
-        )
+        PerKind::new(self.slots.map.saturating_sub(self.busy.map), self.slots.reduce.saturating_sub(self.busy.reduce))
     }
 
     /// An answer with nothing to do.

@@ -30,7 +30,7 @@ impl Engine {
                 }
             }
         }
-        if !(compatible && !self.launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
+        if (!compatible || self.launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
             let mut granting = self.jobs.granting(&self.nodes, now);
             self.scheduler.assign(Beat { node, free }, &mut granting);
             self.launches.extend(granting.launches);

@@ -153,6 +153,7 @@ pub fn verdict(old: AttemptState, new: AttemptState, cleaning: bool) -> Verdict 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::{PerKind, Scheduler};
 
     const STATES: [AttemptState; 8] = [
         AttemptState::Unassigned,
@@ -204,13 +205,11 @@ mod tests {
 
     #[test]
     fn diagnostics_are_bounded_and_cut_at_characters() {
-        let mut attempt = Attempt::launched(
-            0,
-            AttemptRole::Work,
-            Phase::Map,
-            crate::scheduler::NodeId::new(1),
-            crate::engine::Now { mono_ms: 0, wall_ms: 0 },
-        );
+        let mut scheduler = Scheduler::dynamic();
+        let host = scheduler.topology_mut().intern_host("h", "/r");
+        let node = scheduler.add_node(host, PerKind::new(1, 1));
+        let now = crate::engine::Now { mono_ms: 0, wall_ms: 0 };
+        let mut attempt = Attempt::launched(0, AttemptRole::Work, Phase::Map, node, now);
         attempt.add_diagnostics(&"ä".repeat(Attempt::MAX_DIAGNOSTICS_BYTES));
         assert_eq!(attempt.diagnostics.len(), Attempt::MAX_DIAGNOSTICS_BYTES);
         attempt.add_diagnostics("more");

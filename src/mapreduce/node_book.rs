@@ -56,6 +56,15 @@ impl NodeBook {
         self.hosts.len()
     }
 
+    /// The host of a node has moved to another rack, and has another id there.
+    pub fn place(&mut self, node: NodeId, host: HostId, rack: RackId) {
+        let Some(face) = self.nodes.get_mut(&node) else { return };
+        let old = std::mem::replace(&mut face.host, host);
+        face.rack = rack;
+        *self.hosts.entry(host).or_default() += 1;
+        self.leave_host(old);
+    }
+
     fn leave_host(&mut self, host: HostId) {
         if let Some(count) = self.hosts.get_mut(&host) {
             *count -= 1;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::{Kind, NodeId};
+use crate::scheduler::{Kind, NodeId, Scheduler};
 use crate::wire::{AttemptState, Counters, TaskStatus};
 
 use super::attempt::verdict;
@@ -143,20 +143,20 @@ impl Job {
         let left = match state {
             AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending => false,
             AttemptState::Succeeded => {
-                self.free_slot(key, position, scene);
+                self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
                 self.record_end(key, position, counters, scene);
                 self.complete(key, position, scene);
                 !matches!(key, TaskKey::Work(Kind::Map, _))
             }
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
-                self.free_slot(key, position, scene);
+                self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
                 self.record_end(key, position, counters, scene);
                 let number = self.task(key).attempts[position].number;
                 self.task_cleanups[kind].push_back((key, number));
                 true
             }
             AttemptState::Failed | AttemptState::Killed => {
-                self.free_slot(key, position, scene);
+                self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
                 self.record_end(key, position, counters, scene);
                 self.fall(key, position, before == AttemptState::Succeeded, scene);
                 true
@@ -181,8 +181,30 @@ impl Job {
         self.change(key, position, state, None, scene);
     }
 
+    /// The task-cleanup of an attempt was running on a node that is lost: another one does it.
+    pub fn requeue_task_cleanup(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+        let Some(position) = self.task(key).position(number) else { return };
+        self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
+        if !self.is_over_or_ending() && !self.task_cleanups[key.kind()].contains(&(key, number)) {
+            self.task_cleanups[key.kind()].push_back((key, number));
+        }
+        self.refresh_wants(scene.wants);
+    }
+
+    /// The job is over and a tracker has purged what it ran of it, without another word: its slot is free.
+    pub fn release_after_end(&mut self, id: crate::wire::AttemptId, scheduler: &mut Scheduler) {
+        let Some(key) = self.key_of(id.task) else { return };
+        let Some(position) = self.task(key).position(id.number) else { return };
+        let finish_ms = self.finish_ms;
+        self.free_slot(key, position, scheduler, finish_ms);
+        let attempt = &mut self.task_mut(key).attempts[position];
+        if attempt.is_active() {
+            attempt.state = AttemptState::Killed;
+        }
+    }
+
     /// Gives back the slot an attempt, or its task-cleanup, holds.
-    fn free_slot(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
+    fn free_slot(&mut self, key: TaskKey, position: usize, scheduler: &mut Scheduler, now_ms: i64) {
         let kind = key.kind();
         let app = self.app;
         let attempt = &mut self.task_mut(key).attempts[position];
@@ -190,16 +212,16 @@ impl Job {
             return;
         }
         if attempt.finish_ms == 0 {
-            attempt.finish_ms = scene.now.wall_ms;
+            attempt.finish_ms = now_ms;
         }
         let run_ms = if attempt.start_ms > 0 { (attempt.finish_ms - attempt.start_ms).max(0) } else { 0 };
         match (attempt.cleanup_node.take(), attempt.role) {
-            (Some(node), _) => scene.scheduler.release(node, kind, 1),
+            (Some(node), _) => scheduler.release(node, kind, 1),
             (None, AttemptRole::Work) => {
-                scene.scheduler.ended(app, kind, attempt.node);
+                scheduler.ended(app, kind, attempt.node);
                 self.running[kind] = self.running[kind].saturating_sub(1);
             }
-            (None, _) => scene.scheduler.release(attempt.node, kind, 1),
+            (None, _) => scheduler.release(attempt.node, kind, 1),
         }
         // 1.2.1 `meterTaskAttempt`: setup and cleanup attempts count here too.
         self.counts.slot_ms[kind] += run_ms;

@@ -174,6 +174,15 @@ impl Scheduler {
         }
     }
 
+    /// The host of a node has another id now, since it moved to another rack.
+    pub fn move_node(&mut self, node: NodeId, host: HostId) {
+        let rack = self.topology.rack_of(host);
+        if let Some(node) = self.nodes.get_mut(&node) {
+            node.host = host;
+            node.rack = rack;
+        }
+    }
+
     /// Removes a node. Attempts that ran on it count as running until each is told to have [ended](Self::ended).
     pub fn remove_node(&mut self, node: NodeId) {
         if let Some(node) = self.nodes.remove(&node) {

@@ -5,28 +5,26 @@ use std::rc::Rc;
 use tokio::sync::mpsc;
 
 use crate::engine::{Effect, Event, LogLevel};
+use crate::store::BudgetImage;
 
 use super::owner::Owner;
 use super::submission::Submissions;
 use super::topology::Topology;
 
 /// What effects are performed with.
-pub struct Edges {
-    /// Hears of racks.
-    pub owner: Rc<Owner>,
-    /// Knows racks.
-    pub topology: Rc<Topology>,
-    /// Knows where the files of jobs lie.
-    pub submissions: Rc<Submissions>,
-    /// Is told that the budgets have changed; none without a market.
-    pub budget_image: Option<mpsc::Sender<()>>,
+pub(super) struct Edges {
+    pub(super) owner: Rc<Owner>,
+    pub(super) topology: Rc<Topology>,
+    pub(super) submissions: Rc<Submissions>,
+    /// Writes the budget file; none without a market.
+    pub(super) budget_image: Option<Rc<BudgetImage>>,
 }
 
 // === impl Edges ===
 
 impl Edges {
     /// Performs effects as they come, without one waiting for another. Ends with their source.
-    pub async fn perform(self, mut effects: mpsc::UnboundedReceiver<Effect>) {
+    pub(super) async fn perform(self, mut effects: mpsc::UnboundedReceiver<Effect>) {
         while let Some(effect) = effects.recv().await {
             match effect {
                 Effect::Log { level: LogLevel::Info, text } => tracing::info!("{text}"),
@@ -44,9 +42,8 @@ impl Edges {
                     });
                 }
                 Effect::WriteBudgetImage => {
-                    if let Some(image) = &self.budget_image {
-                        // A full channel has a request in it that was not begun: it will show this change too.
-                        let _ = image.try_send(());
+                    if let Some((image, lines)) = self.budget_image.as_ref().zip(self.owner.budget_lines()) {
+                        image.publish(lines);
                     }
                 }
             }

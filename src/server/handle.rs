@@ -31,12 +31,16 @@ pub struct OwnerHandle {
     serving: Arc<AtomicBool>,
 }
 
-/// What other threads ask, to be given to [`answer_requests`].
+/// What other threads ask, for [`Requests::answer`].
 #[derive(Debug)]
 pub struct Requests {
     requests: mpsc::Receiver<Request>,
     serving: Arc<AtomicBool>,
 }
+
+/// Tells all handles whether calls are taken.
+#[derive(Clone, Debug)]
+pub(super) struct Serving(Arc<AtomicBool>);
 
 #[derive(Debug)]
 enum Request {
@@ -94,12 +98,20 @@ impl crate::web::Owner for OwnerHandle {
     }
 }
 
+// === impl Serving ===
+
+impl Serving {
+    pub(super) fn set(&self, is_serving: bool) {
+        self.0.store(is_serving, Ordering::Relaxed);
+    }
+}
+
 // === impl Requests ===
 
 impl Requests {
-    /// Tells whether the RPC port is open.
-    pub fn set_serving(&self, is_serving: bool) {
-        self.serving.store(is_serving, Ordering::Relaxed);
+    /// Where it is told whether calls are taken.
+    pub(super) fn serving(&self) -> Serving {
+        Serving(self.serving.clone())
     }
 
     /// Answers what comes, one request each turn. Ends when all handles are gone.
@@ -120,13 +132,12 @@ impl Requests {
 }
 
 fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>) {
-    let at_ms = owner.clock().now().wall_ms;
     let (answer, wait_for) = owner.step(Event::Market(Box::new(request)));
     let Reply::Market(result) = answer else { return };
     let owner = owner.clone();
     tokio::task::spawn_local(async move {
         if owner.wait_durable(wait_for).await.is_ok() {
-            let _ = reply.send(MarketReply { result, at_ms });
+            let _ = reply.send(result);
         }
     });
 }

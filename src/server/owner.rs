@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use crate::engine::{Effect, Engine, Event, FactNumber, Read, Reply};
+use crate::engine::{Effect, Engine, Event, FactNumber, Now, Overview, Read, Reply};
+use crate::market::{BudgetLine, Market};
 use crate::store::{Durable, FactSink, Health};
 
 use super::clock::Clock;
@@ -87,6 +88,16 @@ impl Owner {
     /// Reads from the engine.
     pub fn read<T>(&self, read: impl FnOnce(&Engine) -> Read<T>) -> Read<T> {
         read(&self.engine.borrow())
+    }
+
+    /// What the pages show.
+    pub fn overview(&self, now: Now) -> Read<Overview> {
+        self.engine.borrow().overview(now)
+    }
+
+    /// The accounts, for the budget file; none without a market.
+    pub fn budget_lines(&self) -> Option<Vec<BudgetLine>> {
+        self.engine.borrow().market().map(Market::budget_lines)
     }
 
     /// The clock of all events.

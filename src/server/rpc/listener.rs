@@ -29,7 +29,6 @@ const SWEEP: Duration = Duration::from_millis(1_000);
 
 /// The RPC server: accepts connections and reads their calls.
 pub struct RpcServer<S> {
-    listener: TcpListener,
     service: Rc<S>,
     places: Arc<Semaphore>,
     shared: Rc<Shared>,
@@ -48,8 +47,8 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 // === impl RpcServer ===
 
 impl<S: Service> RpcServer<S> {
-    /// A server for `listener` whose calls `service` answers.
-    pub fn new(listener: TcpListener, limits: RpcLimits, clock: Clock, service: Rc<S>) -> Self {
+    /// A server whose calls `service` answers.
+    pub fn new(limits: RpcLimits, clock: Clock, service: Rc<S>) -> Self {
         let shared = Shared {
             limits,
             clock,
@@ -60,15 +59,15 @@ impl<S: Service> RpcServer<S> {
             answer_buffer: RefCell::default(),
         };
         let places = Arc::new(Semaphore::new(limits.max_connections));
-        Self { listener, service, places, shared: Rc::new(shared) }
+        Self { service, places, shared: Rc::new(shared) }
     }
 
-    /// Accepts connections for ever. At the limit it waits instead of accepting: a tracker whose connection is accepted
+    /// Accepts connections for ever; the port closes when this is dropped. At the limit it waits instead of accepting: a tracker whose connection is accepted
     /// and then closed tries again without pause, one whose connection is not accepted waits.
-    pub async fn accept(&self) {
+    pub async fn accept(self: Rc<Self>, listener: TcpListener) {
         loop {
             let Ok(place) = self.places.clone().acquire_owned().await else { return };
-            let stream = match self.listener.accept().await {
+            let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!("a connection could not be accepted: {error}");
@@ -88,7 +87,7 @@ impl<S: Service> RpcServer<S> {
     }
 
     /// Drops, for ever, clients that make others wait: see [`RpcLimits`].
-    pub async fn sweep(&self) {
+    pub async fn sweep(self: Rc<Self>) {
         let mut interval = tokio::time::interval(SWEEP);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {

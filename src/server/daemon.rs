@@ -96,23 +96,24 @@ impl Daemon {
         let ringing = owner.clone();
         tasks.spawn_local(async move { ringing.ring().await });
         let releasing = owner.clone();
-        let released = tokio::task::spawn_local(async move { releasing.release().await });
+        let mut released = tokio::task::spawn_local(async move { releasing.release().await });
         serving.set(true);
-        let gone = tokio::select! {
-            () = stop => None,
-            gone = released => Some(gone.unwrap_or(StoreGone)),
-        };
-        serving.set(false);
-        match gone {
-            Some(gone) => Err(gone),
-            None => {
+        let served = tokio::select! {
+            () = stop => {
                 // The port closes; what has come in is answered.
                 accepting.abort();
+                serving.set(false);
                 if tokio::time::timeout(FAREWELL, rpc.finish()).await.is_err() {
                     tracing::warn!("some calls stay unanswered: their facts or their clients are too slow");
                 }
                 Ok(())
             }
-        }
+            gone = &mut released => Err(gone.unwrap_or(StoreGone)),
+        };
+        serving.set(false);
+        released.abort();
+        // Until they have let go of what they share, too.
+        tasks.shutdown().await;
+        served
     }
 }

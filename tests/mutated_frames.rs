@@ -179,7 +179,7 @@ fn parse_opening(mut bytes: &[u8]) {
     }
 }
 
-/// The memory that decoding takes: encoding again is left out by asking only for what encoding does not use.
+/// Decodes and no more: what is encoded again must not count as memory that decoding took.
 fn decode_only(parser: Parser, bytes: &[u8]) {
     match parser {
         Parser::Call(protocol) => drop(decode_call(protocol, bytes)),

@@ -1,1 +1,3 @@
 //! Argument parsing; one file a subcommand.
+
+pub mod sign;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub mod serve;
+pub mod sign;
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market inside.
 #[derive(Debug, Parser)]

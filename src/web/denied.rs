@@ -31,7 +31,7 @@ fn reason_phrase(text: &str) -> String {
     cut.replace(char::is_control, "?")
 }
 
-/// A text that HTML shows as it is, without control characters.
+/// A text that HTML shows as it is, outside of attributes; without control characters.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -39,8 +39,6 @@ fn escape(text: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
             control if control.is_control() => escaped.push('\u{FFFD}'),
             other => escaped.push(other),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct WebLimits {
     /// Connections at one time; further ones wait in the listen backlog.
     pub connections: usize,
-    /// Bytes of a request's first line and headers together; at least 8192.
+    /// Bytes of a request's first line and headers together; less than 8192 counts as 8192.
     pub header_bytes: usize,
     /// Headers of a request.
     pub headers: usize,
@@ -26,10 +26,10 @@ pub struct WebLimits {
 impl Default for WebLimits {
     fn default() -> Self {
         WebLimits {
-            connections: 256,
+            connections: 1000,
             header_bytes: 16 * 1024,
             headers: 64,
-            header_read: Duration::from_secs(20),
+            header_read: Duration::from_secs(10),
             write: Duration::from_secs(20),
             answer: Duration::from_secs(30),
             drain: Duration::from_secs(5),

@@ -23,6 +23,9 @@ use super::timed_stream::TimedStream;
 /// After a failed accept (no file descriptor left, say) the next is tried this much later.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// The least buffer that hyper takes.
+const MIN_HEADER_BYTES: usize = 8192;
+
 /// Serves until `shutdown`. At the connection limit nothing more is accepted; nothing accepted is closed for it.
 pub(super) async fn accept_until(
     listener: TcpListener,
@@ -76,12 +79,13 @@ async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> io::Result<(
 async fn serve_connection(stream: TcpStream, router: Router, limits: WebLimits, mut stopped: watch::Receiver<bool>) {
     // Answers are small and whole; waiting to fill a segment only delays them.
     let _ = stream.set_nodelay(true);
+    let header_bytes = limits.header_bytes.max(MIN_HEADER_BYTES);
     let stream = TokioIo::new(TimedStream::new(stream, limits.write));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_read)
-        .max_header_size(limits.header_bytes)
-        .max_buf_size(limits.header_bytes)
+        .max_header_size(header_bytes)
+        .max_buf_size(header_bytes)
         .max_headers(limits.headers)
         .serve_connection(stream, TowerToHyperService::new(router));
     let mut connection = pin!(connection);

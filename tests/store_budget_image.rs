@@ -1,6 +1,6 @@
 //! The budget file as an image of the ledger.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set itself up has failed")]
 
 mod store_stage;
 

@@ -1,6 +1,6 @@
 //! Each kind of fact becomes rows that hold all of it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set itself up has failed")]
 
 mod store_stage;
 

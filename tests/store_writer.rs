@@ -1,6 +1,6 @@
 //! The writer: order, group commit, a disk that fails, a second daemon, copies, the gate.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set itself up has failed")]
 
 mod store_stage;
 

@@ -3,8 +3,8 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use super::queue::Message;
 use super::sink::FactSink;
-use super::writer::Message;
 
 /// How often somebody who waits for a note looks whether waiting still makes sense.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use crate::engine::{Fact, FactNumber};
 
 use super::durable::Durable;
 use super::gate::Gate;
-use super::writer::Message;
+use super::queue::Message;
 
 /// Where facts are handed in. Cheap to clone, but facts have one order, so one thread appends.
 #[derive(Clone, Debug)]

@@ -11,13 +11,15 @@ use tokio::sync::watch;
 
 use super::durable::{Durable, Health};
 use super::error::StoreError;
+use super::figures::{Counts, Figures};
 use super::folder::{Folder, at, private_file};
 use super::note::NoteSink;
 use super::opened::{self, Opened};
 use super::options::StoreOptions;
+use super::queue::{Message, Queue};
 use super::schema;
 use super::sink::{Backlog, FactSink};
-use super::writer::{Counts, Figures, Message, Queue, Writer};
+use super::writer::Writer;
 
 /// The state database. Dropping it closes it, but then nobody hears what went wrong: prefer [`Store::close`].
 #[derive(Debug)]

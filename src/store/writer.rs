@@ -3,70 +3,26 @@
 //! A commit that fails is tried again, after a pause that grows, with the same facts in the same order; what comes
 //! meanwhile waits behind them. The durable number moves only after a commit.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::watch;
 
-use crate::engine::{Fact, FactNumber};
+use crate::engine::FactNumber;
 
 use super::counter_names::CounterNames;
 use super::durable::{Durable, Health};
 use super::error::StoreError;
+use super::figures::Counts;
 use super::folder::Folder;
 use super::options::StoreOptions;
+use super::queue::{Message, Queue};
 use super::rows;
 use super::schema::{LAST_FACT, meta, set_meta};
 use super::sink::Backlog;
-
-/// What the writer is told.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// Facts to record, numbered upwards from `first`.
-    Facts {
-        /// Number of the first.
-        first: FactNumber,
-        /// The facts.
-        facts: Vec<Fact>,
-    },
-    /// A note to keep in `meta`, behind all facts handed in before.
-    Note {
-        /// Its key.
-        key: &'static str,
-        /// Its value.
-        value: String,
-        /// Told once it is durable.
-        done: Sender<()>,
-    },
-    /// Write what waits and end.
-    Close,
-}
-
-/// What the writer has done since it started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Transactions committed.
-    pub commits: u64,
-    /// Facts in them.
-    pub facts: u64,
-    /// Tries that failed.
-    pub failures: u64,
-    /// Times the write-ahead log was moved into the database.
-    pub checkpoints: u64,
-}
-
-/// [`Figures`] as the writer counts them.
-#[derive(Debug, Default)]
-pub(super) struct Counts {
-    commits: AtomicU64,
-    facts: AtomicU64,
-    failures: AtomicU64,
-    checkpoints: AtomicU64,
-}
 
 /// The writer's own state.
 pub(super) struct Writer {
@@ -81,88 +37,10 @@ pub(super) struct Writer {
     pub(super) queue: Queue,
 }
 
-/// What waits to be written.
-#[derive(Debug)]
-pub(super) struct Queue {
-    batches: VecDeque<Batch>,
-    facts: usize,
-    notes: Vec<Note>,
-    /// The number that the next fact to come must have.
-    next: FactNumber,
-    closing: bool,
-}
-
-#[derive(Debug)]
-struct Batch {
-    first: FactNumber,
-    facts: Vec<Fact>,
-}
-
-#[derive(Debug)]
-struct Note {
-    key: &'static str,
-    value: String,
-    done: Sender<()>,
-}
-
 /// A commit that is to be tried again.
 struct Failure {
     retry_at: Instant,
     pause: Duration,
-}
-
-// === impl Counts ===
-
-impl Counts {
-    pub(super) fn read(&self) -> Figures {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Figures {
-            commits: read(&self.commits),
-            facts: read(&self.facts),
-            failures: read(&self.failures),
-            checkpoints: read(&self.checkpoints),
-        }
-    }
-}
-
-// === impl Queue ===
-
-impl Queue {
-    pub(super) fn after(last: FactNumber) -> Self {
-        let next = FactNumber(last.0 + 1);
-        Self { batches: VecDeque::new(), facts: 0, notes: Vec::new(), next, closing: false }
-    }
-
-    /// Takes a message in; an error says what is wrong with its facts.
-    fn take(&mut self, message: Message) -> Result<(), String> {
-        match message {
-            Message::Facts { first, .. } if first != self.next => {
-                return Err(format!("fact {} was handed in where fact {} is next", first.0, self.next.0));
-            }
-            Message::Facts { first, facts } => {
-                self.next = FactNumber(first.0 + facts.len() as u64);
-                self.facts += facts.len();
-                self.batches.push_back(Batch { first, facts });
-            }
-            Message::Note { key, value, done } => self.notes.push(Note { key, value, done }),
-            Message::Close => self.closing = true,
-        }
-        Ok(())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.batches.is_empty() && self.notes.is_empty()
-    }
-
-    /// How many batches the next transaction takes: whole ones, at least one.
-    fn next_batches(&self, limit_facts: usize) -> usize {
-        let mut facts = 0;
-        let fitting = self.batches.iter().take_while(|batch| {
-            facts += batch.facts.len();
-            facts <= limit_facts
-        });
-        fitting.count().max(1).min(self.batches.len())
-    }
 }
 
 // === impl Writer ===
@@ -383,4 +261,73 @@ fn now() -> Instant {
 fn wall_ms() -> i64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::engine::Fact;
+    use crate::store::schema;
+    use crate::wire::Identifier;
+
+    /// A writer without its thread.
+    fn idle_writer(dir: &std::path::Path) -> (Writer, watch::Receiver<Durable>) {
+        let folder = Folder::hold(dir).unwrap();
+        let database = schema::open_for_writing(&folder.database().unwrap()).unwrap();
+        let (durable, watcher) = watch::channel(Durable { number: FactNumber(0), health: Health::Good });
+        let writer = Writer {
+            database,
+            inbox: mpsc::channel().1,
+            durable,
+            backlog: Arc::new(Backlog::new(1000)),
+            counts: Arc::new(Counts::default()),
+            options: StoreOptions::new(dir),
+            folder,
+            queue: Queue::after(FactNumber(0)),
+        };
+        (writer, watcher)
+    }
+
+    /// A database that may not grow is a disk that is full.
+    #[test]
+    fn a_full_disk_holds_facts_until_there_is_room() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (mut writer, watcher) = idle_writer(scratch.path());
+        let pages: u32 = writer.database.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        let limit = |database: &Connection, pages: u32| {
+            database.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
+        };
+        limit(&writer.database, pages);
+        let facts =
+            (1..=1000).map(|number| Fact::Incarnation { identifier: Identifier::from_number(number), start_ms: 0 });
+        writer.backlog.add(1000);
+        writer.queue.take(Message::Facts { first: FactNumber(1), facts: facts.collect() }).unwrap();
+        let mut names = CounterNames::default();
+        let first = writer.try_commit(&mut names, None).unwrap();
+        let second = writer.try_commit(&mut names, Some(first)).unwrap();
+        assert_eq!(second.pause, writer.options.retry_pause_min * 2);
+        let told = watcher.borrow().clone();
+        assert_eq!(told.number, FactNumber(0));
+        assert!(matches!(&told.health, Health::Failing { tries: 2, text, .. } if text.contains("full")), "{told:?}");
+        limit(&writer.database, pages + 1000);
+        assert!(writer.try_commit(&mut names, Some(second)).is_none());
+        assert_eq!(*watcher.borrow(), Durable { number: FactNumber(1000), health: Health::Good });
+    }
+
+    /// A commit may be told to have failed after all of it reached the disk.
+    #[test]
+    fn what_is_recorded_already_is_not_recorded_twice() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (mut writer, _watcher) = idle_writer(scratch.path());
+        let fact = |number| Fact::Incarnation { identifier: Identifier::from_number(number), start_ms: 0 };
+        let mut names = CounterNames::default();
+        writer.queue.take(Message::Facts { first: FactNumber(1), facts: vec![fact(1), fact(2)] }).unwrap();
+        writer.write(&mut names, 1, false).unwrap();
+        writer.queue.take(Message::Facts { first: FactNumber(3), facts: vec![fact(3)] }).unwrap();
+        writer.write(&mut names, 2, true).unwrap();
+        let rows: u32 = writer.database.query_row("SELECT count(*) FROM incarnation", [], |row| row.get(0)).unwrap();
+        assert_eq!((rows, meta::<i64>(&writer.database, LAST_FACT).unwrap()), (3, Some(3)));
+    }
 }

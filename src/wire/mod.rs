@@ -1,7 +1,7 @@
 //! Hadoop 1.2.1 wire and file formats: bytes to values and back, no I/O.
 //!
-//! All integers are big endian. Nothing here allocates more than the bytes at hand can justify: a length is checked
-//! against what is left of the frame before room is made for it.
+//! All integers are big endian. Nothing here allocates more than the bytes at hand can justify ([`MEMORY_PER_BYTE`]): a
+//! length is checked against what is left of the frame before room is made for it.
 
 pub mod class;
 mod counters;
@@ -34,7 +34,7 @@ pub use job::{
     TrackerState, TrackersOfState,
 };
 pub use jvm::{JvmContext, JvmId, JvmTask, MapEventsUpdate};
-pub use reader::{Decode, Reader};
+pub use reader::{Decode, MEMORY_BASE_BYTES, MEMORY_PER_BYTE, Reader};
 pub use report::{CompletionStatus, TaskCompletionEvent, TaskReport, TipStatus};
 pub use string::{JavaUtf, Text, Utf8, WString};
 pub use task::{CleanupOutcome, SkipRanges, SplitIndex, Task, TaskBody};

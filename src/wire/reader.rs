@@ -2,6 +2,15 @@
 
 use super::error::{WireError, WireErrorKind};
 
+/// How many bytes of memory decoding may take for each byte decoded, all allocations together.
+///
+/// Lists cost most: an empty string of one byte on the wire is 24 bytes of `String`, and a counter or counter group
+/// with empty names (3 bytes) is 56 or 72. Malformed UTF-8 grows threefold, and up to twice that in a growing buffer.
+pub const MEMORY_PER_BYTE: usize = 32;
+
+/// What decoding may take besides, whatever the length: the text of an error.
+pub const MEMORY_BASE_BYTES: usize = 4096;
+
 /// A value with one encoding of its own.
 pub trait Decode: Sized {
     /// The fewest bytes a value takes; what a count of values is checked against.

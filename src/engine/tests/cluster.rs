@@ -162,7 +162,7 @@ impl Cluster {
 
     pub fn signature(&self, user: &str) -> JobSignature {
         let acl = crate::market::Acl::parse(&format!("{user} user secret\n"), "acl").unwrap();
-        let key_id = acl.get(user).unwrap().key_id();
+        let key_id = acl.get(user).unwrap().key.key_id();
         JobSignature::Verified {
             user: VerifiedUser { user: user.into(), role: crate::market::Role::User, key_id },
             timestamp_ms: self.now.wall_ms,

@@ -62,7 +62,7 @@ fn setup_comes_before_all_work_and_cleanup_after_it() {
     assert_eq!(first.actions.len(), 1);
     assert_eq!(cluster.state(id), RunState::Prep);
     cluster.run(id, |_| Fate::Succeed);
-    let order: Vec<_> = cluster.facts.iter().filter_map(|fact| match fact {
+    let order = cluster.facts.iter().filter_map(|fact| match fact {
         Fact::Job(JobFact::AttemptLaunched { role, .. }) => Some(*role),
         _ => None,
     });

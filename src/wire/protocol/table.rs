@@ -75,7 +75,7 @@ macro_rules! protocol {
                 name: &str,
                 reader: &mut $crate::wire::Reader<'_>,
             ) -> Option<Result<Self, $crate::wire::protocol::passed::PassedError>> {
-                let _ = &reader;
+                let _ = &reader; // Not used where no method of the protocol has parameters.
                 Some(match name {
                     $( $name => Ok(Self::$variant $({
                         $( $field: match $crate::wire::protocol::passed::Passed::decode(reader) {
@@ -89,7 +89,7 @@ macro_rules! protocol {
 
             /// Writes the parameters.
             pub(super) fn encode(&self, writer: &mut $crate::wire::Writer<'_>) {
-                let _ = &writer;
+                let _ = &writer; // As above.
                 match self {
                     $( Self::$variant $({ $($field),+ })? => {
                         $($( $crate::wire::protocol::passed::Passed::encode($field, writer); )+)?

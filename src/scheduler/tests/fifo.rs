@@ -80,17 +80,17 @@ fn a_light_load_is_spread() {
 
 #[test]
 fn slots_of_setup_attempts_are_no_room_for_load() {
-    let given = |load| {
+    let given = |node: usize, load| {
         let mut world = filling();
         let nodes = world.cluster(2, 4, 0);
         occupy(&mut world, nodes[0], 2);
         let job = world.job(1, 0, 2, 0);
         world.tasks(job, Kind::Map, &[], load);
-        [1, 0].map(|node| world.beat(nodes[node]).granted.map)
+        world.beat(nodes[node]).granted.map
     };
     // Room of two and of four: a third and two thirds of the load, rounded up.
-    assert_eq!(given(3), [2, 1]);
-    assert_eq!(given(6), [4, 2]);
+    assert_eq!((given(0, 3), given(1, 3)), (1, 2));
+    assert_eq!(given(1, 5), 4);
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub struct FakeTracker {
     pub registered: bool,
     pub slots: (i32, i32),
     pub tasks: Vec<FakeTask>,
+    /// A request whose answer was lost: it comes again, unchanged, before anything else.
+    pub unanswered: Option<HeartbeatRequest>,
     /// Map outputs it holds.
     pub outputs: BTreeSet<AttemptId>,
 }
@@ -128,6 +130,7 @@ impl Cluster {
             registered: false,
             slots: (maps, reduces),
             tasks: Vec::new(),
+            unanswered: None,
             outputs: BTreeSet::new(),
         });
         self.trackers.len() - 1
@@ -237,11 +240,27 @@ impl Cluster {
 
     /// One heartbeat: every task first does what `fate` says, then the tracker calls and obeys.
     pub fn beat(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) -> (HeartbeatResponse, FactNumber) {
+        if let Some(request) = self.trackers[index].unanswered.take() {
+            return self.send(index, request);
+        }
         for task in &mut self.trackers[index].tasks {
             advance(task, fate(task));
         }
         let request = self.request(index);
         self.send(index, request)
+    }
+
+    /// A heartbeat whose answer does not arrive.
+    pub fn beat_unanswered(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
+        if self.trackers[index].unanswered.is_none() {
+            for task in &mut self.trackers[index].tasks {
+                advance(task, fate(task));
+            }
+            self.trackers[index].unanswered = Some(self.request(index));
+        }
+        let Some(request) = self.trackers[index].unanswered.clone() else { return };
+        let connection = self.trackers[index].connection;
+        self.step(Event::Heartbeat { request, connection });
     }
 
     pub fn send(&mut self, index: usize, request: HeartbeatRequest) -> (HeartbeatResponse, FactNumber) {

@@ -51,16 +51,13 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
             Turn::Beat(index) => {
                 cluster.beat(*index, fate);
             }
-            Turn::LoseAnswer(index) => {
-                let request = cluster.request(*index);
-                let connection = cluster.trackers[*index].connection;
-                cluster.step(Event::Heartbeat { request, connection });
-            }
+            Turn::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
             Turn::Restart(index) => {
                 let connection = cluster.trackers[*index].connection;
                 cluster.step(Event::ConnectionClosed { connection });
                 let tracker = &mut cluster.trackers[*index];
                 tracker.tasks.clear();
+                tracker.unanswered = None;
                 tracker.outputs.clear();
                 tracker.registered = false;
                 tracker.response_id = -1;

@@ -1,3 +1,4 @@
 //! Argument parsing; one file a subcommand.
 
 pub mod check_config;
+pub mod sign;

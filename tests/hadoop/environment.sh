@@ -12,7 +12,7 @@ JAVA_OLDEST=9
 JAVA_NEWEST=22
 JAVA_EXPORTS=--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED
 JAVA_OPTIONS=("$JAVA_EXPORTS" --add-opens=java.base/java.lang=ALL-UNNAMED -Djava.net.preferIPv4Stack=true
-    -XX:+UseSerialGC -XX:TieredStopAtLevel=1)
+    -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData)
 
 note() { echo "[live] $*" >&2; }
 

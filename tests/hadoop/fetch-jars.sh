@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Has Maven copy the stock Hadoop 1.2.1 jars into ${JOBTRACKER_HADOOP_HOME:-target/hadoop-1.2.1}/lib. Does nothing when they are there.
+# Has Maven copy the stock Hadoop 1.2.1 jars into ${JOBTRACKER_HADOOP_HOME:-target/hadoop-1.2.1}/lib, the web pages beside them. Does nothing when they are there.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -27,6 +27,12 @@ fi
 for name in core examples streaming test; do
     [[ -f $fetching/lib/hadoop-$name-1.2.1.jar ]] || fail "Maven ended well, but hadoop-$name-1.2.1.jar is not in $fetching/lib"
 done
+# The daemons look for their pages in a folder on the class path; taken from the jar they would be unpacked anew at each start.
+python3 - "$fetching" <<'PYTHON'
+import sys, zipfile
+core = zipfile.ZipFile(sys.argv[1] + "/lib/hadoop-core-1.2.1.jar")
+core.extractall(sys.argv[1], [name for name in core.namelist() if name.startswith("webapps/")])
+PYTHON
 cp "$LIVE_DIR/pom.xml" "$fetching/pom.xml"
 rm -rf "$HADOOP_HOME_DIR"
 mv "$fetching" "$HADOOP_HOME_DIR"

@@ -21,7 +21,6 @@ declare -A CLUSTER_PIDS=()
 : "${CLUSTER:=}"
 
 cluster_create() {
-    find_java
     CLUSTER=$(mktemp -d "${TMPDIR:-/tmp}/jobtracker-live.XXXXXX")
     chmod 755 "$CLUSTER"
     trap cluster_end EXIT
@@ -93,7 +92,10 @@ java_isolated() {
 cluster_start_jobtracker() {
     local program
     case $1 in
-    java) java_isolated "$DAEMON_USER" "$CLUSTER" 400 org.apache.hadoop.mapred.JobTracker >"$CLUSTER/jobtracker.log" 2>&1 </dev/null & ;;
+    java)
+        find_java
+        java_isolated "$DAEMON_USER" "$CLUSTER" 400 org.apache.hadoop.mapred.JobTracker >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
+        ;;
     ours)
         program=$(our_program)
         bound_to_parent "$program" serve --conf "$CLUSTER/conf" >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
@@ -127,6 +129,7 @@ cluster_start_tasktracker() {
     local host=$1 home=$CLUSTER/$1 refusal
     refusal=$(live_refusal)
     [[ -z $refusal ]] || fail "no TaskTracker is started: $refusal"
+    find_java
     cluster_conf "$host" "$home/conf"
     mkdir -p "$home/local"
     chmod 755 "$home" "$home/local"
@@ -155,6 +158,7 @@ cluster_has_trackers() {
 hadoop() {
     local user=$1
     shift
+    [[ -n ${JAVA:-} ]] || find_java
     # A subshell, since java_isolated replaces the shell it runs in; timeout's own group would hide a terminal's interrupt.
     (java_isolated "$user" "$CLUSTER" 128 "$@" </dev/null) &
     local client=$! status=0
@@ -188,8 +192,12 @@ cluster_stop() {
 }
 
 cluster_end() {
-    local status=$? name
+    local status=$? name running
     trap '' INT TERM
+    # Whatever the script still runs in the background; the daemons are disowned.
+    running=$(jobs -pr)
+    # shellcheck disable=SC2086
+    [[ -z $running ]] || kill $running 2>/dev/null || true
     # Trackers first, else they flood their logs with failed calls.
     for name in "${!CLUSTER_PIDS[@]}"; do
         [[ $name == jobtracker ]] || cluster_stop "$name"

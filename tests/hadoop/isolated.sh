@@ -18,6 +18,7 @@ if [[ ${1:-} == --inside ]]; then
     fi
     tables=$(mktemp -d)
     { echo "$user:x:0:0::/:/bin/sh"; cat /etc/passwd; } >"$tables/passwd"
+    # shellcheck disable=SC2086
     { cat /etc/hosts; printf '127.0.0.1 %s\n' localhost "$(uname -n)" $hosts; } >"$tables/hosts"
     mount --bind "$tables/passwd" /etc/passwd
     mount --bind "$tables/hosts" /etc/hosts

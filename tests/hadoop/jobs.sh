@@ -1,31 +1,28 @@
 #!/usr/bin/env bash
-# jobs.sh [--jobtracker java|ours] [--trackers N] [--record] NAME...|all
+# jobs.sh [--jobtracker java|ours] [--trackers N] [--record FOLDER] NAME...|all
 #
 # Runs stock example jobs by a stock client on stock TaskTrackers, under the Java JobTracker or ours (default ours), and checks each job's
-# output against one worked out without Hadoop. What the client shows at the end is compared with recorded/NAME.txt, which --record writes
-# (of the Java JobTracker only). Ends with a line `N passed, N failed`, and 1 when any failed.
+# output against one worked out without Hadoop. What the client shows at the end is compared with recorded/NAME.txt, as it was under the Java
+# JobTracker, or with --record written to FOLDER/NAME.txt. Ends with a line `N passed, N failed`, and 1 when any failed.
+#
+# To record anew: jobs.sh --jobtracker java --trackers 2 --record tests/hadoop/recorded all
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 
 ALL=(wordcount grep sort secondarysort join multifilewc sleep streaming)
-usage="usage: jobs.sh [--jobtracker java|ours] [--trackers N] [--record] ${ALL[*]}|all"
+usage="usage: jobs.sh [--jobtracker java|ours] [--trackers N] [--record FOLDER] ${ALL[*]}|all"
 
 jobtracker=ours trackers=1 record=
 while [[ ${1:-} == --* ]]; do
+    [[ $# -ge 2 ]] || fail "$usage"
     case $1 in
-    --jobtracker)
-        jobtracker=${2:-}
-        shift
-        ;;
-    --trackers)
-        trackers=${2:-}
-        shift
-        ;;
-    --record) record=1 ;;
+    --jobtracker) jobtracker=$2 ;;
+    --trackers) trackers=$2 ;;
+    --record) record=$2 ;;
     *) fail "$usage" ;;
     esac
-    shift
+    shift 2
 done
 names=("$@")
 [[ ${names[*]} != all ]] || names=("${ALL[@]}")
@@ -33,7 +30,7 @@ names=("$@")
 for name in "${names[@]}"; do
     [[ " ${ALL[*]} " == *" $name "* ]] || fail "no job is called $name; $usage"
 done
-[[ -z $record || $jobtracker == java ]] || fail "only what the Java JobTracker gives is worth recording"
+[[ -z $record ]] || mkdir -p "$record"
 
 "$LIVE_DIR/fetch-jars.sh"
 cluster_create
@@ -52,7 +49,7 @@ for name in "${names[@]}"; do
     if ! why=$("$LIVE_DIR/jobs/run_one.sh" "$name" "$folder" 2>&1); then
         verdict=FAILED
     elif [[ -n $record ]]; then
-        cp "$folder/record" "$recorded"
+        cp "$folder/record" "$record/$name.txt"
         verdict=recorded
     elif ! why=$(diff "$recorded" "$folder/record" 2>&1); then
         why="not what the Java JobTracker gave (recorded <, now >):"$'\n'"$why"

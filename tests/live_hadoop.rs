@@ -108,6 +108,11 @@ fn the_python_client_signs_asks_and_tells_errors_apart() {
 }
 
 #[test]
+fn the_bill_is_checked_by_a_script_that_can_fail() {
+    run("tests/hadoop/bill_test.py", &[]);
+}
+
+#[test]
 fn the_page_on_signing_has_commands_that_work() {
     assert_eq!(run("tests/hadoop/sign_with_openssl_test.sh", &[]), "sign_with_openssl_test ... ok");
 }

@@ -19,23 +19,28 @@ def plain(amount):
     return format(amount.normalize(), "f")
 
 
-def charges(state_db, queue):
-    """The ledger's rows of what a queue was charged: (tick, rate, slots, amount)."""
+def rows(state_db, queue):
+    """The ledger's rows of a queue's money: (reason, tick, rate, slots, amount, units)."""
     database = sqlite3.connect(f"file:{state_db}?mode=ro", uri=True)
-    rows = database.execute(
-        "SELECT tick, rate, map_slots + reduce_slots, amount FROM ledger WHERE reason = 'charge' AND debit = ? ORDER BY number",
-        (f"queue:{queue}",),
-    )
-    return [(tick, Decimal(rate), slots, Decimal(amount)) for tick, rate, slots, amount in rows]
+    return database.execute(
+        "SELECT reason, tick, rate, map_slots + reduce_slots, amount, amount_units FROM ledger WHERE queue = ? ORDER BY number", (queue,)
+    ).fetchall()
 
 
 def bill(state_db, queue, start, bid, end):
     """Prints a queue's bill; gives what is wrong with it, one text each."""
     wrong = []
     intervals = collections.Counter()
-    charged = Decimal(0)
+    charged = received = Decimal(0)
     ticks = set()
-    for tick, rate, slots, amount in charges(state_db, queue):
+    for reason, tick, rate, slots, amount, units in rows(state_db, queue):
+        amount = Decimal(amount)
+        if amount * 10**12 != Decimal(units):
+            wrong.append(f"{queue}, tick {tick}: {amount} is not {units} units")
+        if reason != "charge":
+            received += amount
+            continue
+        rate = Decimal(rate)
         if amount != rate * slots:
             wrong.append(f"{queue}, tick {tick}: charged {amount}, not {rate} x {slots}")
         if rate != bid:
@@ -51,6 +56,8 @@ def bill(state_db, queue, start, bid, end):
     print(f"    charged {plain(charged)}, left {plain(end)}")
     if charged == 0:
         wrong.append(f"{queue}: nothing was charged")
+    if received != start:
+        wrong.append(f"{queue}: the ledger begins with {received}, the budget file with {start}")
     if start - charged != end:
         wrong.append(f"{queue}: {start} - {charged} is not {end}")
     return wrong

@@ -288,7 +288,7 @@ impl Cluster {
                 tracker.outputs.insert(task.attempt);
             }
         }
-        tracker.tasks.retain(|task| is_kept(task));
+        tracker.tasks.retain(is_kept);
         for action in &response.actions {
             match action {
                 Action::LaunchTask(task) => {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub mod check_config;
 pub mod serve;
 pub mod sign;
 

@@ -19,6 +19,8 @@ mod overview_of;
 mod reads;
 mod reply;
 mod submission;
+#[cfg(test)]
+mod tests;
 mod tracker;
 mod work;
 

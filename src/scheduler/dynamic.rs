@@ -47,6 +47,8 @@ impl Policy for Dynamic {
         AppKey { priority: 0, start_ms: app.start_ms, order: app.order }
     }
 
+    /// Every class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
+    /// are passed over in a heartbeat, and the first queue is the right one although only its first app was looked at.
     fn group_key(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey {
         let Allocation { quota, rate_units } = self.allocations.get(&leaf).copied().unwrap_or_default();
         if rate_units <= 0 {
@@ -56,13 +58,7 @@ impl Policy for Dynamic {
             Some(quota) if running < quota.get() => {
                 GroupKey { class: UNDER_QUOTA, ratio: Ratio::new(running, quota), first, ..GroupKey::default() }
             }
-            // Among equal bids the older job, whenever its clock said it was submitted.
-            _ => GroupKey {
-                class: FUNDED,
-                rate_units: Reverse(rate_units),
-                first: AppKey { order: first.order, ..AppKey::default() },
-                ..GroupKey::default()
-            },
+            _ => GroupKey { class: FUNDED, rate_units: Reverse(rate_units), first, ..GroupKey::default() },
         }
     }
 
@@ -123,12 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_rates_over_quota_go_by_id() {
+    fn equal_rates_over_quota_go_by_submission_then_id() {
         let mut policy = Dynamic::default();
         let same = Allocation { quota: PerKind::default(), rate_units: 7 };
         policy.allocate(&[(RICH, same), (POOR, same)]);
         let key = |group, first| policy.group_key(group, Kind::Map, 0, first);
-        assert!(key(POOR, submitted(9, 1)) < key(RICH, submitted(3, 2)));
+        assert!(key(POOR, submitted(3, 2)) < key(RICH, submitted(9, 1)));
+        assert!(key(POOR, submitted(3, 1)) < key(RICH, submitted(3, 2)));
     }
 
     #[test]

@@ -12,8 +12,8 @@
 
 mod app;
 mod assign;
-mod core;
 mod count;
+mod demand;
 mod dynamic;
 mod fifo;
 mod grant;
@@ -25,6 +25,7 @@ mod order;
 mod policy;
 mod request_table;
 mod slots;
+mod state;
 mod topology;
 
 #[cfg(test)]
@@ -32,7 +33,6 @@ mod tests;
 
 pub use app::AppSpec;
 pub use assign::SKIP_BUDGET;
-pub use core::{AddAppError, Scheduler};
 pub use dynamic::Allocation;
 pub use fifo::FifoOptions;
 pub use grant::{Beat, BeatReport, GrantSource, Taken};
@@ -40,4 +40,5 @@ pub use group::GroupBusy;
 pub use ids::{AppId, GroupId, NodeId};
 pub use node::Totals;
 pub use slots::{Kind, PerKind};
+pub use state::{AddAppError, Scheduler};
 pub use topology::{HostId, Level, RackId, Topology};

@@ -24,7 +24,8 @@ pub enum Level {
     Any,
 }
 
-/// All hosts and racks ever named. Grows only: callers intern what they have checked.
+/// All hosts and racks ever named; ids are good only for the one that gave them. Grows only, so callers bound what they
+/// intern.
 #[derive(Debug, Default)]
 pub struct Topology {
     hosts: Vec<Host>,

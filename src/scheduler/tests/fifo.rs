@@ -13,6 +13,11 @@ fn compatible(pad_millionths: u32) -> World {
     World::new(Scheduler::fifo(FifoOptions { compatible: true, pad_millionths }), Order::Fifo, 1)
 }
 
+fn occupy(world: &mut World, node: NodeId, maps: u32) {
+    world.scheduler.occupy(node, Kind::Map, maps);
+    world.books.nodes.get_mut(&node).unwrap().occupied.map += maps;
+}
+
 #[test]
 fn jobs_go_by_priority_then_start_then_id_whatever_their_queue() {
     let mut world = filling();
@@ -74,14 +79,18 @@ fn a_light_load_is_spread() {
 }
 
 #[test]
-fn setup_attempts_do_not_count_as_load() {
-    let mut world = filling();
-    let nodes = world.cluster(2, 2, 0);
-    world.scheduler.occupy(nodes[0], Kind::Map, 2);
-    world.books.nodes.get_mut(&nodes[0]).unwrap().occupied.map = 2;
-    let job = world.job(1, 0, 2, 0);
-    world.tasks(job, Kind::Map, &[], 2);
-    assert_eq!(world.beat(nodes[1]).granted.map, 2);
+fn slots_of_setup_attempts_are_no_room_for_load() {
+    let given = |node: usize, load| {
+        let mut world = filling();
+        let nodes = world.cluster(2, 4, 0);
+        occupy(&mut world, nodes[0], 2);
+        let job = world.job(1, 0, 2, 0);
+        world.tasks(job, Kind::Map, &[], load);
+        world.beat(nodes[node]).granted.map
+    };
+    // Room of two and of four: a third and two thirds of the load, rounded up.
+    assert_eq!((given(0, 3), given(1, 3)), (1, 2));
+    assert_eq!(given(1, 5), 4);
 }
 
 #[test]
@@ -94,6 +103,19 @@ fn what_spreading_held_back_is_given_at_the_next_heartbeat() {
     assert_eq!(world.beat(nodes[0]).granted.map, 0);
     assert_eq!(world.beat(nodes[1]).granted.map, 1);
     assert_eq!(world.beat(nodes[1]).granted.map, 1);
+}
+
+#[test]
+fn a_node_is_not_held_back_for_a_load_that_is_gone() {
+    let mut world = filling();
+    let nodes = world.cluster(2, 2, 0);
+    let job = world.job(1, 0, 2, 0);
+    world.tasks(job, Kind::Map, &[], 2);
+    let given: Vec<_> = [0, 1, 0].into_iter().map(|node| world.beat(nodes[node]).granted.map).collect();
+    assert_eq!(given, [1, 1, 0]);
+    (0..2).for_each(|task| world.end(task));
+    world.tasks(job, Kind::Map, &[], 2);
+    assert_eq!(world.beat(nodes[0]).granted.map, 1);
 }
 
 #[test]
@@ -159,15 +181,26 @@ fn compatible_ignores_jobs_without_reduces_when_it_pads() {
         world.scheduler.set_desired(job, PerKind::new(400, reduces));
         // Three full nodes leave two slots, no more than the pad of two.
         for &node in &nodes[1..] {
-            (0..2).for_each(|_| {
-                world.scheduler.occupy(node, Kind::Map, 1);
-                world.books.nodes.get_mut(&node).unwrap().occupied.map += 1;
-            });
+            occupy(&mut world, node, 2);
             world.beat(node);
         }
         world.beat(nodes[0]).granted.map
     };
     assert_eq!((given(0), given(1)), (2, 1));
+}
+
+#[test]
+fn compatible_never_pads_without_a_job_that_has_reduces() {
+    let mut world = compatible(10_000);
+    let nodes = world.cluster(4, 2, 1);
+    let (left, right) = (world.host(0, 2), world.host(1, 2));
+    let job = world.job(1, 0, 2, 0);
+    world.tasks(job, Kind::Map, &[left, right], 40);
+    nodes[1..].iter().for_each(|&node| assert_eq!(world.beat(node).granted.map, 2));
+    nodes[1..].iter().for_each(|&node| assert_eq!(world.beat(node).granted.map, 0));
+    // Slots that are gone leave more tasks than slots.
+    nodes[1..].iter().for_each(|&node| world.scheduler.set_slots(node, PerKind::default()));
+    assert_eq!(world.beat(nodes[0]).granted.map, 2);
 }
 
 #[test]
@@ -177,14 +210,13 @@ fn compatible_near_the_full_cluster_asks_only_the_first_job_for_reduces() {
     let (first, second) = (world.job(1, 0, 2, 0), world.job(2, 0, 2, 0));
     world.scheduler.set_desired(first, PerKind::new(1, 100));
     world.scheduler.set_desired(second, PerKind::new(1, 100));
-    world.tasks(second, Kind::Reduce, &[], 4);
+    world.tasks(second, Kind::Reduce, &[], 9);
     let given = |world: &mut World| nodes.iter().map(|&node| world.beat(node).granted.reduce).collect::<Vec<_>>();
-    // Three run, one slot is the pad: the second job has to leave it to the first, which has nothing to run yet.
     assert_eq!(given(&mut world), [1, 1, 1, 1]);
+    assert_eq!(given(&mut world), [0, 0, 0, 0]);
+    // The one free slot is the pad: the second job leaves it to the first, which has nothing to run yet.
     world.end(3);
     assert_eq!(given(&mut world), [0, 0, 0, 0]);
     world.scheduler.remove_app(first);
-    world.books.apps.remove(&first);
-    world.tasks(second, Kind::Reduce, &[], 1);
     assert_eq!(given(&mut world), [0, 0, 0, 1]);
 }

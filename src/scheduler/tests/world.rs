@@ -116,7 +116,7 @@ impl Books {
                 };
                 product(left, right).cmp(&product(right, left)).then(line(left).cmp(&line(right)))
             }
-            1 => bought(right).rate_units.cmp(&bought(left).rate_units).then(left.order.cmp(&right.order)),
+            1 => bought(right).rate_units.cmp(&bought(left).rate_units).then(line(left).cmp(&line(right))),
             _ => line(left).cmp(&line(right)),
         })
     }
@@ -124,15 +124,7 @@ impl Books {
     fn next(&self, kind: Kind, node: NodeId) -> Option<AppId> {
         let runnable: BTreeSet<AppId> =
             self.tasks.iter().filter(|task| self.can_run(task, kind, node)).map(|task| task.app).collect();
-        let line = |app: &AppId| (self.apps[app].start_ms, self.apps[app].order);
-        let leads = |&app: &AppId| {
-            self.order == Order::Fifo
-                || runnable
-                    .iter()
-                    .filter(|other| self.apps[other].group == self.apps[&app].group)
-                    .all(|other| line(&app) <= line(other))
-        };
-        runnable.iter().copied().filter(leads).min_by(|&left, &right| self.compare(kind, left, right))
+        runnable.into_iter().min_by(|&left, &right| self.compare(kind, left, right))
     }
 }
 

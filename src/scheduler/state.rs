@@ -1,4 +1,4 @@
-//! The scheduler's state, and every change to it except a grant (see `assign`).
+//! The scheduler's state: who is there. What they want and use is in `demand`, what they are given in `assign`.
 
 use std::fmt;
 
@@ -282,70 +282,10 @@ impl Scheduler {
     }
 }
 
-// === impl Scheduler: demand and usage ===
+// === impl Scheduler: keeping the order ===
 
 impl Scheduler {
-    /// `count` tasks of an app, each with its data on `hosts`, may run from now on. No hosts: anywhere is as good.
-    pub fn request(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining && count > 0) else { return };
-        let was_waiting = app.tables[kind].waiting() > 0;
-        app.tables[kind].add(hosts, count, &self.topology);
-        let group = app.spec.group;
-        if let Some(group) = self.groups.get_mut(group) {
-            raise(&mut group.waiting[kind], count);
-        }
-        raise(&mut self.totals.waiting[kind], count);
-        if !was_waiting {
-            self.put_in(id, kind);
-        }
-    }
-
-    /// `count` tasks that were requested with the same `hosts` need no slot any more: done elsewhere, or killed.
-    pub fn withdraw(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
-        let Some(app) = self.apps.get_mut(&id) else { return };
-        let count = count.min(app.tables[kind].waiting());
-        if count == 0 {
-            return;
-        }
-        app.tables[kind].remove(hosts, count, &self.topology);
-        let (group, left) = (app.spec.group, app.tables[kind].waiting());
-        self.count_waiting_down(group, kind, count);
-        if left == 0 {
-            self.take_out(id, kind);
-        }
-    }
-
-    /// An attempt of an app holds a slot of a node that was not granted here: it was found running after a restart.
-    pub fn started(&mut self, id: AppId, kind: Kind, node: NodeId) {
-        let Some(app) = self.apps.get_mut(&id) else { return };
-        raise(&mut app.running[kind], 1);
-        let group = app.spec.group;
-        if let Some(group) = self.groups.get_mut(group) {
-            raise(&mut group.running[kind], 1);
-        }
-        if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.running[kind], 1);
-        }
-        raise(&mut self.totals.running[kind], 1);
-        self.rekey(group, kind);
-    }
-
-    /// An attempt of an app has left its slot.
-    pub fn ended(&mut self, id: AppId, kind: Kind, node: NodeId) {
-        let Some(app) = self.apps.get_mut(&id).filter(|app| app.running[kind] > 0) else { return };
-        lower(&mut app.running[kind], 1);
-        let group = app.spec.group;
-        if let Some(group) = self.groups.get_mut(group) {
-            lower(&mut group.running[kind], 1);
-        }
-        if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.running[kind], 1);
-        }
-        lower(&mut self.totals.running[kind], 1);
-        self.rekey(group, kind);
-        self.forget_drained(id);
-    }
-
+    /// Tasks of a group wait no more.
     pub(super) fn count_waiting_down(&mut self, group: GroupId, kind: Kind, count: u32) {
         if let Some(group) = self.groups.get_mut(group) {
             lower(&mut group.waiting[kind], count);
@@ -369,12 +309,14 @@ impl Scheduler {
         self.orders[kind].remove(leaf, self.policy.app_key(&app.spec), id, key_of);
     }
 
-    fn rekey(&mut self, group: GroupId, kind: Kind) {
+    /// Puts the leaf of a group where its usage now puts it.
+    pub(super) fn rekey(&mut self, group: GroupId, kind: Kind) {
         let leaf = self.policy.leaf_of(group);
         self.orders[kind].rekey(leaf, leaf_key(&*self.policy, &self.groups, leaf, kind));
     }
 
-    fn forget_drained(&mut self, id: AppId) {
+    /// Forgets a removed app that holds no slot any more.
+    pub(super) fn forget_drained(&mut self, id: AppId) {
         let Some(app) = self.apps.get(&id).filter(|app| app.is_drained()) else { return };
         self.groups.leave(app.spec.group);
         self.apps.remove(&id);

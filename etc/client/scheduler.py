@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Asks the market of the Dynamic Priority Scheduler, with every request signed by the user's secret key.
+
+  scheduler.py 'info=alice'                        one query; prints status, reason and body
+  scheduler.py 'setSpending=0.5&queue=alice'
+  scheduler.py --job                               prints the three -D parameters that a signed job submission needs
+
+The user is the one of the system (`id -un`). The key comes from --key-file, else $HADOOP_KEY, else ~/.ssh/hadoop_key. The server comes from
+--server, else the file /etc/hadoop_server, else it is 127.0.0.1:50030.
+
+Ends with 0 when done, 2 when called wrongly or refused as wrong, 3 when access is denied, 4 when the server cannot be reached or
+cannot answer.
+"""
+
+import argparse
+import base64
+import hashlib
+import hmac
+import http.client
+import os
+import subprocess
+import sys
+import time
+import urllib.parse
+
+DONE, USAGE, DENIED, UNREACHABLE = 0, 2, 3, 4
+PATH = "/scheduler"
+KEY_FILE = "~/.ssh/hadoop_key"
+SERVER_FILE = "/etc/hadoop_server"
+SERVER = "127.0.0.1:50030"
+TIMEOUT_S = 30
+
+
+class UsageError(Exception):
+    """Something the caller can put right: its message is all that is shown."""
+
+
+def sign(text, key):
+    """The URL-encoded HMAC-SHA1 of a text, as the Authorization header and the job property carry it."""
+    digest = hmac.new(key.encode(), text.encode(), hashlib.sha1).digest()
+    return urllib.parse.quote(base64.b64encode(digest).decode(), safe="")
+
+
+def signed_query(query, user, timestamp_ms):
+    """The query as it is both sent and signed; for a job the part in front is empty."""
+    return f"{query}&user={user}&timestamp={timestamp_ms}"
+
+
+def job_parameters(user, key, timestamp_ms):
+    """The properties of a signed submission; the queue is always the submitter's own."""
+    signature = sign(signed_query("", user, timestamp_ms), key)
+    return [
+        f"-Dmapred.job.timestamp={timestamp_ms}",
+        f"-Dmapred.job.signature={signature}",
+        f"-Dmapreduce.job.queue.name={user}",
+    ]
+
+
+def current_user():
+    return subprocess.run(["id", "-un"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def first_line_of(path):
+    """The only line of a file, without the blanks around it."""
+    with open(os.path.expanduser(path), encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def read_key(key_file):
+    """The secret key, from the first of its three places that is given."""
+    if key_file is None and os.environ.get("HADOOP_KEY"):
+        return os.environ["HADOOP_KEY"].strip()
+    path = key_file or KEY_FILE
+    try:
+        key = first_line_of(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"no key: {error} (give --key-file or set HADOOP_KEY)") from error
+    if not key:
+        raise UsageError(f"no key: {path} is empty")
+    return key
+
+
+def read_server(server):
+    """The address HOST:PORT, from the first of its three places that is given."""
+    if server is None:
+        try:
+            server = first_line_of(SERVER_FILE)
+        except (OSError, UnicodeDecodeError):
+            server = SERVER
+    server = server.removeprefix("http://").rstrip("/")
+    if not server:
+        raise UsageError("no server: give --server HOST:PORT")
+    return server
+
+
+def ask(server, query, user, key, timestamp_ms):
+    """Sends one signed query; prints the answer; gives the exit code."""
+    query = signed_query(query, user, timestamp_ms)
+    try:
+        connection = http.client.HTTPConnection(server, timeout=TIMEOUT_S)
+        connection.request("GET", f"{PATH}?{query}", headers={"Authorization": sign(query, key)})
+        response = connection.getresponse()
+        body = response.read().decode("utf-8", "replace")
+    except (http.client.InvalidURL, UnicodeError) as error:
+        raise UsageError(f"not a query or server that can be sent: {error}") from error
+    except (OSError, http.client.HTTPException) as error:
+        print(f"scheduler.py: {server} cannot be reached: {error}", file=sys.stderr)
+        return UNREACHABLE
+    print(response.status, response.reason)
+    print(body, end="" if body.endswith("\n") else "\n")
+    if response.status == 200:
+        return DONE
+    if "ACCESS DENIED" in response.reason + body:
+        return DENIED
+    return USAGE if response.status < 500 else UNREACHABLE
+
+
+def arguments():
+    about, _, details = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="scheduler.py", description=about, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("query", nargs="?", help="what to ask, such as price, time, info=QUEUE, infos, addBudget=N&queue=QUEUE")
+    parser.add_argument("--job", action="store_true", help="print the parameters of a signed job submission")
+    parser.add_argument("--user", help="sign as this user")
+    parser.add_argument("--key-file", help="file with the secret key")
+    parser.add_argument("--server", help="HOST:PORT of the JobTracker's web server")
+    parsed = parser.parse_args()
+    if parsed.job == (parsed.query is not None):
+        parser.error("give either a query or --job")
+    return parsed
+
+
+def main():
+    parsed = arguments()
+    timestamp_ms = time.time_ns() // 1_000_000
+    try:
+        user = parsed.user or current_user()
+        key = read_key(parsed.key_file)
+        if parsed.job:
+            print(*job_parameters(user, key, timestamp_ms))
+            return DONE
+        return ask(read_server(parsed.server), parsed.query, user, key, timestamp_ms)
+    except UsageError as error:
+        print(f"scheduler.py: {error}", file=sys.stderr)
+        return USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# The long tier, beside tests/run.sh: stock jobs on two TaskTrackers under the Java JobTracker and under ours with their outputs compared, the
+# dependencies' licences and known holes, and ten million mutated frames. Ends with a line `N passed, N failed`; 1 when any failed.
+set -uo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+target=${CARGO_TARGET_DIR:-$PWD/target}
+passed=0 failed=0
+
+# step NAME COMMAND [ARG]...: one thing that passes or fails.
+step() {
+    local name=$1 began=$SECONDS
+    shift
+    echo "=== $name"
+    if "$@"; then
+        passed=$((passed + 1))
+        echo "=== $name: ok ($((SECONDS - began)) s)"
+    else
+        failed=$((failed + 1))
+        echo "=== $name: FAILED ($((SECONDS - began)) s)"
+    fi
+}
+
+both_jobtrackers() {
+    local records=$target/live-records
+    rm -rf "$records"
+    JOBTRACKER_PROGRAM=$target/release/jobtracker
+    export JOBTRACKER_PROGRAM
+    cargo build --quiet --release &&
+        tests/hadoop/jobs.sh --jobtracker java --trackers 2 --record "$records/java" all &&
+        tests/hadoop/jobs.sh --jobtracker ours --trackers 2 --record "$records/ours" all &&
+        diff -r "$records/java" "$records/ours"
+}
+
+dependencies() {
+    if ! command -v cargo-deny >/dev/null; then
+        cargo install --quiet --locked cargo-deny || return 1
+    fi
+    cargo deny --log-level error --all-features check bans licenses sources
+}
+
+# Needs the network; without it, skipped loudly except in continuous integration.
+known_holes() {
+    if cargo deny --log-level error fetch db; then
+        step "known holes in dependencies" cargo deny --log-level error --all-features check advisories
+    elif [[ ${CI:-} == true ]]; then
+        step "known holes in dependencies" false
+    else
+        echo "SKIPPED known holes in dependencies: the list of them cannot be fetched"
+    fi
+}
+
+mutated_frames() {
+    FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
+}
+
+step "stock jobs under both JobTrackers" both_jobtrackers
+step "dependencies" dependencies
+known_holes
+step "mutated frames" mutated_frames
+
+echo "$passed passed, $failed failed"
+((failed == 0))

@@ -1,0 +1,217 @@
+# Sourced: a scratch Hadoop cluster on the local file system, with a JobTracker (the Java one or ours), stock TaskTrackers and a stock client.
+# shellcheck shell=bash
+#
+#   cluster_create [KEY=VALUE]...          folder, free ports, conf files (with these extra properties); sets CLUSTER
+#   cluster_start_jobtracker java|ours     returns when the RPC port answers
+#   cluster_start_tasktracker HOST         a stock TaskTracker that calls itself HOST
+#   cluster_wait_trackers N                returns when the stock client sees N trackers
+#   hadoop USER CLASS [ARG]...             a stock client program, run as USER
+#
+# Everything is stopped when the sourcing script ends, however it ends. The folder goes too, unless the script failed.
+
+. "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+: "${MAP_SLOTS:=2}" "${REDUCE_SLOTS:=1}"
+DAEMON_START_S=60
+CLIENT_LIMIT_S=240
+DAEMON_USER=hadoop
+
+# Names and process ids of what runs; a daemon's log is $CLUSTER/NAME.log.
+declare -A CLUSTER_PIDS=()
+: "${CLUSTER:=}"
+
+cluster_create() {
+    CLUSTER=$(mktemp -d "${TMPDIR:-/tmp}/jobtracker-live.XXXXXX")
+    chmod 755 "$CLUSTER"
+    trap cluster_end EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    read -r RPC_PORT HTTP_PORT < <(free_ports 2)
+    : >"$CLUSTER/extra.xml"
+    local pair
+    for pair in "$@"; do
+        printf '  <property><name>%s</name><value>%s</value></property>\n' "${pair%%=*}" "${pair#*=}" >>"$CLUSTER/extra.xml"
+    done
+    cluster_conf localhost "$CLUSTER/conf"
+    # Every submitter makes a folder here, as below /tmp.
+    mkdir -m 1777 "$CLUSTER/staging"
+}
+
+# Prints $1 free ports of the loopback interface, below those the system hands to outgoing connections: one of these may take its own
+# target as its source port while a daemon is still starting, and the daemon then finds its port taken.
+free_ports() {
+    python3 - "$1" <<'PYTHON'
+import random, socket, sys
+sockets = []
+while len(sockets) < int(sys.argv[1]):
+    s = socket.socket()
+    try:
+        s.bind(("127.0.0.1", random.randrange(10000, 32000)))
+        sockets.append(s)
+    except OSError:
+        s.close()
+print(*[s.getsockname()[1] for s in sockets])
+PYTHON
+}
+
+# Writes the conf folder $2 for the host named $1.
+cluster_conf() {
+    local file
+    mkdir -p "$2"
+    for file in "$LIVE_DIR"/conf/*; do
+        sed -e "s|@CLUSTER@|$CLUSTER|g; s|@HOST@|$1|g; s|@RPC_PORT@|$RPC_PORT|g; s|@HTTP_PORT@|$HTTP_PORT|g" \
+            -e "s|@MAP_SLOTS@|$MAP_SLOTS|g; s|@REDUCE_SLOTS@|$REDUCE_SLOTS|g; s|@JAVA_EXPORTS@|$JAVA_EXPORTS|g" \
+            -e "/@EXTRA@/{r $CLUSTER/extra.xml" -e 'd}' "$file" >"$2/${file##*/}"
+    done
+}
+
+# Replaces the shell that runs it by COMMAND, which dies with its parent.
+bound_to_parent() {
+    exec setpriv --pdeathsig KILL "$@"
+}
+
+# Prints the jars in an order that is always the same; Java's own wildcard takes the folder's.
+hadoop_jars() {
+    local jars=("$HADOOP_LIB"/*.jar)
+    local IFS=:
+    echo "${jars[*]}"
+}
+
+# Runs Java isolated: java_isolated USER HOME HEAP_MB [JVM OPTION OR CLASS OR ARG]...; HOME has the conf folder, takes the logs.
+java_isolated() {
+    local user=$1 home=$2 heap_mb=$3
+    shift 3
+    # Without a conf folder Hadoop would run its jobs inside the client.
+    [[ -f $home/conf/mapred-site.xml ]] || fail "no conf folder in '$home'"
+    mkdir -p "$home/log" "$home/tmp"
+    bound_to_parent "$LIVE_DIR/isolated.sh" --user "$user" --host worker-1 --host worker-2 --host worker-3 --host worker-4 \
+        "$JAVA" "-Xmx${heap_mb}m" "${JAVA_OPTIONS[@]}" "-Dhadoop.log.dir=$home/log" "-Dhadoop.home.dir=$home" "-Djava.io.tmpdir=$home/tmp" \
+        -cp "$home/conf:$HADOOP_HOME_DIR:$(hadoop_jars)" "$@"
+}
+
+cluster_start_jobtracker() {
+    local program
+    case $1 in
+    java)
+        find_java
+        java_isolated "$DAEMON_USER" "$CLUSTER" 400 org.apache.hadoop.mapred.JobTracker >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
+        ;;
+    ours)
+        program=$(our_program)
+        bound_to_parent "$program" serve --conf "$CLUSTER/conf" >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
+        ;;
+    *) fail "cluster_start_jobtracker: java or ours, not $1" ;;
+    esac
+    cluster_remember jobtracker $!
+    wait_until "$DAEMON_START_S" "the JobTracker's RPC port $RPC_PORT" cluster_port_open jobtracker "$RPC_PORT"
+    wait_until "$DAEMON_START_S" "the JobTracker's HTTP port $HTTP_PORT" cluster_port_open jobtracker "$HTTP_PORT"
+}
+
+# Prints the path of our program: $JOBTRACKER_PROGRAM, else the newer of the two that cargo has built.
+our_program() {
+    local target=${CARGO_TARGET_DIR:-$PROJECT_DIR/target} newest
+    if [[ -n ${JOBTRACKER_PROGRAM:-} ]]; then
+        echo "$JOBTRACKER_PROGRAM"
+        return 0
+    fi
+    newest=$(ls -t "$target/release/jobtracker" "$target/debug/jobtracker" 2>/dev/null | head -n 1 || true)
+    [[ -n $newest ]] || fail "no jobtracker program in $target: cargo build first, or set JOBTRACKER_PROGRAM"
+    echo "$newest"
+}
+
+# Whether somebody listens on port $2; ends the script when the daemon $1 has ended.
+cluster_port_open() {
+    kill -0 "${CLUSTER_PIDS[$1]}" 2>/dev/null || fail "$1 ended while starting"
+    grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$2") [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}
+
+cluster_start_tasktracker() {
+    local host=$1 home=$CLUSTER/$1 refusal
+    refusal=$(live_refusal)
+    [[ -z $refusal ]] || fail "no TaskTracker is started: $refusal"
+    find_java
+    cluster_conf "$host" "$home/conf"
+    mkdir -p "$home/local"
+    chmod 755 "$home" "$home/local"
+    java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.mapred.TaskTracker >"$CLUSTER/$host.log" 2>&1 </dev/null &
+    cluster_remember "$host" $!
+}
+
+# Notes the daemon $1 with its process id $2; disowned, so that the shell does not report its end by a line of its own.
+cluster_remember() {
+    CLUSTER_PIDS[$1]=$2
+    disown "$2"
+}
+
+cluster_wait_trackers() {
+    wait_until "$DAEMON_START_S" "$1 registered trackers" cluster_has_trackers "$1"
+}
+
+cluster_has_trackers() {
+    local name
+    for name in "${!CLUSTER_PIDS[@]}"; do
+        kill -0 "${CLUSTER_PIDS[$name]}" 2>/dev/null || fail "$name has ended"
+    done
+    [[ $(hadoop "$DAEMON_USER" org.apache.hadoop.mapred.JobClient -list-active-trackers 2>/dev/null | grep -c '^tracker_') -eq $1 ]]
+}
+
+hadoop() {
+    local user=$1
+    shift
+    [[ -n ${JAVA:-} ]] || find_java
+    # A subshell, since java_isolated replaces the shell it runs in; timeout's own group would hide a terminal's interrupt.
+    (java_isolated "$user" "$CLUSTER" 128 "$@" </dev/null) &
+    local client=$! status=0
+    wait_client "$client" || status=$?
+    return "$status"
+}
+
+# Waits for the client process $1, at most CLIENT_LIMIT_S.
+wait_client() {
+    local end=$((SECONDS + CLIENT_LIMIT_S))
+    while kill -0 "$1" 2>/dev/null; do
+        if ((SECONDS >= end)); then
+            kill -KILL "$1" 2>/dev/null || true
+            note "a client ran longer than $CLIENT_LIMIT_S s and was ended"
+            return 124
+        fi
+        sleep 0.1
+    done
+    wait "$1"
+}
+
+# Stops the daemon $1: the signal $2 (default KILL) first, KILL after ten seconds.
+cluster_stop() {
+    local pid=${CLUSTER_PIDS[$1]} end=$((SECONDS + 10))
+    unset "CLUSTER_PIDS[$1]"
+    kill -"${2:-KILL}" "$pid" 2>/dev/null || true
+    while kill -0 "$pid" 2>/dev/null; do
+        ((SECONDS < end)) || kill -KILL "$pid" 2>/dev/null || true
+        sleep 0.05
+    done
+}
+
+cluster_end() {
+    local status=$? name running
+    trap '' INT TERM
+    # Whatever the script still runs in the background; the daemons are disowned.
+    running=$(jobs -pr)
+    # shellcheck disable=SC2086
+    [[ -z $running ]] || kill $running 2>/dev/null || true
+    # Trackers first, else they flood their logs with failed calls.
+    for name in "${!CLUSTER_PIDS[@]}"; do
+        [[ $name == jobtracker ]] || cluster_stop "$name"
+    done
+    [[ -z ${CLUSTER_PIDS[jobtracker]:-} ]] || cluster_stop jobtracker TERM
+    if ((status != 0)) || [[ -n ${JOBTRACKER_KEEP:-} ]]; then
+        for name in "$CLUSTER"/*.log; do
+            [[ -f $name ]] || continue
+            echo "--- last lines of $name" >&2
+            tail -n 20 "$name" >&2
+        done
+        note "kept for you to look at: $CLUSTER"
+    else
+        rm -rf "$CLUSTER"
+    fi
+    exit "$status"
+}

@@ -1,0 +1,118 @@
+//! Runs the live tests: stock Hadoop 1.2.1 clients and TaskTrackers, and the shipped clients, against the program itself.
+//!
+//! Each test is a script below `tests/hadoop` or `etc`. Where Hadoop cannot run, the tests that need it say so on standard error and pass;
+//! with `CI=true` in the environment they fail instead.
+
+// Outside `#[test]` functions too a test may end by a panic.
+#![allow(clippy::panic)]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+/// Two cores carry one cluster at a time.
+static ONE_CLUSTER: Mutex<()> = Mutex::new(());
+
+/// Scripts bound their own steps; this one is for whatever they overlook.
+const LIMIT_S: u32 = 900;
+
+fn project() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Why tests with a TaskTracker cannot run here, if so.
+fn refusal() -> Option<String> {
+    let question = ". tests/hadoop/environment.sh && live_refusal";
+    let answer = Command::new("bash").args(["-c", question]).current_dir(project()).output();
+    let text = match answer {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        Ok(output) => format!("the question whether they can ended with {}", output.status),
+        Err(error) => format!("bash is needed: {error}"),
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// Whether to skip the test: says so past the capture of the test harness, and never skips in continuous integration.
+fn skip(test: &str) -> bool {
+    let Some(reason) = refusal() else { return false };
+    assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "{test} cannot run: {reason}");
+    // A standard error that is closed leaves nobody to tell.
+    let _ = writeln!(std::io::stderr(), "\nSKIPPED {test}: {reason}");
+    true
+}
+
+/// Runs a script with our program; panics with its whole output when it fails. Gives its last line.
+fn run(script: &str, arguments: &[&str]) -> String {
+    let output = Command::new("timeout")
+        .args(["--kill-after=30", &LIMIT_S.to_string()])
+        .arg(project().join(script))
+        .args(arguments)
+        .env("JOBTRACKER_PROGRAM", PathBuf::from(env!("CARGO_BIN_EXE_jobtracker")))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("{script} cannot be started: {error}"));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script} ended with {}\n{said}\n{complained}", output.status);
+    said.lines().last().unwrap_or_default().to_owned()
+}
+
+fn with_cluster(script: &str, arguments: &[&str]) -> String {
+    // A test that failed poisons the lock; its cluster is gone all the same.
+    let _one = ONE_CLUSTER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    run(script, arguments)
+}
+
+#[test]
+fn namespaces_keep_a_task_tracker_in() {
+    if skip("namespaces_keep_a_task_tracker_in") {
+        return;
+    }
+    assert_eq!(run("tests/hadoop/isolated_test.sh", &[]), "isolated_test ... ok");
+}
+
+#[test]
+fn stock_jobs_end_with_the_outputs_they_had_under_the_java_jobtracker() {
+    if skip("stock_jobs_end_with_the_outputs_they_had_under_the_java_jobtracker") {
+        return;
+    }
+    assert_eq!(with_cluster("tests/hadoop/jobs.sh", &["all"]), "8 passed, 0 failed");
+}
+
+#[test]
+fn only_signed_submissions_run_and_they_are_charged() {
+    if skip("only_signed_submissions_run_and_they_are_charged") {
+        return;
+    }
+    assert_eq!(with_cluster("tests/hadoop/signed.sh", &[]), "9 passed, 0 failed");
+}
+
+#[test]
+fn the_main_job_ends_with_a_bill_that_is_right_to_the_last_digit() {
+    if skip("the_main_job_ends_with_a_bill_that_is_right_to_the_last_digit") {
+        return;
+    }
+    assert!(with_cluster("etc/try-with-hadoop.sh", &[]).ends_with("to the last digit."));
+}
+
+#[test]
+fn both_shipped_clients_perform_the_nine_operations() {
+    let last = with_cluster("tests/hadoop/operations.sh", &[]);
+    assert!(last.ends_with(" passed, 0 failed"), "{last}");
+}
+
+#[test]
+fn the_python_client_signs_asks_and_tells_errors_apart() {
+    run("tests/hadoop/scheduler_client_test.py", &[]);
+}
+
+#[test]
+fn the_bill_is_checked_by_a_script_that_can_fail() {
+    run("tests/hadoop/bill_test.py", &[]);
+}
+
+#[test]
+fn the_page_on_signing_has_commands_that_work() {
+    assert_eq!(run("tests/hadoop/sign_with_openssl_test.sh", &[]), "sign_with_openssl_test ... ok");
+}

@@ -1,6 +1,8 @@
 //! A daemon on a loopback port whose store is a gate in the test's hands.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod cluster;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;

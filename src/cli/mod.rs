@@ -1,12 +1,12 @@
 //! Argument parsing; one file a subcommand.
 
 pub mod check_config;
+pub mod serve;
 pub mod sign;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-pub mod serve;
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market inside.
 #[derive(Debug, Parser)]

@@ -10,6 +10,7 @@ use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, encode_call}
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
+use rpc_rig::cluster::{new_job_id, submit};
 use rpc_rig::{Rig, Wanted, read_bytes, read_to_close, send, with_daemon};
 
 fn opening(protocol: Protocol) -> Vec<u8> {
@@ -162,5 +163,33 @@ fn calls_beyond_those_in_flight_wait_in_the_socket() {
         let ids: Vec<i32> =
             answers.chunks(one).map(|answer| i32::from_be_bytes(answer[..4].try_into().unwrap())).collect();
         assert_eq!(ids, (0..200).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn a_client_that_waits_for_us_is_not_given_up() {
+    let limits = RpcLimits { max_calls_in_flight: 1, frame_timeout_ms: 500, ..RpcLimits::default() };
+    with_daemon(limited(limits), async |rig: Rig| {
+        let id = new_job_id(&mut rig.client("h1").await).await;
+        let mut calls = Vec::new();
+        encode_call(&mut calls, 1, &submit(id, rig.stage("h1", id, &[("mapred.map.tasks", "1")], 1)));
+        // Behind the call that waits for the store, a whole one and half of another wait longer than a frame may take.
+        let (second, third) = (version_call(2), version_call(3));
+        calls.extend(&second);
+        calls.extend(&third[..third.len() / 2]);
+        let mut waiting = opened(&rig).await;
+        send(&mut waiting, &calls).await;
+        let mut slow = opened(&rig).await;
+        send(&mut slow, &third[..third.len() / 2]).await;
+        assert_eq!(read_to_close(&mut slow).await, b"");
+        rig.gate.open();
+        let mut answers = Vec::new();
+        let second_answer = [0, 0, 0, 2, 0, 0, 0, 0];
+        while answers.len() < VERSION_ANSWER_BYTES
+            || answers[answers.len() - VERSION_ANSWER_BYTES..][..8] != second_answer
+        {
+            answers.extend(read_bytes(&mut waiting, 1).await);
+        }
+        assert_eq!(answers[..8], [0, 0, 0, 1, 0, 0, 0, 0], "the submission is accepted first");
     });
 }

@@ -7,7 +7,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::engine::{Effect, Engine, Event, FactNumber, Now, Overview, Read, Reply};
 use crate::market::{BudgetLine, Market};
-use crate::store::{Durable, FactSink, Health};
+use crate::store::{Durable, FactSink, Health, Pressure};
 
 use super::clock::Clock;
 use super::held::HeldQueue;
@@ -142,6 +142,11 @@ impl Owner {
     /// How the store fares.
     pub fn store_health(&self) -> Health {
         self.store.borrow().health.clone()
+    }
+
+    /// Whether so many facts wait for the store that no new work should be taken in.
+    pub fn is_pressed(&self) -> bool {
+        self.sink.pressure() != Pressure::Normal
     }
 
     /// Follows the store and releases what waits for it, in order. Ends only with the store.

@@ -194,7 +194,11 @@ fn wake(
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(image, found)| {
         match found {
-            ImageAtStart::First(lines) => engine.endow(lines, now),
+            // The file is what it says; it becomes an image when something changes.
+            ImageAtStart::First(lines) => {
+                engine.endow(lines, now);
+                return image;
+            }
             ImageAtStart::Ours => {}
             ImageAtStart::Overruled(line) => tracing::warn!("{line}"),
         }

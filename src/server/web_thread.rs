@@ -13,6 +13,9 @@ use crate::web::{WebLimits, WebState};
 use super::handle::OwnerHandle;
 use super::host_name::host_name;
 
+/// The HTTP library needs this much room for a head.
+const LEAST_HEADER_BYTES: usize = 8_192;
+
 /// The running web server.
 pub(super) struct WebThread {
     stop: oneshot::Sender<()>,
@@ -34,7 +37,7 @@ impl WebThread {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let limits = WebLimits {
             connections: limits.max_connections,
-            header_bytes: limits.max_header_bytes,
+            header_bytes: limits.max_header_bytes.max(LEAST_HEADER_BYTES),
             header_read: Duration::from_millis(limits.header_timeout_ms),
             ..WebLimits::default()
         };

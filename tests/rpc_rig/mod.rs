@@ -3,6 +3,7 @@
 
 pub mod cluster;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use jobtracker::server::{AclFile, Clock, Daemon, Owner, OwnerHandle, Parts, engi
 use jobtracker::store::GatedStore;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 /// Long enough for anything that comes at all; nothing sleeps for it.
@@ -39,6 +41,7 @@ pub struct Rig {
     pub handle: OwnerHandle,
     pub owner: Rc<Owner>,
     pub folder: tempfile::TempDir,
+    stop: RefCell<Option<oneshot::Sender<()>>>,
 }
 
 /// Runs `test` against a daemon on a thread of its own kind; the gate is open, until the test makes a new one.
@@ -47,9 +50,19 @@ pub fn with_daemon<F: Future<Output = ()>>(wanted: Wanted, test: impl FnOnce(Rig
     let local = LocalSet::new();
     runtime.block_on(local.run_until(async {
         let (daemon, listener, rig) = daemon(wanted);
-        let serving = tokio::task::spawn_local(daemon.run(listener, std::future::pending()));
+        let (stop, stopped) = oneshot::channel();
+        rig.stop.replace(Some(stop));
+        let stopped = async {
+            // A rig that is dropped has not stopped it.
+            if stopped.await.is_err() {
+                std::future::pending().await
+            }
+        };
+        let serving = tokio::task::spawn_local(daemon.run(listener, stopped));
         tokio::time::timeout(PATIENCE * 2, test(rig)).await.expect("the test hangs");
-        assert!(!serving.is_finished(), "the daemon has ended");
+        if serving.is_finished() {
+            serving.await.unwrap().unwrap();
+        }
     }));
 }
 
@@ -73,7 +86,8 @@ fn daemon(wanted: Wanted) -> (Daemon, tokio::net::TcpListener, Rig) {
     let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
     let owner = daemon.owner().clone();
-    (daemon, listener, Rig { address, gate, handle, owner, folder })
+    let rig = Rig { address, gate, handle, owner, folder, stop: RefCell::default() };
+    (daemon, listener, rig)
 }
 
 fn settings(scratch: &std::path::Path, wanted: &Wanted, folder: &std::path::Path) -> Settings {
@@ -90,6 +104,11 @@ fn settings(scratch: &std::path::Path, wanted: &Wanted, folder: &std::path::Path
 }
 
 impl Rig {
+    /// Tells the daemon to stop, as a signal does.
+    pub fn stop(&self) {
+        self.stop.take().expect("stopped once").send(()).unwrap();
+    }
+
     pub async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }

@@ -197,6 +197,12 @@ impl Connection {
         self.send(&bytes);
     }
 
+    /// Nothing more will be sent.
+    pub(super) fn end_writing(&self) {
+        // An error here says that the peer was faster.
+        let _ = socket2::SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Write);
+    }
+
     /// Tells what the connection waits for between calls.
     pub(super) fn set_stage(&self, stage: Waiting) {
         if self.stage.replace(stage) != stage {
@@ -214,9 +220,9 @@ impl Connection {
         let waiting = match self.stage.get() {
             Waiting::Opening => Waiting::Opening,
             _ if !self.outgoing.borrow().is_empty() => Waiting::Reader,
-            Waiting::RestOfFrame => Waiting::RestOfFrame,
+            // Before the rest of a frame: while answers are owed, it may be us who do not read on.
             _ if self.calls_in_flight.get() > 0 => Waiting::Answer,
-            idle => idle,
+            stage => stage,
         };
         (waiting, self.since_ms.get())
     }

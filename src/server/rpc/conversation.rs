@@ -35,8 +35,13 @@ pub(super) struct Conversation<S> {
 }
 
 /// The conversation is over: what follows cannot be understood, or may not be answered.
-#[derive(Debug)]
-pub(super) struct Ended;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Without a word, as the stock server does it.
+    Silently,
+    /// With a last word that the client should get to read.
+    WithLastWord,
+}
 
 enum Stage {
     Opening(Opening),
@@ -140,7 +145,7 @@ impl<S: Service> Conversation<S> {
                     }
                     Err(error) => {
                         tracing::debug!("a connection was closed: {error}");
-                        return Err(Ended);
+                        return Err(Ended::Silently);
                     }
                 },
                 Stage::Calls { spoken, user } => match split_frame(left, connection.max_frame_bytes()) {
@@ -152,7 +157,7 @@ impl<S: Service> Conversation<S> {
                     }
                     Err(error) => {
                         tracing::debug!(%user, "a connection was closed: {error}");
-                        return Err(Ended);
+                        return Err(Ended::Silently);
                     }
                 },
             }
@@ -164,7 +169,7 @@ impl<S: Service> Conversation<S> {
 fn introduce(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<Stage, Ended> {
     let Some(spoken) = Spoken::from_class_name(&header.protocol) else {
         tracing::debug!(protocol = %header.protocol, "a connection was closed: its protocol is not known");
-        return Err(Ended);
+        return Err(Ended::Silently);
     };
     // The stock server lets a client without a name act as the server's own user.
     let refusal = match header.user {
@@ -178,7 +183,7 @@ fn introduce(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<St
         Some(_) | None => "a connection must name its user".to_owned(),
     };
     connection.send_fatal(AUTHORIZATION_EXCEPTION, &refusal);
-    Err(Ended)
+    Err(Ended::WithLastWord)
 }
 
 const AUTHORIZATION_EXCEPTION: &str = "org.apache.hadoop.security.authorize.AuthorizationException";
@@ -211,7 +216,7 @@ fn take_call<S: Service>(
         }
         (Err(CallError::Close(error)), _) => {
             tracing::debug!(%user, "a connection was closed: {error}");
-            return Err(Ended);
+            return Err(Ended::Silently);
         }
     };
     ticket(error.0).answer(&Answer::Error(RemoteError::io(error.1)));

@@ -14,39 +14,45 @@ use super::conversation::{Conversation, Ended, Service};
 /// Bytes read at once. A heartbeat fits; longer frames take several reads.
 pub(super) const READ_BYTES: usize = 64 << 10;
 
+/// Reads of a client that is no longer listened to.
+const MAX_READS_OUT: usize = 64;
+
 /// Reads calls until the client leaves, or says something that cannot be understood.
 pub(super) async fn read_calls<S: Service>(
     connection: Rc<Connection>,
     mut read: OwnedReadHalf,
     mut conversation: Conversation<S>,
 ) {
-    read_until_end(&connection, &mut read, &mut conversation).await;
+    let ended = read_until_end(&connection, &mut read, &mut conversation).await;
     conversation.left(&connection);
+    if ended == Some(Ended::WithLastWord) {
+        read_out(&connection, &mut read).await;
+    }
 }
 
 async fn read_until_end<S: Service>(
     connection: &Rc<Connection>,
     read: &mut OwnedReadHalf,
     conversation: &mut Conversation<S>,
-) {
+) -> Option<Ended> {
     // Holds a frame's beginning between reads, and nothing when idle.
     let mut rest: Vec<u8> = Vec::new();
     loop {
         while conversation.is_open() && !conversation.may_call(connection) {
             conversation.may_have_changed(connection).await;
             if connection.is_broken() {
-                return;
+                return None;
             }
         }
         let outcome = match conversation.take_left_over(connection, &mut rest) {
             Some(outcome) => outcome,
             None => match read_into(read, connection, conversation, &mut rest).await {
                 Ok(outcome) => outcome,
-                Err(_) => return,
+                Err(_) => return None,
             },
         };
-        if outcome.is_err() {
-            return;
+        if let Err(ended) = outcome {
+            return Some(ended);
         }
         connection.set_stage(conversation.waits(!rest.is_empty()));
     }
@@ -70,6 +76,23 @@ async fn read_into<S: Service>(
         Poll::Ready(Ok(conversation.take(connection, rest, filled)))
     })
     .await
+}
+
+/// Reads what the client still says, to no avail, until it closes: a socket that is closed with unread bytes in it is
+/// reset, and the last word lost. Not for long: the connection counts as one whose opening does not end.
+async fn read_out(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
+    connection.end_writing();
+    for _ in 0..MAX_READS_OUT {
+        let last = std::future::poll_fn(|context| {
+            let mut buffer = connection.shared().read_buffer.borrow_mut();
+            let mut read_buffer = ReadBuf::new(&mut buffer);
+            let read = ready!(Pin::new(&mut *read).poll_read(context, &mut read_buffer));
+            Poll::Ready(read.is_err() || read_buffer.filled().is_empty())
+        });
+        if last.await {
+            return;
+        }
+    }
 }
 
 /// What a connection waits for between calls.

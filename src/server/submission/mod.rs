@@ -75,7 +75,7 @@ impl Submissions {
         }
         // From here on the engine knows of the submission; whoever leaves early takes it back.
         let mut pending = Pending { owner: &self.owner, id, is_settled: false };
-        if let Some(text) = unwell(&self.owner.store_health()) {
+        if let Some(text) = unwell(&self.owner.store_health(), self.owner.is_pressed()) {
             return Err(RemoteError::io(text));
         }
         let files = self.read(id, caller.user.clone(), submit_dir).await?;
@@ -174,8 +174,11 @@ impl Drop for Pending<'_> {
 }
 
 /// What keeps the store from taking a new job.
-fn unwell(health: &Health) -> Option<String> {
+fn unwell(health: &Health, is_pressed: bool) -> Option<String> {
     match health {
+        Health::Good if is_pressed => {
+            Some("no job is taken in now, for too much waits for the state store: try again soon".to_owned())
+        }
         Health::Good => None,
         Health::Failing { text, .. } => {
             Some(format!("no job is taken in now, for the state store cannot write: {text}"))

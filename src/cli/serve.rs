@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::config::settings::SchedulerKind;
 use crate::config::{HostPort, LoadOptions, Settings};
 use crate::server::{ServeError, Serving};
 
@@ -75,13 +76,21 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
         Some(folder) => format!("configuration of {}", folder.display()),
         None => "standalone, without a configuration folder".to_owned(),
     };
-    let queues =
+    let others =
         if settings.queues.acls_enabled { "as access lists say" } else { "anybody (mapred.acls.enabled is off)" };
+    let jobs = match &settings.scheduler {
+        SchedulerKind::Fifo(_) => format!("jobs may be submitted and killed by {others}"),
+        SchedulerKind::Dynamic(market) => format!(
+            "jobs may be submitted, signed, by the users in {}, and killed by {others}; budgets in {}",
+            market.acl_file.display(),
+            market.budget_file.display()
+        ),
+    };
     vec![
         format!("jobtracker {}: {conf}", env!("CARGO_PKG_VERSION")),
         format!("RPC on {}, open to {}; user names are believed as sent", serving.rpc, reach(serving.rpc)),
         format!("web on http://{}/, open to {}", serving.http, reach(serving.http)),
-        format!("scheduler {}; jobs may be submitted and killed by {queues}", settings.scheduler.class_name()),
+        format!("scheduler {}; {jobs}", settings.scheduler.class_name()),
         format!("state in {}", serving.state_dir.display()),
         format!(
             "system directory {}, staging below {}",

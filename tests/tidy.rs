@@ -63,6 +63,11 @@ fn rooms_name_only_whom_they_may() {
 }
 
 #[test]
+fn permissions_of_rooms_are_used() {
+    assert_eq!(rooms::unused_permissions(&TREE), [""; 0]);
+}
+
+#[test]
 fn files_are_small() {
     holds(style::size);
 }

@@ -5,23 +5,22 @@ use crate::source::{Finding, Source, line_of, word_positions};
 /// Rooms without clock, socket, file, thread, lock or randomness.
 pub const PURE: &[&str] = &["wire", "engine", "scheduler", "mapreduce", "market", "sim"];
 
-/// For each room, what it may name of others: a room, or one item of a room. What does not stand here is forbidden.
-const MAY_NAME: &[(&str, &[&str])] = &[
+/// For each room, what it may name of others: a room, or one item of a room. What does not stand here is forbidden, and
+/// what nobody uses does not stand here.
+pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("scheduler", &[]),
     // Two words that all pure rooms share live where they were first needed: the kinds of slots, and time as a value.
     ("wire", &["scheduler::Kind"]),
     ("market", &["scheduler::Kind", "scheduler::PerKind", "engine::Now"]),
     ("mapreduce", &["scheduler", "wire", "engine::Now", "engine::FactNumber"]),
     ("engine", &["scheduler", "wire", "market", "mapreduce"]),
-    ("sim", &["scheduler", "wire", "market", "mapreduce", "engine"]),
     ("fs", &[]),
     ("config", &["fs"]),
-    ("store", &["engine", "mapreduce", "market", "scheduler", "wire"]),
+    ("store", &["engine", "mapreduce", "market", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
-    ("client", &["config", "market", "scheduler", "wire"]),
-    ("tasktracker", &["client", "config", "fs", "scheduler", "wire"]),
-    ("cli", &["client", "config", "market", "server", "sim", "store", "tasktracker"]),
+    ("client", &["wire"]),
+    ("cli", &["config", "market", "server"]),
 ];
 
 /// Names that no pure room uses, each with its reason.
@@ -139,6 +138,19 @@ pub fn dependencies(file: &Source) -> Vec<Finding> {
     found
 }
 
+/// Permissions that no code of a room that exists makes use of: they would let in tomorrow what nobody decided.
+pub fn unused_permissions(tree: &[Source]) -> Vec<String> {
+    let code_of = |room: &'static str| tree.iter().filter(move |file| file.room() == Some(room) && !file.is_test());
+    let mut unused = Vec::new();
+    for (room, allowed) in MAY_NAME {
+        let named: Vec<String> =
+            code_of(room).flat_map(|file| paths_under(&file.code, "crate")).map(|(_, path)| path + "::").collect();
+        let uses = |entry: &&&str| named.iter().any(|path| path.starts_with(&format!("crate::{entry}::")));
+        unused.extend(allowed.iter().filter(|entry| !uses(entry)).map(|entry| format!("{room} names no {entry}")));
+    }
+    unused
+}
+
 /// Other rooms are named from the root, so that the rule above sees them.
 fn leaving_by_super(file: &Source) -> Vec<Finding> {
     let depth = file.path.trim_end_matches("/mod.rs").trim_end_matches(".rs").split('/').count() - 1;
@@ -239,6 +251,17 @@ mod proofs {
         assert_eq!(floats(&source("src/market/good.rs", "pair.0.1; 0..10"), FLOATS), []);
         assert_eq!(floats(&source("src/wire/a.rs", "f32"), &["src/wire/a.rs"]), []);
         assert_eq!(floats(&source("src/wire/a.rs", "u32"), &["src/wire/a.rs"]).len(), 1);
+    }
+
+    #[test]
+    fn permissions_that_nobody_uses_are_found() {
+        let unused = unused_permissions(&[
+            source("src/market/a.rs", "use crate::engine::Now; use crate::scheduler::PerKind;"),
+            source("src/config/a.rs", "// crate::fs::FileUri"),
+        ]);
+        let of_market: Vec<&String> = unused.iter().filter(|line| line.starts_with("market ")).collect();
+        assert_eq!(of_market, ["market names no scheduler::Kind"]);
+        assert!(unused.iter().any(|line| line == "config names no fs"), "{unused:?}");
     }
 
     #[test]

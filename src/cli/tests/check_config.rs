@@ -1,3 +1,5 @@
+//! What `check-config` prints of good and of bad folders.
+
 use std::fs;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! Which files of a folder are read, in which order, and what is said of those that cannot be.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 

@@ -1,3 +1,5 @@
+//! Layers: what wins, what is final, how names are spelled and expanded.
+
 use super::*;
 use crate::config::keys::{HADOOP_TMP_DIR, JOB_NAME, LOCAL_DIR, RPC_ADDRESS, SYSTEM_DIR, TASK_SCHEDULER};
 

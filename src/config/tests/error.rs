@@ -1,3 +1,5 @@
+//! Texts of errors and warnings that no other test meets.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Recorded job.xml files, and hostile ones.
+
 use std::collections::BTreeMap;
 
 use super::*;

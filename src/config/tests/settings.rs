@@ -1,3 +1,5 @@
+//! The daemon's settings: standalone and from a folder, and what is refused at start.
+
 use std::fs;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! Each kind of value: what is read, what is refused and how.
+
 use std::collections::BTreeMap;
 
 use super::*;

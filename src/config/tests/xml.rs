@@ -1,3 +1,5 @@
+//! The XML of configuration files, well and badly formed.
+
 use proptest::prelude::*;
 
 use super::*;

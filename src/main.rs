@@ -1,2 +1,7 @@
 //! The `jobtracker` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    jobtracker::cli::main()
+}

@@ -1,1 +1,49 @@
 //! Argument parsing; one file a subcommand.
+
+pub mod check_config;
+pub mod sign;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub mod serve;
+
+/// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market inside.
+#[derive(Debug, Parser)]
+#[command(name = "jobtracker", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the daemon in the foreground until SIGTERM or SIGINT
+    Serve(serve::ServeArguments),
+}
+
+/// Does what the arguments of this process say. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+pub fn main() -> ExitCode {
+    // Wrong usage ends here, with clap's own code 2.
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Serve(arguments) => {
+            log_to_stderr();
+            serve::run(arguments).map_err(|error| (error.exit_code(), error.to_string()))
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, text)) => {
+            eprintln!("jobtracker: {text}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Lines on stderr; `RUST_LOG` says which, from `info` on by default.
+fn log_to_stderr() {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}

@@ -1,1 +1,3 @@
 //! Clients of the RPC and HTTP interfaces.
+
+pub mod ipc;

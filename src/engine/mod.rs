@@ -1,4 +1,35 @@
-//! The owner of all state: events in; replies, effects and facts out. Pure.
+//! The owner of all state: events in; replies, effects and facts out. Pure: no clock, no socket, no file, no randomness.
 
+mod access;
+mod client;
+mod config;
+mod effect;
+#[allow(clippy::module_inception, reason = "the engine's own state has no better name")]
+mod engine;
+mod event;
+mod fact;
+mod fact_log;
+mod heartbeat;
+mod loss;
+mod market_steps;
 mod now;
+mod over;
+mod overview;
+mod overview_of;
+mod reads;
+mod reply;
+mod submission;
+#[cfg(test)]
+mod tests;
+mod tracker;
+mod work;
+
+pub use config::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
+pub use effect::{Effect, LogLevel};
+pub use engine::{Engine, Restored};
+pub use event::{Caller, Event, ReadSubmission};
+pub use fact::{Fact, FactNumber};
 pub use now::Now;
+pub use overview::{JobOverview, Overview, QueueOverview, TrackerOverview};
+pub use reads::ReportKind;
+pub use reply::{HeartbeatAnswer, Read, Refusal, Reply, Step, SubmissionReply};

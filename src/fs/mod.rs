@@ -1,1 +1,74 @@
 //! File systems: local (and later `hdfs://`).
+//!
+//! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
+
+pub mod file_uri;
+pub mod local;
+
+pub use file_uri::{FileUri, FileUriError};
+pub use local::{FsError, LocalFileSystem};
+
+/// The file systems there are. `hdfs://` becomes a second one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSystem {
+    /// Files of this machine, or of a network file system that is mounted on it.
+    Local(LocalFileSystem),
+}
+
+impl FileSystem {
+    /// The file system a path lies on.
+    #[must_use]
+    pub fn of(_path: &FileUri) -> Self {
+        FileSystem::Local(LocalFileSystem)
+    }
+
+    /// The whole content of a file of at most `max_bytes`.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn read_limited(&self, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+        match self {
+            FileSystem::Local(local) => local.read_limited(path.as_path(), max_bytes),
+        }
+    }
+
+    /// Writes a file as a whole, in place of one that is there; readers see the old or the new one.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn write_new(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        match self {
+            FileSystem::Local(local) => local.write_new(path.as_path(), bytes, mode),
+        }
+    }
+
+    /// Makes a folder and those above it; the folder itself has `mode` afterwards.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn make_dir_all(&self, path: &FileUri, mode: u32) -> Result<(), FsError> {
+        match self {
+            FileSystem::Local(local) => local.make_dir_all(path.as_path(), mode),
+        }
+    }
+
+    /// Removes a folder with all in it; `false` when there was none.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn remove_dir_all(&self, path: &FileUri) -> Result<bool, FsError> {
+        match self {
+            FileSystem::Local(local) => local.remove_dir_all(path.as_path()),
+        }
+    }
+
+    /// Renames a file or folder, in place of a file that is there.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn rename(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
+        match self {
+            FileSystem::Local(local) => local.rename(from.as_path(), to.as_path()),
+        }
+    }
+}

@@ -1,1 +1,30 @@
 //! Jobs, tasks and attempts: turns jobs into request tables and grants into attempts. Pure.
+
+mod attempt;
+mod counters;
+mod ending;
+mod fact;
+mod job;
+mod job_spec;
+mod jobs;
+mod launch;
+mod node_book;
+mod pending_maps;
+mod report;
+mod scene;
+mod split_table;
+mod task;
+mod view;
+
+pub use attempt::{Attempt, KillAsked, Verdict};
+pub use counters::{CounterInterner, CounterSum, CounterTotal, CounterValues};
+pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
+pub use job::{Ending, Job, JobState, Outcome, TaskKey};
+pub use job_spec::JobSpec;
+pub use jobs::Jobs;
+pub use launch::Launch;
+pub use node_book::{NodeBook, NodeFace};
+pub use report::{Order, Reported};
+pub use scene::{Scene, Wants};
+pub use split_table::{Split, SplitHost, SplitTable, SplitTableBuilder};
+pub use task::{Task, TaskState};

@@ -3,7 +3,7 @@
 use std::ops::{Index, IndexMut};
 
 /// A kind of slot, and so of task. Trackers have separate numbers of each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
     /// Map slots.
     Map,
@@ -17,7 +17,7 @@ impl Kind {
 }
 
 /// One value for each kind of slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct PerKind<T> {
     /// The value for maps.
     pub map: T,

@@ -1,1 +1,35 @@
-//! The owner thread, RPC server, timers, reload.
+//! The owner's thread: the engine, its clock and timer, the RPC server that feeds it, and what its effects ask for.
+//!
+//! Everything that touches the engine runs on one thread (a current-thread runtime): a heartbeat is read, decoded,
+//! stepped and answered without a hand-over. Nothing here waits while it holds the engine.
+
+mod acl_file;
+mod advertised;
+mod clock;
+mod daemon;
+mod dispatch;
+mod effects;
+mod engine_config;
+mod handle;
+mod held;
+mod host_name;
+mod owner;
+pub mod rpc;
+mod start;
+mod stop;
+mod submission;
+mod topology;
+mod web_thread;
+
+pub use acl_file::{AclFile, AclFileError};
+pub use advertised::Advertised;
+pub use clock::{Clock, wall_ms};
+pub use daemon::{Daemon, Parts};
+pub use dispatch::Dispatcher;
+pub use engine_config::{HostsError, engine_config};
+pub use handle::{OwnerHandle, Requests};
+pub use held::HeldQueue;
+pub use owner::{Owner, StoreGone};
+pub use start::{ServeError, Serving, serve};
+pub use submission::{Asked, SubmissionError, Submissions, make_system_dir};
+pub use topology::{DEFAULT_RACK, Racks, Topology};

@@ -1,1 +1,36 @@
 //! The state database, budget images and job history files.
+//!
+//! Facts go in through [`FactSink`], which never waits; one thread writes them in order, many at once, and tells by
+//! [`Durable`] how far they survive a crash. Invariants: facts become durable in their order and none is skipped; the
+//! durable number never goes back; nothing but the writer thread writes to `state.db`.
+
+mod budget_image;
+mod counter_names;
+mod durable;
+mod error;
+mod figures;
+mod folder;
+pub mod gate;
+mod note;
+mod opened;
+mod opened_market;
+mod options;
+mod queue;
+mod rows;
+mod schema;
+mod sink;
+mod split_encoding;
+mod state_store;
+mod words;
+mod writer;
+
+pub use budget_image::{BudgetImage, BudgetImageError, ImageAtStart, ImageHashes};
+pub use durable::{Durable, Health};
+pub use error::StoreError;
+pub use figures::Figures;
+pub use gate::GatedStore;
+pub use opened::Opened;
+pub use options::StoreOptions;
+pub use sink::{FactSink, Pressure};
+pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
+pub use state_store::{Store, backup};

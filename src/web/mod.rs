@@ -1,1 +1,46 @@
 //! `/scheduler`, pages, metrics and health over HTTP.
+//!
+//! Invariants: nothing here holds or changes state; every answer comes from the [`Owner`], and one that shows a change
+//! leaves only after the change is durable. A request may wait for the owner, the owner never waits for a request.
+
+mod denied;
+mod health;
+mod limits;
+mod listener;
+mod metrics;
+mod owner;
+mod process_usage;
+mod response;
+mod routes;
+mod scheduler;
+mod start_page;
+mod start_page_rows;
+mod time_text;
+mod timed_stream;
+
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+
+pub use limits::WebLimits;
+pub use owner::{Health, MarketReply, Owner, OwnerGone};
+
+/// What the web server knows besides what the owner tells it.
+#[derive(Debug)]
+pub struct WebState<O> {
+    /// Who answers.
+    pub owner: O,
+    /// Name of this host, as the `<host>` element and the page show it; cut at the first dot there.
+    pub host: String,
+    /// Whether the scheduler has a market. Without one `/scheduler` answers 404.
+    pub has_market: bool,
+    /// How much of the daemon a client may take.
+    pub limits: WebLimits,
+}
+
+/// Serves HTTP on `listener` until `shutdown` completes and the requests in hand are answered, or
+/// [`WebLimits::drain`] has passed.
+pub async fn serve<O: Owner>(listener: TcpListener, state: WebState<O>, shutdown: impl Future<Output = ()> + Send) {
+    let limits = state.limits;
+    listener::accept_until(listener, routes::routes(Arc::new(state)), limits, shutdown).await;
+}

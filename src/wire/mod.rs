@@ -1,1 +1,44 @@
 //! Hadoop 1.2.1 wire and file formats: bytes to values and back, no I/O.
+//!
+//! All integers are big endian. Nothing here allocates more than the bytes at hand can justify ([`MEMORY_PER_BYTE`]): a
+//! length is checked against what is left of the frame before room is made for it.
+
+pub mod class;
+mod counters;
+pub(crate) mod error;
+pub mod file;
+pub mod frame;
+mod heartbeat;
+mod id;
+mod job;
+mod jvm;
+pub(crate) mod names;
+mod object;
+pub mod opening;
+pub mod protocol;
+mod reader;
+mod report;
+mod string;
+mod task;
+mod task_status;
+mod token;
+mod tracker;
+mod writer;
+
+pub use counters::{Counter, CounterGroup, Counters};
+pub use error::{WireError, WireErrorKind};
+pub use heartbeat::{Action, HeartbeatRequest, HeartbeatResponse};
+pub use id::{AttemptId, Identifier, JobId, TaskId};
+pub use job::{
+    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, Priority, QueueAclsInfo, RunState,
+    TrackerState, TrackersOfState,
+};
+pub use jvm::{JvmContext, JvmId, JvmTask, MapEventsUpdate};
+pub use reader::{Decode, MEMORY_BASE_BYTES, MEMORY_PER_BYTE, Reader};
+pub use report::{CompletionStatus, TaskCompletionEvent, TaskReport, TipStatus};
+pub use string::{JavaUtf, Text, Utf8, WString};
+pub use task::{CleanupOutcome, SkipRanges, SplitIndex, Task, TaskBody};
+pub use task_status::{AttemptState, Phase, RecordRange, ReduceProgress, TaskStatus};
+pub use token::{Credentials, Token};
+pub use tracker::{HealthStatus, ResourceStatus, TaskTrackerStatus};
+pub use writer::{Encode, Writer};

@@ -1,0 +1,128 @@
+//! How many facts a second become durable, synced, and what handing them in costs the owner.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up has failed")]
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use jobtracker::engine::{Fact, FactNumber};
+use jobtracker::mapreduce::{AttemptRole, EndedAttempt, JobFact};
+use jobtracker::scheduler::Kind;
+use jobtracker::store::{FactSink, Store, StoreOptions};
+use jobtracker::wire::{AttemptId, AttemptState, Counter, CounterGroup, Counters, JobId};
+
+/// An answer with one launch takes about this many bytes.
+const ANSWER_BYTES: usize = 600;
+
+struct Facts {
+    next: u64,
+    job: JobId,
+    answer: Arc<[u8]>,
+    tracker: Arc<str>,
+    counters: Arc<Counters>,
+}
+
+// === impl Facts ===
+
+impl Facts {
+    fn new() -> Self {
+        let counter = |index: i64| Counter {
+            name: format!("COUNTER_{index}").as_str().into(),
+            display_name: Some(format!("Counter {index}").as_str().into()),
+            value: index * 12_345,
+        };
+        let group = CounterGroup {
+            name: "org.apache.hadoop.mapred.Task$Counter".into(),
+            display_name: "Map-Reduce Framework".into(),
+            counters: (0..25).map(counter).collect(),
+        };
+        Self {
+            next: 1,
+            job: JobId::new("202611210913".parse().unwrap(), 1),
+            answer: vec![7; ANSWER_BYTES].into(),
+            tracker: "tracker_node1:localhost/127.0.0.1:40001".into(),
+            counters: Arc::new(Counters { groups: vec![group] }),
+        }
+    }
+
+    fn attempt(&self, number: u64) -> AttemptId {
+        self.job.task(Kind::Map, number as i32).attempt(0)
+    }
+
+    /// What a busy heartbeat leaves: an attempt ended, another launched, the answer; and so on.
+    fn take(&mut self, count: u64) -> (FactNumber, Vec<Fact>) {
+        let first = self.next;
+        self.next += count;
+        let fact = |number: u64| match number % 3 {
+            1 => Fact::Job(JobFact::AttemptLaunched {
+                attempt: self.attempt(number),
+                role: AttemptRole::Work,
+                tracker: Arc::clone(&self.tracker),
+                response_id: number as i16,
+                at_ms: 1_795_000_000_000,
+            }),
+            2 => Fact::LaunchAnswer {
+                tracker: Arc::clone(&self.tracker),
+                response_id: number as i16,
+                answer: Arc::clone(&self.answer),
+            },
+            _ => Fact::Job(JobFact::AttemptEnded(Box::new(EndedAttempt {
+                attempt: self.attempt(number - 2),
+                state: AttemptState::Succeeded,
+                start_ms: 1_795_000_000_000,
+                finish_ms: 1_795_000_001_000,
+                shuffle_finish_ms: 0,
+                sort_finish_ms: 0,
+                output_bytes: 1 << 20,
+                diagnostics: String::new(),
+                state_text: "hdfs://node1/input/part-00000:0+67108864".into(),
+                counters: Some(Arc::clone(&self.counters)),
+            }))),
+        };
+        (FactNumber(first), (first..first + count).map(fact).collect())
+    }
+}
+
+fn open() -> (tempfile::TempDir, Store, FactSink) {
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (store, _) = Store::open(StoreOptions::new(scratch.path().join("state"))).unwrap();
+    let sink = store.sink();
+    (scratch, store, sink)
+}
+
+fn durable(criterion: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut group = criterion.benchmark_group("durable");
+    for count in [1, 10, 100] {
+        let (_scratch, _store, sink) = open();
+        let mut watcher = sink.durable();
+        let mut facts = Facts::new();
+        group.throughput(Throughput::Elements(count));
+        group.bench_function(format!("{count} facts at once"), |bencher| {
+            bencher.iter(|| {
+                let (first, facts) = facts.take(count);
+                sink.append(first, facts);
+                let last = FactNumber(first.0 + count - 1);
+                runtime.block_on(async { watcher.wait_for(|durable| durable.number >= last).await.unwrap().number })
+            });
+        });
+    }
+    group.finish();
+}
+
+fn append(criterion: &mut Criterion) {
+    let (_scratch, _store, sink) = open();
+    let mut facts = Facts::new();
+    criterion.bench_function("hand in 3 facts", |bencher| {
+        bencher.iter_batched(
+            || facts.take(3),
+            |(first, facts)| black_box(sink.append(first, facts)),
+            BatchSize::PerIteration,
+        );
+    });
+}
+
+criterion_group!(benches, durable, append);
+criterion_main!(benches);

@@ -1,0 +1,71 @@
+//! Reads the files of a conf folder, in Hadoop's order.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::configuration::Configuration;
+use super::error::{ConfigError, Warning};
+
+/// No configuration file is longer; what is longer is something else.
+pub const LONGEST_FILE_BYTES: u64 = 16 << 20;
+
+/// Deprecated since Hadoop 0.20, still read by 1.2.1 after the others.
+const HADOOP_SITE: &str = "hadoop-site.xml";
+
+/// Lays the files of a conf folder over what is there: `core-site.xml`, `mapred-site.xml`, `hdfs-site.xml`,
+/// `hadoop-site.xml`, `mapred-queue-acls.xml`. Each may be missing, the folder may not.
+///
+/// # Errors
+/// The folder cannot be read, a file cannot be read, is too long or is not a configuration file.
+pub fn add_conf_folder(configuration: &mut Configuration, folder: &Path) -> Result<(), ConfigError> {
+    // Listing it tells "not there", "not a folder" and "not readable" apart from a folder without these files.
+    if let Err(error) = std::fs::read_dir(folder) {
+        return Err(ConfigError::ConfFolder { folder: folder.to_owned(), reason: error.to_string() });
+    }
+    for name in ["core-site.xml", "mapred-site.xml", "hdfs-site.xml", HADOOP_SITE] {
+        let path = folder.join(name);
+        let file = path.display().to_string();
+        if let Some(bytes) = read_optional(&path, &file)? {
+            if name == HADOOP_SITE {
+                configuration.add_warning(Warning::HadoopSite { file: Arc::from(file.as_str()) });
+            }
+            configuration.add_file(&file, &bytes)?;
+        }
+    }
+    let path = folder.join("mapred-queue-acls.xml");
+    let file = path.display().to_string();
+    if let Some(bytes) = read_optional(&path, &file)? {
+        configuration.add_queue_acls_file(&file, &bytes)?;
+    }
+    Ok(())
+}
+
+fn read_optional(path: &Path, file: &str) -> Result<Option<Vec<u8>>, ConfigError> {
+    let unreadable =
+        |reason: String| ConfigError::Unreadable { file: Arc::from(file), reason, limit_bytes: LONGEST_FILE_BYTES };
+    let opened = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => File::open(path),
+        Ok(_) => return Err(unreadable("not a regular file".to_owned())),
+        Err(error) => Err(error),
+    };
+    let opened = match opened {
+        Ok(opened) => opened,
+        // A link to nowhere is a mistake, a missing file is not.
+        Err(error) if error.kind() == ErrorKind::NotFound && std::fs::symlink_metadata(path).is_err() => {
+            return Ok(None);
+        }
+        Err(error) => return Err(unreadable(error.to_string())),
+    };
+    let mut bytes = Vec::new();
+    opened.take(LONGEST_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
+    if bytes.len() as u64 > LONGEST_FILE_BYTES {
+        return Err(unreadable("too long".to_owned()));
+    }
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+#[path = "tests/conf_folder.rs"]
+mod tests;

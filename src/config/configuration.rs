@@ -1,0 +1,296 @@
+//! Values from several places laid over each other, as Hadoop 1.2.1 `Configuration` does it.
+//!
+//! Two differences: the key table's defaults take the place of `core-default.xml` and `mapred-default.xml`, and `-D` of the
+//! daemon wins over everything, final values of files included.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::{ConfigError, Origin, Warning};
+use super::keys::{self, Key};
+use super::xml;
+
+/// Rounds of replacement before a value is called endless (1.2.1 `Configuration.MAX_SUBST`).
+const MOST_REPLACEMENTS: usize = 20;
+/// A value that grows beyond this is called endless too: 20 rounds can double a text 20 times. Bytes.
+const LONGEST_EXPANSION: usize = 1 << 16;
+
+/// How strongly a value holds against another spelling of the same key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Layer {
+    Standalone,
+    ConfFolder,
+    CommandLine,
+    Job,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    value: String,
+    origin: Origin,
+    layer: Layer,
+}
+
+/// One value that was found, `${…}` replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The spelling of the key it was found under.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// Named values with their origins.
+#[derive(Clone, Debug, Default)]
+pub struct Configuration {
+    entries: BTreeMap<String, Entry>,
+    finals: BTreeMap<String, Origin>,
+    /// What Java would call system properties; they come before keys in `${…}`.
+    properties: BTreeMap<String, String>,
+    warnings: Vec<Warning>,
+}
+
+impl Configuration {
+    /// Nothing set. `properties` are the names that `${…}` finds first, such as `user.name`.
+    #[must_use]
+    pub fn new(properties: BTreeMap<String, String>) -> Self {
+        Configuration { properties, ..Configuration::default() }
+    }
+
+    /// Lays a file over what is there.
+    ///
+    /// # Errors
+    /// [`ConfigError::NotConfiguration`] with the place in the file.
+    pub fn add_file(&mut self, file: &str, bytes: &[u8]) -> Result<(), ConfigError> {
+        self.add_file_where(file, bytes, |_| true)
+    }
+
+    /// Lays `mapred-queue-acls.xml` over what is there; only keys of queues are taken from it.
+    ///
+    /// # Errors
+    /// As [`Self::add_file`].
+    pub fn add_queue_acls_file(&mut self, file: &str, bytes: &[u8]) -> Result<(), ConfigError> {
+        self.add_file_where(file, bytes, |name| name.starts_with("mapred.queue."))
+    }
+
+    fn add_file_where(&mut self, file: &str, bytes: &[u8], taken: fn(&str) -> bool) -> Result<(), ConfigError> {
+        let file: Arc<str> = Arc::from(file);
+        let document =
+            xml::parse(bytes).map_err(|error| ConfigError::NotConfiguration { file: Arc::clone(&file), error })?;
+        for (line, remark) in document.remarks {
+            self.warnings.push(Warning::PassedOver { origin: Origin::File { file: Arc::clone(&file), line }, remark });
+        }
+        for property in document.properties {
+            let origin = Origin::File { file: Arc::clone(&file), line: property.line };
+            if taken(&property.name) {
+                self.add_property(property, &origin, Layer::ConfFolder);
+            } else {
+                self.warnings.push(Warning::NotAQueueKey { key: property.name, origin });
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays a job.xml over what is there; final values stay.
+    ///
+    /// # Errors
+    /// Place and reason when it is not a configuration file.
+    pub fn add_job_xml(&mut self, file: &str, bytes: &[u8]) -> Result<(), xml::XmlError> {
+        let file: Arc<str> = Arc::from(file);
+        for property in xml::parse(bytes)?.properties {
+            let origin = Origin::File { file: Arc::clone(&file), line: property.line };
+            self.add_property(property, &origin, Layer::Job);
+        }
+        Ok(())
+    }
+
+    fn add_property(&mut self, property: xml::Property, origin: &Origin, layer: Layer) {
+        let xml::Property { name, value, is_final, .. } = property;
+        if let Some(value) = value {
+            match self.finals.get(&name) {
+                Some(made_final) => {
+                    // A job repeats most of the cluster's values; that alone is no attempt to change them.
+                    if layer != Layer::Job && self.entries.get(&name).is_none_or(|entry| entry.value != value) {
+                        self.warnings.push(Warning::FinalKept {
+                            key: name.clone(),
+                            refused: origin.clone(),
+                            made_final: made_final.clone(),
+                        });
+                    }
+                }
+                None => {
+                    self.entries.insert(name.clone(), Entry { value, origin: origin.clone(), layer });
+                }
+            }
+        }
+        if is_final {
+            self.make_final(&name, origin);
+        }
+    }
+
+    /// All spellings of a key become final together, or a later file could go round it by another name.
+    fn make_final(&mut self, name: &str, origin: &Origin) {
+        let spellings: Vec<&str> = match keys::all().find(|key| key.spellings().any(|spelling| spelling == name)) {
+            Some(key) => key.spellings().collect(),
+            None => vec![name],
+        };
+        for spelling in spellings {
+            self.finals.entry(spelling.to_owned()).or_insert_with(|| origin.clone());
+        }
+    }
+
+    /// Sets what `-D key=value` asks for, over everything.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadOverride`] when the argument has no `=` or no key.
+    pub fn add_override(&mut self, argument: &str) -> Result<(), ConfigError> {
+        match argument.split_once('=').map(|(name, value)| (name.trim(), value)) {
+            Some((name, value)) if !name.is_empty() => {
+                let entry = Entry { value: value.to_owned(), origin: Origin::CommandLine, layer: Layer::CommandLine };
+                self.entries.insert(name.to_owned(), entry);
+                Ok(())
+            }
+            _ => Err(ConfigError::BadOverride { argument: argument.to_owned() }),
+        }
+    }
+
+    /// Sets a default that holds only without a conf folder.
+    pub fn add_standalone_default(&mut self, key: &Key, value: &str) {
+        let entry = Entry { value: value.to_owned(), origin: Origin::Standalone, layer: Layer::Standalone };
+        self.entries.insert(key.name.to_owned(), entry);
+    }
+
+    /// A copy in which `${name}` stands for `value`.
+    #[must_use]
+    pub fn with_property(&self, name: &str, value: &str) -> Self {
+        let mut copy = self.clone();
+        copy.properties.insert(name.to_owned(), value.to_owned());
+        copy
+    }
+
+    /// The value of a key, its default when nothing sets it, `None` when it has none.
+    ///
+    /// # Errors
+    /// [`ConfigError::EndlessExpansion`].
+    pub fn setting(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
+        let found = self.strongest(key.spellings()).map(|(name, entry)| (name, entry.value.as_str(), &entry.origin));
+        let default = key.default.map(|default| (key.name, default, &Origin::Default));
+        found.or(default).map(|(name, raw, origin)| self.expanded(name, raw, origin)).transpose()
+    }
+
+    /// The value of a queue's key, as [`Self::setting`].
+    ///
+    /// # Errors
+    /// [`ConfigError::EndlessExpansion`].
+    pub fn queue_setting(&self, key: &Key, queue: &str) -> Result<Option<Setting>, ConfigError> {
+        let name = key.for_queue(queue);
+        match (self.entries.get(&name), key.default) {
+            (Some(entry), _) => self.expanded(&name, &entry.value, &entry.origin).map(Some),
+            (None, Some(default)) => self.expanded(&name, default, &Origin::Default).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Among spellings the strongest layer wins, in one layer the first spelling.
+    fn strongest(&self, spellings: impl Iterator<Item = &'static str>) -> Option<(&'static str, &Entry)> {
+        let mut best: Option<(&'static str, &Entry)> = None;
+        for spelling in spellings {
+            if let Some(entry) = self.entries.get(spelling)
+                && best.is_none_or(|(_, other)| entry.layer > other.layer)
+            {
+                best = Some((spelling, entry));
+            }
+        }
+        best
+    }
+
+    /// Whether a value was set by the job itself, not by the cluster.
+    #[must_use]
+    pub fn is_set_by_job(&self, key: &Key) -> bool {
+        self.strongest(key.spellings()).is_some_and(|(_, entry)| entry.layer == Layer::Job)
+    }
+
+    /// Whether later values of this name are not taken.
+    #[must_use]
+    pub fn is_final(&self, name: &str) -> bool {
+        self.finals.contains_key(name)
+    }
+
+    fn expanded(&self, name: &str, raw: &str, origin: &Origin) -> Result<Setting, ConfigError> {
+        let endless =
+            || ConfigError::EndlessExpansion { key: name.to_owned(), origin: origin.clone(), value: raw.to_owned() };
+        let mut value = raw.to_owned();
+        for _ in 0..MOST_REPLACEMENTS {
+            let Some((start, end)) = variable(&value) else {
+                return Ok(Setting { name: name.to_owned(), value, origin: origin.clone() });
+            };
+            let Some(replacement) = self.raw_value(&value[start + 2..end]) else {
+                // As Hadoop: at the first unknown name the text stays as it is.
+                return Ok(Setting { name: name.to_owned(), value, origin: origin.clone() });
+            };
+            value.replace_range(start..=end, replacement);
+            if value.len() > LONGEST_EXPANSION {
+                return Err(endless());
+            }
+        }
+        Err(endless())
+    }
+
+    fn raw_value(&self, name: &str) -> Option<&str> {
+        if let Some(property) = self.properties.get(name) {
+            return Some(property);
+        }
+        match keys::all().find(|key| key.spellings().any(|spelling| spelling == name)) {
+            Some(key) => self.strongest(key.spellings()).map(|(_, entry)| entry.value.as_str()).or(key.default),
+            None => self.entries.get(name).map(|entry| entry.value.as_str()),
+        }
+    }
+
+    /// Every value that files and `-D` set, by name, not expanded.
+    pub fn written(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
+        self.entries.iter().map(|(name, entry)| (name.as_str(), entry.value.as_str(), &entry.origin))
+    }
+
+    /// What was odd while loading, and keys whose spellings disagree.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = self.warnings.clone();
+        for key in keys::all().filter(|key| !key.aliases.is_empty()) {
+            let Some((used, entry)) = self.strongest(key.spellings()) else { continue };
+            for spelling in key.spellings().filter(|spelling| *spelling != used) {
+                if let Some(other) = self.entries.get(spelling).filter(|other| {
+                    // Across layers, such as -D over a file, one is meant to win.
+                    other.layer == entry.layer && other.value != entry.value
+                }) {
+                    warnings.push(Warning::TwoSpellings {
+                        used: used.to_owned(),
+                        origin: entry.origin.clone(),
+                        ignored: spelling.to_owned(),
+                        ignored_origin: other.origin.clone(),
+                    });
+                }
+            }
+        }
+        warnings
+    }
+
+    /// Adds what a caller found odd about a file.
+    pub fn add_warning(&mut self, warning: Warning) {
+        self.warnings.push(warning);
+    }
+}
+
+/// The first `${name}` of a text, as the places of `$` and `}`. A name has no `}`, `$` or blank (1.2.1 `varPat`).
+fn variable(text: &str) -> Option<(usize, usize)> {
+    text.match_indices("${").find_map(|(start, _)| {
+        let name = &text[start + 2..];
+        let length = name.find(['}', '$', ' '])?;
+        (length > 0 && name[length..].starts_with('}')).then_some((start, start + 2 + length))
+    })
+}
+
+#[cfg(test)]
+#[path = "tests/configuration.rs"]
+mod tests;

@@ -1,0 +1,69 @@
+//! `docs/configuration.md`, made from the key tables.
+
+use std::fmt::Write;
+
+use super::keys::{Kind, SECTIONS};
+
+const HEAD: &str = "# Configuration
+
+<!-- Made from the key tables in src/config/keys/; `UPDATE_DOCS=1 cargo test --lib config::docs` writes it anew. -->
+
+`jobtracker serve --conf DIR` (or `HADOOP_CONF_DIR`) reads `core-site.xml`, `mapred-site.xml`, `hdfs-site.xml`,
+`hadoop-site.xml` (deprecated) and `mapred-queue-acls.xml` of a Hadoop 1 conf folder, in this order; each may be missing.
+A later file wins over an earlier one, except where a value is marked `<final>true</final>`. `-D key=value` wins over
+everything, final values too. `${name}` in a value is replaced by `user.name`, `user.home`, `java.io.tmpdir` or the value
+of another key, at most 20 times. Not supported, and refused: XInclude, entity declarations.
+
+Without a conf folder everything binds to loopback.
+
+Where a key has other names, the first one wins if both are set in files. A value that is not of its kind is an error that
+names file, line and key. `jobtracker check-config` prints what holds and where it was set.
+";
+
+/// The whole page.
+#[must_use]
+pub fn render() -> String {
+    let mut page = String::from(HEAD);
+    for section in SECTIONS {
+        // Writing into a String cannot fail.
+        let _ = write!(page, "\n## {}\n\n{}\n\n", section.title, section.note);
+        page.push_str(
+            "| key | other names | default | unit | value | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
+        );
+        for key in section.keys {
+            let aliases: Vec<String> = key.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+            let default =
+                key.default.filter(|default| !default.trim().is_empty()).map(|default| format!("`{default}`"));
+            let unit = match key.kind {
+                Kind::Number(unit, _, _) => unit.symbol(),
+                _ => "",
+            };
+            let row = [
+                &format!("`{}`", key.name),
+                &aliases.join(", "),
+                &default.unwrap_or_default(),
+                unit,
+                &key.kind.to_string(),
+                key.meaning,
+            ];
+            let _ = writeln!(page, "| {} |", row.map(|cell| cell.replace('|', "\\|")).join(" | "));
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_that_of_the_tables() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/configuration.md");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/docs")).unwrap();
+            std::fs::write(path, render()).unwrap();
+        }
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(page == render(), "{path} is old: run UPDATE_DOCS=1 cargo test --lib config::docs");
+    }
+}

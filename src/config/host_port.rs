@@ -1,0 +1,86 @@
+//! Addresses as Hadoop writes them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A host (name or numeric address) and a TCP port. Port 0 lets the system choose.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct HostPort {
+    /// Host name, IPv4 address, or IPv6 address without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+impl HostPort {
+    /// Reads `host:port`, `[ipv6]:port` or `scheme://host:port/path` (1.2.1 `NetUtils.createSocketAddr`); `None` for
+    /// anything else, above all for a missing port.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let authority = match text.split_once("://") {
+            Some((_, rest)) => rest.split('/').next()?,
+            None => text,
+        };
+        let (host, port) = authority.rsplit_once(':')?;
+        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            Some(address) => address.parse::<std::net::Ipv6Addr>().ok()?.to_string(),
+            None if is_host_name(host) => host.to_owned(),
+            None => return None,
+        };
+        let port = Some(port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()?;
+        Some(HostPort { host, port })
+    }
+
+    /// Whether only programs of this machine can reach it.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        self.host == "localhost" || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+fn is_host_name(host: &str) -> bool {
+    !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'))
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_forms_hadoop_reads() {
+        for (text, printed) in [
+            ("master:9001", "master:9001"),
+            (" 127.0.0.1:0 ", "127.0.0.1:0"),
+            ("[::1]:8021", "[::1]:8021"),
+            ("hdfs://namenode:8020/user", "namenode:8020"),
+        ] {
+            assert_eq!(HostPort::parse(text).map(|address| address.to_string()).as_deref(), Some(printed));
+        }
+    }
+
+    #[test]
+    fn refuses_the_rest() {
+        for text in ["local", "host", "host:", ":80", "host:99999", "host:+80", "a b:80", "host:80/x", "::1:80", ""] {
+            assert_eq!(HostPort::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn knows_loopback() {
+        let loopback = |text| HostPort::parse(text).map(|address| address.is_loopback());
+        assert_eq!(["localhost:1", "127.9.9.9:1", "[::1]:1"].map(loopback), [Some(true); 3]);
+        assert_eq!(["0.0.0.0:1", "master:1"].map(loopback), [Some(false); 2]);
+    }
+}

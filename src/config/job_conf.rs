@@ -1,0 +1,297 @@
+//! What the JobTracker knows of one job: some forty values of its job.xml, typed; the rest of the file is not kept.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::configuration::Configuration;
+use super::error::ConfigError;
+use super::job_queue;
+use super::keys::{self, Key};
+use super::parts_per_million::PartsPerMillion;
+use super::xml::XmlError;
+
+/// Why a job.xml cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum JobConfError {
+    /// It is longer than it may be.
+    #[error("Exceeded max jobconf size: {bytes} limit: {limit_bytes} (mapred.user.jobconf.limit)")]
+    TooLong {
+        /// Its length.
+        bytes: u64,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// It is not a configuration file.
+    #[error("job.xml: {0}")]
+    NotConfiguration(XmlError),
+    /// One of its values cannot be used.
+    #[error(transparent)]
+    Value(ConfigError),
+    /// It names two queues.
+    #[error("{key} names queue {queue:?} but {other_key} names {other_queue:?}; expected one queue")]
+    QueuesDiffer {
+        /// One key.
+        key: String,
+        /// Its queue.
+        queue: String,
+        /// The other key.
+        other_key: String,
+        /// Its queue.
+        other_queue: String,
+    },
+}
+
+/// The priority of a job (1.2.1 `JobPriority`), most urgent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum JobPriority {
+    /// `VERY_HIGH`
+    VeryHigh,
+    /// `HIGH`
+    High,
+    /// `NORMAL`
+    #[default]
+    Normal,
+    /// `LOW`
+    Low,
+    /// `VERY_LOW`
+    VeryLow,
+}
+
+impl JobPriority {
+    /// Reads Hadoop's name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "VERY_HIGH" => JobPriority::VeryHigh,
+            "HIGH" => JobPriority::High,
+            "NORMAL" => JobPriority::Normal,
+            "LOW" => JobPriority::Low,
+            "VERY_LOW" => JobPriority::VeryLow,
+            _ => return None,
+        })
+    }
+}
+
+/// What a job says of its maps, or of its reduces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskConf {
+    /// How many there are.
+    pub tasks: u32,
+    /// Failed attempts after which one has failed, at least 1.
+    pub max_attempts: u32,
+    /// Share that may fail without failing the job, 0..=100.
+    pub max_failures_percent: u8,
+    /// Whether slow ones get a second attempt.
+    pub is_speculative: bool,
+    /// Memory one asks for, MB.
+    pub memory_mb: Option<u64>,
+    /// Most records (groups, for reduces) skipped around a bad one; `None`: never skip.
+    pub max_skipped: Option<u64>,
+}
+
+/// Whom to tell that the job has ended (1.2.1 `JobEndNotifier`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndNotification {
+    /// The URL, `$jobId` and `$jobStatus` not yet filled in.
+    pub url: String,
+    /// Further calls when one fails.
+    pub retries: u32,
+    /// Between calls, ms.
+    pub retry_interval_ms: u64,
+    /// For one call, ms.
+    pub timeout_ms: u64,
+}
+
+/// Place in a workflow, for the history. Empty texts when there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workflow {
+    /// `mapreduce.workflow.id`.
+    pub id: String,
+    /// `mapreduce.workflow.name`.
+    pub name: String,
+    /// `mapreduce.workflow.node.name`.
+    pub node: String,
+    /// `mapreduce.workflow.adjacency.<node>`: node and the nodes after it, by node.
+    pub adjacency: Vec<(String, String)>,
+    /// `mapreduce.workflow.tags`.
+    pub tags: String,
+}
+
+/// The time and signature of a signed submission, as given; nothing is checked here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSignature {
+    /// `mapred.job.timestamp`.
+    pub timestamp: Option<String>,
+    /// `mapred.job.signature`, URL-encoded.
+    pub signature: Option<String>,
+}
+
+/// One job's typed configuration. Stored with the job, so that a restart needs no job.xml.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobConf {
+    /// Shown in lists; may be empty.
+    pub name: String,
+    /// The submitter the file names; stock clients leave it out.
+    pub user_name: Option<String>,
+    /// The queue, resolved from its three keys.
+    pub queue: String,
+    /// Priority in the queue.
+    pub priority: JobPriority,
+    /// Maps.
+    pub map: TaskConf,
+    /// Reduces.
+    pub reduce: TaskConf,
+    /// Share of maps that must have ended before reduces start.
+    pub reduce_slowstart: PartsPerMillion,
+    /// Failed attempts on one host after which the job avoids it.
+    pub max_tracker_failures: u32,
+    /// Failed attempts after which bad records are skipped, where skipping is on.
+    pub skip_start_attempts: u32,
+    /// Most input of one reduce, bytes.
+    pub reduce_input_limit_bytes: Option<u64>,
+    /// How long a map may wait for a near slot, as a factor.
+    pub locality_wait_factor: PartsPerMillion,
+    /// The jar.
+    pub jar: Option<String>,
+    /// The staging folder.
+    pub job_dir: Option<String>,
+    /// The output folder.
+    pub output_dir: Option<String>,
+    /// Where the user's copy of the history goes; `none` for no copy, `None` for the output folder.
+    pub history_user_location: Option<String>,
+    /// Host it was submitted from.
+    pub submit_host: Option<String>,
+    /// Address of that host.
+    pub submit_host_address: Option<String>,
+    /// Who besides owner and administrators may look at details.
+    pub acl_view: String,
+    /// Who besides owner and administrators may kill and reorder it.
+    pub acl_modify: String,
+    /// Whether it goes on after a restart.
+    pub restart_recover: bool,
+    /// Whether the staging folder stays when the job has ended.
+    pub keep_staging: bool,
+    /// Whether its delegation tokens end with it.
+    pub cancel_delegation_tokens: bool,
+    /// Whom to tell of its end.
+    pub end_notification: Option<EndNotification>,
+    /// Place in a workflow.
+    pub workflow: Workflow,
+    /// Time and signature of a signed submission.
+    pub signature: JobSignature,
+}
+
+/// Before the node in a workflow's adjacency keys.
+const ADJACENCY: &str = "mapreduce.workflow.adjacency.";
+
+impl JobConf {
+    /// Reads a job.xml of at most `limit_bytes` on top of the cluster's values; `${user.name}` in it is the submitter.
+    ///
+    /// # Errors
+    /// [`JobConfError`]: too long, no configuration file, a bad value, two queues.
+    pub fn parse(
+        bytes: &[u8],
+        limit_bytes: u64,
+        cluster: &Configuration,
+        submitter: &str,
+    ) -> Result<Self, JobConfError> {
+        let length = bytes.len() as u64;
+        if length > limit_bytes {
+            return Err(JobConfError::TooLong { bytes: length, limit_bytes });
+        }
+        let mut configuration = cluster.with_property("user.name", submitter);
+        configuration.add_job_xml("job.xml", bytes).map_err(JobConfError::NotConfiguration)?;
+        Self::from_configuration(&configuration)
+    }
+
+    fn from_configuration(configuration: &Configuration) -> Result<Self, JobConfError> {
+        let text = |key: &Key| configuration.text(key);
+        let text_or_empty = |key: &Key| Ok::<_, ConfigError>(configuration.text(key)?.unwrap_or_default());
+        let priority = configuration.required(&keys::JOB_PRIORITY)?;
+        Ok(JobConf {
+            name: text_or_empty(&keys::JOB_NAME)?,
+            user_name: text(&keys::USER_NAME)?,
+            queue: job_queue::resolve(configuration)?,
+            priority: JobPriority::parse(priority.value.trim())
+                .ok_or_else(|| priority.refused(keys::JOB_PRIORITY.kind.to_string()))?,
+            map: map_conf(configuration)?,
+            reduce: reduce_conf(configuration)?,
+            reduce_slowstart: configuration.ratio(&keys::REDUCE_SLOWSTART)?,
+            max_tracker_failures: configuration.number(&keys::MAX_TRACKER_FAILURES)?,
+            skip_start_attempts: configuration.number(&keys::SKIP_START_ATTEMPTS)?,
+            reduce_input_limit_bytes: configuration.limit(&keys::REDUCE_INPUT_LIMIT, 0)?,
+            locality_wait_factor: configuration.ratio(&keys::LOCALITY_WAIT_FACTOR)?,
+            jar: text(&keys::JOB_JAR)?,
+            job_dir: text(&keys::JOB_DIR)?,
+            output_dir: text(&keys::OUTPUT_DIR)?,
+            history_user_location: text(&keys::HISTORY_USER_LOCATION)?,
+            submit_host: text(&keys::SUBMIT_HOST)?,
+            submit_host_address: text(&keys::SUBMIT_HOST_ADDRESS)?,
+            acl_view: text_or_empty(&keys::JOB_ACL_VIEW)?,
+            acl_modify: text_or_empty(&keys::JOB_ACL_MODIFY)?,
+            restart_recover: configuration.flag(&keys::JOB_RESTART_RECOVER)?,
+            keep_staging: configuration.flag(&keys::KEEP_FAILED_TASK_FILES)?
+                || text(&keys::KEEP_TASK_FILES_PATTERN)?.is_some(),
+            cancel_delegation_tokens: configuration.flag(&keys::CANCEL_DELEGATION_TOKENS)?,
+            end_notification: end_notification(configuration)?,
+            workflow: Workflow {
+                id: text_or_empty(&keys::WORKFLOW_ID)?,
+                name: text_or_empty(&keys::WORKFLOW_NAME)?,
+                node: text_or_empty(&keys::WORKFLOW_NODE)?,
+                adjacency: adjacency(configuration),
+                tags: text_or_empty(&keys::WORKFLOW_TAGS)?,
+            },
+            signature: JobSignature { timestamp: text(&keys::JOB_TIMESTAMP)?, signature: text(&keys::JOB_SIGNATURE)? },
+        })
+    }
+}
+
+fn map_conf(configuration: &Configuration) -> Result<TaskConf, ConfigError> {
+    Ok(TaskConf {
+        tasks: configuration.number(&keys::MAP_TASKS)?,
+        max_attempts: configuration.number::<u32>(&keys::MAP_MAX_ATTEMPTS)?.max(1),
+        max_failures_percent: configuration.number(&keys::MAP_FAILURES_PERCENT)?,
+        is_speculative: configuration.flag(&keys::MAP_SPECULATIVE)?,
+        memory_mb: memory_mb(configuration, &keys::JOB_MAP_MEMORY)?,
+        max_skipped: configuration.limit(&keys::SKIP_MAP_RECORDS, 1)?,
+    })
+}
+
+fn reduce_conf(configuration: &Configuration) -> Result<TaskConf, ConfigError> {
+    Ok(TaskConf {
+        tasks: configuration.number(&keys::REDUCE_TASKS)?,
+        max_attempts: configuration.number::<u32>(&keys::REDUCE_MAX_ATTEMPTS)?.max(1),
+        max_failures_percent: configuration.number(&keys::REDUCE_FAILURES_PERCENT)?,
+        is_speculative: configuration.flag(&keys::REDUCE_SPECULATIVE)?,
+        memory_mb: memory_mb(configuration, &keys::JOB_REDUCE_MEMORY)?,
+        max_skipped: configuration.limit(&keys::SKIP_REDUCE_GROUPS, 1)?,
+    })
+}
+
+/// The old key, in bytes, wins where it holds a size (1.2.1 `JobConf.getMemoryForMapTask`).
+fn memory_mb(configuration: &Configuration, key: &Key) -> Result<Option<u64>, ConfigError> {
+    match configuration.limit::<u64>(&keys::JOB_VIRTUAL_MEMORY, 0)? {
+        Some(bytes) => Ok(Some(bytes >> 20)),
+        None => configuration.limit(key, 0),
+    }
+}
+
+fn end_notification(configuration: &Configuration) -> Result<Option<EndNotification>, ConfigError> {
+    let Some(url) = configuration.text(&keys::NOTIFICATION_URL)? else { return Ok(None) };
+    Ok(Some(EndNotification {
+        url,
+        retries: configuration.number(&keys::NOTIFICATION_RETRIES)?,
+        retry_interval_ms: configuration.number(&keys::NOTIFICATION_RETRY_INTERVAL)?,
+        timeout_ms: configuration.number(&keys::NOTIFICATION_TIMEOUT)?,
+    }))
+}
+
+fn adjacency(configuration: &Configuration) -> Vec<(String, String)> {
+    let nodes = configuration.written().filter_map(|(name, value, _)| Some((name.strip_prefix(ADJACENCY)?, value)));
+    nodes.map(|(node, targets)| (node.to_owned(), targets.to_owned())).collect()
+}
+
+#[cfg(test)]
+#[path = "tests/job_conf.rs"]
+mod tests;

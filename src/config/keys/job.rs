@@ -1,0 +1,106 @@
+//! Keys of one job, read from its job.xml (1.2.1 `JobConf`, `JobInProgress`, `JobEndNotifier`).
+
+use super::Kind::{Flag, Number, OneOf, Ratio, Text};
+use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Percent};
+use super::keys;
+
+const ANY: i64 = i64::MIN;
+const MOST: i64 = i64::MAX;
+const INT: i64 = i32::MAX as i64;
+
+keys! {
+    /// Keys of one job.
+    JOB;
+    USER_NAME = "user.name" ["mapreduce.job.user.name"], Text, None,
+        "The submitter. Stock clients leave it out; when set it must be the caller.";
+    JOB_NAME = "mapred.job.name" ["mapreduce.job.name"], Text, Some(""),
+        "Name shown in lists.";
+    JOB_PRIORITY = "mapred.job.priority" ["mapreduce.job.priority"],
+        OneOf(&["VERY_HIGH", "HIGH", "NORMAL", "LOW", "VERY_LOW"]), Some("NORMAL"),
+        "Priority among the jobs of a queue.";
+    QUEUE_NAME_DOCUMENTED = "mapreduce.job.queue.name", Text, None,
+        "The queue, as the Dynamic Priority Scheduler's document spells it. Two different queues under the three names are refused.";
+    QUEUE_NAME_LATER = "mapreduce.job.queuename", Text, None,
+        "The queue, as Hadoop 0.21 and later spell it.";
+    QUEUE_NAME = "mapred.job.queue.name", Text, Some("default"),
+        "The queue, as Hadoop 1 spells it. `default` here gives way to the other two: stock clients always write it.";
+    JOB_TIMESTAMP = "mapred.job.timestamp", Text, None,
+        "Signed submission: the time of signing, ms since 1970.";
+    JOB_SIGNATURE = "mapred.job.signature", Text, None,
+        "Signed submission: the URL-encoded signature over `&user=U&timestamp=T`.";
+    JOB_JAR = "mapred.jar" ["mapreduce.job.jar"], Text, None,
+        "The job's jar.";
+    JOB_DIR = "mapreduce.job.dir", Text, None,
+        "The job's staging folder, deleted when the job has ended.";
+    SUBMIT_HOST = "mapreduce.job.submithost", Text, None,
+        "Host the job was submitted from.";
+    SUBMIT_HOST_ADDRESS = "mapreduce.job.submithostaddress", Text, None,
+        "Its address.";
+    MAP_TASKS = "mapred.map.tasks" ["mapreduce.job.maps"], Number(Count, 0, INT), Some("2"),
+        "Number of maps; clients set it to the number of splits.";
+    REDUCE_TASKS = "mapred.reduce.tasks" ["mapreduce.job.reduces"], Number(Count, 0, INT), Some("1"),
+        "Number of reduces.";
+    MAP_MAX_ATTEMPTS = "mapred.map.max.attempts" ["mapreduce.map.maxattempts"], Number(Count, 0, INT), Some("4"),
+        "Failed attempts after which a map has failed; 0 means 1.";
+    REDUCE_MAX_ATTEMPTS = "mapred.reduce.max.attempts" ["mapreduce.reduce.maxattempts"], Number(Count, 0, INT), Some("4"),
+        "Failed attempts after which a reduce has failed; 0 means 1.";
+    MAP_FAILURES_PERCENT = "mapred.max.map.failures.percent" ["mapreduce.map.failures.maxpercent"], Number(Percent, 0, 100), Some("0"),
+        "Share of maps that may fail without failing the job.";
+    REDUCE_FAILURES_PERCENT = "mapred.max.reduce.failures.percent" ["mapreduce.reduce.failures.maxpercent"],
+        Number(Percent, 0, 100), Some("0"),
+        "Share of reduces that may fail without failing the job.";
+    MAX_TRACKER_FAILURES = "mapred.max.tracker.failures" ["mapreduce.job.maxtaskfailures.per.tracker"], Number(Count, 1, INT), Some("4"),
+        "Failed attempts on one host after which the job avoids it.";
+    MAP_SPECULATIVE = "mapred.map.tasks.speculative.execution" ["mapreduce.map.speculative"], Flag, Some("true"),
+        "Whether slow maps get a second attempt.";
+    REDUCE_SPECULATIVE = "mapred.reduce.tasks.speculative.execution" ["mapreduce.reduce.speculative"], Flag, Some("true"),
+        "Whether slow reduces get a second attempt.";
+    REDUCE_SLOWSTART = "mapred.reduce.slowstart.completed.maps" ["mapreduce.job.reduce.slowstart.completedmaps"],
+        Ratio(1_000_000), Some("0.05"),
+        "Share of maps that must have ended before reduces start.";
+    JOB_MAP_MEMORY = "mapred.job.map.memory.mb" ["mapreduce.map.memory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
+        "Memory one map asks for; below 0: unset.";
+    JOB_REDUCE_MEMORY = "mapred.job.reduce.memory.mb" ["mapreduce.reduce.memory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
+        "Memory one reduce asks for; below 0: unset.";
+    JOB_VIRTUAL_MEMORY = "mapred.task.maxvmem", Number(Bytes, ANY, MOST), None,
+        "Deprecated: when set, replaces both keys of asked memory.";
+    REDUCE_INPUT_LIMIT = "mapreduce.reduce.input.limit", Number(Bytes, ANY, MOST), Some("-1"),
+        "Fail the job when a reduce would get more input; below 0: no limit.";
+    LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),
+        "How long a map may wait for a near slot, as a factor.";
+    JOB_ACL_VIEW = "mapreduce.job.acl-view-job", Text, Some(" "),
+        "Who besides owner and administrators may look at details.";
+    JOB_ACL_MODIFY = "mapreduce.job.acl-modify-job", Text, Some(" "),
+        "Who besides owner and administrators may kill and reorder it.";
+    JOB_RESTART_RECOVER = "mapreduce.job.restart.recover", Flag, Some("true"),
+        "Whether the job goes on after a restart.";
+    KEEP_FAILED_TASK_FILES = "keep.failed.task.files" ["mapreduce.task.files.preserve.failedtasks"], Flag, Some("false"),
+        "Keeps the staging folder.";
+    KEEP_TASK_FILES_PATTERN = "keep.task.files.pattern" ["mapreduce.task.files.preserve.filepattern"], Text, None,
+        "Keeps the staging folder when set.";
+    NOTIFICATION_URL = "job.end.notification.url" ["mapreduce.job.end-notification.url"], Text, None,
+        "URL called when the job has ended; `$jobId` and `$jobStatus` are filled in.";
+    NOTIFICATION_RETRIES = "job.end.retry.attempts" ["mapreduce.job.end-notification.retry.attempts"], Number(Count, 0, INT), Some("0"),
+        "Further calls when that fails.";
+    NOTIFICATION_RETRY_INTERVAL = "job.end.retry.interval" ["mapreduce.job.end-notification.retry.interval"],
+        Number(Milliseconds, 0, INT), Some("30000"),
+        "Time between them.";
+    NOTIFICATION_TIMEOUT = "mapreduce.job.end-notification.timeout", Number(Milliseconds, 1, INT), Some("5000"),
+        "Time for one call.";
+    HISTORY_USER_LOCATION = "hadoop.job.history.user.location", Text, None,
+        "Folder of the user's own copy of the history; unset: the output folder, `none`: no copy.";
+    OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], Text, None,
+        "The output folder.";
+    WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Workflow: id, for the history.";
+    WORKFLOW_NAME = "mapreduce.workflow.name", Text, Some(""), "Workflow: name.";
+    WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Workflow: this job's node.";
+    WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Workflow: tags.";
+    SKIP_START_ATTEMPTS = "mapred.skip.attempts.to.start.skipping" ["mapreduce.task.skip.start.attempts"], Number(Count, 0, INT), Some("2"),
+        "Failed attempts after which bad records are skipped.";
+    SKIP_MAP_RECORDS = "mapred.skip.map.max.skip.records" ["mapreduce.map.skip.maxrecords"], Number(Count, 0, MOST), Some("0"),
+        "Most records skipped around a bad one; 0: never skip.";
+    SKIP_REDUCE_GROUPS = "mapred.skip.reduce.max.skip.groups" ["mapreduce.reduce.skip.maxgroups"], Number(Count, 0, MOST), Some("0"),
+        "Most groups skipped around a bad one; 0: never skip.";
+    CANCEL_DELEGATION_TOKENS = "mapreduce.job.complete.cancel.delegation.tokens", Flag, Some("true"),
+        "Whether the job's delegation tokens end with it.";
+}

@@ -1,0 +1,27 @@
+//! Keys of the Dynamic Priority Scheduler (its document, "Configuration") and what we add to them.
+
+use super::Kind::{LocalPath, Number};
+use super::Unit::{Count, Seconds};
+use super::keys;
+
+/// So that a number of seconds fits into milliseconds with room to spare.
+const YEARS: i64 = 1_000_000_000;
+
+keys! {
+    /// Keys of the market.
+    MARKET;
+    ALLOC_INTERVAL = "mapred.dynamic-scheduler.alloc-interval", Number(Seconds, 1, YEARS), Some("20"),
+        "Time between two allocations: prices, shares and charges move only then.";
+    KILL_INTERVAL = "mapred.priority-scheduler.kill-interval", Number(Seconds, 0, YEARS), Some("0"),
+        "Time between two rounds of preemption; 0: no task is ever preempted.";
+    BUDGET_FILE = "mapred.dynamic-scheduler.budget-file", LocalPath, Some("/etc/hadoop.budget"),
+        "Lines of queue, budget, spending rate. Money comes in from here at first start; afterwards an image of the state database.";
+    ACL_FILE = "mapred.priority-scheduler.acl-file", LocalPath, Some("/etc/hadoop.acl"),
+        "Lines of user, role (`user` or `admin`), key. Must exist; read anew when it has changed.";
+    SIGNATURE_WINDOW = "mapred.priority-scheduler.signature-window", Number(Seconds, 1, YEARS), Some("300"),
+        "A signed request is refused when its timestamp is further from our clock.";
+    JOB_SIGNATURE_USES = "mapred.dynamic-scheduler.job-signature-uses", Number(Count, 1, 1_000_000), Some("1"),
+        "How many jobs one signature may submit, for programs that submit several with one configuration.";
+    JOB_SIGNATURE_WINDOW = "mapred.dynamic-scheduler.job-signature-window", Number(Seconds, 1, YEARS), Some("300"),
+        "A job's signature is refused when its timestamp is further from our clock.";
+}

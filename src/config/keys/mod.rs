@@ -1,0 +1,279 @@
+//! Every configuration key that is read: name, other spellings, default, kind with unit and range, meaning.
+//!
+//! `docs/configuration.md` is made from these tables. A key that nothing reads does not stand here.
+
+mod cluster;
+mod job;
+mod market;
+mod own;
+
+use std::fmt;
+
+pub use cluster::*;
+pub use job::*;
+pub use market::*;
+pub use own::*;
+
+use super::host_port::HostPort;
+use super::parts_per_million::PartsPerMillion;
+
+/// One configuration key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The name, as Hadoop 1.2.1 spells it or as ours. `<queue>` in it stands for a queue's name.
+    pub name: &'static str,
+    /// Other names of the same thing: deprecated ones and those of Hadoop 0.21 and later. `name` wins over them.
+    pub aliases: &'static [&'static str],
+    /// The value when nothing sets it, as it would be written in a file; `None`: not set.
+    pub default: Option<&'static str>,
+    /// What a value must be.
+    pub kind: Kind,
+    /// One line for the documentation.
+    pub meaning: &'static str,
+}
+
+/// What a value must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// Names separated by commas.
+    List,
+    /// A Java class name.
+    Class,
+    /// `host:port`.
+    Address,
+    /// A path of this machine.
+    LocalPath,
+    /// Paths of this machine, separated by commas.
+    LocalPaths,
+    /// A path on the default file system, or a whole URI.
+    FileSystemPath,
+    /// `true` or `false`.
+    Flag,
+    /// A ratio, at most this many millionths.
+    Ratio(u64),
+    /// A whole number.
+    Number(Unit, i64, i64),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+/// The unit of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A bare number.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Megabytes (2^20 bytes).
+    Megabytes,
+    /// Milliseconds.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+    /// Hundredths.
+    Percent,
+}
+
+impl Unit {
+    /// How the unit is written after a number; empty for a bare number.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Count => "",
+            Unit::Bytes => "bytes",
+            Unit::Megabytes => "MB",
+            Unit::Milliseconds => "ms",
+            Unit::Seconds => "s",
+            Unit::Percent => "percent",
+        }
+    }
+}
+
+impl Kind {
+    /// Whether a value, expanded, is of this kind. Blanks around numbers, words and addresses do not matter.
+    #[must_use]
+    pub fn accepts(self, value: &str) -> bool {
+        match self {
+            Kind::Text | Kind::List => true,
+            Kind::Class | Kind::LocalPath | Kind::LocalPaths | Kind::FileSystemPath => !value.trim().is_empty(),
+            Kind::Address => HostPort::parse(value).is_some(),
+            Kind::Flag => parse_flag(value).is_some(),
+            Kind::Ratio(most) => PartsPerMillion::parse(value).is_some_and(|ratio| ratio.0 <= most),
+            Kind::Number(_, least, most) => parse_number(value).is_some_and(|number| (least..=most).contains(&number)),
+            Kind::OneOf(words) => words.contains(&value.trim()),
+        }
+    }
+}
+
+/// As it stands after "expected" in an error.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Text => f.write_str("text"),
+            Kind::List => f.write_str("names separated by commas"),
+            Kind::Class => f.write_str("a class name"),
+            Kind::Address => f.write_str("host:port"),
+            Kind::LocalPath => f.write_str("an absolute path of this machine"),
+            Kind::LocalPaths => f.write_str("absolute paths of this machine, separated by commas"),
+            Kind::FileSystemPath => f.write_str("an absolute path or a file: URI"),
+            Kind::Flag => f.write_str("true or false"),
+            Kind::Ratio(u64::MAX) => f.write_str("a decimal number from 0"),
+            Kind::Ratio(most) => write!(f, "a decimal number from 0 to {}", PartsPerMillion(*most)),
+            Kind::Number(unit, least, most) => {
+                f.write_str("a whole number")?;
+                if !unit.symbol().is_empty() {
+                    write!(f, " of {}", unit.symbol())?;
+                }
+                match (*least, *most) {
+                    (i64::MIN, i64::MAX) => Ok(()),
+                    (i64::MIN, most) => write!(f, ", at most {most}"),
+                    (least, i64::MAX) => write!(f, " from {least}"),
+                    (least, most) => write!(f, " from {least} to {most}"),
+                }
+            }
+            Kind::OneOf([most @ .., last]) if !most.is_empty() => write!(f, "{} or {last}", most.join(", ")),
+            Kind::OneOf(words) => f.write_str(&words.concat()),
+        }
+    }
+}
+
+/// Reads a whole number as Hadoop does: decimal, or hexadecimal after `0x` (1.2.1 `Configuration.getLong`).
+#[must_use]
+pub fn parse_number(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+    match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hexadecimal) if hexadecimal.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            i64::from_str_radix(&format!("{sign}{hexadecimal}"), 16).ok()
+        }
+        Some(_) => None,
+        None => text.parse().ok(),
+    }
+}
+
+/// Reads `true` or `false`. Hadoop takes any other word for "the default"; ours refuses it.
+#[must_use]
+pub fn parse_flag(text: &str) -> Option<bool> {
+    text.trim().parse().ok()
+}
+
+impl Key {
+    /// All spellings, the one that wins first.
+    pub fn spellings(&self) -> impl Iterator<Item = &'static str> + use<> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// The name with a queue's name put in.
+    #[must_use]
+    pub fn for_queue(&self, queue: &str) -> String {
+        self.name.replace("<queue>", queue)
+    }
+
+    /// Whether `name` is a spelling of this key, any queue's for a key of queues.
+    #[must_use]
+    pub fn is_spelled(&self, name: &str) -> bool {
+        self.spellings().any(|spelling| match spelling.split_once("<queue>") {
+            Some((head, tail)) => {
+                name.len() > head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail)
+            }
+            None => spelling == name,
+        })
+    }
+}
+
+/// One section of the documentation.
+#[derive(Clone, Copy, Debug)]
+pub struct Section {
+    /// Its title.
+    pub title: &'static str,
+    /// A sentence or two under it.
+    pub note: &'static str,
+    /// Its keys, in the order of the page.
+    pub keys: &'static [Key],
+}
+
+/// All keys.
+pub const SECTIONS: &[Section] = &[
+    Section {
+        title: "Cluster",
+        note: "Hadoop's own keys, read from the conf folder with Hadoop's defaults.",
+        keys: CLUSTER,
+    },
+    Section {
+        title: "Dynamic Priority Scheduler",
+        note: "Read when `mapred.jobtracker.taskScheduler` is `org.apache.hadoop.mapred.DynamicPriorityScheduler`.",
+        keys: MARKET,
+    },
+    Section { title: "Ours", note: "Keys that no Hadoop knows.", keys: OWN },
+    Section {
+        title: "Jobs",
+        note: "Read from each job's job.xml; a value in the conf folder applies where job.xml has none, or is final.",
+        keys: JOB,
+    },
+];
+
+/// Every key of every section.
+pub fn all() -> impl Iterator<Item = &'static Key> {
+    SECTIONS.iter().flat_map(|section| section.keys)
+}
+
+/// Makes one constant for each key and the table that holds them, so that none can be left out.
+macro_rules! keys {
+    ($(#[$table_doc:meta])* $table:ident; $($constant:ident = $name:literal $([$($alias:literal),+])?, $kind:expr, $default:expr, $meaning:literal;)+) => {
+        $(
+            #[doc = $meaning]
+            pub const $constant: $crate::config::keys::Key = $crate::config::keys::Key {
+                name: $name,
+                aliases: &[$($($alias),+)?],
+                default: $default,
+                kind: $kind,
+                meaning: $meaning,
+            };
+        )+
+        $(#[$table_doc])*
+        pub const $table: &[$crate::config::keys::Key] = &[$($constant),+];
+    };
+}
+use keys;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_spelling_means_two_things() {
+        let mut seen = BTreeSet::new();
+        for key in all() {
+            for spelling in key.spellings() {
+                assert!(seen.insert(spelling), "{spelling} stands twice");
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_are_of_their_kind() {
+        for key in all() {
+            if let Some(default) = key.default.filter(|_| *key != RPC_ADDRESS) {
+                assert!(key.kind.accepts(default), "{}: {default}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn reads_the_numbers_hadoop_reads() {
+        let numbers = ["12", "-1", "0x10", "-0X1f", " 7 ", "", "1.5", "0x", "0x-1", "12k", "99999999999999999999"];
+        let read = [Some(12), Some(-1), Some(16), Some(-31), Some(7), None, None, None, None, None, None];
+        assert_eq!(numbers.map(parse_number), read);
+    }
+
+    #[test]
+    fn queue_keys_are_known_for_every_queue() {
+        assert!(QUEUE_STATE.is_spelled("mapred.queue.alice.state"));
+        assert!(!QUEUE_STATE.is_spelled("mapred.queue.state"));
+        assert_eq!(QUEUE_STATE.for_queue("alice"), "mapred.queue.alice.state");
+    }
+}

@@ -1,0 +1,37 @@
+//! Keys that only this JobTracker knows.
+
+use super::Kind::{Flag, LocalPath, Number, Text};
+use super::Unit::{Bytes, Count, Milliseconds};
+use super::keys;
+
+const HOUR_MS: i64 = 3_600_000;
+
+keys! {
+    /// Our own keys.
+    OWN;
+    STATE_DIR = "jobtracker.state.dir", LocalPath, Some("${hadoop.tmp.dir}/mapred/jobtracker-state"),
+        "The state database: all that survives a restart. Not under /tmp, never in `mapred.local.dir/jobTracker`.";
+    HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),
+        "Shortest heartbeat interval told to a tracker while slots or tasks wait.";
+    FIFO_COMPATIBLE = "jobtracker.fifo.compatible", Flag, Some("false"),
+        "FIFO exactly as Hadoop 1.2.1: one task without locality and one reduce in an answer, and the capacity pad.";
+    VERSION = "jobtracker.version", Text, Some("1.2.1"),
+        "The version TaskTrackers are told; theirs must be the same.";
+    BUILD_VERSION = "jobtracker.build-version", Text,
+        Some("1.2.1 from 1503152 by mattf source checksum 6923c86528809c4e7e6f493b6b413a9a"),
+        "The build TaskTrackers are told, byte for byte theirs. Change it for trackers of another distribution.";
+    RPC_MAX_FRAME = "jobtracker.rpc.max-frame-bytes", Number(Bytes, 1 << 16, 1 << 30), Some("67108864"),
+        "Largest RPC call; a longer one closes its connection.";
+    RPC_MAX_CONNECTIONS = "jobtracker.rpc.max-connections", Number(Count, 1, 1_000_000), Some("10000"),
+        "RPC connections open at once; at the limit no more are accepted, none is closed.";
+    RPC_MAX_CALLS = "jobtracker.rpc.max-calls-in-flight", Number(Count, 1, 1_000_000), Some("100"),
+        "Unanswered calls of one connection; at the limit it is not read.";
+    RPC_WRITE_TIMEOUT = "jobtracker.rpc.write-timeout-ms", Number(Milliseconds, 1, HOUR_MS), Some("60000"),
+        "A client that takes no byte of its answers for so long is closed.";
+    HTTP_HEADER_TIMEOUT = "jobtracker.http.header-timeout-ms", Number(Milliseconds, 1, HOUR_MS), Some("10000"),
+        "Time for the head of an HTTP request to arrive.";
+    HTTP_MAX_HEADER = "jobtracker.http.max-header-bytes", Number(Bytes, 8192, 1 << 20), Some("16384"),
+        "Largest head of an HTTP request.";
+    HTTP_MAX_CONNECTIONS = "jobtracker.http.max-connections", Number(Count, 1, 1_000_000), Some("1000"),
+        "HTTP connections open at once.";
+}

@@ -1,0 +1,72 @@
+//! Where things lie.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::configuration::Configuration;
+use crate::config::error::{ConfigError, Warning};
+use crate::config::keys::{self, Key};
+use crate::fs::FileUri;
+
+/// The folder in each local dir that the Java daemon wipes when it starts (1.2.1 `JobTracker.SUBDIR`).
+const WIPED: &str = "jobTracker";
+
+/// Where things lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directories {
+    /// `hadoop.tmp.dir`.
+    pub hadoop_tmp: PathBuf,
+    /// The default file system, as clients are told (`file:///` prints as `file:/`).
+    pub default_file_system: FileUri,
+    /// Where trackers find job tokens: `<this>/<job id>/jobToken`.
+    pub system: FileUri,
+    /// Above the users' staging folders: `<this>/<user>/.staging`.
+    pub staging_root: FileUri,
+    /// Local scratch folders, at least one.
+    pub local: Vec<PathBuf>,
+    /// The state database's folder.
+    pub state: PathBuf,
+}
+
+impl Directories {
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let local = configuration.local_paths(&keys::LOCAL_DIR)?;
+        let state = configuration.required_local_path(&keys::STATE_DIR)?;
+        if let Some(wiped) = local.iter().map(|dir| dir.join(WIPED)).find(|wiped| state.starts_with(wiped)) {
+            let expected =
+                format!("a folder outside {}, which a Java JobTracker deletes at its start", wiped.display());
+            return Err(configuration.required(&keys::STATE_DIR)?.refused(expected));
+        }
+        Ok(Directories {
+            hadoop_tmp: configuration.required_local_path(&keys::HADOOP_TMP_DIR)?,
+            default_file_system: file_uri(configuration, &keys::DEFAULT_FILE_SYSTEM)?,
+            system: file_uri(configuration, &keys::SYSTEM_DIR)?,
+            staging_root: file_uri(configuration, &keys::STAGING_ROOT_DIR)?,
+            local,
+            state,
+        })
+    }
+
+    /// Where a user's clients put their jobs.
+    ///
+    /// # Errors
+    /// The user's name is no plain name.
+    pub fn staging_area(&self, user: &str) -> Result<FileUri, crate::fs::FileUriError> {
+        self.staging_root.join(user)?.join(".staging")
+    }
+
+    pub(super) fn warning(&self, configuration: &Configuration) -> Result<Option<Warning>, ConfigError> {
+        let temporary = ["/tmp", "/var/tmp"].iter().any(|folder| self.state.starts_with(Path::new(folder)));
+        let origin = configuration.required(&keys::STATE_DIR)?.origin;
+        Ok(temporary.then(|| Warning::StateUnderTemporary { folder: self.state.clone(), origin }))
+    }
+}
+
+fn file_uri(configuration: &Configuration, key: &Key) -> Result<FileUri, ConfigError> {
+    let setting = configuration.required(key)?;
+    FileUri::parse(setting.value.trim()).map_err(|error| match error {
+        crate::fs::FileUriError::NotSupportedYet { scheme, .. } => {
+            setting.refused(format!("{}; {scheme}: is not supported yet", key.kind))
+        }
+        _ => setting.refused(key.kind.to_string()),
+    })
+}

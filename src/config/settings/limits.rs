@@ -1,0 +1,136 @@
+//! How much of everything: connections, frames, jobs, counters, memory.
+
+use crate::config::configuration::Configuration;
+use crate::config::error::ConfigError;
+use crate::config::keys;
+
+/// Limits of the RPC server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RpcLimits {
+    /// Longest call, bytes.
+    pub max_frame_bytes: usize,
+    /// Connections open at once.
+    pub max_connections: usize,
+    /// Unanswered calls of one connection.
+    pub max_calls_in_flight: usize,
+    /// How long a client may take no byte of its answers, ms.
+    pub write_timeout_ms: u64,
+}
+
+impl RpcLimits {
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        Ok(RpcLimits {
+            max_frame_bytes: configuration.number(&keys::RPC_MAX_FRAME)?,
+            max_connections: configuration.number(&keys::RPC_MAX_CONNECTIONS)?,
+            max_calls_in_flight: configuration.number(&keys::RPC_MAX_CALLS)?,
+            write_timeout_ms: configuration.number(&keys::RPC_WRITE_TIMEOUT)?,
+        })
+    }
+}
+
+/// Limits of the web server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// Time for the head of a request, ms.
+    pub header_timeout_ms: u64,
+    /// Longest head of a request, bytes.
+    pub max_header_bytes: usize,
+    /// Connections open at once.
+    pub max_connections: usize,
+}
+
+impl HttpLimits {
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        Ok(HttpLimits {
+            header_timeout_ms: configuration.number(&keys::HTTP_HEADER_TIMEOUT)?,
+            max_header_bytes: configuration.number(&keys::HTTP_MAX_HEADER)?,
+            max_connections: configuration.number(&keys::HTTP_MAX_CONNECTIONS)?,
+        })
+    }
+}
+
+/// What one job may be. `None`: no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobLimits {
+    /// Longest job.xml, bytes.
+    pub job_conf_bytes: u64,
+    /// Longest `job.splitmetainfo`, bytes.
+    pub split_meta_bytes: Option<u64>,
+    /// Most maps and reduces together.
+    pub max_tasks: Option<u32>,
+    /// Most hosts one split may name.
+    pub max_split_locations: Option<u32>,
+    /// Limits of counters.
+    pub counters: CounterLimits,
+}
+
+/// Limits of counters (1.2.1 `Counters`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterLimits {
+    /// Counters of one job.
+    pub counters: u32,
+    /// Groups of one job.
+    pub groups: u32,
+    /// Characters of a counter's name.
+    pub name_length: u32,
+    /// Characters of a group's name.
+    pub group_name_length: u32,
+}
+
+impl JobLimits {
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        Ok(JobLimits {
+            job_conf_bytes: configuration.number(&keys::JOB_CONF_LIMIT)?,
+            split_meta_bytes: configuration.limit(&keys::SPLIT_META_LIMIT, 1)?,
+            max_tasks: configuration.limit(&keys::MAX_TASKS_PER_JOB, 1)?,
+            max_split_locations: configuration.limit(&keys::MAX_SPLIT_LOCATIONS, 1)?,
+            counters: CounterLimits {
+                counters: configuration.number(&keys::COUNTERS_MAX)?,
+                groups: configuration.number(&keys::COUNTER_GROUPS_MAX)?,
+                name_length: configuration.number(&keys::COUNTER_NAME_MAX)?,
+                group_name_length: configuration.number(&keys::COUNTER_GROUP_NAME_MAX)?,
+            },
+        })
+    }
+}
+
+/// Memory of slots, MB. Demands are checked only when all four are set (1.2.1 `JobTracker.perTaskMemoryConfigurationSetOnJT`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// Of one map slot.
+    pub map_slot_mb: Option<u64>,
+    /// Of one reduce slot.
+    pub reduce_slot_mb: Option<u64>,
+    /// Most one map may ask for.
+    pub max_map_mb: Option<u64>,
+    /// Most one reduce may ask for.
+    pub max_reduce_mb: Option<u64>,
+}
+
+impl MemorySettings {
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let mut max_map_mb = configuration.limit(&keys::MAX_MAP_MEMORY, 0)?;
+        let mut max_reduce_mb = configuration.limit(&keys::MAX_REDUCE_MEMORY, 0)?;
+        // The old key wins over both when it is there at all, even as "unset" (1.2.1 initializeTaskMemoryRelatedConfig).
+        if configuration.checked(&keys::MAX_TASK_VIRTUAL_MEMORY)?.is_some() {
+            let bytes: Option<u64> = configuration.limit(&keys::MAX_TASK_VIRTUAL_MEMORY, 0)?;
+            max_map_mb = bytes.map(|bytes| bytes >> 20);
+            max_reduce_mb = max_map_mb;
+        }
+        Ok(MemorySettings {
+            map_slot_mb: configuration.limit(&keys::MAP_SLOT_MEMORY, 0)?,
+            reduce_slot_mb: configuration.limit(&keys::REDUCE_SLOT_MEMORY, 0)?,
+            max_map_mb,
+            max_reduce_mb,
+        })
+    }
+
+    /// Whether demands are checked at all.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.map_slot_mb.is_some()
+            && self.reduce_slot_mb.is_some()
+            && self.max_map_mb.is_some()
+            && self.max_reduce_mb.is_some()
+    }
+}

@@ -1,0 +1,70 @@
+//! Queues and who may use them (1.2.1 `QueueManager`).
+
+use crate::config::configuration::Configuration;
+use crate::config::error::ConfigError;
+use crate::config::keys;
+
+/// Whether a queue takes new jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueState {
+    /// It does.
+    #[default]
+    Running,
+    /// It does not; the jobs in it go on.
+    Stopped,
+}
+
+/// One queue that the conf folder names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueSettings {
+    /// Its name.
+    pub name: String,
+    /// Whether it takes new jobs.
+    pub state: QueueState,
+    /// Who may submit: `user,user group,group`, `*` all, a blank nobody.
+    pub submit_acl: String,
+    /// Who may kill and reorder its jobs.
+    pub administer_acl: String,
+}
+
+/// The queues and what holds for all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queues {
+    /// In the order of `mapred.queue.names`, each name once.
+    pub queues: Vec<QueueSettings>,
+    /// Whether access lists are looked at.
+    pub acls_enabled: bool,
+    /// Who may do everything; a blank: only the user of the daemon.
+    pub administrators_acl: String,
+}
+
+impl Queues {
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let mut queues: Vec<QueueSettings> = Vec::new();
+        for name in configuration.list(&keys::QUEUE_NAMES)? {
+            if queues.iter().all(|queue| queue.name != name) {
+                queues.push(queue(configuration, name)?);
+            }
+        }
+        Ok(Queues {
+            queues,
+            acls_enabled: configuration.flag(&keys::ACLS_ENABLED)?,
+            administrators_acl: configuration.text(&keys::ADMINISTRATORS)?.unwrap_or_else(|| " ".to_owned()),
+        })
+    }
+}
+
+fn queue(configuration: &Configuration, name: String) -> Result<QueueSettings, ConfigError> {
+    let acl =
+        |key| Ok(configuration.queue_setting(key, &name)?.map_or_else(|| "*".to_owned(), |setting| setting.value));
+    let (submit_acl, administer_acl) = (acl(&keys::QUEUE_ACL_SUBMIT)?, acl(&keys::QUEUE_ACL_ADMINISTER)?);
+    let state = match configuration.queue_setting(&keys::QUEUE_STATE, &name)? {
+        None => QueueState::Running,
+        Some(setting) => match setting.value.trim() {
+            "RUNNING" => QueueState::Running,
+            "STOPPED" => QueueState::Stopped,
+            _ => return Err(setting.refused(keys::QUEUE_STATE.kind.to_string())),
+        },
+    };
+    Ok(QueueSettings { name, state, submit_acl, administer_acl })
+}

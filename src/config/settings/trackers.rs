@@ -1,0 +1,75 @@
+//! Trackers: how often they report, which there may be, where they stand.
+
+use std::path::PathBuf;
+
+use crate::config::configuration::Configuration;
+use crate::config::error::ConfigError;
+use crate::config::keys;
+use crate::config::parts_per_million::PartsPerMillion;
+
+/// What 1.2.1 takes for a rate below 1 a second.
+const HEARTBEATS_FALLBACK: u32 = 100;
+/// Below this 1.2.1 takes the factor for 1.
+const LEAST_SCALING: PartsPerMillion = PartsPerMillion(10_000);
+
+/// How often trackers report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeartbeatSettings {
+    /// Shortest interval told to a tracker, ms.
+    pub min_interval_ms: u64,
+    /// The rate an admin asked for, over all trackers, from 1; `None`: the interval follows the work.
+    pub heartbeats_in_second: Option<u32>,
+    /// Factor on the interval that the rate gives.
+    pub scaling: PartsPerMillion,
+    /// Silence after which a tracker is lost, ms.
+    pub expiry_interval_ms: u64,
+}
+
+impl HeartbeatSettings {
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let rate = match configuration.checked(&keys::HEARTBEATS_IN_SECOND)? {
+            Some(_) => configuration.limit(&keys::HEARTBEATS_IN_SECOND, 1)?.or(Some(HEARTBEATS_FALLBACK)),
+            None => None,
+        };
+        let scaling = configuration.ratio(&keys::HEARTBEATS_SCALING)?;
+        Ok(HeartbeatSettings {
+            min_interval_ms: configuration.number(&keys::HEARTBEAT_INTERVAL_MIN)?,
+            heartbeats_in_second: rate,
+            scaling: if scaling < LEAST_SCALING { PartsPerMillion::ONE } else { scaling },
+            expiry_interval_ms: configuration.number(&keys::TRACKER_EXPIRY_INTERVAL)?,
+        })
+    }
+}
+
+/// Which trackers there may be and where they stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackerSettings {
+    /// File of the hosts admitted; `None`: all.
+    pub hosts_file: Option<PathBuf>,
+    /// File of the hosts not admitted.
+    pub hosts_exclude_file: Option<PathBuf>,
+    /// Program that prints racks; `None`: one rack.
+    pub topology_script: Option<PathBuf>,
+    /// Hosts given to one run of it.
+    pub topology_script_arguments: usize,
+    /// Levels of locality.
+    pub locality_levels: usize,
+    /// Map slots of the built-in tasktracker.
+    pub map_slots: u32,
+    /// Reduce slots of the built-in tasktracker.
+    pub reduce_slots: u32,
+}
+
+impl TrackerSettings {
+    pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        Ok(TrackerSettings {
+            hosts_file: configuration.local_path(&keys::HOSTS)?,
+            hosts_exclude_file: configuration.local_path(&keys::HOSTS_EXCLUDE)?,
+            topology_script: configuration.local_path(&keys::TOPOLOGY_SCRIPT)?,
+            topology_script_arguments: configuration.number(&keys::TOPOLOGY_SCRIPT_ARGUMENTS)?,
+            locality_levels: configuration.number(&keys::TASK_CACHE_LEVELS)?,
+            map_slots: configuration.number(&keys::MAP_SLOTS)?,
+            reduce_slots: configuration.number(&keys::REDUCE_SLOTS)?,
+        })
+    }
+}

@@ -1,0 +1,144 @@
+use super::*;
+use crate::config::keys::{HADOOP_TMP_DIR, JOB_NAME, LOCAL_DIR, RPC_ADDRESS, SYSTEM_DIR, TASK_SCHEDULER};
+
+fn file(properties: &[(&str, &str)]) -> Vec<u8> {
+    let lines: Vec<String> = properties
+        .iter()
+        .map(|(name, value)| {
+            let (value, is_final) = value.strip_suffix(" FINAL").map_or((*value, false), |value| (value, true));
+            format!("<property><name>{name}</name><value>{value}</value><final>{is_final}</final></property>")
+        })
+        .collect();
+    format!("<configuration>\n{}\n</configuration>", lines.join("\n")).into_bytes()
+}
+
+fn of(files: &[(&str, &[(&str, &str)])]) -> Configuration {
+    let mut configuration = Configuration::new(BTreeMap::from([("user.name".to_owned(), "h1".to_owned())]));
+    for (name, properties) in files {
+        configuration.add_file(name, &file(properties)).unwrap();
+    }
+    configuration
+}
+
+fn value(configuration: &Configuration, key: &Key) -> String {
+    match configuration.setting(key) {
+        Ok(Some(setting)) => format!("{} ({})", setting.value, setting.origin),
+        Ok(None) => "not set".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn warnings(configuration: &Configuration) -> String {
+    configuration.warnings().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_later_file_wins() {
+    let configuration = of(&[("core", &[("mapred.job.tracker", "a:1")]), ("mapred", &[("mapred.job.tracker", "b:2")])]);
+    assert_eq!(value(&configuration, &RPC_ADDRESS), "b:2 (mapred:2)");
+    assert_eq!(warnings(&configuration), "");
+}
+
+#[test]
+fn final_values_stay_and_the_attempt_is_told() {
+    let configuration = of(&[
+        ("core", &[("mapred.job.tracker", "a:1 FINAL"), ("x", "1 FINAL")]),
+        ("mapred", &[("x", "1"), ("mapred.job.tracker", "b:2")]),
+    ]);
+    assert_eq!(value(&configuration, &RPC_ADDRESS), "a:1 (core:2)");
+    insta::assert_snapshot!(warnings(&configuration), @"mapred:3: mapred.job.tracker is final since core:2; this value is ignored");
+}
+
+#[test]
+fn a_final_value_cannot_be_got_round_by_another_spelling() {
+    let mut configuration = of(&[("core", &[("mapred.job.name", "fixed FINAL")])]);
+    configuration
+        .add_job_xml("job.xml", &file(&[("mapreduce.job.name", "other"), ("mapred.job.name", "other")]))
+        .unwrap();
+    assert_eq!(value(&configuration, &JOB_NAME), "fixed (core:2)");
+}
+
+#[test]
+fn overrides_win_over_final_values_and_other_spellings() {
+    let mut configuration = of(&[("core", &[("mapred.job.tracker", "a:1 FINAL"), ("mapred.system.dir", "/a")])]);
+    for argument in ["mapred.job.tracker=b:2", "mapreduce.jobtracker.system.dir=/b=c"] {
+        configuration.add_override(argument).unwrap();
+    }
+    assert_eq!(value(&configuration, &RPC_ADDRESS), "b:2 (-D)");
+    assert_eq!(value(&configuration, &SYSTEM_DIR), "/b=c (-D)");
+    assert_eq!(warnings(&configuration), "");
+}
+
+#[test]
+fn names_are_replaced_from_properties_keys_and_defaults() {
+    let configuration = of(&[("core", &[("base", "/data"), ("hadoop.tmp.dir", "${base}/${user.name}")])]);
+    assert_eq!(value(&configuration, &LOCAL_DIR), "/data/h1/mapred/local (default)");
+    assert_eq!(value(&of(&[]), &SYSTEM_DIR), "/tmp/hadoop-h1/mapred/system (default)");
+}
+
+#[test]
+fn an_unknown_name_stays_as_it_is_written() {
+    for text in ["${unknown}/${user.name}", "${}", "${a b}", "${", "$user.name", "${a$b}"] {
+        assert_eq!(value(&of(&[("core", &[("hadoop.tmp.dir", text)])]), &HADOOP_TMP_DIR), format!("{text} (core:2)"));
+    }
+    let inner_first = of(&[("core", &[("which", "user"), ("hadoop.tmp.dir", "${${which}.name}")])]);
+    assert_eq!(value(&inner_first, &HADOOP_TMP_DIR), "h1 (core:3)");
+}
+
+#[test]
+fn endless_names_are_an_error() {
+    let endless = of(&[("core", &[("hadoop.tmp.dir", "${a}"), ("a", "${b}"), ("b", "${a}")])]);
+    insta::assert_snapshot!(value(&endless, &SYSTEM_DIR), @r#"default: mapred.system.dir = "${hadoop.tmp.dir}/mapred/system": still holds ${...} after 20 replacements; expected names that end in a value"#);
+    let doubling = format!("{}{}", "${a}", "x".repeat(20_000));
+    let growing = of(&[("core", &[("a", doubling.as_str())])]).with_property("b", "");
+    assert!(matches!(growing.expanded("a", "${a}", &Origin::Default), Err(ConfigError::EndlessExpansion { .. })));
+}
+
+#[test]
+fn exactly_twenty_rounds_are_too_many_as_in_hadoop() {
+    let chain = |length: usize| -> String {
+        let names: Vec<(String, String)> = (0..length).map(|i| (format!("n{i}"), format!("${{n{}}}", i + 1))).collect();
+        let mut properties: Vec<(&str, &str)> =
+            names.iter().map(|(name, next)| (name.as_str(), next.as_str())).collect();
+        let last = format!("n{length}");
+        properties.push((&last, "/end"));
+        properties.push(("hadoop.tmp.dir", "${n0}"));
+        value(&of(&[("core", &properties)]), &HADOOP_TMP_DIR)
+    };
+    assert!(chain(18).starts_with("/end"));
+    assert!(chain(19).contains("20 replacements"));
+}
+
+#[test]
+fn both_spellings_are_read_and_disagreement_is_told() {
+    let later = of(&[("core", &[("mapreduce.jobtracker.taskscheduler", "later")])]);
+    assert_eq!(value(&later, &TASK_SCHEDULER), "later (core:2)");
+    let both = of(&[
+        ("core", &[("mapred.jobtracker.taskScheduler", "first")]),
+        ("mapred", &[("mapreduce.jobtracker.taskscheduler", "later")]),
+    ]);
+    assert_eq!(value(&both, &TASK_SCHEDULER), "first (core:2)");
+    insta::assert_snapshot!(warnings(&both), @"mapred:2: mapreduce.jobtracker.taskscheduler is another name of mapred.jobtracker.taskScheduler, which core:2 sets to something else and which counts");
+}
+
+#[test]
+fn only_queue_keys_come_from_the_queue_file() {
+    let mut configuration = of(&[]);
+    let acls = file(&[("mapred.queue.a.state", "STOPPED"), ("mapred.job.tracker", "a:1")]);
+    configuration.add_queue_acls_file("mapred-queue-acls.xml", &acls).unwrap();
+    let state = configuration.queue_setting(&keys::QUEUE_STATE, "a").unwrap().unwrap();
+    assert_eq!(state.value, "STOPPED");
+    assert_eq!(value(&configuration, &RPC_ADDRESS), "local (default)");
+    insta::assert_snapshot!(warnings(&configuration), @"mapred-queue-acls.xml:3: mapred.job.tracker is not read from this file, only mapred.queue.* is; ignored");
+}
+
+#[test]
+fn an_override_needs_a_key_and_a_value() {
+    let mut configuration = of(&[]);
+    let errors = ["", "=x", "mapred.job.tracker"].map(|argument| configuration.add_override(argument).unwrap_err());
+    insta::assert_snapshot!(errors.map(|error| error.to_string()).join("\n"), @r#"
+    -D "": expected key=value
+    -D "=x": expected key=value
+    -D "mapred.job.tracker": expected key=value
+    "#);
+}

@@ -1,0 +1,212 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+const NEW_API: &[u8] = include_bytes!("../../../tests/fixtures/hadoop1/files/staging-new-api/job.xml");
+const OLD_API: &[u8] = include_bytes!("../../../tests/fixtures/hadoop1/files/staging-old-api/job.xml");
+const LIMIT: u64 = 5 << 20;
+
+fn cluster() -> Configuration {
+    Configuration::new(BTreeMap::from([("user.name".to_owned(), "daemon".to_owned())]))
+}
+
+fn job_xml(properties: &[(&str, &str)]) -> Vec<u8> {
+    let lines = properties
+        .iter()
+        .map(|(name, value)| format!("<property><name>{name}</name><value>{value}</value></property>\n"));
+    format!("<configuration>\n{}</configuration>", lines.collect::<String>()).into_bytes()
+}
+
+fn parsed(properties: &[(&str, &str)]) -> JobConf {
+    JobConf::parse(&job_xml(properties), LIMIT, &cluster(), "h1").unwrap()
+}
+
+fn refusal(bytes: &[u8], limit_bytes: u64) -> String {
+    JobConf::parse(bytes, limit_bytes, &cluster(), "h1").unwrap_err().to_string()
+}
+
+#[test]
+fn a_recorded_wordcount_is_read() {
+    let conf = JobConf::parse(NEW_API, LIMIT, &cluster(), "h1").unwrap();
+    insta::assert_debug_snapshot!(conf, @r#"
+    JobConf {
+        name: "word count",
+        user_name: None,
+        queue: "default",
+        priority: Normal,
+        map: TaskConf {
+            tasks: 2,
+            max_attempts: 4,
+            max_failures_percent: 0,
+            is_speculative: true,
+            memory_mb: None,
+            max_skipped: None,
+        },
+        reduce: TaskConf {
+            tasks: 1,
+            max_attempts: 4,
+            max_failures_percent: 0,
+            is_speculative: true,
+            memory_mb: None,
+            max_skipped: None,
+        },
+        reduce_slowstart: PartsPerMillion(
+            50000,
+        ),
+        max_tracker_failures: 4,
+        skip_start_attempts: 2,
+        reduce_input_limit_bytes: None,
+        locality_wait_factor: PartsPerMillion(
+            1000000,
+        ),
+        jar: Some(
+            "file:/data/h1/tmp/staging/h1/.staging/job_202611210930_0001/job.jar",
+        ),
+        job_dir: Some(
+            "file:/data/h1/tmp/staging/h1/.staging/job_202611210930_0001",
+        ),
+        output_dir: Some(
+            "outn",
+        ),
+        history_user_location: None,
+        submit_host: Some(
+            "localhost",
+        ),
+        submit_host_address: Some(
+            "127.0.0.1",
+        ),
+        acl_view: " ",
+        acl_modify: " ",
+        restart_recover: true,
+        keep_staging: false,
+        cancel_delegation_tokens: true,
+        end_notification: None,
+        workflow: Workflow {
+            id: "",
+            name: "",
+            node: "",
+            adjacency: [],
+            tags: "",
+        },
+        signature: JobSignature {
+            timestamp: None,
+            signature: None,
+        },
+    }
+    "#);
+}
+
+#[test]
+fn a_recorded_streaming_job_is_read() {
+    let conf = JobConf::parse(OLD_API, LIMIT, &cluster(), "h1").unwrap();
+    assert_eq!((conf.name.as_str(), conf.map.tasks, conf.reduce.tasks), ("sleepy", 2, 0));
+    assert_eq!(conf.job_dir.as_deref(), Some("file:/data/h1/tmp/staging/h1/.staging/job_202611210913_0005"));
+}
+
+#[test]
+fn one_added_property_sends_a_recorded_job_to_another_queue() {
+    let text = String::from_utf8(NEW_API.to_vec()).unwrap();
+    let added = "<property><name>mapreduce.job.queue.name</name><value>alice</value></property></configuration>";
+    let text = text.replace("</configuration>", added);
+    assert_eq!(JobConf::parse(text.as_bytes(), LIMIT, &cluster(), "h1").unwrap().queue, "alice");
+}
+
+#[test]
+fn an_empty_job_has_hadoops_defaults() {
+    let conf = parsed(&[]);
+    assert_eq!((conf.map.tasks, conf.reduce.tasks, conf.map.max_attempts), (2, 1, 4));
+    assert_eq!((conf.queue.as_str(), conf.priority), ("default", JobPriority::Normal));
+    assert_eq!(conf.reduce_slowstart, PartsPerMillion(50_000));
+    assert_eq!((conf.end_notification, conf.user_name), (None, None));
+}
+
+#[test]
+fn values_of_the_job_are_typed() {
+    let conf = parsed(&[
+        ("user.name", "h1"),
+        ("mapred.job.priority", "VERY_HIGH"),
+        ("mapred.map.max.attempts", "0"),
+        ("mapred.task.maxvmem", "2147483648"),
+        ("mapred.job.map.memory.mb", "512"),
+        ("mapred.skip.map.max.skip.records", "10"),
+        ("keep.task.files.pattern", ".*_m_000001.*"),
+        ("job.end.notification.url", "http://h/$jobId?s=$jobStatus"),
+        ("mapred.output.dir", "/user/${user.name}/out"),
+        ("mapreduce.workflow.adjacency.a", "b,c"),
+        ("mapred.job.timestamp", "1700000000000"),
+        ("mapred.job.signature", "JD3O%2B="),
+    ]);
+    assert_eq!(
+        (conf.user_name.as_deref(), conf.priority, conf.map.max_attempts),
+        (Some("h1"), JobPriority::VeryHigh, 1)
+    );
+    assert_eq!((conf.map.memory_mb, conf.reduce.memory_mb, conf.map.max_skipped), (Some(2048), Some(2048), Some(10)));
+    assert!(conf.keep_staging);
+    let notification = EndNotification {
+        url: "http://h/$jobId?s=$jobStatus".to_owned(),
+        retries: 0,
+        retry_interval_ms: 30_000,
+        timeout_ms: 5000,
+    };
+    assert_eq!(conf.end_notification, Some(notification));
+    assert_eq!(conf.output_dir.as_deref(), Some("/user/h1/out"));
+    assert_eq!(conf.workflow.adjacency, [("a".to_owned(), "b,c".to_owned())]);
+    assert_eq!(conf.signature.timestamp.as_deref(), Some("1700000000000"));
+    assert_eq!(conf.signature.signature.as_deref(), Some("JD3O%2B="));
+}
+
+#[test]
+fn the_cluster_sets_what_the_job_leaves_and_what_is_final() {
+    let mut cluster = cluster();
+    let site = "<configuration><property><name>mapred.reduce.tasks</name><value>7</value></property>\
+        <property><name>mapred.map.max.attempts</name><value>2</value><final>true</final></property></configuration>";
+    cluster.add_file("mapred-site.xml", site.as_bytes()).unwrap();
+    let job = job_xml(&[("mapred.map.max.attempts", "9")]);
+    let conf = JobConf::parse(&job, LIMIT, &cluster, "h1").unwrap();
+    assert_eq!((conf.reduce.tasks, conf.map.max_attempts), (7, 2));
+    let job = job_xml(&[("mapred.reduce.tasks", "3")]);
+    assert_eq!(JobConf::parse(&job, LIMIT, &cluster, "h1").unwrap().reduce.tasks, 3);
+}
+
+#[test]
+fn names_of_later_hadoops_count_only_where_the_first_name_is_absent() {
+    assert_eq!(parsed(&[("mapreduce.job.reduces", "5")]).reduce.tasks, 5);
+    // Stock tasks partition by the first name; a JobTracker that went by the other would run other tasks than they expect.
+    assert_eq!(parsed(&[("mapreduce.job.reduces", "5"), ("mapred.reduce.tasks", "1")]).reduce.tasks, 1);
+}
+
+#[test]
+fn bad_files_are_refused_with_the_reason() {
+    let texts = [
+        refusal(NEW_API, 1000),
+        refusal(b"not xml", LIMIT),
+        refusal(&NEW_API[..1000], LIMIT),
+        refusal(b"<html/>", LIMIT),
+        refusal(&job_xml(&[("mapred.reduce.tasks", "many")]), LIMIT),
+        refusal(&job_xml(&[("a", "1"), ("mapred.map.tasks", "-1")]), LIMIT),
+        refusal(&job_xml(&[("mapred.max.map.failures.percent", "101")]), LIMIT),
+        refusal(&job_xml(&[("mapred.job.priority", "URGENT")]), LIMIT),
+        refusal(&job_xml(&[("mapred.map.tasks.speculative.execution", "TRUE")]), LIMIT),
+        refusal(&job_xml(&[("mapred.job.name", "${a}"), ("a", "${a}")]), LIMIT),
+    ];
+    insta::assert_snapshot!(texts.join("\n"), @r#"
+    Exceeded max jobconf size: 25580 limit: 1000 (mapred.user.jobconf.limit)
+    job.xml: line 1, column 1: text outside <configuration>
+    job.xml: line 9, column 11: syntax error: comment not closed: `-->` not found before end of input
+    job.xml: line 1, column 1: the root element is <html>, expected <configuration>
+    job.xml:2: mapred.reduce.tasks = "many": expected a whole number from 0 to 2147483647
+    job.xml:3: mapred.map.tasks = "-1": expected a whole number from 0 to 2147483647
+    job.xml:2: mapred.max.map.failures.percent = "101": expected a whole number of percent from 0 to 100
+    job.xml:2: mapred.job.priority = "URGENT": expected VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
+    job.xml:2: mapred.map.tasks.speculative.execution = "TRUE": expected true or false
+    job.xml:2: mapred.job.name = "${a}": still holds ${...} after 20 replacements; expected names that end in a value
+    "#);
+}
+
+#[test]
+fn it_survives_being_stored() {
+    let conf = JobConf::parse(NEW_API, LIMIT, &cluster(), "h1").unwrap();
+    let stored = serde_json::to_string(&conf).unwrap();
+    assert_eq!(serde_json::from_str::<JobConf>(&stored).unwrap(), conf);
+    assert!(stored.len() < 2000, "{} bytes: the whole file must not be kept", stored.len());
+}

@@ -1,0 +1,199 @@
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::config::PartsPerMillion;
+
+fn options(folder: Option<&Path>, overrides: &[&str]) -> LoadOptions {
+    let properties = [("user.name", "h1"), ("user.home", "/home/h1"), ("java.io.tmpdir", "/tmp")];
+    LoadOptions {
+        conf_dir: folder.map(Path::to_owned),
+        overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),
+        environment: Environment {
+            properties: properties.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            conf_dir: None,
+        },
+    }
+}
+
+fn standalone(overrides: &[&str]) -> Settings {
+    Settings::load(&options(None, overrides)).unwrap().0
+}
+
+fn refusals(cases: &[&[&str]]) -> String {
+    let texts = cases.iter().map(|case| Settings::load(&options(None, case)).map(|_| "loaded"));
+    texts.map(|result| result.map_or_else(|error| error.to_string(), str::to_owned)).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn standalone_binds_to_loopback_and_keeps_out_of_tmp() {
+    let (settings, warnings) = Settings::load(&options(None, &[])).unwrap();
+    assert!(settings.rpc_address.is_loopback() && settings.http_address.is_loopback());
+    assert_eq!((settings.rpc_address.port, settings.http_address.port), (8021, 50030));
+    let home = Path::new("/home/h1/.local/state/jobtracker");
+    assert_eq!(settings.directories.hadoop_tmp, home);
+    assert_eq!(settings.directories.state, home.join("mapred/jobtracker-state"));
+    assert_eq!(warnings, []);
+}
+
+#[test]
+fn the_caller_may_give_the_standalone_scratch_folder() {
+    let mut options = options(None, &[]);
+    options.environment.properties.insert("hadoop.tmp.dir".to_owned(), "/scratch".to_owned());
+    let (settings, _) = Settings::load(&options).unwrap();
+    assert_eq!(settings.directories.system.to_string(), "file:/scratch/mapred/system");
+}
+
+#[test]
+fn a_conf_folder_brings_hadoops_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let (settings, warnings) =
+        Settings::load(&options(Some(folder.path()), &["mapred.job.tracker=master:9001"])).unwrap();
+    assert_eq!(settings.http_address.to_string(), "0.0.0.0:50030");
+    assert_eq!(settings.directories.system.to_string(), "file:/tmp/hadoop-h1/mapred/system");
+    assert_eq!(
+        settings.directories.staging_area("h1").unwrap().to_string(),
+        "file:/tmp/hadoop-h1/mapred/staging/h1/.staging"
+    );
+    assert!(matches!(settings.scheduler, SchedulerKind::Fifo(_)));
+    assert_eq!(settings.build_version, "1.2.1 from 1503152 by mattf source checksum 6923c86528809c4e7e6f493b6b413a9a");
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(warnings.join("\n"), @"default: the state database lies in /tmp/hadoop-h1/mapred/jobtracker-state, where the system may clear it; set jobtracker.state.dir");
+}
+
+#[test]
+fn paths_are_qualified_as_the_recorded_cluster_told_them() {
+    let overrides =
+        ["mapred.system.dir=/data/h1/tmp/mapred/system", "mapreduce.jobtracker.staging.root.dir=/data/h1/tmp/staging"];
+    let directories = standalone(&overrides).directories;
+    assert_eq!(directories.system.to_string(), "file:/data/h1/tmp/mapred/system");
+    assert_eq!(directories.staging_area("h1").unwrap().to_string(), "file:/data/h1/tmp/staging/h1/.staging");
+    assert!(directories.staging_area("../root").is_err());
+}
+
+#[test]
+fn what_cannot_work_is_refused_at_start() {
+    insta::assert_snapshot!(refusals(&[
+        &["mapred.job.tracker=local"],
+        &["mapred.job.tracker=master"],
+        &["mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.FairScheduler"],
+        &["fs.default.name=hdfs://namenode:8020"],
+        &["mapred.system.dir=s3://bucket/system"],
+        &["mapred.system.dir=system"],
+        &["mapred.local.dir=/a,/b", "jobtracker.state.dir=/b/x/../jobTracker/state"],
+        &["hadoop.security.authentication=kerberos"],
+        &["hadoop.security.authorization=true"],
+        &["mapred.queue.names=a", "mapred.queue.a.state=running"],
+        &["jobtracker.rpc.max-frame-bytes=1"],
+        &["mapred.reduce.tasks=many"],
+        &["mapred.job.tracker.info.bindAddress=a b"],
+        &["hadoop.tmp.dir=${mapred.local.dir}"],
+        &["nonsense"],
+    ]), @r#"
+    -D: mapred.job.tracker = "local": expected host:port, for a JobTracker cannot be local
+    -D: mapred.job.tracker = "master": expected host:port
+    -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.FairScheduler": expected org.apache.hadoop.mapred.JobQueueTaskScheduler or org.apache.hadoop.mapred.DynamicPriorityScheduler
+    -D: fs.default.name = "hdfs://namenode:8020": expected an absolute path or a file: URI; hdfs: is not supported yet
+    -D: mapred.system.dir = "s3://bucket/system": expected an absolute path or a file: URI
+    -D: mapred.system.dir = "system": expected an absolute path or a file: URI
+    -D: jobtracker.state.dir = "/b/x/../jobTracker/state": expected a folder outside /b/jobTracker, which a Java JobTracker deletes at its start
+    -D: hadoop.security.authentication = "kerberos": expected simple
+    -D: hadoop.security.authorization = "true": expected false
+    -D: mapred.queue.a.state = "running": expected RUNNING or STOPPED
+    -D: jobtracker.rpc.max-frame-bytes = "1": expected a whole number of bytes from 65536 to 1073741824
+    -D: mapred.reduce.tasks = "many": expected a whole number from 0 to 2147483647
+    -D: mapred.job.tracker.info.bindAddress = "a b": expected a host name or address
+    default: mapred.local.dir = "${hadoop.tmp.dir}/mapred/local": still holds ${...} after 20 replacements; expected names that end in a value
+    -D "nonsense": expected key=value
+    "#);
+}
+
+#[test]
+fn named_files_must_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing").display().to_string();
+    let dynamic = format!("mapred.jobtracker.taskScheduler={DYNAMIC_CLASS}");
+    let text = refusals(&[
+        &[&format!("mapred.hosts={missing}")],
+        &[&format!("mapred.hosts.exclude={}", folder.path().display())],
+        &[&format!("topology.script.file.name={missing}")],
+        &[&dynamic, &format!("mapred.priority-scheduler.acl-file={missing}")],
+    ]);
+    insta::assert_snapshot!(text.replace(&folder.path().display().to_string(), "HERE"), @r#"
+    -D: mapred.hosts = "HERE/missing": No such file or directory (os error 2); expected a readable file of host names
+    -D: mapred.hosts.exclude = "HERE": not a regular file; expected a readable file of host names
+    -D: topology.script.file.name = "HERE/missing": No such file or directory (os error 2); expected a program
+    -D: mapred.priority-scheduler.acl-file = "HERE/missing": No such file or directory (os error 2); expected a readable file of users, roles and keys
+    "#);
+}
+
+#[test]
+fn the_market_has_its_documented_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let (acl, budget) = (folder.path().join("acl"), folder.path().join("budget"));
+    fs::write(&acl, "").unwrap();
+    let overrides = [
+        format!("mapred.jobtracker.taskScheduler={DYNAMIC_CLASS}"),
+        format!("mapred.priority-scheduler.acl-file={}", acl.display()),
+        format!("mapred.dynamic-scheduler.budget-file={}", budget.display()),
+    ];
+    let options = options(None, &overrides.each_ref().map(String::as_str));
+    let (settings, warnings) = Settings::load(&options).unwrap();
+    let expected = DynamicSettings {
+        alloc_interval_ms: 20_000,
+        kill_interval_ms: None,
+        budget_file: budget.clone(),
+        acl_file: acl,
+        signature_window_ms: 300_000,
+        job_signature_window_ms: 300_000,
+        job_signature_uses: 1,
+    };
+    assert_eq!(settings.scheduler, SchedulerKind::Dynamic(expected));
+    assert!(matches!(&warnings[..], [Warning::NoBudgetFile { file, .. }] if *file == budget));
+    insta::assert_snapshot!(warnings[0].to_string().replace(&folder.path().display().to_string(), "HERE"), @"-D: the budget file HERE/budget does not exist; a first start needs it");
+    fs::write(&budget, "").unwrap();
+    assert_eq!(Settings::load(&options).unwrap().1, []);
+}
+
+#[test]
+fn the_old_pair_replaces_parts_of_the_web_address() {
+    let address = |overrides: &[&str]| standalone(overrides).http_address.to_string();
+    assert_eq!(address(&["mapred.job.tracker.info.port=80"]), "127.0.0.1:80");
+    assert_eq!(address(&["mapred.job.tracker.info.bindAddress=master"]), "master:50030");
+}
+
+#[test]
+fn an_explicit_heartbeat_rate_is_kept_apart_from_the_default() {
+    let rate = |overrides: &[&str]| standalone(overrides).heartbeat.heartbeats_in_second;
+    assert_eq!(rate(&[]), None);
+    assert_eq!(rate(&["mapred.heartbeats.in.second=10"]), Some(10));
+    assert_eq!(rate(&["mapred.heartbeats.in.second=0"]), Some(100));
+    assert_eq!(standalone(&[]).heartbeat.scaling, PartsPerMillion::ONE);
+    let scaling = standalone(&["mapreduce.jobtracker.heartbeats.scaling.factor=0.001"]).heartbeat.scaling;
+    assert_eq!(scaling, PartsPerMillion::ONE);
+}
+
+#[test]
+fn queues_have_states_and_access_lists() {
+    let queues =
+        standalone(&["mapred.queue.names=a,b,a", "mapred.queue.b.state=STOPPED", "mapred.queue.b.acl-submit-job= "])
+            .queues;
+    let (a, b) = (&queues.queues[0], &queues.queues[1]);
+    assert_eq!(queues.queues.len(), 2);
+    assert_eq!((a.state, a.submit_acl.as_str(), a.administer_acl.as_str()), (QueueState::Running, "*", "*"));
+    assert_eq!((b.state, b.submit_acl.as_str()), (QueueState::Stopped, " "));
+}
+
+#[test]
+fn the_old_memory_key_replaces_the_newer_two() {
+    let four = [
+        "mapred.cluster.map.memory.mb=1024",
+        "mapred.cluster.reduce.memory.mb=2048",
+        "mapred.cluster.max.map.memory.mb=4096",
+        "mapred.cluster.max.reduce.memory.mb=4096",
+    ];
+    assert!(standalone(&four).memory.is_active() && !standalone(&four[..3]).memory.is_active());
+    let mut five = four.to_vec();
+    five.push("mapred.task.limit.maxvmem=1073741824");
+    assert_eq!((standalone(&five).memory.max_map_mb, standalone(&five).memory.max_reduce_mb), (Some(1024), Some(1024)));
+}

@@ -1,0 +1,138 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn error(text: &[u8]) -> String {
+    parse(text).map_or_else(|error| error.to_string(), |document| format!("read: {document:?}"))
+}
+
+fn values(text: &str) -> Vec<(String, Option<String>)> {
+    parse(text.as_bytes()).unwrap().properties.into_iter().map(|property| (property.name, property.value)).collect()
+}
+
+#[test]
+fn reads_properties_with_their_lines() {
+    let text = "<?xml version=\"1.0\"?>\n<?xml-stylesheet type=\"text/xsl\" href=\"c.xsl\"?>\n<!-- Put <site> values here -->\n\
+        <configuration>\n\n<property>\n <name> a.b </name>\n <value> 1 &lt; 2 &#x41;</value><final>true</final>\n\
+        <description>about <b>it</b></description></property>\n<property><name>c</name><value/></property>\n</configuration>\n";
+    let document = parse(text.as_bytes()).unwrap();
+    let expected = [
+        Property { name: "a.b".into(), value: Some(" 1 < 2 A".into()), is_final: true, line: 6 },
+        Property { name: "c".into(), value: None, is_final: false, line: 10 },
+    ];
+    assert_eq!(document.properties, expected);
+    assert_eq!(document.remarks, []);
+}
+
+#[test]
+fn takes_a_value_in_pieces_as_one() {
+    let text =
+        "<configuration><property><name>a</name><value>x<!-- c -->y<![CDATA[<&>]]>z</value></property></configuration>";
+    assert_eq!(values(text), [("a".to_owned(), Some("xy<&>z".to_owned()))]);
+}
+
+#[test]
+fn empty_values_are_not_set_but_blanks_are() {
+    let text = "<configuration><property><name>a</name><value></value></property>\
+        <property><name>b</name></property><property><name>c</name><value> </value></property></configuration>";
+    assert_eq!(values(text), [("a".into(), None), ("b".into(), None), ("c".into(), Some(" ".into()))]);
+}
+
+#[test]
+fn remarks_on_what_it_passes_over() {
+    let text = "<configuration>\n<propertie><name>a</name></propertie>\n<property><value>1</value></property>\n\
+        <property><nam>x</nam><name>b</name><value>2</value></property></configuration>";
+    let document = parse(text.as_bytes()).unwrap();
+    let remarks: Vec<String> = document.remarks.iter().map(|(line, remark)| format!("{line}: {remark}")).collect();
+    insta::assert_snapshot!(remarks.join("\n"), @"
+    2: <propertie> has no meaning here
+    3: <property> without <name>
+    4: <nam> has no meaning here
+    ");
+    assert_eq!(document.properties.len(), 1);
+}
+
+#[test]
+fn reads_latin_1_and_a_byte_order_mark() {
+    let latin = b"<?xml version='1.0' encoding='ISO-8859-1'?><configuration><property><name>a</name><value>\xe9</value></property></configuration>";
+    assert_eq!(parse(latin).unwrap().properties[0].value.as_deref(), Some("\u{e9}"));
+    assert!(parse(b"\xef\xbb\xbf<configuration/>").unwrap().properties.is_empty());
+}
+
+#[test]
+fn says_where_and_why_it_is_no_configuration() {
+    let property = |value: &str| format!("<configuration>\n<property><name>a</name>{value}</property></configuration>");
+    let cases: [Vec<u8>; 20] = [
+        b"".to_vec(),
+        b"just text".to_vec(),
+        b"<html><body/></html>".to_vec(),
+        b"<configuration>\n  <property>\n".to_vec(),
+        b"<configuration>\n</property>".to_vec(),
+        b"<configuration></configuration><configuration/>".to_vec(),
+        b"<configuration></configuration>\nmore".to_vec(),
+        b"<configuration>\n \xff</configuration>".to_vec(),
+        b"<?xml version=\"1.0\" encoding=\"UTF-16\"?><configuration/>".to_vec(),
+        b"<!DOCTYPE c [<!ENTITY a \"b\">]><configuration/>".to_vec(),
+        b"<configuration xmlns:xi=\"http://www.w3.org/2001/XInclude\">\n<xi:include href=\"other.xml\"/></configuration>".to_vec(),
+        property("<value>&unknown;</value>").into_bytes(),
+        property("<value>&#0;</value>").into_bytes(),
+        property("<value>&#xZZ;</value>").into_bytes(),
+        property("<value>a & b</value>").into_bytes(),
+        property("<value><b>1</b></value>").into_bytes(),
+        property("<value>1</valu>").into_bytes(),
+        property("<value>1").into_bytes(),
+        b"<configuration><property <name>".to_vec(),
+        b"<configuration><!-- never closed".to_vec(),
+    ];
+    insta::assert_snapshot!(cases.map(|case| error(&case)).join("\n"), @"
+    line 1, column 1: no <configuration> element
+    line 1, column 1: text outside <configuration>
+    line 1, column 1: the root element is <html>, expected <configuration>
+    line 3, column 1: the file ends inside an element
+    line 2, column 1: ill-formed document: expected `</configuration>`, but `</property>` was found
+    line 1, column 32: <configuration> after the end of <configuration>
+    line 1, column 32: text outside <configuration>
+    line 2, column 2: not UTF-8 text
+    line 1, column 1: encoding UTF-16, expected UTF-8 or ISO-8859-1
+    line 1, column 1: a DOCTYPE with declarations is not accepted
+    line 2, column 1: <xi:include>: XInclude is not supported; write the values here
+    line 2, column 32: unknown entity &unknown;
+    line 2, column 32: invalid character reference: 0x0 character is not permitted in XML
+    line 2, column 32: invalid character reference: invalid digit found in string
+    line 2, column 34: ill-formed document: entity or character reference not closed: `;` not found before end of input
+    line 2, column 32: <b> where only text may stand
+    line 2, column 33: ill-formed document: expected `</value>`, but `</valu>` was found
+    line 2, column 33: ill-formed document: expected `</value>`, but `</property>` was found
+    line 1, column 32: the file ends inside an element
+    line 1, column 16: syntax error: comment not closed: `-->` not found before end of input
+    ");
+}
+
+#[test]
+fn remarks_are_bounded() {
+    let text = format!("<configuration>{}</configuration>", "<a/>".repeat(10_000));
+    assert_eq!(parse(text.as_bytes()).unwrap().remarks.len(), MOST_REMARKS);
+}
+
+#[test]
+fn deep_nesting_is_only_passed_over() {
+    let text = format!("<configuration>{}{}</configuration>", "<a>".repeat(100_000), "</a>".repeat(100_000));
+    assert_eq!(parse(text.as_bytes()).unwrap().remarks.len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&bytes);
+    }
+
+    #[test]
+    fn no_markup_panics(pieces in proptest::collection::vec(
+        prop_oneof![
+            Just("<configuration>"), Just("</configuration>"), Just("<property>"), Just("</property>"), Just("<name>"),
+            Just("</name>"), Just("<value>"), Just("</value>"), Just("<x/>"), Just("a"), Just("&amp;"), Just("<!--"),
+            Just("-->"), Just("<![CDATA["), Just("]]>"), Just("<?xml"), Just("?>"), Just("\n"), Just("\u{e9}"),
+        ], 0..20)) {
+        let _ = parse(pieces.concat().as_bytes());
+    }
+}

@@ -1,0 +1,149 @@
+//! Typed reading: a value that is not of its key's kind is an error that says where it stands and what would be right.
+
+use std::path::PathBuf;
+
+use super::configuration::{Configuration, Setting};
+use super::error::ConfigError;
+use super::host_port::HostPort;
+use super::keys::{self, Key, Kind};
+use super::parts_per_million::PartsPerMillion;
+use crate::fs::FileUri;
+
+impl Setting {
+    /// The error that this value is not what was expected.
+    #[must_use]
+    pub fn refused(&self, expected: impl Into<String>) -> ConfigError {
+        ConfigError::BadValue {
+            key: self.name.clone(),
+            origin: self.origin.clone(),
+            value: self.value.clone(),
+            expected: expected.into(),
+        }
+    }
+}
+
+impl Configuration {
+    /// The value, checked against the key's kind; `None` when it is not set. Empty text counts as not set where an empty
+    /// value has no meaning.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`], [`ConfigError::EndlessExpansion`].
+    pub fn checked(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
+        let Some(setting) = self.setting(key)? else { return Ok(None) };
+        if setting.value.trim().is_empty() && !matches!(key.kind, Kind::Text | Kind::List) {
+            return Ok(None);
+        }
+        if key.kind.accepts(&setting.value) { Ok(Some(setting)) } else { Err(setting.refused(key.kind.to_string())) }
+    }
+
+    /// The value of a key that must have one.
+    ///
+    /// # Errors
+    /// As [`Self::checked`], and [`ConfigError::NotSet`].
+    pub fn required(&self, key: &Key) -> Result<Setting, ConfigError> {
+        self.checked(key)?.ok_or_else(|| ConfigError::NotSet { key: key.name, expected: key.kind.to_string() })
+    }
+
+    /// A text, blanks kept; `None` when not set or empty.
+    ///
+    /// # Errors
+    /// As [`Self::checked`].
+    pub fn text(&self, key: &Key) -> Result<Option<String>, ConfigError> {
+        Ok(self.checked(key)?.map(|setting| setting.value).filter(|text| !text.is_empty()))
+    }
+
+    /// A whole number in the key's unit, in the integer type the caller wants.
+    ///
+    /// # Errors
+    /// As [`Self::required`].
+    pub fn number<T: TryFrom<i64>>(&self, key: &Key) -> Result<T, ConfigError> {
+        let setting = self.required(key)?;
+        keys::parse_number(&setting.value)
+            .and_then(|number| T::try_from(number).ok())
+            .ok_or_else(|| setting.refused(key.kind.to_string()))
+    }
+
+    /// A limit: `None` when not set or below `least`, the way Hadoop spells "no limit".
+    ///
+    /// # Errors
+    /// As [`Self::checked`].
+    pub fn limit<T: TryFrom<i64>>(&self, key: &Key, least: i64) -> Result<Option<T>, ConfigError> {
+        match self.checked(key)?.and_then(|setting| keys::parse_number(&setting.value)) {
+            Some(number) if number >= least => self.number(key).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// A flag.
+    ///
+    /// # Errors
+    /// As [`Self::required`].
+    pub fn flag(&self, key: &Key) -> Result<bool, ConfigError> {
+        let setting = self.required(key)?;
+        keys::parse_flag(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+    }
+
+    /// A ratio.
+    ///
+    /// # Errors
+    /// As [`Self::required`].
+    pub fn ratio(&self, key: &Key) -> Result<PartsPerMillion, ConfigError> {
+        let setting = self.required(key)?;
+        PartsPerMillion::parse(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+    }
+
+    /// An address.
+    ///
+    /// # Errors
+    /// As [`Self::required`].
+    pub fn address(&self, key: &Key) -> Result<HostPort, ConfigError> {
+        let setting = self.required(key)?;
+        HostPort::parse(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+    }
+
+    /// Names separated by commas, blanks around them removed.
+    ///
+    /// # Errors
+    /// As [`Self::checked`].
+    pub fn list(&self, key: &Key) -> Result<Vec<String>, ConfigError> {
+        let text = self.text(key)?.unwrap_or_default();
+        Ok(text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// A path of this machine; `None` when not set. `file:` before it is taken off, `.` and `..` are resolved as text.
+    ///
+    /// # Errors
+    /// As [`Self::checked`]; a path that is not absolute.
+    pub fn local_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
+        let Some(setting) = self.checked(key)? else { return Ok(None) };
+        local_path(&setting.value).map(Some).ok_or_else(|| setting.refused(key.kind.to_string()))
+    }
+
+    /// A path of this machine that must be set.
+    ///
+    /// # Errors
+    /// As [`Self::local_path`] and [`Self::required`].
+    pub fn required_local_path(&self, key: &Key) -> Result<PathBuf, ConfigError> {
+        let setting = self.required(key)?;
+        local_path(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+    }
+
+    /// Paths of this machine separated by commas; at least one.
+    ///
+    /// # Errors
+    /// As [`Self::required`]; a path that is not absolute.
+    pub fn local_paths(&self, key: &Key) -> Result<Vec<PathBuf>, ConfigError> {
+        let setting = self.required(key)?;
+        let parts = setting.value.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let paths: Option<Vec<PathBuf>> = parts.map(local_path).collect();
+        paths.filter(|paths| !paths.is_empty()).ok_or_else(|| setting.refused(key.kind.to_string()))
+    }
+}
+
+fn local_path(text: &str) -> Option<PathBuf> {
+    FileUri::parse(text.trim()).ok().map(|uri| uri.to_path_buf())
+}
+
+#[cfg(test)]
+#[path = "tests/typed.rs"]
+mod tests;

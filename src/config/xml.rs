@@ -1,0 +1,310 @@
+//! The XML of Hadoop configuration files: bytes in, named values with their line numbers out.
+//!
+//! Hadoop 1.2.1 `Configuration.loadResource` is the model. Ours is stricter where Hadoop goes on silently: another root
+//! element, an element inside a value, XInclude, entity declarations and unknown entities are errors.
+
+use std::borrow::Cow;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use thiserror::Error;
+
+/// Remarks kept of one file: a file of nothing else must not grow to many times its size in memory.
+pub const MOST_REMARKS: usize = 100;
+
+/// One `<property>` of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// The name, blanks around it removed.
+    pub name: String,
+    /// The value as written; `None` when the element is missing or empty, which Hadoop treats as not set.
+    pub value: Option<String>,
+    /// Whether later files are kept from changing it.
+    pub is_final: bool,
+    /// The line on which `<property>` stands, from 1.
+    pub line: u32,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// Properties in file order; a name may repeat, the last one counts.
+    pub properties: Vec<Property>,
+    /// What was passed over: the line, and what stands there. At most [`MOST_REMARKS`].
+    pub remarks: Vec<(u32, String)>,
+}
+
+/// Why some bytes are not a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("line {line}, column {column}: {reason}")]
+pub struct XmlError {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+/// Reads a configuration file.
+///
+/// # Errors
+/// [`XmlError`] with the place of the first thing that is wrong.
+pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
+    let text = decode(bytes)?;
+    let mut reader = Reader::from_str(&text);
+    let mut walk = Walk { text: &text, line: 1, counted_to: 0, place: Place::Prolog, document: Document::default() };
+    loop {
+        let start = position(reader.buffer_position());
+        match reader.read_event() {
+            Ok(Event::Eof) => return walk.end(),
+            Ok(event) => walk.event(&event, start)?,
+            Err(error) => return Err(error_at(&text, position(reader.error_position()), error.to_string())),
+        }
+    }
+}
+
+/// Which child of a property is being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Name,
+    Value,
+    Final,
+}
+
+/// Where in the file the walk is.
+#[derive(Debug)]
+enum Place {
+    Prolog,
+    Configuration,
+    Property(Pending),
+    Field(Pending, Field, Option<String>),
+    /// Inside an element without meaning, this many levels deep; the property around it, if any.
+    Skipped(Option<Pending>, u32),
+    Epilog,
+}
+
+/// A property whose end has not come yet.
+#[derive(Debug)]
+struct Pending {
+    name: Option<String>,
+    value: Option<String>,
+    is_final: bool,
+    line: u32,
+}
+
+struct Walk<'a> {
+    text: &'a str,
+    line: u32,
+    counted_to: usize,
+    place: Place,
+    document: Document,
+}
+
+impl Walk<'_> {
+    fn event(&mut self, event: &Event<'_>, at: usize) -> Result<(), XmlError> {
+        match event {
+            Event::Start(element) => self.open(element, at),
+            Event::Empty(element) => {
+                self.open(element, at)?;
+                self.close();
+                Ok(())
+            }
+            Event::End(_) => {
+                self.close();
+                Ok(())
+            }
+            Event::Text(text) => self.characters(&text.xml10_content(), at),
+            Event::CData(text) => self.characters(&text.xml10_content(), at),
+            Event::GeneralRef(reference) => {
+                let character = resolve(reference).map_err(|reason| error_at(self.text, at, reason))?;
+                self.characters(character.encode_utf8(&mut [0; 4]), at)
+            }
+            // What a DTD could add (entities, defaults) is refused, so one without an inner part changes nothing.
+            Event::DocType(text) if text.contains('[') => {
+                Err(error_at(self.text, at, "a DOCTYPE with declarations is not accepted".to_owned()))
+            }
+            Event::DocType(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::Eof => Ok(()),
+        }
+    }
+
+    fn open(&mut self, element: &BytesStart<'_>, at: usize) -> Result<(), XmlError> {
+        let name = element.name().0;
+        let line = self.line_of(at);
+        if element.local_name().as_ref() == "include" {
+            return Err(error_at(self.text, at, format!("<{name}>: XInclude is not supported; write the values here")));
+        }
+        let unknown = match std::mem::replace(&mut self.place, Place::Epilog) {
+            Place::Prolog if name == "configuration" => {
+                self.place = Place::Configuration;
+                false
+            }
+            Place::Prolog => {
+                return Err(error_at(self.text, at, format!("the root element is <{name}>, expected <configuration>")));
+            }
+            Place::Epilog => {
+                return Err(error_at(self.text, at, format!("<{name}> after the end of <configuration>")));
+            }
+            Place::Configuration if name == "property" => {
+                self.place = Place::Property(Pending { name: None, value: None, is_final: false, line });
+                false
+            }
+            Place::Configuration => {
+                self.place = Place::Skipped(None, 1);
+                true
+            }
+            Place::Property(pending) => {
+                self.place = match name {
+                    "name" => Place::Field(pending, Field::Name, None),
+                    "value" => Place::Field(pending, Field::Value, None),
+                    "final" => Place::Field(pending, Field::Final, None),
+                    _ => Place::Skipped(Some(pending), 1),
+                };
+                // Documentation and the origin (newer versions write `<source>`) are read by nobody.
+                matches!(self.place, Place::Skipped(..)) && !matches!(name, "description" | "source")
+            }
+            Place::Field(..) => {
+                return Err(error_at(self.text, at, format!("<{name}> where only text may stand")));
+            }
+            Place::Skipped(pending, depth) => {
+                self.place = Place::Skipped(pending, depth.saturating_add(1));
+                false
+            }
+        };
+        if unknown {
+            self.remark(line, format!("<{name}> has no meaning here"));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.place = match std::mem::replace(&mut self.place, Place::Epilog) {
+            Place::Prolog | Place::Configuration | Place::Epilog => Place::Epilog,
+            Place::Property(pending) => {
+                if let Some(name) = pending.name {
+                    let Pending { value, is_final, line, .. } = pending;
+                    self.document.properties.push(Property { name, value, is_final, line });
+                } else {
+                    self.remark(pending.line, "<property> without <name>".to_owned());
+                }
+                Place::Configuration
+            }
+            Place::Field(mut pending, field, text) => {
+                match (field, text) {
+                    (_, None) => {}
+                    (Field::Name, Some(text)) => pending.name = Some(text.trim().to_owned()),
+                    (Field::Value, Some(text)) => pending.value = Some(text),
+                    (Field::Final, Some(text)) => pending.is_final = text.trim() == "true",
+                }
+                Place::Property(pending)
+            }
+            Place::Skipped(pending, depth) if depth > 1 => Place::Skipped(pending, depth - 1),
+            Place::Skipped(Some(pending), _) => Place::Property(pending),
+            Place::Skipped(None, _) => Place::Configuration,
+        };
+    }
+
+    fn characters(&mut self, characters: &str, at: usize) -> Result<(), XmlError> {
+        match &mut self.place {
+            Place::Field(_, _, text) => {
+                if !characters.is_empty() {
+                    text.get_or_insert_default().push_str(characters);
+                }
+                Ok(())
+            }
+            Place::Prolog | Place::Epilog if !characters.trim().is_empty() => {
+                Err(error_at(self.text, at, "text outside <configuration>".to_owned()))
+            }
+            // Loose text between properties has no meaning and Hadoop does not look at it.
+            Place::Prolog | Place::Configuration | Place::Property(_) | Place::Skipped(..) | Place::Epilog => Ok(()),
+        }
+    }
+
+    fn end(self) -> Result<Document, XmlError> {
+        let reason = match self.place {
+            Place::Epilog => return Ok(self.document),
+            Place::Prolog => "no <configuration> element",
+            Place::Configuration | Place::Property(_) | Place::Field(..) | Place::Skipped(..) => {
+                "the file ends inside an element"
+            }
+        };
+        Err(error_at(self.text, self.text.len(), reason.to_owned()))
+    }
+
+    fn remark(&mut self, line: u32, remark: String) {
+        if self.document.remarks.len() < MOST_REMARKS {
+            self.document.remarks.push((line, remark));
+        }
+    }
+
+    /// Counts on from the last place asked for, so that a whole file is counted once.
+    fn line_of(&mut self, at: usize) -> u32 {
+        let passed = self.text.as_bytes().get(self.counted_to..at).unwrap_or_default();
+        self.line = self.line.saturating_add(count_newlines(passed));
+        self.counted_to = at.max(self.counted_to);
+        self.line
+    }
+}
+
+fn resolve(reference: &BytesRef<'_>) -> Result<char, String> {
+    let unknown = || format!("unknown entity &{};", &**reference);
+    match &**reference {
+        "lt" => Ok('<'),
+        "gt" => Ok('>'),
+        "amp" => Ok('&'),
+        "apos" => Ok('\''),
+        "quot" => Ok('"'),
+        _ => reference.resolve_char_ref().map_err(|error| error.to_string())?.ok_or_else(unknown),
+    }
+}
+
+/// UTF-8 (also as its subset US-ASCII) and ISO-8859-1 are read; anything else declared or found is refused.
+fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    match declared_encoding(bytes).map(|name| name.to_ascii_uppercase()).as_deref() {
+        None | Some("UTF-8" | "UTF8" | "US-ASCII" | "ASCII") => match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Cow::Borrowed(text)),
+            Err(error) => {
+                let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+                Err(error_at(&valid, valid.len(), "not UTF-8 text".to_owned()))
+            }
+        },
+        Some("ISO-8859-1" | "LATIN1") => Ok(Cow::Owned(bytes.iter().copied().map(char::from).collect())),
+        Some(other) => {
+            Err(XmlError { line: 1, column: 1, reason: format!("encoding {other}, expected UTF-8 or ISO-8859-1") })
+        }
+    }
+}
+
+/// The encoding named in `<?xml … encoding="…"?>`.
+fn declared_encoding(bytes: &[u8]) -> Option<&str> {
+    let head = bytes.get(..bytes.len().min(256))?.strip_prefix(b"<?xml ")?;
+    let head = head.split(|byte| *byte == b'>').next()?;
+    let (_, rest) = std::str::from_utf8(head).ok()?.split_once("encoding")?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start();
+    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    rest[1..].split(quote).next()
+}
+
+fn position(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+fn count_newlines(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.iter().filter(|byte| **byte == b'\n').count()).unwrap_or(u32::MAX)
+}
+
+fn error_at(text: &str, at: usize, reason: String) -> XmlError {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+    let column = String::from_utf8_lossy(&before[line_start..]).chars().count();
+    XmlError {
+        line: count_newlines(before).saturating_add(1),
+        column: u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1),
+        reason,
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/xml.rs"]
+mod tests;

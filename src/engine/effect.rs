@@ -1,0 +1,40 @@
+//! What the engine asks of the edges; nothing waits for it inside the engine.
+
+use std::sync::Arc;
+
+use crate::wire::JobId;
+
+/// One request to an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Find out the rack of this host and send [`Event::RackResolved`](super::Event::RackResolved).
+    ResolveRack {
+        /// The host.
+        host: Arc<str>,
+    },
+    /// The job is over and all trackers know: remove its system directory, and its staging directory if one is named.
+    RemoveJobFiles {
+        /// The job.
+        job: JobId,
+        /// The staging directory, unless the job asked to keep it.
+        submit_dir: Option<String>,
+    },
+    /// The budgets have changed: write their image.
+    WriteBudgetImage,
+    /// A line for the operator's log.
+    Log {
+        /// How much it matters.
+        level: LogLevel,
+        /// The line.
+        text: String,
+    },
+}
+
+/// How much a log line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Worth knowing.
+    Info,
+    /// Worth looking at.
+    Warning,
+}

@@ -1,0 +1,228 @@
+//! The owner's state and its one entrance, [`Engine::step`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::mapreduce::{CounterInterner, JobFact, Jobs, Launch, NodeBook, Wants};
+use crate::market::{Market, MarketFact};
+use crate::scheduler::{AppId, Scheduler};
+use crate::wire::JobId;
+
+use super::fact_log::FactLog;
+use super::submission::PendingSubmission;
+use super::tracker::Tracker;
+use super::{Effect, EngineConfig, Event, Fact, FactNumber, LogLevel, Now, PolicyConfig, Reply, Step};
+
+/// What the store remembers of earlier incarnations.
+#[derive(Clone, Debug, Default)]
+pub struct Restored {
+    /// The last durable fact.
+    pub last_fact: FactNumber,
+    /// The last place in the order of submissions.
+    pub last_order: u64,
+    /// The market as facts, in the order that [`Market::apply`] wants.
+    pub market: Vec<MarketFact>,
+}
+
+/// All state of the daemon that decisions depend on.
+#[derive(Debug)]
+pub struct Engine {
+    pub(super) config: EngineConfig,
+    pub(super) start: Now,
+    pub(super) log: FactLog,
+    pub(super) effects: Vec<Effect>,
+    pub(super) job_facts: Vec<JobFact>,
+    pub(super) scheduler: Scheduler,
+    pub(super) nodes: NodeBook,
+    pub(super) jobs: Jobs,
+    pub(super) wants: Wants,
+    pub(super) interner: CounterInterner,
+    pub(super) trackers: BTreeMap<Arc<str>, Tracker>,
+    /// Connections that the last heartbeat of a tracker came on and that are still open, with its name.
+    pub(super) connections: BTreeMap<u64, Arc<str>>,
+    /// Trackers that still have to receive a finished job's KILL_JOB.
+    pub(super) kill_debts: BTreeMap<JobId, BTreeSet<Arc<str>>>,
+    /// Finished jobs, oldest first.
+    pub(super) finished: VecDeque<JobId>,
+    /// Unfinished jobs of each queue that has any.
+    pub(super) live_jobs: BTreeMap<String, u32>,
+    pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
+    pub(super) last_job_number: i32,
+    pub(super) last_order: u64,
+    pub(super) market: Option<Market>,
+    pub(super) next_tick_mono_ms: u64,
+    pub(super) next_expiry_mono_ms: u64,
+    /// Accounts have changed since the budget file was last asked for.
+    pub(super) budgets_changed: bool,
+    /// What the heartbeat at hand has launched.
+    pub(super) launches: Vec<(AppId, Launch)>,
+    pub(super) tallies: Tallies,
+}
+
+/// What is counted for people only.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tallies {
+    pub(super) accepted: u64,
+    /// Succeeded, failed, killed.
+    pub(super) ended: [u64; 3],
+    pub(super) launched: u64,
+    pub(super) heartbeats: u64,
+}
+
+// === impl Engine ===
+
+impl Engine {
+    /// An engine that goes on where `restored` ends. The facts of its start are in the first step's numbers.
+    pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
+        let (scheduler, market) = match &config.policy {
+            PolicyConfig::Fifo(options) => (Scheduler::fifo(*options), None),
+            PolicyConfig::Dynamic { market, .. } => (Scheduler::dynamic(), Some(Market::new(*market, now.wall_ms))),
+        };
+        let mut engine = Self {
+            start: now,
+            log: FactLog::after(restored.last_fact),
+            effects: Vec::new(),
+            job_facts: Vec::new(),
+            scheduler,
+            nodes: NodeBook::default(),
+            jobs: Jobs::default(),
+            wants: Wants::default(),
+            interner: CounterInterner::default(),
+            trackers: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            kill_debts: BTreeMap::new(),
+            finished: VecDeque::new(),
+            live_jobs: BTreeMap::new(),
+            submissions: BTreeMap::new(),
+            last_job_number: 0,
+            last_order: restored.last_order,
+            market,
+            next_tick_mono_ms: u64::MAX,
+            next_expiry_mono_ms: now.mono_ms + config.tracker_expiry_ms / 3,
+            budgets_changed: false,
+            launches: Vec::new(),
+            tallies: Tallies::default(),
+            config,
+        };
+        engine.log.push(Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms });
+        engine.open_queues(&restored.market, now);
+        engine
+    }
+
+    /// Does everything that one event entails.
+    pub fn step(&mut self, event: Event, now: Now) -> Step {
+        let (reply, wait) = self.handle(event, now);
+        self.record_job_facts(now);
+        let wait_for = match wait {
+            Wait::Nothing => FactNumber::default(),
+            Wait::All => self.log.last(),
+            Wait::For(fact) => fact,
+        };
+        let (first_fact, facts) = self.log.take();
+        Step { reply, wait_for, effects: std::mem::take(&mut self.effects), facts, first_fact }
+    }
+
+    fn handle(&mut self, event: Event, now: Now) -> (Reply, Wait) {
+        match event {
+            Event::Heartbeat { request, connection } => self.heartbeat(request, connection, now),
+            Event::ConnectionClosed { connection } => {
+                self.connections.remove(&connection);
+                (Reply::Done, Wait::Nothing)
+            }
+            Event::TrackerError { tracker, class, message } => {
+                let class = class.unwrap_or_else(|| "no class".to_owned());
+                self.log_line(LogLevel::Warning, format!("{tracker} reports {class}: {message}"));
+                (Reply::Done, Wait::Nothing)
+            }
+            Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),
+            Event::NewJobId => {
+                self.last_job_number += 1;
+                (Reply::JobId(JobId::new(self.config.identifier, self.last_job_number)), Wait::Nothing)
+            }
+            Event::SubmitAsked { id, caller } => self.submit_asked(id, &caller),
+            Event::SubmissionRead(read) => self.submission_read(*read, now),
+            Event::SystemDirWritten { id } => self.system_dir_written(id, now),
+            Event::SubmissionAbandoned { id } => {
+                self.submissions.remove(&id);
+                (Reply::Done, Wait::Nothing)
+            }
+            Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
+            Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
+            Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
+            Event::Market(request) => self.market_request(*request, now),
+            Event::Timer => {
+                self.tick_when_due(now);
+                self.expire_trackers_when_due(now);
+                (Reply::Done, Wait::Nothing)
+            }
+        }
+    }
+
+    /// When [`Event::Timer`] is wanted next, by the clock that never goes back.
+    pub fn next_timer_ms(&self) -> Option<u64> {
+        Some(self.next_tick_mono_ms.min(self.next_expiry_mono_ms))
+    }
+
+    /// The facts of the step at hand, which an engine that was just made holds: its start and first endowment.
+    pub fn take_start_facts(&mut self) -> (FactNumber, Vec<Fact>) {
+        self.log.take()
+    }
+
+    /// The last fact that anything depends on.
+    pub fn last_fact(&self) -> FactNumber {
+        self.log.last()
+    }
+
+    /// The accounts, for the budget file; none without a market.
+    pub fn market(&self) -> Option<&Market> {
+        self.market.as_ref()
+    }
+
+    pub(super) fn log_line(&mut self, level: LogLevel, text: String) {
+        self.effects.push(Effect::Log { level, text });
+    }
+
+    /// Numbers what happened to jobs, and does what follows when one is over.
+    pub(super) fn record_job_facts(&mut self, now: Now) {
+        let mut over = Vec::new();
+        for fact in std::mem::take(&mut self.job_facts) {
+            let id = fact.job();
+            if matches!(fact, JobFact::Ended { .. }) {
+                over.push(id);
+            }
+            let number = self.log.push(Fact::Job(fact));
+            if let Some(job) = self.jobs.get_mut(id) {
+                job.last_fact = number;
+            }
+        }
+        for id in over {
+            self.job_is_over(id, now);
+        }
+    }
+}
+
+/// What a reply must wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Nothing.
+    Nothing,
+    /// All facts so far.
+    All,
+    /// This fact.
+    For(FactNumber),
+}
+
+/// The surroundings of a job, from the fields of an engine: a macro, since the borrow must leave `jobs` free.
+macro_rules! scene {
+    ($engine:expr, $now:expr) => {
+        $crate::mapreduce::Scene {
+            scheduler: &mut $engine.scheduler,
+            interner: &mut $engine.interner,
+            nodes: &$engine.nodes,
+            wants: &mut $engine.wants,
+            facts: &mut $engine.job_facts,
+            now: $now,
+        }
+    };
+}
+pub(super) use scene;

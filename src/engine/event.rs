@@ -1,0 +1,117 @@
+//! What happens to the engine.
+
+use std::sync::Arc;
+
+use crate::mapreduce::{JobSpec, SplitTable};
+use crate::market::{JobSignature, ServletRequest};
+use crate::wire::{AttemptId, Credentials, HeartbeatRequest, JobId};
+
+/// Who asks: the user of the connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Short user name.
+    pub user: Arc<str>,
+}
+
+/// A submission whose files have been read by the edge.
+#[derive(Clone, Debug)]
+pub struct ReadSubmission {
+    /// The id the client was given.
+    pub id: JobId,
+    /// Who submits.
+    pub caller: Caller,
+    /// job.xml, typed.
+    pub spec: Arc<JobSpec>,
+    /// job.splitmetainfo, with the rack of each host.
+    pub splits: Arc<SplitTable>,
+    /// What the client sent along.
+    pub credentials: Credentials,
+    /// The verdict on the job's signature; `Missing` where the scheduler asks for none.
+    pub signature: JobSignature,
+    /// Random bytes: the password of the job token.
+    pub token_secret: [u8; 20],
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A tracker's heartbeat. Answered by [`Reply::Heartbeat`](super::Reply::Heartbeat), never by a refusal other
+    /// than `Disallowed`.
+    Heartbeat {
+        /// What it says.
+        request: HeartbeatRequest,
+        /// The connection it came on; numbers are never used twice.
+        connection: u64,
+    },
+    /// A connection that heartbeats came on is closed.
+    ConnectionClosed {
+        /// Its number.
+        connection: u64,
+    },
+    /// A tracker's own complaint.
+    TrackerError {
+        /// Its name.
+        tracker: String,
+        /// Class of its exception, if any.
+        class: Option<String>,
+        /// Text.
+        message: String,
+    },
+    /// The rack of a host is known.
+    RackResolved {
+        /// The host.
+        host: Arc<str>,
+        /// Its rack, for example `/default-rack`.
+        rack: String,
+    },
+    /// A client wants a job id. Answered by [`Reply::JobId`](super::Reply::JobId).
+    NewJobId,
+    /// A client submits; its files are still to be read. Answered by [`Reply::Submission`](super::Reply::Submission).
+    SubmitAsked {
+        /// The id the client was given.
+        id: JobId,
+        /// Who submits.
+        caller: Caller,
+    },
+    /// The files of a submission have been read. Answered by [`Reply::Submission`](super::Reply::Submission).
+    SubmissionRead(Box<ReadSubmission>),
+    /// The system directory of a validated submission is written: the job is taken in.
+    SystemDirWritten {
+        /// The job.
+        id: JobId,
+    },
+    /// A submission cannot go on: its files could not be read, or its system directory not written.
+    SubmissionAbandoned {
+        /// The job.
+        id: JobId,
+    },
+    /// A client wants a job's end.
+    KillJob {
+        /// The job; unknown ones are ignored.
+        id: JobId,
+        /// Who asks.
+        caller: Caller,
+    },
+    /// A client wants an attempt's end. Answered by [`Reply::Boolean`](super::Reply::Boolean).
+    KillTask {
+        /// The attempt.
+        id: AttemptId,
+        /// FAILED instead of KILLED.
+        fail: bool,
+        /// Who asks.
+        caller: Caller,
+    },
+    /// A client changes a job's priority.
+    SetJobPriority {
+        /// The job; unknown ones are ignored.
+        id: JobId,
+        /// The name of the priority.
+        priority: String,
+        /// Who asks.
+        caller: Caller,
+    },
+    /// A request to `/scheduler`. Answered by [`Reply::Market`](super::Reply::Market).
+    Market(Box<ServletRequest>),
+    /// The moment named by [`Engine::next_timer_ms`](super::Engine::next_timer_ms) has come.
+    Timer,
+}

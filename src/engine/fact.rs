@@ -1,0 +1,50 @@
+//! What has happened and must survive: numbered facts that the store makes durable.
+
+use std::sync::Arc;
+
+use crate::mapreduce::JobFact;
+use crate::market::MarketFact;
+use crate::wire::{Identifier, JobId};
+
+/// The position of a fact in the one order of all facts. The first fact is number 1; 0 is before all facts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FactNumber(pub u64);
+
+/// One thing that has happened.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    /// This incarnation makes job ids with this identifier; no other ever did.
+    Incarnation {
+        /// The identifier.
+        identifier: Identifier,
+        /// When it started, epoch ms.
+        start_ms: i64,
+    },
+    /// The exact answer that carries launches: a launch may be repeated only by repeating it.
+    LaunchAnswer {
+        /// Name of the tracker.
+        tracker: Arc<str>,
+        /// Its id.
+        response_id: i16,
+        /// The encoded `HeartbeatResponse`.
+        answer: Arc<[u8]>,
+    },
+    /// These trackers must be told that the job is over.
+    KillJobOwed {
+        /// The job.
+        job: JobId,
+        /// Names of the trackers.
+        trackers: Vec<Arc<str>>,
+    },
+    /// A tracker has received its KILL_JOB, or is gone.
+    KillJobPaid {
+        /// The job.
+        job: JobId,
+        /// Name of the tracker.
+        tracker: Arc<str>,
+    },
+    /// Something of the market.
+    Market(MarketFact),
+    /// Something of a job.
+    Job(JobFact),
+}

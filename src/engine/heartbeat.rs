@@ -1,0 +1,291 @@
+//! The heartbeat: who calls, what it reports, what it gets (1.2.1 `JobTracker.heartbeat`).
+
+use std::sync::Arc;
+
+use crate::mapreduce::{NodeFace, Order};
+use crate::scheduler::{Kind, NodeId, PerKind};
+use crate::wire::{
+    Action, AttemptState, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus, TaskTrackerStatus,
+};
+
+use super::engine::{Engine, Wait, scene};
+use super::tracker::{LastAnswer, Tracker};
+use super::{Effect, Fact, HeartbeatAnswer, LogLevel, Now, Refusal, Reply};
+
+/// What the reports of one heartbeat ask to be answered, in the order of 1.2.1.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    pub(super) kill_tasks: Vec<crate::wire::AttemptId>,
+    /// Jobs that are unknown here: the tracker shall forget them.
+    pub(super) forget_jobs: std::collections::BTreeSet<JobId>,
+    pub(super) commits: Vec<crate::wire::AttemptId>,
+    /// The tracker forgets something once it is answered.
+    pub(super) must_last: bool,
+}
+
+/// A tracker that registers under the name of one that was heard within this time, on a connection that is still open,
+/// is another one: ms beyond twice the longest interval.
+const ALIVE_GRACE_MS: u64 = 10_000;
+/// The rack of hosts that nobody has placed (1.2.1 `NetworkTopology.DEFAULT_RACK`).
+pub(super) const DEFAULT_RACK: &str = "/default-rack";
+/// Most slots of a kind that a tracker is believed to have.
+const MAX_SLOTS: u32 = 100_000;
+
+// === impl Engine: heartbeats ===
+
+impl Engine {
+    pub(super) fn heartbeat(&mut self, request: HeartbeatRequest, connection: u64, now: Now) -> (Reply, Wait) {
+        self.tallies.heartbeats += 1;
+        if let Some(refusal) = self.refuse_tracker(&request, connection, now) {
+            return (Reply::Refused(refusal), Wait::Nothing);
+        }
+        let name = &*request.status.name;
+        match self.trackers.get(name) {
+            None if !request.initial_contact => return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing),
+            Some(tracker) if !request.initial_contact && tracker.response_id != request.response_id => {
+                // The last answer was lost.
+                return (Reply::Heartbeat(tracker.repeat_answer()), Wait::All);
+            }
+            Some(_) if request.initial_contact => {
+                let name: Arc<str> = name.into();
+                self.lose_tracker(&name, "registered anew", now);
+            }
+            _ => {}
+        }
+        if request.initial_contact {
+            self.register(&request.status);
+        }
+        let name = self.note_status(&request, connection, now);
+        self.settle_kill_debts(&name);
+        let node = self.trackers.get(&name).map(|tracker| tracker.node);
+        let Some(node) = node else { return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing) };
+        let accepts = request.accept_new_tasks && request.status.health.healthy;
+        let orders = self.take_reports(&name, node, request.status.tasks, now);
+        self.record_job_facts(now);
+        self.answer(&name, node, request.response_id.wrapping_add(1), accepts, orders, now)
+    }
+
+    /// Hosts that may not serve, and a second tracker under the name of a living one.
+    fn refuse_tracker(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Option<Refusal> {
+        let (name, host) = (&request.status.name, &request.status.host);
+        let included = self.config.included_hosts.is_empty() || self.config.included_hosts.contains(&**host);
+        if !included || self.config.excluded_hosts.contains(&**host) {
+            // 1.2.1 names the tracker in this text.
+            return Some(Refusal::DisallowedTracker(format!(
+                "Tasktracker denied communication with jobtracker: {name}"
+            )));
+        }
+        let tracker = self.trackers.get(&**name)?;
+        let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
+        let longest = 2 * self.config.heartbeat.interval_ms(self.trackers.len(), true) as u64 + ALIVE_GRACE_MS;
+        let alive = self.connections.contains_key(&tracker.connection) && silent_ms <= longest;
+        if request.initial_contact && tracker.connection != connection && alive {
+            let text = format!(
+                "another TaskTracker named {name} is alive on host {}: its last heartbeat came {silent_ms} ms ago; \
+                 give this one a name of its own (slave.host.name, mapred.task.tracker.report.address)",
+                tracker.host
+            );
+            self.log_line(LogLevel::Warning, format!("refused a TaskTracker on host {host}: {text}"));
+            return Some(Refusal::DisallowedTracker(text));
+        }
+        None
+    }
+
+    /// Enters a tracker. Its rack is asked for; until the answer it stands in the default rack.
+    fn register(&mut self, status: &TaskTrackerStatus) {
+        let name: Arc<str> = (&*status.name).into();
+        let host: Arc<str> = (&*status.host).into();
+        let known = self.scheduler.topology().host(&host);
+        let host_id = known.unwrap_or_else(|| self.scheduler.topology_mut().intern_host(&host, DEFAULT_RACK));
+        if known.is_none() {
+            self.effects.push(Effect::ResolveRack { host: host.clone() });
+        }
+        let node = self.scheduler.add_node(host_id, PerKind::default());
+        let rack = self.scheduler.topology().rack_of(host_id);
+        let http = format!("http://{host}:{}", status.http_port).into();
+        self.nodes.insert(node, NodeFace { name: name.clone(), host: host_id, rack, http });
+        self.log_line(LogLevel::Info, format!("{name} registered"));
+        let tracker = Tracker {
+            name: name.clone(),
+            host,
+            node,
+            http_port: status.http_port,
+            slots: PerKind::default(),
+            busy: PerKind::default(),
+            healthy: true,
+            connection: 0,
+            last_seen_mono_ms: 0,
+            response_id: 0,
+            last_answer: LastAnswer::Idle(0),
+            attempts: Default::default(),
+            kill_jobs: Default::default(),
+            kill_jobs_told: Vec::new(),
+        };
+        self.trackers.insert(name, tracker);
+    }
+
+    /// Notes what a heartbeat says of the tracker itself; returns its name as it is kept.
+    fn note_status(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Arc<str> {
+        let status = &request.status;
+        let Some(tracker) = self.trackers.get_mut(&*status.name) else { return (&*status.name).into() };
+        tracker.last_seen_mono_ms = now.mono_ms;
+        if tracker.connection != connection {
+            self.connections.remove(&tracker.connection);
+            self.connections.insert(connection, tracker.name.clone());
+            tracker.connection = connection;
+        }
+        let slots = |count: i32| u32::try_from(count).unwrap_or(0).min(MAX_SLOTS);
+        let said = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
+        // An unhealthy tracker has no part in the load that is spread.
+        let counted = if status.health.healthy { said } else { PerKind::default() };
+        if tracker.slots != counted || tracker.healthy != status.health.healthy {
+            tracker.slots = counted;
+            tracker.healthy = status.health.healthy;
+            self.scheduler.set_slots(tracker.node, counted);
+        }
+        tracker.busy = PerKind::default();
+        for report in &status.tasks {
+            if holds_slot(report) {
+                tracker.busy[report.attempt.task.kind] += slots(report.num_slots);
+            }
+        }
+        tracker.name.clone()
+    }
+
+    /// The tracker has received the last answer: what it told of ended jobs is done with.
+    fn settle_kill_debts(&mut self, name: &Arc<str>) {
+        let Some(tracker) = self.trackers.get_mut(name) else { return };
+        let told = std::mem::take(&mut tracker.kill_jobs_told);
+        for job in &told {
+            tracker.kill_jobs.remove(job);
+        }
+        for job in told {
+            self.pay_kill_debt(job, name);
+        }
+    }
+
+    fn take_reports(&mut self, name: &Arc<str>, node: NodeId, reports: Vec<TaskStatus>, now: Now) -> Orders {
+        let mut orders = Orders::default();
+        for report in reports {
+            let attempt = report.attempt;
+            let live = holds_slot(&report) || report.state == AttemptState::CommitPending;
+            let Some(job) = self.jobs.get_mut(attempt.task.job) else {
+                orders.forget_jobs.insert(attempt.task.job);
+                continue;
+            };
+            let Some(key) = job.key_of(attempt.task) else {
+                if live {
+                    orders.kill_tasks.push(attempt);
+                }
+                continue;
+            };
+            let reported = job.apply_report(key, report, node, &mut scene!(self, now));
+            orders.must_last |= reported.must_last;
+            match reported.order {
+                Some(Order::Kill) => orders.kill_tasks.push(attempt),
+                Some(Order::Commit) => orders.commits.push(attempt),
+                None => {}
+            }
+            if reported.left_node
+                && let Some(tracker) = self.trackers.get_mut(name)
+            {
+                tracker.attempts.remove(&attempt);
+            }
+        }
+        orders
+    }
+
+    /// Gives work and puts the answer together.
+    fn answer(
+        &mut self,
+        name: &Arc<str>,
+        node: NodeId,
+        response_id: i16,
+        accepts: bool,
+        orders: Orders,
+        now: Now,
+    ) -> (Reply, Wait) {
+        let launches = if accepts { self.give_work(name, node, now) } else { Vec::new() };
+        let launched = !launches.is_empty();
+        let mut actions: Vec<Action> =
+            Vec::with_capacity(launches.len() + orders.kill_tasks.len() + orders.commits.len());
+        actions.extend(launches.into_iter().map(|task| Action::LaunchTask(Box::new(task))));
+        actions.extend(orders.kill_tasks.into_iter().map(Action::KillTask));
+        let interval_ms = self.next_interval_ms(name);
+        let Some(tracker) = self.trackers.get_mut(name) else {
+            return (Reply::Heartbeat(reinit(response_id.wrapping_sub(1))), Wait::Nothing);
+        };
+        tracker.kill_jobs_told = tracker.kill_jobs.iter().copied().collect();
+        let unknown = orders.forget_jobs.iter().filter(|job| !tracker.kill_jobs.contains(job));
+        actions.extend(tracker.kill_jobs_told.iter().chain(unknown).map(|job| Action::KillJob(*job)));
+        actions.extend(orders.commits.into_iter().map(Action::CommitTask));
+        tracker.response_id = response_id;
+        if actions.is_empty() {
+            tracker.last_answer = LastAnswer::Idle(interval_ms);
+            let wait = if orders.must_last { Wait::All } else { Wait::Nothing };
+            return (Reply::Heartbeat(HeartbeatAnswer::Fresh(Tracker::idle_answer(response_id, interval_ms))), wait);
+        }
+        let response = HeartbeatResponse { response_id, interval_ms, actions, recovered_jobs: Vec::new() };
+        let body: Arc<[u8]> = response.encode_body().into();
+        tracker.last_answer = LastAnswer::Encoded(body.clone());
+        if launched {
+            self.record_launches(name, response_id, &body, now);
+        }
+        (Reply::Heartbeat(HeartbeatAnswer::Encoded(body)), Wait::All)
+    }
+
+    fn record_launches(&mut self, name: &Arc<str>, response_id: i16, answer: &Arc<[u8]>, now: Now) {
+        for (fact, tracker_attempt) in self.launch_facts(name, response_id, now) {
+            if let Some(tracker) = self.trackers.get_mut(name) {
+                tracker.attempts.insert(tracker_attempt);
+            }
+            self.job_facts.push(fact);
+        }
+        self.record_job_facts(now);
+        self.log.push(Fact::LaunchAnswer { tracker: name.clone(), response_id, answer: answer.clone() });
+    }
+
+    fn next_interval_ms(&self, name: &Arc<str>) -> i32 {
+        let holds = self.trackers.get(name).is_some_and(|tracker| !tracker.attempts.is_empty());
+        let totals = self.scheduler.totals();
+        let waits = totals.waiting != PerKind::default()
+            || !self.wants.setup.is_empty()
+            || !self.wants.cleanup.is_empty()
+            || Kind::ALL.iter().any(|kind| !self.wants.task_cleanup[*kind].is_empty());
+        self.config.heartbeat.interval_ms(self.trackers.len(), !holds && !waits)
+    }
+}
+
+// === impl Tracker ===
+
+impl Tracker {
+    /// The last answer, to be sent again unchanged.
+    fn repeat_answer(&self) -> HeartbeatAnswer {
+        match &self.last_answer {
+            LastAnswer::Idle(interval_ms) => {
+                HeartbeatAnswer::Fresh(Tracker::idle_answer(self.response_id, *interval_ms))
+            }
+            LastAnswer::Encoded(body) => HeartbeatAnswer::Encoded(body.clone()),
+        }
+    }
+}
+
+/// An unknown tracker starts anew; the request's own id comes back.
+fn reinit(response_id: i16) -> HeartbeatAnswer {
+    HeartbeatAnswer::Fresh(HeartbeatResponse {
+        response_id,
+        interval_ms: 300,
+        actions: vec![Action::ReinitTracker],
+        recovered_jobs: Vec::new(),
+    })
+}
+
+/// Whether a reported attempt holds a slot of its tracker. What waits for its commit does too: 1.2.1 does not count it
+/// and so hands out work that has to queue.
+fn holds_slot(report: &TaskStatus) -> bool {
+    match report.state {
+        AttemptState::Running | AttemptState::Unassigned | AttemptState::CommitPending => true,
+        AttemptState::FailedUnclean | AttemptState::KilledUnclean => report.phase == Phase::Cleanup,
+        AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,
+    }
+}

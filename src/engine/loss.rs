@@ -1,0 +1,86 @@
+//! Trackers that are gone (1.2.1 `JobTracker.lostTaskTracker`, `ExpireTrackers`).
+
+use std::sync::Arc;
+
+use crate::mapreduce::{AttemptRole, TaskKey};
+use crate::scheduler::Kind;
+use crate::wire::{AttemptId, AttemptState};
+
+use super::engine::{Engine, Wait, scene};
+use super::{LogLevel, Now, Reply};
+
+// === impl Engine: lost trackers ===
+
+impl Engine {
+    /// Looks for trackers that have been silent too long, three times in an expiry interval as 1.2.1 does.
+    pub(super) fn expire_trackers_when_due(&mut self, now: Now) {
+        if now.mono_ms < self.next_expiry_mono_ms {
+            return;
+        }
+        self.next_expiry_mono_ms = now.mono_ms + (self.config.tracker_expiry_ms / 3).max(1);
+        let expiry_ms = self.config.tracker_expiry_ms;
+        let silent = |last: u64| now.mono_ms.saturating_sub(last) > expiry_ms;
+        let lost = self.trackers.values().filter(|tracker| silent(tracker.last_seen_mono_ms));
+        let lost: Vec<Arc<str>> = lost.map(|tracker| tracker.name.clone()).collect();
+        for name in lost {
+            self.lose_tracker(&name, "silent for too long", now);
+            self.record_job_facts(now);
+        }
+    }
+
+    /// Forgets a tracker and does what its loss means for its attempts.
+    pub(super) fn lose_tracker(&mut self, name: &Arc<str>, why: &str, now: Now) {
+        let Some(tracker) = self.trackers.remove(name) else { return };
+        self.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
+        self.connections.remove(&tracker.connection);
+        // What it owed nobody will collect any more; what was owed to it neither.
+        for job in &tracker.kill_jobs {
+            self.pay_kill_debt(*job, name);
+        }
+        // Its face stays until the events about its attempts are written: they name its address.
+        for attempt in &tracker.attempts {
+            self.lose_attempt(*attempt, name, now);
+        }
+        self.nodes.remove(tracker.node);
+        self.scheduler.remove_node(tracker.node);
+    }
+
+    fn lose_attempt(&mut self, id: AttemptId, tracker: &Arc<str>, now: Now) {
+        let Some(job) = self.jobs.get_mut(id.task.job) else { return };
+        let Some(key) = job.key_of(id.task) else { return };
+        let Some(attempt) = job.attempt(key, id.number) else { return };
+        let has_reduces = job.total().reduce > 0;
+        let state = match attempt.state {
+            // Its output is gone; without reduces it lies in the file system, where nobody needs the tracker.
+            AttemptState::Succeeded => match key {
+                TaskKey::Work(Kind::Map, _) if has_reduces && !job.is_over_or_ending() => AttemptState::Killed,
+                _ => return,
+            },
+            AttemptState::Running | AttemptState::CommitPending
+                if attempt.role == AttemptRole::Work && !job.is_over_or_ending() =>
+            {
+                AttemptState::KilledUnclean
+            }
+            // Its task-cleanup was running there: another node does it.
+            AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
+                job.requeue_task_cleanup(key, id.number, &mut scene!(self, now));
+                return;
+            }
+            _ => AttemptState::Killed,
+        };
+        job.end_silently(key, id.number, state, &format!("Lost task tracker: {tracker}"), &mut scene!(self, now));
+    }
+
+    /// The rack of a host is known: demand and nodes move there.
+    pub(super) fn rack_resolved(&mut self, host: &str, rack: &str) -> (Reply, Wait) {
+        let host_id = self.scheduler.topology_mut().move_host(host, rack);
+        let rack = self.scheduler.topology().rack_of(host_id);
+        let here: Vec<_> =
+            self.trackers.values().filter(|tracker| &*tracker.host == host).map(|tracker| tracker.node).collect();
+        for node in here {
+            self.scheduler.move_node(node, host_id);
+            self.nodes.place(node, host_id, rack);
+        }
+        (Reply::Done, Wait::Nothing)
+    }
+}

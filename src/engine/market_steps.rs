@@ -1,0 +1,130 @@
+//! Where the engine meets the market: queues, ticks, requests to `/scheduler`.
+
+use crate::market::{BudgetLine, MarketFact, QueueChange, QueueUse, ServletRequest};
+use crate::scheduler::{Allocation, PerKind};
+
+use super::engine::{Engine, Wait};
+use super::{Effect, Fact, Now, PolicyConfig, Reply};
+
+// === impl Engine: market ===
+
+impl Engine {
+    /// Opens the configured queues, or those of the market as an earlier incarnation left it.
+    pub(super) fn open_queues(&mut self, restored: &[MarketFact], now: Now) {
+        let Some(market) = &mut self.market else {
+            for queue in &self.config.queues {
+                self.scheduler.open_group(&queue.name);
+            }
+            return;
+        };
+        for fact in restored {
+            market.apply(fact);
+        }
+        for queue in market.queues() {
+            self.scheduler.open_group(queue.as_str());
+        }
+        if let PolicyConfig::Dynamic { alloc_interval_ms, .. } = &self.config.policy {
+            // The first tick comes one whole interval after the start: downtime is not charged.
+            self.next_tick_mono_ms = now.mono_ms + alloc_interval_ms;
+        }
+    }
+
+    /// Brings the budget file in, at the very first start. Queues are known from then on, before any port opens.
+    pub fn endow(&mut self, lines: Vec<BudgetLine>, now: Now) {
+        let Some(market) = &mut self.market else { return };
+        for fact in market.endow(lines, now) {
+            self.log.push(Fact::Market(fact));
+        }
+        for queue in market.queues() {
+            self.scheduler.open_group(queue.as_str());
+        }
+    }
+
+    /// Charges the interval that ends and opens the next. A tick that comes late is one tick.
+    pub(super) fn tick_when_due(&mut self, now: Now) {
+        let PolicyConfig::Dynamic { alloc_interval_ms, .. } = &self.config.policy else { return };
+        if now.mono_ms < self.next_tick_mono_ms {
+            return;
+        }
+        let interval_ms = (*alloc_interval_ms).max(1);
+        let missed = (now.mono_ms - self.next_tick_mono_ms) / interval_ms;
+        self.next_tick_mono_ms += (missed + 1) * interval_ms;
+        let usage = self.usage();
+        let slots = self.scheduler.totals().slots;
+        let Some(market) = &mut self.market else { return };
+        let outcome = market.tick(&usage, slots, now);
+        let money_moved = outcome.facts.iter().any(|fact| matches!(fact, MarketFact::Account { .. }));
+        for fact in outcome.facts {
+            self.log.push(Fact::Market(fact));
+        }
+        let allocations: Vec<_> = outcome
+            .allocations
+            .iter()
+            .filter_map(|allocation| {
+                let group = self.scheduler.group(allocation.queue.as_str())?;
+                let granted = Allocation { quota: allocation.quota, rate_units: allocation.rate.units() };
+                Some((group, granted))
+            })
+            .collect();
+        self.scheduler.set_allocations(&allocations);
+        if money_moved || self.budgets_changed {
+            self.budgets_changed = false;
+            self.effects.push(Effect::WriteBudgetImage);
+        }
+    }
+
+    /// What each queue with unfinished jobs uses and wants.
+    fn usage(&self) -> Vec<QueueUse> {
+        let Some(market) = &self.market else { return Vec::new() };
+        let mut pending: std::collections::BTreeMap<&str, u64> = Default::default();
+        if !self.live_jobs.is_empty() {
+            for job in self.jobs.iter().filter(|job| !job.is_over()) {
+                let waits = job.pending();
+                *pending.entry(&job.spec.queue).or_default() += u64::from(waits.map) + u64::from(waits.reduce);
+            }
+        }
+        let of_queue = |queue: &crate::market::QueueName| {
+            let group = self.scheduler.group(queue.as_str())?;
+            let running: PerKind<u32> = self.scheduler.usage(group);
+            let pending = pending.get(queue.as_str()).copied().unwrap_or(0);
+            let idle = running == PerKind::default() && pending == 0;
+            (!idle).then(|| QueueUse { queue: queue.clone(), running, pending })
+        };
+        market.queues().filter_map(of_queue).collect()
+    }
+
+    pub(super) fn market_request(&mut self, request: ServletRequest, now: Now) -> (Reply, Wait) {
+        let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
+        let live_jobs = &self.live_jobs;
+        let submissions = &self.submissions;
+        let busy = |queue: &crate::market::QueueName| {
+            live_jobs.contains_key(queue.as_str()) || submissions.values().any(|pending| pending.is_for(queue.as_str()))
+        };
+        let operated = market.operate(request, now, busy);
+        let mut closed = Vec::new();
+        for change in operated.changes {
+            match change {
+                QueueChange::Opened(queue) => {
+                    self.scheduler.open_group(queue.as_str());
+                }
+                QueueChange::Closed(queue) => closed.push(queue),
+            }
+        }
+        for queue in closed {
+            if let Some(group) = self.scheduler.group(queue.as_str()) {
+                // Attempts of ended jobs may still hold slots there; the account is gone all the same.
+                let _busy = self.scheduler.close_group(group);
+            }
+        }
+        self.budgets_changed |= operated.facts.iter().any(is_money);
+        for fact in operated.facts {
+            self.log.push(Fact::Market(fact));
+        }
+        // What is answered shows durable state only.
+        (Reply::Market(operated.answer), Wait::All)
+    }
+}
+
+fn is_money(fact: &MarketFact) -> bool {
+    matches!(fact, MarketFact::Account { .. } | MarketFact::AccountRemoved { .. })
+}

@@ -1,0 +1,87 @@
+//! What follows when a job is over: every tracker that ran any of it is told, then its files go.
+
+use std::sync::Arc;
+
+use crate::mapreduce::{JobState, Outcome};
+use crate::wire::JobId;
+
+use super::engine::Engine;
+use super::{Effect, Fact, Now};
+
+// === impl Engine: jobs that are over ===
+
+impl Engine {
+    pub(super) fn job_is_over(&mut self, id: JobId, _now: Now) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let JobState::Over(outcome) = job.state() else { return };
+        let tally = match outcome {
+            Outcome::Succeeded => 0,
+            Outcome::Failed => 1,
+            Outcome::Killed => 2,
+        };
+        self.tallies.ended[tally] += 1;
+        if let Some(live) = self.live_jobs.get_mut(&job.spec.queue) {
+            *live -= 1;
+            if *live == 0 {
+                self.live_jobs.remove(&job.spec.queue);
+            }
+        }
+        let told: Vec<Arc<str>> =
+            job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|face| face.name.clone()).collect();
+        for name in &told {
+            if let Some(tracker) = self.trackers.get_mut(name) {
+                tracker.kill_jobs.insert(id);
+            }
+        }
+        if told.is_empty() {
+            self.remove_job_files(id);
+        } else {
+            self.kill_debts.insert(id, told.iter().cloned().collect());
+            self.log.push(Fact::KillJobOwed { job: id, trackers: told });
+        }
+        self.finished.push_back(id);
+        self.forget_oldest_finished();
+    }
+
+    /// A tracker has been told that a job is over, or is gone.
+    pub(super) fn pay_kill_debt(&mut self, id: JobId, tracker: &Arc<str>) {
+        self.log.push(Fact::KillJobPaid { job: id, tracker: tracker.clone() });
+        let job_attempts = |attempt: &crate::wire::AttemptId| attempt.task.job == id;
+        if let Some(tracker) = self.trackers.get_mut(tracker) {
+            // It purges what it runs of the job without another word.
+            let gone: Vec<_> = tracker.attempts.iter().copied().filter(job_attempts).collect();
+            for attempt in gone {
+                tracker.attempts.remove(&attempt);
+                if let Some(job) = self.jobs.get_mut(id) {
+                    job.release_after_end(attempt, &mut self.scheduler);
+                }
+            }
+        }
+        let Some(debtors) = self.kill_debts.get_mut(&id) else { return };
+        debtors.remove(tracker);
+        if debtors.is_empty() {
+            self.kill_debts.remove(&id);
+            self.remove_job_files(id);
+        }
+    }
+
+    /// No tracker needs the job's files any more.
+    fn remove_job_files(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let submit_dir = (!job.spec.keep_staging).then(|| job.spec.submit_dir.clone());
+        self.effects.push(Effect::RemoveJobFiles { job: id, submit_dir });
+    }
+
+    /// Keeps memory bounded: the oldest finished jobs go, once no tracker is owed a word about them.
+    fn forget_oldest_finished(&mut self) {
+        while self.finished.len() > self.config.finished_jobs_kept {
+            let Some(oldest) = self.finished.front().copied() else { return };
+            if self.kill_debts.contains_key(&oldest) {
+                return;
+            }
+            self.finished.pop_front();
+            self.jobs.remove(oldest);
+            self.interner.shrink();
+        }
+    }
+}

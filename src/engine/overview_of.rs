@@ -1,0 +1,90 @@
+//! Making the snapshot that pages and metrics show.
+
+use crate::mapreduce::JobState;
+use crate::scheduler::PerKind;
+
+use super::engine::Engine;
+use super::{JobOverview, Now, Overview, PolicyConfig, QueueOverview, Read, TrackerOverview};
+
+/// Jobs that the snapshot shows at most.
+const JOBS_SHOWN: usize = 500;
+
+// === impl Engine: the snapshot ===
+
+impl Engine {
+    /// The cluster as it stands. Made when people ask, at most once a second; never on a heartbeat.
+    pub fn overview(&self, now: Now) -> Read<Overview> {
+        let totals = self.scheduler.totals();
+        let sum =
+            |left: PerKind<u32>, right: PerKind<u32>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
+        let wide = |narrow: PerKind<u32>| PerKind::new(u64::from(narrow.map), u64::from(narrow.reduce));
+        let queue = |name: &str, share: Option<String>| {
+            let group = self.scheduler.group(name);
+            QueueOverview {
+                name: name.to_owned(),
+                running: group.map(|group| self.scheduler.usage(group)).unwrap_or_default(),
+                waiting: wide(group.map(|group| self.scheduler.waiting(group)).unwrap_or_default()),
+                share,
+            }
+        };
+        let queues = match &self.market {
+            None => self.config.queues.iter().map(|config| queue(&config.name, None)).collect(),
+            Some(market) => {
+                let share = |name| market.account(name).map(|account| account.published().share.to_string());
+                market.queues().map(|name| queue(name.as_str(), share(name.as_str()))).collect()
+            }
+        };
+        let value = Overview {
+            scheduler: match &self.config.policy {
+                PolicyConfig::Fifo(_) => "FIFO".to_owned(),
+                PolicyConfig::Dynamic { .. } => "Dynamic Priority".to_owned(),
+            },
+            start_ms: self.start.wall_ms,
+            at_ms: now.wall_ms,
+            slots: totals.slots,
+            running: sum(totals.running, totals.occupied),
+            waiting: wide(totals.waiting),
+            jobs_accepted: self.tallies.accepted,
+            jobs_ended: self.tallies.ended,
+            attempts_launched: self.tallies.launched,
+            heartbeats: self.tallies.heartbeats,
+            price: self.market.as_ref().map(|market| market.price().to_string()),
+            queues,
+            jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(job_overview).collect(),
+            trackers: self.trackers.values().map(|tracker| self.tracker_overview(tracker, now)).collect(),
+        };
+        Read { value, wait_for: self.log.last() }
+    }
+
+    fn tracker_overview(&self, tracker: &super::tracker::Tracker, now: Now) -> TrackerOverview {
+        let topology = self.scheduler.topology();
+        let rack = self.nodes.get(tracker.node).map(|face| topology.rack_name(face.rack).to_owned());
+        TrackerOverview {
+            name: tracker.name.to_string(),
+            host: tracker.host.to_string(),
+            rack: rack.unwrap_or_default(),
+            http_port: tracker.http_port,
+            slots: tracker.slots,
+            running: tracker.busy,
+            silent_ms: now.mono_ms.saturating_sub(tracker.last_seen_mono_ms),
+            healthy: tracker.healthy,
+        }
+    }
+}
+
+fn job_overview(job: &crate::mapreduce::Job) -> JobOverview {
+    JobOverview {
+        id: job.id,
+        name: job.spec.name.clone(),
+        user: job.spec.user.clone(),
+        queue: job.spec.queue.clone(),
+        priority: job.priority,
+        state: job.state().run_state(),
+        submit_ms: job.submit_ms,
+        finish_ms: matches!(job.state(), JobState::Over(_)).then_some(job.finish_ms),
+        tasks: job.total(),
+        finished: job.finished(),
+        running: job.running(),
+        failure_info: job.failure_info().to_owned(),
+    }
+}

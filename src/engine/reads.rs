@@ -1,0 +1,196 @@
+//! What clients may read. Everything comes with the fact that must be durable before anyone sees it.
+
+use crate::scheduler::Kind;
+use crate::wire::{
+    AccessControlList, AttemptId, ClusterStatus, Counters, JobId, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo,
+    TaskCompletionEvent, TaskReport, Text, TrackerState, TrackersOfState,
+};
+
+use super::access::allows;
+use super::engine::Engine;
+use super::tracker::Tracker;
+use super::{FactNumber, Read};
+
+/// Which tasks of a job a client asks about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportKind {
+    /// Its maps or reduces.
+    Work(Kind),
+    /// Both variants of its setup.
+    Setup,
+    /// Both variants of its cleanup.
+    Cleanup,
+}
+
+// === impl Engine: jobs ===
+
+impl Engine {
+    /// The status of a job; none for an unknown one.
+    pub fn job_status(&self, id: JobId) -> Read<Option<JobStatus>> {
+        self.read_job(id, |job| job.status(self.config.acls_enabled))
+    }
+
+    /// The profile of a job; none for an unknown one.
+    pub fn job_profile(&self, id: JobId) -> Read<Option<JobProfile>> {
+        self.read_job(id, |job| job.profile(format!("{}{id}", self.config.job_page_prefix)))
+    }
+
+    /// The counters of a job; none for an unknown one.
+    pub fn job_counters(&self, id: JobId) -> Read<Option<Counters>> {
+        self.read_job(id, |job| job.counters())
+    }
+
+    /// Reports on the tasks of a job; none for an unknown one.
+    pub fn task_reports(&self, id: JobId, kind: ReportKind) -> Read<Vec<TaskReport>> {
+        let reports = self.read_job(id, |job| match kind {
+            ReportKind::Work(kind) => job.task_reports(kind),
+            ReportKind::Setup => job.setup_reports(),
+            ReportKind::Cleanup => job.cleanup_reports(),
+        });
+        Read { value: reports.value.unwrap_or_default(), wait_for: reports.wait_for }
+    }
+
+    /// A part of a job's list of events; none for an unknown job.
+    pub fn completion_events(&self, id: JobId, from: usize, max: usize) -> Read<Vec<TaskCompletionEvent>> {
+        let events = self.read_job(id, |job| job.completion_events(from, max));
+        Read { value: events.value.unwrap_or_default(), wait_for: events.wait_for }
+    }
+
+    /// What an attempt said that went wrong.
+    pub fn task_diagnostics(&self, id: AttemptId) -> Read<Vec<String>> {
+        let texts = self.read_job(id.task.job, |job| {
+            job.key_of(id.task).and_then(|key| job.diagnostics(key, id.number)).unwrap_or_default()
+        });
+        Read { value: texts.value.unwrap_or_default(), wait_for: texts.wait_for }
+    }
+
+    /// All jobs, by id.
+    pub fn all_jobs(&self) -> Read<Vec<JobStatus>> {
+        self.read_jobs(|_| true)
+    }
+
+    /// Jobs that are not over.
+    pub fn jobs_to_complete(&self) -> Read<Vec<JobStatus>> {
+        self.read_jobs(|job| job.is_to_complete())
+    }
+
+    /// Jobs of a queue that are not over.
+    pub fn jobs_of_queue(&self, queue: &str) -> Read<Vec<JobStatus>> {
+        self.read_jobs(|job| job.is_to_complete() && job.spec.queue == queue)
+    }
+
+    fn read_job<T>(&self, id: JobId, view: impl FnOnce(&crate::mapreduce::Job) -> T) -> Read<Option<T>> {
+        match self.jobs.get(id) {
+            Some(job) => Read { value: Some(view(job)), wait_for: job.last_fact },
+            None => Read { value: None, wait_for: FactNumber::default() },
+        }
+    }
+
+    fn read_jobs(&self, wanted: impl Fn(&crate::mapreduce::Job) -> bool) -> Read<Vec<JobStatus>> {
+        let jobs: Vec<_> = self.jobs.iter().filter(|job| wanted(job)).collect();
+        let wait_for = jobs.iter().map(|job| job.last_fact).max().unwrap_or_default();
+        Read { value: jobs.iter().map(|job| job.status(self.config.acls_enabled)).collect(), wait_for }
+    }
+}
+
+// === impl Engine: queues and the cluster ===
+
+impl Engine {
+    /// All queues, by name.
+    pub fn queues(&self) -> Read<Vec<JobQueueInfo>> {
+        let value = match &self.market {
+            Some(market) => market.queues().map(|queue| queue_info(queue.as_str(), true)).collect(),
+            None => self.config.queues.iter().map(|queue| queue_info(&queue.name, queue.running)).collect(),
+        };
+        Read { value, wait_for: self.market_fact() }
+    }
+
+    /// A queue; none for an unknown one.
+    pub fn queue(&self, name: &str) -> Read<Option<JobQueueInfo>> {
+        let found = self.queues();
+        let value = found.value.into_iter().find(|queue| &*queue.name == name);
+        Read { value, wait_for: found.wait_for }
+    }
+
+    /// What `user` may do in each queue where anything is allowed.
+    pub fn queue_acls(&self, user: &str) -> Read<Vec<QueueAclsInfo>> {
+        let of = |name: &str, submit: bool, administer: bool| {
+            let submit = submit.then(|| "acl-submit-job".to_owned());
+            let administer = administer.then(|| "acl-administer-jobs".to_owned());
+            let operations: Vec<String> = submit.into_iter().chain(administer).collect();
+            (!operations.is_empty()).then(|| QueueAclsInfo { queue: name.into(), operations })
+        };
+        let open = !self.config.acls_enabled;
+        let value = match &self.market {
+            // Only its own user may submit to a queue of the market, and nobody's list says more.
+            Some(market) => market
+                .queues()
+                .filter_map(|queue| of(queue.as_str(), queue.as_str() == user, open && queue.as_str() == user))
+                .collect(),
+            None => {
+                let queues = self.config.queues.iter();
+                let allowed = |list: &str| open || allows(list, user);
+                queues
+                    .filter_map(|queue| of(&queue.name, allowed(&queue.submit_acl), allowed(&queue.administer_acl)))
+                    .collect()
+            }
+        };
+        Read { value, wait_for: self.market_fact() }
+    }
+
+    /// Who administers a queue: everybody while access lists are off, for unknown queues too as in 1.2.1.
+    pub fn queue_admins(&self, name: &str) -> Read<AccessControlList> {
+        let queue = self.config.queues.iter().find(|queue| queue.name == name);
+        let list = match (self.config.acls_enabled, queue) {
+            (true, Some(queue)) => queue.administer_acl.as_str(),
+            (true, None) => " ",
+            (false, _) => "*",
+        };
+        Read { value: AccessControlList(list.into()), wait_for: FactNumber::default() }
+    }
+
+    /// The cluster; tracker names in the detailed form only.
+    pub fn cluster_status(&self, detailed: bool) -> Read<ClusterStatus> {
+        let of = |healthy: bool| {
+            let trackers: Vec<&Tracker> = self.trackers.values().filter(|tracker| tracker.healthy == healthy).collect();
+            let names = match detailed {
+                true => trackers.iter().map(|tracker| Text::from(&*tracker.name)).collect(),
+                false => Vec::new(),
+            };
+            TrackersOfState { count: count(trackers.len()), names }
+        };
+        let totals = self.scheduler.totals();
+        let value = ClusterStatus {
+            active: of(true),
+            blacklisted: of(false),
+            graylisted: TrackersOfState::default(),
+            excluded_nodes: count(self.config.excluded_hosts.len()),
+            tracker_expiry_interval_ms: self.config.tracker_expiry_ms as i64,
+            running_maps: count(self.trackers.values().map(|tracker| tracker.busy.map as usize).sum()),
+            running_reduces: count(self.trackers.values().map(|tracker| tracker.busy.reduce as usize).sum()),
+            max_map_slots: count(totals.slots.map as usize),
+            max_reduce_slots: count(totals.slots.reduce as usize),
+            used_memory_bytes: 0,
+            max_memory_bytes: 0,
+            state: TrackerState::Running,
+        };
+        Read { value, wait_for: FactNumber::default() }
+    }
+
+    /// Queues of a market show what is durable.
+    fn market_fact(&self) -> FactNumber {
+        match self.market {
+            Some(_) => self.log.last(),
+            None => FactNumber::default(),
+        }
+    }
+}
+
+fn queue_info(name: &str, running: bool) -> JobQueueInfo {
+    let state = if running { "running" } else { "stopped" };
+    JobQueueInfo { name: name.into(), state: state.into(), scheduling_info: "N/A".into() }
+}
+
+fn count(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,213 @@
+//! Submission in two phases: the edge reads, the engine judges, the edge writes, the engine takes the job in (1.2.1
+//! `JobTracker.submitJob`). A refusal leaves nothing behind.
+
+use std::sync::Arc;
+
+use crate::mapreduce::{AcceptedJob, Job, JobFact};
+use crate::market::JobDenied;
+use crate::scheduler::AppSpec;
+use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
+use crate::wire::{Encode, JobId, Text, Token, Writer};
+
+use super::engine::{Engine, Wait};
+use super::{Caller, Fact, Now, ReadSubmission, Refusal, Reply, SubmissionReply};
+
+/// A submission between its phases.
+#[derive(Debug)]
+pub(super) enum PendingSubmission {
+    /// Its files are being read.
+    Reading(Caller),
+    /// It is valid; its system directory is being written.
+    Writing(Box<AcceptedJob>),
+}
+
+/// The kind of token that 1.2.1 gives a job.
+const JOB_TOKEN_KIND: &str = "mapreduce.job";
+/// Submissions that may be under way at once.
+const MAX_PENDING: usize = 10_000;
+
+// === impl PendingSubmission ===
+
+impl PendingSubmission {
+    /// Whether it is to enter this queue, as far as is known.
+    pub(super) fn is_for(&self, queue: &str) -> bool {
+        match self {
+            PendingSubmission::Reading(_) => false,
+            PendingSubmission::Writing(accepted) => accepted.spec.queue == queue,
+        }
+    }
+}
+
+// === impl Engine: submission ===
+
+impl Engine {
+    pub(super) fn submit_asked(&mut self, id: JobId, caller: &Caller) -> (Reply, Wait) {
+        if let Some(job) = self.jobs.get(id) {
+            // 1.2.1 answers a repeated submission with the job's status.
+            let status = job.status(self.config.acls_enabled);
+            return (Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact));
+        }
+        if id.identifier != self.config.identifier || id.number < 1 || id.number > self.last_job_number {
+            return refuse(Refusal::Invalid(format!(
+                "{id} was not given out by this JobTracker: ask for a new job id"
+            )));
+        }
+        if self.submissions.contains_key(&id) {
+            return refuse(Refusal::Invalid(format!("{id} is being submitted already")));
+        }
+        if self.submissions.len() >= MAX_PENDING {
+            return refuse(Refusal::Invalid(format!("{MAX_PENDING} submissions are under way: try again later")));
+        }
+        self.submissions.insert(id, PendingSubmission::Reading(caller.clone()));
+        (Reply::Submission(SubmissionReply::ReadFiles), Wait::Nothing)
+    }
+
+    pub(super) fn submission_read(&mut self, read: ReadSubmission, now: Now) -> (Reply, Wait) {
+        match self.submissions.remove(&read.id) {
+            Some(PendingSubmission::Reading(caller)) if caller == read.caller => {}
+            _ => return refuse(Refusal::Invalid(format!("{} is not being submitted by this user", read.id))),
+        }
+        match self.judge(&read, now) {
+            Ok(()) => {}
+            // The stamp of a refused signature may be a fact; the refusal itself depends on nothing.
+            Err(refusal) => return refuse(refusal),
+        }
+        let token_file = token_file(&read);
+        let accepted = AcceptedJob {
+            id: read.id,
+            spec: read.spec,
+            splits: read.splits,
+            order: 0,
+            submit_ms: now.wall_ms,
+            token_file: token_file.clone(),
+        };
+        self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted)));
+        (Reply::Submission(SubmissionReply::WriteSystemDir { job: read.id, token_file }), Wait::Nothing)
+    }
+
+    /// Everything that can be said against a submission; the signature last, so that a job that is refused for another
+    /// reason does not use it up.
+    fn judge(&mut self, read: &ReadSubmission, now: Now) -> Result<(), Refusal> {
+        let spec = &read.spec;
+        let user = &*read.caller.user;
+        if spec.user != user {
+            return Err(Refusal::Invalid(format!(
+                "job.xml of {} names user {}, but {user} submits it",
+                read.id, spec.user
+            )));
+        }
+        if read.splits.len() != spec.maps as usize {
+            return Err(Refusal::Invalid(format!(
+                "job.splitmetainfo of {} has {} splits, but mapred.map.tasks is {}",
+                read.id,
+                read.splits.len(),
+                spec.maps
+            )));
+        }
+        let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
+        if let Some(limit) = self.config.max_tasks_per_job
+            && tasks > u64::from(limit)
+        {
+            return Err(Refusal::Invalid(format!(
+                "The number of tasks for this job {tasks} exceeds the configured limit {limit}"
+            )));
+        }
+        if self.market.is_none() {
+            return self.judge_queue(&spec.queue, user);
+        }
+        // Whose queue it is comes before whether there is one: names of other queues do not leak.
+        if self.scheduler.group(&spec.queue).is_none() && spec.queue == user {
+            return Err(unknown_queue(&spec.queue));
+        }
+        let market = self.market.as_mut().map(|market| market.authorize_job(user, &spec.queue, &read.signature, now));
+        match market {
+            Some(Ok(facts)) => {
+                for fact in facts {
+                    self.log.push(Fact::Market(fact));
+                }
+                Ok(())
+            }
+            Some(Err(denied)) => Err(access_denied(&denied)),
+            None => Ok(()),
+        }
+    }
+
+    fn judge_queue(&self, name: &str, user: &str) -> Result<(), Refusal> {
+        let queue = self.config.queues.iter().find(|queue| queue.name == name).ok_or_else(|| unknown_queue(name))?;
+        if !queue.running {
+            return Err(Refusal::Invalid(format!("Queue \"{name}\" is not running")));
+        }
+        if self.config.acls_enabled && !super::access::allows(&queue.submit_acl, user) {
+            return Err(Refusal::AccessDenied(format!(
+                "User {user} cannot perform operation SUBMIT_JOB on queue {name}: it is not in acl-submit-job"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn system_dir_written(&mut self, id: JobId, now: Now) -> (Reply, Wait) {
+        let Some(PendingSubmission::Writing(mut accepted)) = self.submissions.remove(&id) else {
+            return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
+        };
+        let Some(group) = self.scheduler.group(&accepted.spec.queue) else {
+            // The queue was removed between the phases.
+            return refuse(unknown_queue(&accepted.spec.queue));
+        };
+        self.last_order += 1;
+        accepted.order = self.last_order;
+        let app = self.jobs.next_app();
+        let spec = AppSpec {
+            id: app,
+            group,
+            priority: accepted.spec.priority as u8,
+            start_ms: accepted.submit_ms,
+            order: accepted.order,
+        };
+        if let Err(error) = self.scheduler.add_app(spec) {
+            return refuse(Refusal::Invalid(error.to_string()));
+        }
+        let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
+        *self.live_jobs.entry(accepted.spec.queue.clone()).or_default() += 1;
+        self.tallies.accepted += 1;
+        let status = job.status(self.config.acls_enabled);
+        self.jobs.insert(job);
+        self.job_facts.push(JobFact::Accepted(accepted));
+        self.record_job_facts(now);
+        (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
+    }
+}
+
+fn refuse(refusal: Refusal) -> (Reply, Wait) {
+    (Reply::Refused(refusal), Wait::Nothing)
+}
+
+/// The text of 1.2.1, which clients and their users know.
+fn unknown_queue(name: &str) -> Refusal {
+    Refusal::Invalid(format!("Queue \"{name}\" does not exist"))
+}
+
+fn access_denied(denied: &JobDenied) -> Refusal {
+    Refusal::AccessDenied(denied.to_string())
+}
+
+/// What trackers read as `jobToken`: the client's credentials and the job token.
+fn token_file(read: &ReadSubmission) -> Arc<[u8]> {
+    let id = read.id.to_string();
+    let token = Token {
+        identifier: job_token_identifier(&id),
+        password: read.token_secret.to_vec(),
+        kind: JOB_TOKEN_KIND.into(),
+        service: Text(id),
+    };
+    let mut credentials = read.credentials.clone();
+    credentials.tokens.retain(|(alias, _)| &**alias != JOB_TOKEN_ALIAS);
+    credentials.tokens.push((JOB_TOKEN_ALIAS.into(), token));
+    write_token_storage(&credentials).into()
+}
+
+/// The identifier of a job token is the job id as a `Text` (1.2.1 `JobTokenIdentifier`).
+fn job_token_identifier(id: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Text(id.to_owned()).encode(&mut Writer::new(&mut bytes));
+    bytes
+}

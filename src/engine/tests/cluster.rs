@@ -1,0 +1,426 @@
+//! A cluster without processes: trackers that obey answers, clients that submit, a clock that only tests move.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::engine::{
+    Caller, Effect, Engine, EngineConfig, Event, Fact, FactNumber, HeartbeatAnswer, HeartbeatConfig, Now, PolicyConfig,
+    QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
+};
+use crate::mapreduce::{JobSpec, SplitTable};
+use crate::market::{JobSignature, MarketConfig, VerifiedUser};
+use crate::scheduler::{FifoOptions, Kind};
+use crate::wire::{
+    Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, Decode, HealthStatus, HeartbeatRequest,
+    HeartbeatResponse, JobId, Phase, Priority, Reader, ReduceProgress, ResourceStatus, RunState, Task, TaskStatus,
+    TaskTrackerStatus,
+};
+
+/// What a fake task does when its tracker next calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Succeed,
+    Fail,
+    FailUnclean,
+    Hang,
+}
+
+#[derive(Clone, Debug)]
+pub struct FakeTask {
+    pub attempt: AttemptId,
+    pub state: AttemptState,
+    pub cleaning: bool,
+    pub setup_or_cleanup: bool,
+    pub reduces: bool,
+}
+
+/// A tracker that does what it is told, one step of each task per heartbeat.
+pub struct FakeTracker {
+    pub name: String,
+    pub host: String,
+    pub connection: u64,
+    pub response_id: i16,
+    pub registered: bool,
+    pub slots: (i32, i32),
+    pub tasks: Vec<FakeTask>,
+    /// A request whose answer was lost: it comes again, unchanged, before anything else.
+    pub unanswered: Option<HeartbeatRequest>,
+    /// Map outputs it holds.
+    pub outputs: BTreeSet<AttemptId>,
+}
+
+pub struct Cluster {
+    pub engine: Engine,
+    pub now: Now,
+    pub trackers: Vec<FakeTracker>,
+    pub facts: Vec<Fact>,
+    pub effects: Vec<Effect>,
+    /// Every attempt ever launched for real work, to catch a second launch.
+    pub launched: BTreeSet<AttemptId>,
+}
+
+pub fn config(policy: PolicyConfig) -> EngineConfig {
+    EngineConfig {
+        identifier: "202611210913".parse().unwrap(),
+        policy,
+        queues: vec![QueueConfig {
+            name: "default".into(),
+            running: true,
+            submit_acl: "*".into(),
+            administer_acl: "*".into(),
+        }],
+        acls_enabled: false,
+        max_tasks_per_job: None,
+        heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
+        tracker_expiry_ms: 600_000,
+        included_hosts: BTreeSet::new(),
+        excluded_hosts: BTreeSet::new(),
+        job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
+        finished_jobs_kept: 100,
+    }
+}
+
+pub fn fifo() -> PolicyConfig {
+    PolicyConfig::Fifo(FifoOptions::default())
+}
+
+pub fn dynamic() -> PolicyConfig {
+    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, market: MarketConfig::default() }
+}
+
+pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
+    JobSpec {
+        user: user.into(),
+        submit_dir: "file:/staging/job".into(),
+        job_file: "file:/staging/job/job.xml".into(),
+        split_file: "file:/staging/job/job.split".into(),
+        name: "test".into(),
+        queue: queue.into(),
+        priority: Priority::Normal,
+        maps,
+        reduces,
+        map_max_attempts: 4,
+        reduce_max_attempts: 4,
+        max_map_failures_percent: 0,
+        max_reduce_failures_percent: 0,
+        slowstart_millionths: 50_000,
+        keep_staging: false,
+        view_acl: None,
+        modify_acl: None,
+        recover: true,
+    }
+}
+
+impl Cluster {
+    pub fn new(policy: PolicyConfig) -> Self {
+        let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };
+        let mut engine = Engine::new(config(policy), Restored::default(), now);
+        let (first, facts) = engine.take_start_facts();
+        assert_eq!(first, FactNumber(1));
+        Self { engine, now, trackers: Vec::new(), facts, effects: Vec::new(), launched: BTreeSet::new() }
+    }
+
+    pub fn add_tracker(&mut self, host: &str, maps: i32, reduces: i32) -> usize {
+        let connection = self.trackers.len() as u64 + 1;
+        self.trackers.push(FakeTracker {
+            name: format!("tracker_{host}:localhost/127.0.0.1:{connection}"),
+            host: host.into(),
+            connection,
+            response_id: -1,
+            registered: false,
+            slots: (maps, reduces),
+            tasks: Vec::new(),
+            unanswered: None,
+            outputs: BTreeSet::new(),
+        });
+        self.trackers.len() - 1
+    }
+
+    pub fn pass_ms(&mut self, ms: u64) {
+        self.now.mono_ms += ms;
+        self.now.wall_ms += ms as i64;
+    }
+
+    /// A step with everything that must always hold of one.
+    pub fn step(&mut self, event: Event) -> (Reply, FactNumber) {
+        let last = FactNumber(self.facts.len() as u64);
+        let Step { reply, wait_for, effects, facts, first_fact } = self.engine.step(event, self.now);
+        assert_eq!(first_fact.0, last.0 + 1, "facts are numbered without a gap");
+        self.facts.extend(facts);
+        assert!(wait_for.0 <= self.facts.len() as u64, "nothing waits for what never comes");
+        self.effects.extend(effects);
+        (reply, wait_for)
+    }
+
+    pub fn new_job_id(&mut self) -> JobId {
+        match self.step(Event::NewJobId).0 {
+            Reply::JobId(id) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn submit(&mut self, spec: JobSpec) -> Result<JobId, Refusal> {
+        self.submit_signed(spec, JobSignature::Missing)
+    }
+
+    pub fn signature(&self, user: &str) -> JobSignature {
+        let acl = crate::market::Acl::parse(&format!("{user} user secret\n"), "acl").unwrap();
+        let key_id = acl.get(user).unwrap().key.key_id();
+        JobSignature::Verified {
+            user: VerifiedUser { user: user.into(), role: crate::market::Role::User, key_id },
+            timestamp_ms: self.now.wall_ms,
+        }
+    }
+
+    pub fn submit_signed(&mut self, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
+        let id = self.new_job_id();
+        let caller = Caller { user: spec.user.as_str().into() };
+        match self.step(Event::SubmitAsked { id, caller: caller.clone() }).0 {
+            Reply::Submission(SubmissionReply::ReadFiles) => {}
+            other => panic!("{other:?}"),
+        }
+        let mut splits = SplitTable::builder();
+        for map in 0..spec.maps {
+            let host = format!("h{}", map % 2);
+            splits.push(7 + i64::from(map), 100, [host.as_str()]);
+        }
+        let read = ReadSubmission {
+            id,
+            caller,
+            spec: Arc::new(spec),
+            splits: Arc::new(splits.build(|_| "/default-rack".into())),
+            credentials: Default::default(),
+            signature,
+            token_secret: [7; 20],
+        };
+        match self.step(Event::SubmissionRead(Box::new(read))).0 {
+            Reply::Submission(SubmissionReply::WriteSystemDir { job, .. }) => assert_eq!(job, id),
+            Reply::Refused(refusal) => return Err(refusal),
+            other => panic!("{other:?}"),
+        }
+        match self.step(Event::SystemDirWritten { id }) {
+            (Reply::Submission(SubmissionReply::Accepted(status)), wait_for) => {
+                assert_eq!((status.id, status.run_state), (id, RunState::Prep));
+                assert_eq!(wait_for.0, self.facts.len() as u64, "acceptance waits for its fact");
+                Ok(id)
+            }
+            (Reply::Refused(refusal), _) => Err(refusal),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn state(&self, id: JobId) -> RunState {
+        self.engine.job_status(id).value.unwrap().run_state
+    }
+
+    /// The heartbeat that a tracker would send now; ended tasks are reported once.
+    pub fn request(&self, index: usize) -> HeartbeatRequest {
+        let tracker = &self.trackers[index];
+        let running =
+            |kind: Kind| tracker.tasks.iter().filter(|t| t.attempt.task.kind == kind && holds_slot(t)).count() as i32;
+        HeartbeatRequest {
+            status: TaskTrackerStatus {
+                name: tracker.name.as_str().into(),
+                host: tracker.host.as_str().into(),
+                http_port: 50060,
+                task_failures: 0,
+                dir_failures: 0,
+                max_map_slots: tracker.slots.0,
+                max_reduce_slots: tracker.slots.1,
+                resources: unknown_resources(),
+                tasks: tracker.tasks.iter().map(report).collect(),
+                health: HealthStatus { healthy: true, report: "".into(), last_reported_ms: 0 },
+            },
+            restarted: !tracker.registered,
+            initial_contact: !tracker.registered,
+            accept_new_tasks: running(Kind::Map) < tracker.slots.0 || running(Kind::Reduce) < tracker.slots.1,
+            response_id: tracker.response_id,
+        }
+    }
+
+    /// One heartbeat: every task first does what `fate` says, then the tracker calls and obeys.
+    pub fn beat(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) -> (HeartbeatResponse, FactNumber) {
+        if let Some(request) = self.trackers[index].unanswered.take() {
+            return self.send(index, request);
+        }
+        for task in &mut self.trackers[index].tasks {
+            advance(task, fate(task));
+        }
+        let request = self.request(index);
+        self.send(index, request)
+    }
+
+    /// A heartbeat whose answer does not arrive.
+    pub fn beat_unanswered(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
+        if self.trackers[index].unanswered.is_none() {
+            for task in &mut self.trackers[index].tasks {
+                advance(task, fate(task));
+            }
+            self.trackers[index].unanswered = Some(self.request(index));
+        }
+        let Some(request) = self.trackers[index].unanswered.clone() else { return };
+        let connection = self.trackers[index].connection;
+        self.step(Event::Heartbeat { request, connection });
+    }
+
+    pub fn send(&mut self, index: usize, request: HeartbeatRequest) -> (HeartbeatResponse, FactNumber) {
+        let connection = self.trackers[index].connection;
+        let sent_id = request.response_id;
+        let (reply, wait_for) = self.step(Event::Heartbeat { request, connection });
+        let response = match reply {
+            Reply::Heartbeat(answer) => decode(answer),
+            other => panic!("a heartbeat is never refused here: {other:?}"),
+        };
+        if !response.actions.contains(&Action::ReinitTracker) {
+            assert_eq!(response.response_id, sent_id.wrapping_add(1));
+        }
+        self.obey(index, &response);
+        (response, wait_for)
+    }
+
+    fn obey(&mut self, index: usize, response: &HeartbeatResponse) {
+        let tracker = &mut self.trackers[index];
+        tracker.registered = true;
+        tracker.response_id = response.response_id;
+        // What ended has been delivered.
+        for task in &tracker.tasks {
+            if task.state == AttemptState::Succeeded && task.attempt.task.kind == Kind::Map && !task.setup_or_cleanup {
+                tracker.outputs.insert(task.attempt);
+            }
+        }
+        tracker.tasks.retain(is_kept);
+        for action in &response.actions {
+            match action {
+                Action::LaunchTask(task) => {
+                    let fresh = task.task_cleanup || self.launched.insert(task.status.attempt);
+                    assert!(fresh, "{} was launched twice", task.status.attempt);
+                    assert!(!tracker.tasks.iter().any(|known| known.attempt == task.status.attempt));
+                    tracker.tasks.push(start(task));
+                }
+                Action::KillTask(attempt) => {
+                    assert!(!tracker.outputs.contains(attempt), "{attempt} is a successful map: its output would go");
+                    for task in tracker.tasks.iter_mut().filter(|task| task.attempt == *attempt) {
+                        task.state = if task.setup_or_cleanup || task.state == AttemptState::Unassigned {
+                            AttemptState::Killed
+                        } else {
+                            AttemptState::KilledUnclean
+                        };
+                    }
+                }
+                Action::KillJob(job) => {
+                    tracker.tasks.retain(|task| task.attempt.task.job != *job);
+                    tracker.outputs.retain(|attempt| attempt.task.job != *job);
+                }
+                Action::CommitTask(attempt) => {
+                    for task in tracker.tasks.iter_mut().filter(|task| task.attempt == *attempt) {
+                        task.state = AttemptState::Succeeded;
+                    }
+                }
+                Action::ReinitTracker => {
+                    tracker.tasks.clear();
+                    tracker.outputs.clear();
+                    tracker.registered = false;
+                }
+            }
+        }
+    }
+
+    /// Lets all trackers call in turn until the job is over.
+    pub fn run(&mut self, id: JobId, fate: impl Fn(&FakeTask) -> Fate) -> RunState {
+        for _ in 0..500 {
+            for index in 0..self.trackers.len() {
+                self.pass_ms(100);
+                self.beat(index, &fate);
+            }
+            if !matches!(self.state(id), RunState::Prep | RunState::Running) {
+                return self.state(id);
+            }
+        }
+        panic!("{id} does not end: {:?}", self.engine.job_status(id));
+    }
+}
+
+fn start(task: &Task) -> FakeTask {
+    FakeTask {
+        attempt: task.status.attempt,
+        state: task.status.state,
+        cleaning: task.task_cleanup,
+        setup_or_cleanup: task.job_setup || task.job_cleanup.is_some(),
+        reduces: task.status.reduce.is_some(),
+    }
+}
+
+/// What a tracker goes on reporting after its answer.
+fn is_kept(task: &FakeTask) -> bool {
+    match task.state {
+        AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,
+        AttemptState::FailedUnclean | AttemptState::KilledUnclean => task.cleaning,
+        _ => true,
+    }
+}
+
+fn holds_slot(task: &FakeTask) -> bool {
+    is_kept(task)
+}
+
+fn advance(task: &mut FakeTask, fate: Fate) {
+    use AttemptState as S;
+    task.state = match (task.state, fate) {
+        (S::FailedUnclean, _) if task.cleaning => S::Failed,
+        (S::KilledUnclean, _) if task.cleaning => S::Killed,
+        (S::Unassigned, _) => S::Running,
+        (S::Running, Fate::Succeed) if task.reduces && !task.setup_or_cleanup => S::CommitPending,
+        (S::Running, Fate::Succeed) => S::Succeeded,
+        (S::Running, Fate::Fail) => S::Failed,
+        (S::Running, Fate::FailUnclean) => S::FailedUnclean,
+        (state, _) => state,
+    };
+}
+
+fn report(task: &FakeTask) -> TaskStatus {
+    let ended = !matches!(task.state, AttemptState::Unassigned | AttemptState::Running);
+    TaskStatus {
+        attempt: task.attempt,
+        progress: if ended { 1.0 } else { 0.5 },
+        num_slots: 1,
+        state: task.state,
+        diagnostics: if task.state == AttemptState::Failed { "it broke".into() } else { "".into() },
+        state_text: "".into(),
+        phase: if task.cleaning { Phase::Cleanup } else { Phase::Map },
+        start_ms: 1_795_252_000_000,
+        finish_ms: if ended { 1_795_252_001_000 } else { 0 },
+        output_bytes: -1,
+        counters: ended.then(|| Counters {
+            groups: vec![CounterGroup {
+                name: "records".into(),
+                display_name: "Records".into(),
+                counters: vec![Counter { name: "IN".into(), display_name: None, value: 10 }],
+            }],
+        }),
+        next_record_range: Default::default(),
+        reduce: task.reduces.then(ReduceProgress::default),
+    }
+}
+
+fn unknown_resources() -> ResourceStatus {
+    ResourceStatus {
+        total_virtual_bytes: -1,
+        total_physical_bytes: -1,
+        available_virtual_bytes: -1,
+        available_physical_bytes: -1,
+        map_slot_bytes: -1,
+        reduce_slot_bytes: -1,
+        available_space_bytes: -1,
+        cumulative_cpu_ms: -1,
+        cpu_khz: -1,
+        processors: -1,
+        cpu_percent: -1.0,
+    }
+}
+
+pub fn decode(answer: HeartbeatAnswer) -> HeartbeatResponse {
+    match answer {
+        HeartbeatAnswer::Fresh(response) => response,
+        HeartbeatAnswer::Encoded(body) => HeartbeatResponse::decode(&mut Reader::new(&body)).unwrap(),
+    }
+}

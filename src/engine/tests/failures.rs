@@ -1,0 +1,130 @@
+//! Attempts that fail, trackers that vanish, people who change their minds.
+
+use super::cluster::{Cluster, Fate, fifo, spec};
+use crate::engine::{Caller, Event, Reply};
+use crate::wire::{CompletionStatus, RunState};
+
+#[test]
+fn a_task_that_always_fails_fails_the_job_after_four_attempts() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    let id = cluster.submit(spec("alice", "default", 2, 1)).unwrap();
+    let end = cluster.run(id, |task| if task.attempt.task.number == 0 { Fate::Fail } else { Fate::Succeed });
+    assert_eq!(end, RunState::Failed);
+    let status = cluster.engine.job_status(id).value.unwrap();
+    assert_eq!(
+        &*status.failure_info,
+        "# of failed Map Tasks exceeded allowed limit. FailedCount: 1. \
+         LastFailedTask: task_202611210913_0001_m_000000"
+    );
+    let events = cluster.engine.completion_events(id, 0, 100).value;
+    let of_first = events.iter().filter(|event| event.is_map && event.id_within_job == 0);
+    let statuses: Vec<_> = of_first.map(|event| event.status).collect();
+    use CompletionStatus as S;
+    assert_eq!(statuses, [S::Failed, S::Failed, S::Failed, S::TipFailed]);
+    let attempt = id.task(crate::scheduler::Kind::Map, 0).attempt(3);
+    assert_eq!(cluster.engine.task_diagnostics(attempt).value, ["it broke"]);
+}
+
+#[test]
+fn a_failed_attempt_is_tried_again_under_a_new_number() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    cluster.add_tracker("h1", 2, 1);
+    let id = cluster.submit(spec("alice", "default", 3, 1)).unwrap();
+    let end = cluster
+        .run(id, |task| if task.attempt.number == 0 && !task.setup_or_cleanup { Fate::Fail } else { Fate::Succeed });
+    assert_eq!(end, RunState::Succeeded);
+    let events = cluster.engine.completion_events(id, 0, 100).value;
+    assert_eq!(events.iter().filter(|event| event.status == CompletionStatus::Failed).count(), 4);
+}
+
+#[test]
+fn an_unclean_failure_is_cleaned_up_under_its_own_id_first() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let end = cluster.run(id, |task| match task.attempt.number {
+        0 if !task.setup_or_cleanup => Fate::FailUnclean,
+        _ => Fate::Succeed,
+    });
+    assert_eq!(end, RunState::Succeeded);
+    use crate::mapreduce::{AttemptRole, JobFact};
+    let cleanups = cluster.facts.iter().filter(|fact| {
+        matches!(fact, crate::engine::Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::TaskCleanup, .. }))
+    });
+    assert_eq!(cleanups.count(), 1);
+}
+
+#[test]
+fn a_lost_tracker_costs_its_running_attempts_and_its_map_output() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 0);
+    cluster.add_tracker("h1", 2, 1);
+    let id = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
+    while cluster.trackers[0].outputs.is_empty() {
+        cluster.beat(0, |_| Fate::Succeed);
+    }
+    let lost = cluster.trackers[0].outputs.first().copied().unwrap();
+    cluster.pass_ms(500_000);
+    cluster.beat(1, |_| Fate::Hang);
+    cluster.pass_ms(200_000);
+    cluster.step(Event::Timer);
+    let events = cluster.engine.completion_events(id, 0, 100).value;
+    let of_lost: Vec<_> = events.iter().filter(|event| event.attempt == lost).map(|event| event.status).collect();
+    assert_eq!(of_lost, [CompletionStatus::Obsolete, CompletionStatus::Killed]);
+    cluster.trackers.remove(0);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+}
+
+#[test]
+fn a_killed_job_ends_by_its_cleanup_and_frees_every_slot() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    let id = cluster.submit(spec("alice", "default", 8, 1)).unwrap();
+    for _ in 0..5 {
+        cluster.beat(0, |_| Fate::Succeed);
+    }
+    let caller = Caller { user: "alice".into() };
+    assert!(matches!(cluster.step(Event::KillJob { id, caller }).0, Reply::Done));
+    assert_eq!(cluster.state(id), RunState::Running, "until its cleanup has run");
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Killed);
+    for _ in 0..4 {
+        cluster.beat(0, |_| Fate::Hang);
+    }
+    let overview = cluster.engine.overview(cluster.now).value;
+    assert_eq!((overview.running.map, overview.running.reduce), (0, 0));
+    assert_eq!((overview.waiting.map, overview.waiting.reduce), (0, 0));
+}
+
+#[test]
+fn a_job_killed_before_anything_ran_is_over_at_once() {
+    let mut cluster = Cluster::new(fifo());
+    let id = cluster.submit(spec("alice", "default", 8, 1)).unwrap();
+    cluster.step(Event::KillJob { id, caller: Caller { user: "alice".into() } });
+    assert_eq!(cluster.state(id), RunState::Killed);
+    assert!(cluster.effects.iter().any(|effect| matches!(effect, crate::engine::Effect::RemoveJobFiles { .. })));
+}
+
+#[test]
+fn a_users_word_decides_how_an_attempt_ends() {
+    for (fail, status) in [(false, CompletionStatus::Killed), (true, CompletionStatus::Failed)] {
+        let mut cluster = Cluster::new(fifo());
+        cluster.add_tracker("h0", 1, 1);
+        let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+        let attempt = id.task(crate::scheduler::Kind::Map, 0).attempt(0);
+        let ask = |cluster: &mut Cluster| {
+            let caller = Caller { user: "alice".into() };
+            matches!(cluster.step(Event::KillTask { id: attempt, fail, caller }).0, Reply::Boolean(true))
+        };
+        assert!(!ask(&mut cluster), "not running yet");
+        for _ in 0..5 {
+            cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang });
+        }
+        assert!(ask(&mut cluster));
+        assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+        let events = cluster.engine.completion_events(id, 0, 100).value;
+        let first = events.iter().find(|event| event.attempt == attempt).unwrap();
+        assert_eq!(first.status, status);
+    }
+}

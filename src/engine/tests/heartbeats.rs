@@ -1,0 +1,130 @@
+//! Registration, repetition, order of answers, and what an answer waits for.
+
+use super::cluster::{Cluster, Fate, decode, fifo, spec};
+use crate::engine::{Event, FactNumber, Refusal, Reply};
+use crate::wire::{Action, RunState};
+
+#[test]
+fn an_unknown_tracker_is_told_to_start_anew_under_its_own_id() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    cluster.trackers[0].registered = true;
+    cluster.trackers[0].response_id = 1099;
+    let (response, wait_for) = cluster.beat(0, |_| Fate::Succeed);
+    assert_eq!((response.response_id, response.actions), (1099, vec![Action::ReinitTracker]));
+    assert_eq!(wait_for, FactNumber(0));
+    // The old id goes on after the reinit.
+    let (response, _) = cluster.beat(0, |_| Fate::Succeed);
+    assert_eq!(response.response_id, 1100);
+}
+
+#[test]
+fn a_lost_answer_is_repeated_and_nothing_is_processed_twice() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    let id = cluster.submit(spec("alice", "default", 2, 0)).unwrap();
+    for _ in 0..3 {
+        cluster.beat(0, |_| Fate::Succeed);
+    }
+    // The answer with launches does not arrive: the same request comes again.
+    let request = cluster.request(0);
+    let connection = cluster.trackers[0].connection;
+    let answers: Vec<_> = (0..3)
+        .map(|_| match cluster.step(Event::Heartbeat { request: request.clone(), connection }).0 {
+            Reply::Heartbeat(answer) => decode(answer),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[1], answers[2]);
+    // Received at last.
+    cluster.send(0, request);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+}
+
+#[test]
+fn response_ids_wrap() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    cluster.beat(0, |_| Fate::Succeed);
+    cluster.trackers[0].registered = false;
+    cluster.trackers[0].response_id = i16::MAX;
+    let (response, _) = cluster.beat(0, |_| Fate::Succeed);
+    assert_eq!(response.response_id, i16::MIN);
+    let (response, _) = cluster.beat(0, |_| Fate::Succeed);
+    assert_eq!(response.response_id, i16::MIN + 1);
+}
+
+#[test]
+fn only_what_depends_on_facts_waits_for_them() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let (_, idle) = cluster.beat(0, |_| Fate::Succeed);
+    assert_eq!(idle, FactNumber(0));
+    cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let (launch, wait_for) = cluster.beat(0, |_| Fate::Succeed);
+    assert!(matches!(launch.actions[0], Action::LaunchTask(_)));
+    assert_eq!(wait_for.0, cluster.facts.len() as u64, "a launch waits");
+    let (_, running) = cluster.beat(0, |_| Fate::Hang);
+    assert_eq!(running, FactNumber(0), "a running task's report waits for nothing");
+    let (_, ended) = cluster.beat(0, |_| Fate::Succeed);
+    assert_eq!(ended.0, cluster.facts.len() as u64, "an end waits: the tracker forgets it once answered");
+}
+
+#[test]
+fn a_second_tracker_under_the_name_of_a_living_one_is_sent_away() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    cluster.beat(0, |_| Fate::Succeed);
+    let mut twin = cluster.request(0);
+    twin.initial_contact = true;
+    twin.response_id = -1;
+    match cluster.step(Event::Heartbeat { request: twin.clone(), connection: 99 }).0 {
+        Reply::Refused(Refusal::DisallowedTracker(text)) => assert!(text.contains("slave.host.name"), "{text}"),
+        other => panic!("{other:?}"),
+    }
+    // The first goes on as if nothing had happened.
+    cluster.beat(0, |_| Fate::Succeed);
+    // Once its connection is closed, a tracker of this name is its successor.
+    cluster.step(Event::ConnectionClosed { connection: 1 });
+    let (reply, _) = cluster.step(Event::Heartbeat { request: twin, connection: 99 });
+    assert!(matches!(reply, Reply::Heartbeat(_)));
+}
+
+#[test]
+fn attempts_and_jobs_that_nobody_knows_are_killed() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 4, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    cluster.beat(0, |_| Fate::Succeed);
+    let mut request = cluster.request(0);
+    let mut stranger = request.status.tasks[0].clone();
+    stranger.attempt = id.task(crate::scheduler::Kind::Map, 0).attempt(17);
+    request.status.tasks.push(stranger.clone());
+    stranger.attempt = id.task(crate::scheduler::Kind::Map, 77).attempt(0);
+    request.status.tasks.push(stranger.clone());
+    stranger.attempt = "attempt_1_0001_m_000000_0".parse().unwrap();
+    request.status.tasks.push(stranger);
+    let (response, _) = cluster.send(0, request);
+    let killed: Vec<String> = response
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::KillTask(attempt) => Some(attempt.to_string()),
+            Action::KillJob(job) => Some(job.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(killed, ["attempt_202611210913_0001_m_000000_17", "attempt_202611210913_0001_m_000077_0", "job_1_0001"]);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+}
+
+#[test]
+fn excluded_hosts_are_turned_away() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.engine.config.excluded_hosts.insert("h0".into());
+    cluster.add_tracker("h0", 1, 1);
+    let request = cluster.request(0);
+    let (reply, _) = cluster.step(Event::Heartbeat { request, connection: 1 });
+    assert!(matches!(reply, Reply::Refused(Refusal::DisallowedTracker(_))));
+}

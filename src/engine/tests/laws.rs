@@ -1,0 +1,98 @@
+//! Laws over random clusters, jobs and faults: every job ends, no attempt is launched twice, no slot leaks, the same
+//! events give the same facts. What else must always hold is asserted by the cluster itself at every step.
+
+use proptest::prelude::*;
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
+use crate::engine::{Caller, Event};
+use crate::wire::RunState;
+
+#[derive(Clone, Debug)]
+enum Turn {
+    Beat(usize),
+    LoseAnswer(usize),
+    Restart(usize),
+    Kill(usize),
+    Pass(u16),
+}
+
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    let turn = prop_oneof![
+        20 => (0..3_usize).prop_map(Turn::Beat),
+        2 => (0..3_usize).prop_map(Turn::LoseAnswer),
+        1 => (0..3_usize).prop_map(Turn::Restart),
+        1 => (0..3_usize).prop_map(Turn::Kill),
+        3 => any::<u16>().prop_map(Turn::Pass),
+    ];
+    prop::collection::vec(turn, 0..120)
+}
+
+/// Fails the first attempts of some tasks, in a way that depends on the ids alone.
+fn fate(task: &FakeTask) -> Fate {
+    let salt = task.attempt.task.number * 7 + task.attempt.task.job.number * 3 + task.attempt.number;
+    match salt % 5 {
+        _ if task.attempt.number > 2 => Fate::Succeed,
+        0 => Fate::Fail,
+        1 => Fate::FailUnclean,
+        _ => Fate::Succeed,
+    }
+}
+
+fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
+    let mut cluster = Cluster::new(fifo());
+    for host in ["h0", "h1", "h2"] {
+        cluster.add_tracker(host, 2, 1);
+    }
+    let jobs: Vec<_> = [(3, 1), (5, 2), (1, 0)]
+        .map(|(maps, reduces)| cluster.submit(spec("alice", "default", maps, reduces)).unwrap())
+        .into();
+    for turn in turns {
+        match turn {
+            Turn::Beat(index) => {
+                cluster.beat(*index, fate);
+            }
+            Turn::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
+            Turn::Restart(index) => {
+                let connection = cluster.trackers[*index].connection;
+                cluster.step(Event::ConnectionClosed { connection });
+                let tracker = &mut cluster.trackers[*index];
+                tracker.tasks.clear();
+                tracker.unanswered = None;
+                tracker.outputs.clear();
+                tracker.registered = false;
+                tracker.response_id = -1;
+                tracker.connection += 100;
+            }
+            Turn::Kill(index) => {
+                let caller = Caller { user: "alice".into() };
+                cluster.step(Event::KillJob { id: jobs[*index], caller });
+            }
+            Turn::Pass(ms) => {
+                cluster.pass_ms(u64::from(*ms));
+                cluster.step(Event::Timer);
+            }
+        }
+    }
+    let ends = jobs.iter().map(|id| cluster.run(*id, fate)).collect();
+    // Everyone learns of the end; then no slot is held and no demand is left.
+    for _ in 0..3 {
+        for index in 0..3 {
+            cluster.beat(index, fate);
+        }
+    }
+    let overview = cluster.engine.overview(cluster.now).value;
+    assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "a slot leaked");
+    assert_eq!((overview.waiting.map, overview.waiting.reduce), (0, 0), "demand leaked");
+    (ends, format!("{:?}", cluster.facts))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_job_ends_and_nothing_leaks(turns in turns()) {
+        let (ends, facts) = play(&turns);
+        prop_assert!(ends.iter().all(|end| matches!(end, RunState::Succeeded | RunState::Failed | RunState::Killed)));
+        prop_assert_eq!(facts, play(&turns).1, "same events, same decisions");
+    }
+}

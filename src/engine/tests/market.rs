@@ -1,0 +1,126 @@
+//! Jobs under the market: who may submit, who is served first, who pays what.
+
+use super::cluster::{Cluster, Fate, dynamic, spec};
+use crate::engine::{Effect, Event, Fact, Refusal};
+use crate::market::{BudgetLine, Credits, JobSignature, MarketFact, QueueName, Reason};
+use crate::scheduler::Kind;
+use crate::wire::RunState;
+
+fn credits(text: &str) -> Credits {
+    text.parse().unwrap()
+}
+
+fn market(lines: &[(&str, &str, &str)]) -> Cluster {
+    let mut cluster = Cluster::new(dynamic());
+    let line = |(queue, budget, rate): &(&str, &str, &str)| BudgetLine {
+        queue: QueueName::new(queue).unwrap(),
+        budget: credits(budget),
+        rate: credits(rate),
+        is_budget_rounded: false,
+        is_rate_rounded: false,
+    };
+    cluster.engine.endow(lines.iter().map(line).collect(), cluster.now);
+    let (_, facts) = cluster.engine.take_start_facts();
+    cluster.facts.extend(facts);
+    cluster
+}
+
+fn balance(cluster: &Cluster, queue: &str) -> Credits {
+    cluster.engine.market().unwrap().account(queue).unwrap().balance()
+}
+
+#[test]
+fn unsigned_foreign_and_replayed_submissions_are_refused_with_a_reason() {
+    let mut cluster = market(&[("alice", "100", "1"), ("bob", "100", "1")]);
+    cluster.pass_ms(1_000);
+    let denied = |result: Result<_, Refusal>| match result {
+        Err(Refusal::AccessDenied(text)) => {
+            assert!(text.starts_with("ACCESS DENIED:"), "{text}");
+            text
+        }
+        other => panic!("{other:?}"),
+    };
+    denied(cluster.submit_signed(spec("alice", "alice", 1, 0), JobSignature::Missing));
+    let signature = cluster.signature("alice");
+    denied(cluster.submit_signed(spec("alice", "bob", 1, 0), signature.clone()));
+    assert!(cluster.submit_signed(spec("alice", "alice", 1, 0), signature.clone()).is_ok());
+    denied(cluster.submit_signed(spec("alice", "alice", 1, 0), signature));
+    let signature = cluster.signature("carol");
+    assert_eq!(
+        cluster.submit_signed(spec("carol", "carol", 1, 0), signature),
+        Err(Refusal::Invalid("Queue \"carol\" does not exist".into()))
+    );
+    assert!(cluster.effects.is_empty(), "a refusal leaves nothing behind");
+    assert_eq!(cluster.engine.all_jobs().value.len(), 1);
+}
+
+#[test]
+fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
+    let mut cluster = market(&[("alice", "100", "0.5"), ("bob", "100", "1")]);
+    cluster.add_tracker("h0", 6, 0);
+    cluster.pass_ms(1_000);
+    cluster.beat(0, |_| Fate::Succeed);
+    for user in ["alice", "bob"] {
+        let signature = cluster.signature(user);
+        cluster.submit_signed(spec(user, user, 60, 0), signature).unwrap();
+    }
+    // Setups run; the first tick sees both waiting and gives 2 and 4 of the six slots.
+    let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
+    cluster.beat(0, hang);
+    cluster.pass_ms(1_000);
+    cluster.step(Event::Timer);
+    for _ in 0..4 {
+        cluster.beat(0, hang);
+    }
+    let running = |cluster: &Cluster, queue: &str| {
+        let overview = cluster.engine.overview(cluster.now).value;
+        overview.queues.iter().find(|found| found.name == queue).unwrap().running[Kind::Map]
+    };
+    assert_eq!((running(&cluster, "alice"), running(&cluster, "bob")), (2, 4));
+    for interval in 1..=5_u64 {
+        cluster.pass_ms(1_000);
+        cluster.step(Event::Timer);
+        let paid = |rate: &str, slots: u64| credits(rate).checked_mul(slots * interval).unwrap();
+        assert_eq!(balance(&cluster, "alice"), credits("100").checked_sub(paid("0.5", 2)).unwrap());
+        assert_eq!(balance(&cluster, "bob"), credits("100").checked_sub(paid("1", 4)).unwrap());
+    }
+    let charges = cluster.facts.iter().filter_map(|fact| match fact {
+        Fact::Market(MarketFact::Ledger(entry)) => match &entry.reason {
+            Reason::Charge { rate, map_slots, reduce_slots } => {
+                let slots = u64::from(*map_slots) + u64::from(*reduce_slots);
+                Some((entry.amount, rate.checked_mul(slots).unwrap()))
+            }
+            _ => None,
+        },
+        _ => None,
+    });
+    let charges: Vec<_> = charges.collect();
+    assert_eq!(charges.len(), 10);
+    assert!(charges.iter().all(|(amount, product)| amount == product));
+    assert!(cluster.effects.contains(&Effect::WriteBudgetImage));
+}
+
+#[test]
+fn a_late_tick_is_one_tick() {
+    let mut cluster = market(&[("alice", "100", "1")]);
+    cluster.pass_ms(10_500);
+    cluster.step(Event::Timer);
+    assert_eq!(cluster.engine.market().unwrap().tick_number(), 1);
+    assert_eq!(cluster.engine.next_timer_ms(), Some(1_000_000 + 11_000));
+}
+
+#[test]
+fn a_job_without_money_runs_on_slots_that_nobody_pays_for() {
+    let mut cluster = market(&[("alice", "0", "0")]);
+    cluster.add_tracker("h0", 2, 1);
+    cluster.pass_ms(1_000);
+    let signature = cluster.signature("alice");
+    let id = cluster.submit_signed(spec("alice", "alice", 3, 1), signature).unwrap();
+    for _ in 0..30 {
+        cluster.pass_ms(500);
+        cluster.step(Event::Timer);
+        cluster.beat(0, |_| Fate::Succeed);
+    }
+    assert_eq!(cluster.state(id), RunState::Succeeded);
+    assert_eq!(balance(&cluster, "alice"), Credits::ZERO);
+}

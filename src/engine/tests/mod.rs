@@ -1,0 +1,8 @@
+//! The engine, driven by trackers that exist only here.
+
+mod cluster;
+mod failures;
+mod heartbeats;
+mod laws;
+mod market;
+mod success;

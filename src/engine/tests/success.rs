@@ -1,0 +1,135 @@
+//! A job from submission to SUCCEEDED.
+
+use super::cluster::{Cluster, Fate, fifo, spec};
+use crate::engine::{Effect, Event, Fact, ReportKind};
+use crate::mapreduce::JobFact;
+use crate::scheduler::Kind;
+use crate::wire::{Action, CompletionStatus, RunState, TipStatus};
+
+#[test]
+fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    cluster.add_tracker("h1", 2, 1);
+    let id = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+
+    let status = cluster.engine.job_status(id).value.unwrap();
+    assert_eq!((status.map_progress, status.reduce_progress, status.cleanup_progress), (1.0, 1.0, 1.0));
+    assert_eq!(&*status.failure_info, "NA");
+    let events = cluster.engine.completion_events(id, 0, 100).value;
+    let texts: Vec<String> = events.iter().map(|event| event.attempt.to_string()).collect();
+    assert_eq!(texts[0], "attempt_202611210913_0001_m_000005_0", "setup comes first");
+    assert_eq!(texts[6], "attempt_202611210913_0001_m_000004_0", "cleanup comes last");
+    assert_eq!(events.len(), 7);
+    assert!(events.iter().enumerate().all(|(index, event)| event.event_id == index as i32));
+    assert!(events.iter().all(|event| event.status == CompletionStatus::Succeeded));
+    let maps = events.iter().filter(|event| event.is_map).count();
+    assert_eq!(maps, 4, "setup and cleanup are no maps to a shuffling reduce");
+    let reports = cluster.engine.task_reports(id, ReportKind::Work(Kind::Map)).value;
+    assert!(reports.iter().all(|report| matches!(report.status, TipStatus::Complete(_))));
+
+    let counters = cluster.engine.job_counters(id).value.unwrap();
+    let value = |group: &str, name: &str| {
+        let group = counters.groups.iter().find(|found| &*found.name == group).unwrap();
+        group.counters.iter().find(|counter| &*counter.name == name).map(|counter| counter.value)
+    };
+    assert_eq!(value("records", "IN"), Some(50), "setup and cleanup are not in the sums");
+    let server = "org.apache.hadoop.mapred.JobInProgress$Counter";
+    assert_eq!(value(server, "TOTAL_LAUNCHED_MAPS"), Some(4));
+    assert_eq!(value(server, "TOTAL_LAUNCHED_REDUCES"), Some(1));
+    let local = value(server, "DATA_LOCAL_MAPS").unwrap_or(0) + value(server, "RACK_LOCAL_MAPS").unwrap_or(0);
+    assert_eq!(local, 4);
+
+    // Both trackers are told, then the files go.
+    assert!(!cluster.effects.iter().any(|effect| matches!(effect, Effect::RemoveJobFiles { .. })));
+    for index in [0, 1, 0, 1] {
+        cluster.beat(index, |_| Fate::Succeed);
+    }
+    let removed = Effect::RemoveJobFiles { job: id, submit_dir: Some("file:/staging/job".into()) };
+    assert!(cluster.effects.contains(&removed));
+    assert!(cluster.trackers.iter().all(|tracker| tracker.outputs.is_empty() && tracker.tasks.is_empty()));
+    let overview = cluster.engine.overview(cluster.now).value;
+    assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "no slot is held for ever");
+}
+
+#[test]
+fn setup_comes_before_all_work_and_cleanup_after_it() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 8, 8);
+    let id = cluster.submit(spec("alice", "default", 3, 2)).unwrap();
+    let (first, _) = cluster.beat(0, |_| Fate::Succeed);
+    assert_eq!(first.actions.len(), 1);
+    assert_eq!(cluster.state(id), RunState::Prep);
+    cluster.run(id, |_| Fate::Succeed);
+    let order = cluster.facts.iter().filter_map(|fact| match fact {
+        Fact::Job(JobFact::AttemptLaunched { role, .. }) => Some(*role),
+        _ => None,
+    });
+    let order = order.collect::<Vec<_>>();
+    use crate::mapreduce::AttemptRole as Role;
+    assert_eq!(order.first(), Some(&Role::JobSetup));
+    assert_eq!(order.last(), Some(&Role::JobCleanup));
+    assert_eq!(order.iter().filter(|role| **role == Role::Work).count(), 5);
+}
+
+#[test]
+fn a_job_without_tasks_still_runs_setup_and_cleanup() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let id = cluster.submit(spec("alice", "default", 0, 0)).unwrap();
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    assert_eq!(cluster.engine.completion_events(id, 0, 10).value.len(), 2);
+}
+
+#[test]
+fn reduces_wait_for_the_slow_start() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let id =
+        cluster.submit(crate::mapreduce::JobSpec { slowstart_millionths: 500_000, ..spec("alice", "default", 4, 1) });
+    let id = id.unwrap();
+    let launched_reduces = |cluster: &Cluster| {
+        let counters = cluster.engine.job_counters(id).value.unwrap();
+        let counters: Vec<_> = counters.groups.into_iter().flat_map(|group| group.counters).collect();
+        counters.iter().any(|counter| &*counter.name == "TOTAL_LAUNCHED_REDUCES")
+    };
+    while cluster.engine.job_status(id).value.unwrap().map_progress < 0.5 {
+        assert!(!launched_reduces(&cluster));
+        cluster.beat(0, |_| Fate::Succeed);
+    }
+    cluster.beat(0, |_| Fate::Succeed);
+    assert!(launched_reduces(&cluster));
+}
+
+#[test]
+fn commit_is_granted_once_and_repeated() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let id = cluster.submit(spec("alice", "default", 0, 1)).unwrap();
+    let mut grants = 0;
+    for _ in 0..20 {
+        let (response, wait_for) = cluster.beat(0, |_| Fate::Succeed);
+        if response.actions.iter().any(|action| matches!(action, Action::CommitTask(_))) {
+            grants += 1;
+            assert_eq!(wait_for.0, cluster.facts.len() as u64, "a grant waits for its fact");
+        }
+    }
+    assert_eq!(cluster.state(id), RunState::Succeeded);
+    assert_eq!(grants, 1);
+    let facts = cluster.facts.iter().filter(|fact| matches!(fact, Fact::Job(JobFact::CommitGranted { .. })));
+    assert_eq!(facts.count(), 1);
+}
+
+#[test]
+fn ids_are_given_once_and_only_given_ones_are_taken() {
+    let mut cluster = Cluster::new(fifo());
+    let first = cluster.new_job_id();
+    assert_eq!(first.to_string(), "job_202611210913_0001");
+    assert_eq!(cluster.new_job_id().to_string(), "job_202611210913_0002");
+    let caller = crate::engine::Caller { user: "alice".into() };
+    for stranger in ["job_202611210913_0003", "job_202611210913_0000", "job_202611210912_0001"] {
+        let asked = Event::SubmitAsked { id: stranger.parse().unwrap(), caller: caller.clone() };
+        assert!(matches!(cluster.step(asked).0, crate::engine::Reply::Refused(_)), "{stranger}");
+    }
+}

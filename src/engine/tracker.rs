@@ -1,0 +1,55 @@
+//! A registered tracker, as the engine remembers it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::scheduler::{NodeId, PerKind};
+use crate::wire::{AttemptId, HeartbeatResponse, JobId};
+
+/// One registered tracker.
+#[derive(Debug)]
+pub(super) struct Tracker {
+    pub(super) name: Arc<str>,
+    pub(super) host: Arc<str>,
+    pub(super) node: NodeId,
+    pub(super) http_port: i32,
+    pub(super) slots: PerKind<u32>,
+    /// Slots it last said were in use.
+    pub(super) busy: PerKind<u32>,
+    pub(super) healthy: bool,
+    /// The connection its last heartbeat came on.
+    pub(super) connection: u64,
+    pub(super) last_seen_mono_ms: u64,
+    /// The id of the last answer.
+    pub(super) response_id: i16,
+    pub(super) last_answer: LastAnswer,
+    /// Attempts that run there or whose map output lies there.
+    pub(super) attempts: BTreeSet<AttemptId>,
+    /// Jobs whose end it has not been told yet, or not received.
+    pub(super) kill_jobs: BTreeSet<JobId>,
+    /// Those of them that the last answer told.
+    pub(super) kill_jobs_told: Vec<JobId>,
+}
+
+/// The last answer, to be repeated should it get lost.
+#[derive(Clone, Debug)]
+pub(super) enum LastAnswer {
+    /// Nothing to do; the interval, ms.
+    Idle(i32),
+    /// The encoded answer.
+    Encoded(Arc<[u8]>),
+}
+
+// === impl Tracker ===
+
+impl Tracker {
+    /// Slots free by its own last word.
+    pub(super) fn free(&self) -> PerKind<u32> {
+        PerKind::new(self.slots.map.saturating_sub(self.busy.map), self.slots.reduce.saturating_sub(self.busy.reduce))
+    }
+
+    /// An answer with nothing to do.
+    pub(super) fn idle_answer(response_id: i16, interval_ms: i32) -> HeartbeatResponse {
+        HeartbeatResponse { response_id, interval_ms, actions: Vec::new(), recovered_jobs: Vec::new() }
+    }
+}

@@ -1,0 +1,68 @@
+//! Which work a tracker gets: cleanups and setups first, then what the scheduler grants (1.2.1
+//! `JobTracker.getSetupAndCleanupTasks`, `TaskScheduler.assignTasks`).
+
+use std::sync::Arc;
+
+use crate::mapreduce::{JobFact, Launch};
+use crate::scheduler::{AppId, Beat, Kind, NodeId};
+use crate::wire::{AttemptId, JobId, Task};
+
+use super::engine::{Engine, scene};
+use super::{Now, PolicyConfig};
+
+// === impl Engine: work ===
+
+impl Engine {
+    /// Fills the free slots of a tracker; the launches are kept for [`Self::launch_facts`].
+    pub(super) fn give_work(&mut self, name: &Arc<str>, node: NodeId, now: Now) -> Vec<Task> {
+        let Some(tracker) = self.trackers.get(name) else { return Vec::new() };
+        let mut free = tracker.free();
+        let compatible = matches!(&self.config.policy, PolicyConfig::Fifo(options) if options.compatible);
+        self.launches.clear();
+        'kinds: for kind in Kind::ALL {
+            while free[kind] > 0 {
+                let Some((app, launch)) = self.launch_aside(kind, node, now) else { break };
+                self.launches.push((app, launch));
+                free[kind] -= 1;
+                if compatible {
+                    // The original gives one such task a heartbeat, and nothing else with it.
+                    break 'kinds;
+                }
+            }
+        }
+        if (!compatible || self.launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
+            let mut granting = self.jobs.granting(&self.nodes, now);
+            self.scheduler.assign(Beat { node, free }, &mut granting);
+            self.launches.extend(granting.launches);
+        }
+        self.tallies.launched += self.launches.len() as u64;
+        let tasks = self.launches.iter();
+        tasks.filter_map(|(app, launch)| Some(self.jobs.by_app(*app)?.wire_task(launch))).collect()
+    }
+
+    /// A task that the scheduler does not give out: a job's cleanup, a task-cleanup, a job's setup; jobs by id.
+    fn launch_aside(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
+        let wanted = |set: &std::collections::BTreeSet<JobId>| set.first().copied();
+        if let Some(id) = wanted(&self.wants.cleanup) {
+            let job = self.jobs.get_mut(id)?;
+            return Some((job.app, job.launch_cleanup(kind, node, &mut scene!(self, now))));
+        }
+        if let Some(id) = wanted(&self.wants.task_cleanup[kind]) {
+            let job = self.jobs.get_mut(id)?;
+            return Some((job.app, job.launch_task_cleanup(kind, node, &mut scene!(self, now))?));
+        }
+        let id = wanted(&self.wants.setup)?;
+        let job = self.jobs.get_mut(id)?;
+        Some((job.app, job.launch_setup(kind, node, &mut scene!(self, now))))
+    }
+
+    /// The facts of the launches just given to a tracker.
+    pub(super) fn launch_facts(&mut self, name: &Arc<str>, response_id: i16, now: Now) -> Vec<(JobFact, AttemptId)> {
+        let launches = std::mem::take(&mut self.launches);
+        let facts = launches.iter().filter_map(|(app, launch)| {
+            let job = self.jobs.by_app(*app)?;
+            Some((job.launch_fact(launch, name.clone(), response_id, now.wall_ms), launch.attempt))
+        });
+        facts.collect()
+    }
+}

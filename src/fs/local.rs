@@ -1,0 +1,300 @@
+//! Files of this machine, in the way Hadoop's `LocalFileSystem` leaves them for Java readers.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// What could not be done with a file, and what was expected of it.
+#[derive(Debug, Error)]
+pub enum FsError {
+    /// The system refused.
+    #[error("cannot {action} {}: {source}; expected {expected}", path.display())]
+    Refused {
+        /// What was tried.
+        action: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// What would have been right.
+        expected: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is longer than it may be.
+    #[error("{}: expected at most {max_bytes} bytes", path.display())]
+    TooLong {
+        /// The path.
+        path: PathBuf,
+        /// The limit, bytes.
+        max_bytes: u64,
+    },
+    /// Something else stands where a file or folder was expected.
+    #[error("{}: expected {expected}", path.display())]
+    WrongKind {
+        /// The path.
+        path: PathBuf,
+        /// What would have been right.
+        expected: &'static str,
+    },
+}
+
+impl FsError {
+    /// Whether the cause is that the path does not exist.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::NotFound)
+    }
+}
+
+fn refused<'a>(action: &'static str, path: &'a Path, expected: &'static str) -> impl Fn(io::Error) -> FsError + 'a {
+    move |source| FsError::Refused { action, path: path.to_owned(), expected, source }
+}
+
+/// The file system of this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalFileSystem;
+
+impl LocalFileSystem {
+    /// The whole content of a regular file of at most `max_bytes`. Never holds more than that in memory.
+    ///
+    /// # Errors
+    /// [`FsError`]; a folder, pipe or device is [`FsError::WrongKind`].
+    pub fn read_limited(&self, path: &Path, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+        let refused = refused("read", path, "a readable file");
+        // Asked before opening: to open a pipe would wait for its writer.
+        let metadata = fs::metadata(path).map_err(&refused)?;
+        if !metadata.is_file() {
+            return Err(FsError::WrongKind { path: path.to_owned(), expected: "a regular file" });
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(&refused)?;
+        file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(&refused)?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(FsError::TooLong { path: path.to_owned(), max_bytes });
+        }
+        Ok(bytes)
+    }
+
+    /// Writes a file as a whole, with exactly these permission bits, in place of one that is there. Readers see the old
+    /// file or the new one; after a crash too, for it is on disk before it gets its name.
+    ///
+    /// No `.NAME.crc` is written: Java reads such files unchecked. One that is there is removed, since the checksums of
+    /// other content would make every Java reader fail.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn write_new(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        let refused = refused("write", path, "a folder that may be written to");
+        let Some(name) = path.file_name() else {
+            return Err(FsError::WrongKind { path: path.to_owned(), expected: "a file name" });
+        };
+        let unnamed = path.with_file_name(hidden(name, ".new"));
+        match fs::remove_file(&unnamed) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(refused(error)),
+            _ => {}
+        }
+        let written = (|| {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&unnamed)?;
+            // Once more, for the umask has taken bits away.
+            file.set_permissions(Permissions::from_mode(mode))?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            remove_checksums(path, name)?;
+            fs::rename(&unnamed, path)?;
+            sync_folder_of(path)
+        })();
+        written.map_err(|error| {
+            let _ = fs::remove_file(&unnamed);
+            refused(error)
+        })
+    }
+
+    /// Makes a folder and those above it. The folder itself has `mode` afterwards, also when it was there; folders above
+    /// are made with 0755.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn make_dir_all(&self, path: &Path, mode: u32) -> Result<(), FsError> {
+        let refused = refused("make folder", path, "a path whose folders may be made");
+        if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
+            DirBuilder::new().recursive(true).mode(0o755).create(above).map_err(&refused)?;
+        }
+        match DirBuilder::new().mode(mode).create(path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(refused(error)),
+            _ => {}
+        }
+        let metadata = fs::metadata(path).map_err(&refused)?;
+        if !metadata.is_dir() {
+            return Err(FsError::WrongKind { path: path.to_owned(), expected: "a folder" });
+        }
+        if metadata.permissions().mode() & 0o7777 != mode {
+            fs::set_permissions(path, Permissions::from_mode(mode)).map_err(&refused)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a folder with all in it; links in it are removed, not followed. `false` when there was none.
+    ///
+    /// # Errors
+    /// [`FsError`]; the root is refused.
+    pub fn remove_dir_all(&self, path: &Path) -> Result<bool, FsError> {
+        if path.parent().is_none() {
+            return Err(FsError::WrongKind { path: path.to_owned(), expected: "a folder below the root" });
+        }
+        match fs::remove_dir_all(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(refused("remove", path, "a folder that may be removed")(error)),
+        }
+    }
+
+    /// Renames a file or folder, in place of a file that is there; checksums of either name are removed.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn rename(&self, from: &Path, to: &Path) -> Result<(), FsError> {
+        let refused = refused("rename", from, "two paths on one file system");
+        for path in [from, to] {
+            if let Some(name) = path.file_name() {
+                remove_checksums(path, name).map_err(&refused)?;
+            }
+        }
+        fs::rename(from, to).map_err(&refused)?;
+        sync_folder_of(to).map_err(&refused)
+    }
+}
+
+/// `.NAME` with an ending.
+fn hidden(name: &OsStr, ending: &str) -> OsString {
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(ending);
+    hidden
+}
+
+fn remove_checksums(path: &Path, name: &OsStr) -> io::Result<()> {
+    match fs::remove_file(path.with_file_name(hidden(name, ".crc"))) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A name is on disk only when its folder is.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|above| !above.as_os_str().is_empty()) {
+        Some(above) => File::open(above)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCAL: LocalFileSystem = LocalFileSystem;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_rewritten_file_loses_its_stale_checksums() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("jobToken");
+        fs::write(&file, "old").unwrap();
+        fs::write(folder.path().join(".jobToken.crc"), "stale").unwrap();
+        fs::write(folder.path().join(".jobToken.new"), "left by a crash").unwrap();
+        LOCAL.write_new(&file, b"new", 0o600).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert_eq!(names(folder.path()), ["jobToken"]);
+        assert_eq!(mode(&file), 0o600);
+    }
+
+    #[test]
+    fn permission_bits_do_not_depend_on_the_umask() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("open");
+        LOCAL.write_new(&file, b"", 0o666).unwrap();
+        assert_eq!(mode(&file), 0o666);
+        let system = folder.path().join("a/b/system");
+        LOCAL.make_dir_all(&system, 0o700).unwrap();
+        assert_eq!((mode(&system), mode(&folder.path().join("a"))), (0o700, 0o755));
+        LOCAL.make_dir_all(&system, 0o733).unwrap();
+        assert_eq!(mode(&system), 0o733);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("taken/inside")).unwrap();
+        assert!(LOCAL.write_new(&folder.path().join("taken"), b"x", 0o600).is_err());
+        assert_eq!(names(folder.path()), ["taken"]);
+    }
+
+    #[test]
+    fn reading_stops_at_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("job.xml");
+        fs::write(&file, "12345").unwrap();
+        assert_eq!(LOCAL.read_limited(&file, 5).unwrap(), b"12345");
+        assert!(matches!(LOCAL.read_limited(&file, 4), Err(FsError::TooLong { max_bytes: 4, .. })));
+    }
+
+    #[test]
+    fn folders_are_removed_once_and_links_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (job, kept) = (folder.path().join("job"), folder.path().join("kept"));
+        fs::create_dir_all(&job).unwrap();
+        fs::write(&kept, "kept").unwrap();
+        std::os::unix::fs::symlink(&kept, job.join("link")).unwrap();
+        assert!(LOCAL.remove_dir_all(&job).unwrap());
+        assert!(!LOCAL.remove_dir_all(&job).unwrap());
+        assert_eq!(names(folder.path()), ["kept"]);
+        assert!(LOCAL.remove_dir_all(Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn renaming_replaces_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::write(&from, "new").unwrap();
+        fs::write(&to, "old").unwrap();
+        fs::write(folder.path().join(".to.crc"), "stale").unwrap();
+        LOCAL.rename(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"new");
+        assert_eq!(names(folder.path()), ["to"]);
+    }
+
+    #[test]
+    fn errors_name_the_path_and_what_was_expected() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().display().to_string();
+        let missing = folder.path().join("missing");
+        let error = LOCAL.read_limited(&missing, 10).unwrap_err();
+        assert!(error.is_not_found());
+        let texts = [
+            error.to_string(),
+            LOCAL.read_limited(folder.path(), 10).unwrap_err().to_string(),
+            LOCAL.write_new(&missing.join("x"), b"", 0o600).unwrap_err().to_string(),
+            LOCAL.rename(&missing, &folder.path().join("x")).unwrap_err().to_string(),
+            LOCAL.remove_dir_all(Path::new("/")).unwrap_err().to_string(),
+        ];
+        insta::assert_snapshot!(texts.join("\n").replace(&here, "HERE"), @"
+        cannot read HERE/missing: No such file or directory (os error 2); expected a readable file
+        HERE: expected a regular file
+        cannot write HERE/missing/x: No such file or directory (os error 2); expected a folder that may be written to
+        cannot rename HERE/missing: No such file or directory (os error 2); expected two paths on one file system
+        /: expected a folder below the root
+        ");
+    }
+}

@@ -1,0 +1,218 @@
+//! One run of a task, and the transitions that its reports may make.
+
+use crate::scheduler::NodeId;
+use crate::wire::{AttemptState, Phase};
+
+use super::{AttemptRole, CounterValues};
+
+/// What becomes of a report (1.2.1 `TaskInProgress.updateStatus`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A new state: it has consequences.
+    Change,
+    /// The same state: progress and counters only.
+    Update,
+    /// Out of order or repeated: nothing changes.
+    Ignore,
+    /// It should not run any more: nothing changes, and it is to be killed.
+    Kill,
+}
+
+/// What a user's request makes of an attempt's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KillAsked {
+    /// KILLED.
+    Kill,
+    /// FAILED.
+    Fail,
+}
+
+/// One run of a task.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// Never used twice for one task.
+    pub number: i32,
+    /// What it is for.
+    pub role: AttemptRole,
+    /// Its state.
+    pub state: AttemptState,
+    /// What it is busy with.
+    pub phase: Phase,
+    /// The node it was given to.
+    pub node: NodeId,
+    /// Where its task-cleanup runs, while it does.
+    pub cleanup_node: Option<NodeId>,
+    /// Whether it holds a slot of `node`.
+    pub holds_slot: bool,
+    /// Whether the tracker has mentioned it yet.
+    pub reported: bool,
+    /// Whether the one order to close it was given.
+    pub close_sent: bool,
+    /// A user asked for its end.
+    pub kill_asked: Option<KillAsked>,
+    /// 0 to 1.
+    pub progress: f32,
+    /// When it was given away, epoch ms.
+    pub launch_ms: i64,
+    /// When it was given away, by the clock that never goes back.
+    pub launch_mono_ms: u64,
+    /// Epoch ms by the tracker's clock; 0 = not yet.
+    pub start_ms: i64,
+    /// Epoch ms; 0 = not yet.
+    pub finish_ms: i64,
+    /// Reduces: when copying ended, epoch ms; 0 = not yet.
+    pub shuffle_finish_ms: i64,
+    /// Reduces: when merging ended, epoch ms; 0 = not yet.
+    pub sort_finish_ms: i64,
+    /// Bytes of a map's output; -1 = unknown.
+    pub output_bytes: i64,
+    /// Its last counters.
+    pub counters: Option<CounterValues>,
+    /// All it said that went wrong.
+    pub diagnostics: String,
+    /// Its last word on itself.
+    pub state_text: String,
+}
+
+// === impl Attempt ===
+
+impl Attempt {
+    /// Longest diagnostics kept of one attempt, bytes: what comes later is dropped.
+    pub const MAX_DIAGNOSTICS_BYTES: usize = 64 * 1024;
+
+    /// An attempt just given to a node.
+    pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: NodeId, now: crate::engine::Now) -> Self {
+        Self {
+            number,
+            role,
+            state: AttemptState::Unassigned,
+            phase,
+            node,
+            cleanup_node: None,
+            holds_slot: true,
+            reported: false,
+            close_sent: false,
+            kill_asked: None,
+            progress: 0.0,
+            launch_ms: now.wall_ms,
+            launch_mono_ms: now.mono_ms,
+            start_ms: 0,
+            finish_ms: 0,
+            shuffle_finish_ms: 0,
+            sort_finish_ms: 0,
+            output_bytes: -1,
+            counters: None,
+            diagnostics: String::new(),
+            state_text: String::new(),
+        }
+    }
+
+    /// Whether it may still do something of its own.
+    pub fn is_active(&self) -> bool {
+        matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
+    }
+
+    /// Whether it waits for, or is in, its task-cleanup.
+    pub fn is_unclean(&self) -> bool {
+        matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean)
+    }
+
+    /// Appends to the diagnostics, up to [`Self::MAX_DIAGNOSTICS_BYTES`].
+    pub fn add_diagnostics(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let room = Self::MAX_DIAGNOSTICS_BYTES.saturating_sub(self.diagnostics.len());
+        let mut end = text.len().min(room);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.diagnostics.push_str(&text[..end]);
+    }
+}
+
+/// What a report of state `new` does to an attempt in state `old`; `cleaning` while its task-cleanup runs.
+pub fn verdict(old: AttemptState, new: AttemptState, cleaning: bool) -> Verdict {
+    use AttemptState as S;
+    match (old, new) {
+        (S::Failed | S::Killed, _) if old == new => Verdict::Ignore,
+        (S::Failed | S::Killed, S::Running | S::Unassigned | S::CommitPending) => Verdict::Kill,
+        (S::Failed | S::Killed, _) => Verdict::Ignore,
+        (S::FailedUnclean | S::KilledUnclean, S::Failed | S::Killed) => Verdict::Change,
+        (S::FailedUnclean | S::KilledUnclean, S::FailedUnclean | S::KilledUnclean) if cleaning => Verdict::Update,
+        (S::FailedUnclean | S::KilledUnclean, _) => Verdict::Ignore,
+        (S::Succeeded, S::Failed | S::Killed) => Verdict::Change,
+        (S::Succeeded, _) => Verdict::Ignore,
+        (S::CommitPending, S::Running | S::Unassigned) => Verdict::Ignore,
+        (S::Running, S::Unassigned) => Verdict::Update,
+        _ if old == new => Verdict::Update,
+        _ => Verdict::Change,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::{PerKind, Scheduler};
+
+    const STATES: [AttemptState; 8] = [
+        AttemptState::Unassigned,
+        AttemptState::Running,
+        AttemptState::CommitPending,
+        AttemptState::Succeeded,
+        AttemptState::Failed,
+        AttemptState::Killed,
+        AttemptState::FailedUnclean,
+        AttemptState::KilledUnclean,
+    ];
+
+    #[test]
+    fn a_final_state_never_goes_back() {
+        for old in [AttemptState::Failed, AttemptState::Killed, AttemptState::Succeeded] {
+            for new in STATES {
+                let verdict = verdict(old, new, false);
+                let lost_output =
+                    old == AttemptState::Succeeded && matches!(new, AttemptState::Failed | AttemptState::Killed);
+                assert_eq!(verdict == Verdict::Change, lost_output, "{old:?} -> {new:?}");
+                assert_ne!(verdict, Verdict::Update, "{old:?} -> {new:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_came_back_late_is_killed_only_while_it_runs() {
+        assert_eq!(verdict(AttemptState::Killed, AttemptState::Running, false), Verdict::Kill);
+        assert_eq!(verdict(AttemptState::Failed, AttemptState::CommitPending, false), Verdict::Kill);
+        assert_eq!(verdict(AttemptState::Killed, AttemptState::Succeeded, false), Verdict::Ignore);
+    }
+
+    #[test]
+    fn an_active_attempt_may_end_in_any_way() {
+        for new in &STATES[3..] {
+            assert_eq!(verdict(AttemptState::Running, *new, false), Verdict::Change);
+            assert_eq!(verdict(AttemptState::CommitPending, *new, false), Verdict::Change);
+        }
+        assert_eq!(verdict(AttemptState::CommitPending, AttemptState::Running, false), Verdict::Ignore);
+    }
+
+    #[test]
+    fn unclean_ends_only_by_its_cleanup() {
+        use AttemptState as S;
+        assert_eq!(verdict(S::KilledUnclean, S::Killed, true), Verdict::Change);
+        assert_eq!(verdict(S::KilledUnclean, S::KilledUnclean, true), Verdict::Update);
+        assert_eq!(verdict(S::KilledUnclean, S::Running, false), Verdict::Ignore);
+    }
+
+    #[test]
+    fn diagnostics_are_bounded_and_cut_at_characters() {
+        let mut scheduler = Scheduler::dynamic();
+        let host = scheduler.topology_mut().intern_host("h", "/r");
+        let node = scheduler.add_node(host, PerKind::new(1, 1));
+        let now = crate::engine::Now { mono_ms: 0, wall_ms: 0 };
+        let mut attempt = Attempt::launched(0, AttemptRole::Work, Phase::Map, node, now);
+        attempt.add_diagnostics(&"ä".repeat(Attempt::MAX_DIAGNOSTICS_BYTES));
+        assert_eq!(attempt.diagnostics.len(), Attempt::MAX_DIAGNOSTICS_BYTES);
+        attempt.add_diagnostics("more");
+        assert_eq!(attempt.diagnostics.len(), Attempt::MAX_DIAGNOSTICS_BYTES);
+    }
+}

@@ -1,0 +1,236 @@
+//! Counters, compactly: names are kept once for all tasks that count the same things.
+
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::wire::{Counter, CounterGroup, Counters, Text};
+
+/// Names of counters in the order in which a task sends them; values are kept apart, in the same order.
+#[derive(Debug, PartialEq, Eq)]
+struct Schema {
+    /// All values zero.
+    names: Counters,
+    counters: usize,
+}
+
+/// The counters of one attempt.
+#[derive(Clone, Debug)]
+pub struct CounterValues {
+    schema: Arc<Schema>,
+    values: Box<[i64]>,
+}
+
+/// Makes [`CounterValues`]; owns the names.
+#[derive(Debug, Default)]
+pub struct CounterInterner {
+    // Looked up by the hash of the names, never iterated.
+    schemas: FxHashMap<u64, Vec<Arc<Schema>>>,
+}
+
+/// A running sum over the counters of many attempts.
+#[derive(Clone, Debug, Default)]
+pub struct CounterSum {
+    parts: Vec<(Arc<Schema>, Box<[i64]>)>,
+}
+
+// === impl CounterInterner ===
+
+impl CounterInterner {
+    /// Keeps the values of `counters`, and their names when nobody has sent them before.
+    pub fn intern(&mut self, counters: &Counters) -> CounterValues {
+        let hash = hash_of_names(counters);
+        let values = counters.groups.iter().flat_map(|group| &group.counters).map(|counter| counter.value).collect();
+        let same_hash = self.schemas.entry(hash).or_default();
+        if let Some(schema) = same_hash.iter().find(|schema| same_names(&schema.names, counters)) {
+            return CounterValues { schema: schema.clone(), values };
+        }
+        let mut names = counters.clone();
+        let mut count = 0;
+        for counter in names.groups.iter_mut().flat_map(|group| &mut group.counters) {
+            counter.value = 0;
+            count += 1;
+        }
+        let schema = Arc::new(Schema { names, counters: count });
+        same_hash.push(schema.clone());
+        CounterValues { schema, values }
+    }
+
+    /// Forgets names that no attempt uses any more.
+    pub fn shrink(&mut self) {
+        self.schemas.retain(|_, schemas| {
+            schemas.retain(|schema| Arc::strong_count(schema) > 1);
+            !schemas.is_empty()
+        });
+    }
+}
+
+// === impl CounterValues ===
+
+impl CounterValues {
+    /// As they travel.
+    pub fn to_counters(&self) -> Counters {
+        let mut counters = self.schema.names.clone();
+        let slots = counters.groups.iter_mut().flat_map(|group| &mut group.counters);
+        for (counter, value) in slots.zip(&self.values) {
+            counter.value = *value;
+        }
+        counters
+    }
+}
+
+// === impl CounterSum ===
+
+impl CounterSum {
+    /// Adds an attempt's counters.
+    pub fn add(&mut self, values: &CounterValues) {
+        self.apply(values, i64::wrapping_add);
+    }
+
+    /// Takes away counters that were added.
+    pub fn subtract(&mut self, values: &CounterValues) {
+        self.apply(values, i64::wrapping_sub);
+    }
+
+    fn apply(&mut self, values: &CounterValues, operation: fn(i64, i64) -> i64) {
+        let known = self.parts.iter_mut().find(|(schema, _)| Arc::ptr_eq(schema, &values.schema));
+        let sums = match known {
+            Some((_, sums)) => sums,
+            None => {
+                self.parts.push((values.schema.clone(), vec![0; values.schema.counters].into()));
+                match self.parts.last_mut() {
+                    Some((_, sums)) => sums,
+                    None => return,
+                }
+            }
+        };
+        for (sum, value) in sums.iter_mut().zip(&values.values) {
+            *sum = operation(*sum, *value);
+        }
+    }
+
+    /// Adds the sums to `total`.
+    pub fn add_to(&self, total: &mut CounterTotal) {
+        for (schema, sums) in &self.parts {
+            let named = schema.names.groups.iter().flat_map(|group| group.counters.iter().map(move |c| (group, c)));
+            for ((group, counter), sum) in named.zip(sums) {
+                total.add(group, counter, *sum);
+            }
+        }
+    }
+}
+
+/// Counters added up by group and name (1.2.1 `Counters.incrAllCounters`).
+#[derive(Debug, Default)]
+pub struct CounterTotal {
+    groups: BTreeMap<String, (Text, BTreeMap<String, Counter>)>,
+}
+
+// === impl CounterTotal ===
+
+impl CounterTotal {
+    /// Adds one value; the first display names that come are kept.
+    pub fn add(&mut self, group: &CounterGroup, counter: &Counter, value: i64) {
+        let (_, counters) =
+            self.groups.entry(group.name.0.clone()).or_insert_with(|| (group.display_name.clone(), BTreeMap::new()));
+        counters
+            .entry(counter.name.0.clone())
+            .and_modify(|sum| sum.value = sum.value.wrapping_add(value))
+            .or_insert_with(|| Counter { value, ..counter.clone() });
+    }
+
+    /// As they travel, ordered by name.
+    pub fn into_counters(self) -> Counters {
+        let groups = self.groups.into_iter().map(|(name, (display_name, counters))| CounterGroup {
+            name: Text(name),
+            display_name,
+            counters: counters.into_values().collect(),
+        });
+        Counters { groups: groups.collect() }
+    }
+}
+
+fn hash_of_names(counters: &Counters) -> u64 {
+    let mut hasher = FxHasher::default();
+    for group in &counters.groups {
+        group.name.0.hash(&mut hasher);
+        for counter in &group.counters {
+            counter.name.0.hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+fn same_names(left: &Counters, right: &Counters) -> bool {
+    left.groups.len() == right.groups.len()
+        && left.groups.iter().zip(&right.groups).all(|(left, right)| {
+            left.name == right.name
+                && left.display_name == right.display_name
+                && left.counters.len() == right.counters.len()
+                && left
+                    .counters
+                    .iter()
+                    .zip(&right.counters)
+                    .all(|(left, right)| left.name == right.name && left.display_name == right.display_name)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(values: &[(&str, &str, i64)]) -> Counters {
+        let mut counters = Counters::default();
+        for (group, name, value) in values {
+            let counter = Counter { name: (*name).into(), display_name: None, value: *value };
+            match counters.groups.iter_mut().find(|known| known.name.0 == *group) {
+                Some(known) => known.counters.push(counter),
+                None => counters.groups.push(CounterGroup {
+                    name: (*group).into(),
+                    display_name: (*group).into(),
+                    counters: vec![counter],
+                }),
+            }
+        }
+        counters
+    }
+
+    #[test]
+    fn names_are_kept_once() {
+        let mut interner = CounterInterner::default();
+        let first = interner.intern(&counters(&[("g", "a", 1), ("g", "b", 2)]));
+        let second = interner.intern(&counters(&[("g", "a", 3), ("g", "b", 4)]));
+        let other = interner.intern(&counters(&[("g", "b", 4), ("g", "a", 3)]));
+        assert!(Arc::ptr_eq(&first.schema, &second.schema));
+        assert!(!Arc::ptr_eq(&first.schema, &other.schema));
+        assert_eq!(second.to_counters(), counters(&[("g", "a", 3), ("g", "b", 4)]));
+    }
+
+    #[test]
+    fn sums_go_up_and_down_and_merge_by_name() {
+        let mut interner = CounterInterner::default();
+        let first = interner.intern(&counters(&[("g", "a", 1), ("h", "b", 2)]));
+        let second = interner.intern(&counters(&[("g", "a", 10)]));
+        let third = interner.intern(&counters(&[("g", "a", 100)]));
+        let mut sum = CounterSum::default();
+        sum.add(&first);
+        sum.add(&second);
+        sum.add(&third);
+        sum.subtract(&second);
+        let mut total = CounterTotal::default();
+        sum.add_to(&mut total);
+        assert_eq!(total.into_counters(), counters(&[("g", "a", 101), ("h", "b", 2)]));
+    }
+
+    #[test]
+    fn unused_names_are_forgotten() {
+        let mut interner = CounterInterner::default();
+        let kept = interner.intern(&counters(&[("g", "a", 1)]));
+        drop(interner.intern(&counters(&[("g", "b", 1)])));
+        interner.shrink();
+        assert_eq!(interner.schemas.len(), 1);
+        drop(kept);
+    }
+}

@@ -1,0 +1,254 @@
+//! How tasks and jobs end (1.2.1 `JobInProgress.completedTask`, `failedTask`, `terminate`, `jobComplete`).
+
+use std::sync::Arc;
+
+use crate::scheduler::{HostId, Kind};
+use crate::wire::{AttemptState, CompletionStatus, WString};
+
+use super::job::{Ending, Job, JobEvent, JobState, Outcome, TaskKey};
+use super::{JobFact, Scene, TaskState};
+
+// === impl Job: tasks end ===
+
+impl Job {
+    /// An attempt has succeeded: its task is done.
+    pub(super) fn complete(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
+        let event = self.add_event(key, position, CompletionStatus::Succeeded, scene);
+        let task = self.task_mut(key);
+        task.state = TaskState::Complete(position as u32);
+        task.finish_ms = scene.now.wall_ms;
+        task.success_event = Some(event);
+        let counters = task.attempts[position].counters.clone();
+        match key {
+            TaskKey::Work(kind, _) => {
+                self.finished[kind] += 1;
+                if let Some(counters) = counters {
+                    self.counter_sums[kind].add(&counters);
+                }
+                self.open_reduces_when_due(scene);
+            }
+            TaskKey::Setup(_) if self.state == JobState::Prep && self.ending.is_none() => self.open_work(scene),
+            TaskKey::Setup(_) => {}
+            TaskKey::Cleanup(_) => {
+                let outcome = self.ending.as_ref().map_or(Outcome::Succeeded, |ending| ending.outcome);
+                self.finish(outcome, scene);
+            }
+        }
+    }
+
+    /// An attempt FAILED or was KILLED: its task waits again, or is given up.
+    pub(super) fn fall(&mut self, key: TaskKey, position: usize, had_succeeded: bool, scene: &mut Scene<'_>) {
+        let kind = key.kind();
+        if had_succeeded {
+            self.lose_output(key, position, scene);
+        }
+        let max_attempts = self.max_attempts(kind);
+        let host = self.host_of(key, position, scene);
+        let over = self.is_over_or_ending();
+        let task = self.task_mut(key);
+        if task.committer == Some(position as u32) {
+            task.committer = None;
+        }
+        let failed = task.attempts[position].state == AttemptState::Failed;
+        if failed {
+            task.failures += 1;
+            if let Some(host) = host.filter(|host| !task.failed_hosts.contains(host)) {
+                task.failed_hosts.push(host);
+            }
+        }
+        let given_up = failed && !task.is_over() && task.failures >= max_attempts;
+        let failures = task.failures;
+        if given_up {
+            task.state = TaskState::Failed;
+        } else if Self::task_is_lost(task) {
+            task.state = TaskState::Waiting;
+        }
+        let waits = task.state == TaskState::Waiting;
+        let status = match (given_up, failed) {
+            (true, _) => CompletionStatus::TipFailed,
+            (false, true) => CompletionStatus::Failed,
+            (false, false) => CompletionStatus::Killed,
+        };
+        self.add_event(key, position, status, scene);
+        match key {
+            TaskKey::Work(_, number) if waits && !over => self.ask_again(kind, number, failures, scene),
+            TaskKey::Work(..) if given_up => self.give_up(key, kind, scene),
+            TaskKey::Setup(_) if given_up => {
+                let reason = Outcome::too_many_failures(kind, 1, self.task_id(key));
+                self.end(Outcome::Failed, reason, scene);
+            }
+            TaskKey::Cleanup(_) if given_up => {
+                self.failure_info = Outcome::too_many_failures(kind, 1, self.task_id(key));
+                self.finish(Outcome::Failed, scene);
+            }
+            _ => {}
+        }
+    }
+
+    /// A map that was done has lost its output.
+    fn lose_output(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
+        let kind = key.kind();
+        let task = self.task_mut(key);
+        if task.state != TaskState::Complete(position as u32) {
+            return;
+        }
+        task.state = TaskState::Waiting;
+        task.finish_ms = 0;
+        let event = task.success_event.take();
+        let counters = task.attempts[position].counters.clone();
+        if key.is_work() {
+            self.finished[kind] = self.finished[kind].saturating_sub(1);
+            if let Some(counters) = counters {
+                self.counter_sums[kind].subtract(&counters);
+            }
+        }
+        if let Some(index) = event {
+            if let Some(event) = self.events.get_mut(index as usize) {
+                event.status = CompletionStatus::Obsolete;
+            }
+            self.record_event(index, scene);
+        }
+    }
+
+    fn ask_again(&mut self, kind: Kind, number: u32, failures: u32, scene: &mut Scene<'_>) {
+        match kind {
+            Kind::Map => {
+                let place = self.place(TaskKey::Work(kind, number));
+                self.put_back_map(number, failures, &place);
+                scene.scheduler.request(self.app, kind, &place, 1);
+            }
+            Kind::Reduce => {
+                self.pending_reduces.insert((std::cmp::Reverse(failures), number));
+                if self.reduces_open {
+                    scene.scheduler.request(self.app, kind, &[], 1);
+                }
+            }
+        }
+    }
+
+    /// A task is given up: the job may be able to live with it.
+    fn give_up(&mut self, key: TaskKey, kind: Kind, scene: &mut Scene<'_>) {
+        self.failed[kind] += 1;
+        let percent = match kind {
+            Kind::Map => self.spec.max_map_failures_percent,
+            Kind::Reduce => self.spec.max_reduce_failures_percent,
+        };
+        let total = u64::from(self.total()[kind]);
+        if u64::from(self.failed[kind]) * 100 > u64::from(percent) * total {
+            let reason = Outcome::too_many_failures(kind, self.failed[kind], self.task_id(key));
+            self.end(Outcome::Failed, reason, scene);
+        } else {
+            self.open_reduces_when_due(scene);
+        }
+    }
+
+    fn host_of(&self, key: TaskKey, position: usize, scene: &Scene<'_>) -> Option<HostId> {
+        let node = self.task(key).attempts.get(position)?.node;
+        scene.nodes.get(node).map(|face| face.host)
+    }
+
+    /// Appends a completion event and returns its place.
+    fn add_event(&mut self, key: TaskKey, position: usize, status: CompletionStatus, scene: &mut Scene<'_>) -> u32 {
+        let attempt = &self.task(key).attempts[position];
+        let http: Arc<str> = match scene.nodes.get(attempt.node) {
+            Some(face) => face.http.clone(),
+            None => "".into(),
+        };
+        let run_time_ms = match status {
+            CompletionStatus::Succeeded => {
+                attempt.finish_ms.saturating_sub(attempt.start_ms).clamp(0, i64::from(i32::MAX))
+            }
+            _ => 0,
+        };
+        let event = JobEvent { key, attempt: attempt.number, status, http, run_time_ms: run_time_ms as i32 };
+        let index = self.events.len() as u32;
+        self.events.push(event);
+        self.record_event(index, scene);
+        index
+    }
+
+    fn record_event(&self, index: u32, scene: &mut Scene<'_>) {
+        if let Some(event) = self.event(index as usize) {
+            scene.facts.push(JobFact::CompletionEvent { job: self.id, event });
+        }
+    }
+
+    /// A completion event, as it travels.
+    pub(super) fn event(&self, index: usize) -> Option<crate::wire::TaskCompletionEvent> {
+        let event = self.events.get(index)?;
+        let task = self.task_id(event.key);
+        Some(crate::wire::TaskCompletionEvent {
+            attempt: task.attempt(event.attempt),
+            id_within_job: task.number,
+            is_map: matches!(event.key, TaskKey::Work(Kind::Map, _)),
+            status: event.status,
+            tracker_http: WString(Some(event.http.to_string())),
+            run_time_ms: event.run_time_ms,
+            event_id: index as i32,
+        })
+    }
+}
+
+// === impl Job: the job ends ===
+
+impl Job {
+    /// Decides the end: nothing new starts, what runs is killed, the cleanup tells the committer to abort.
+    pub fn end(&mut self, outcome: Outcome, reason: String, scene: &mut Scene<'_>) {
+        if self.is_over_or_ending() {
+            return;
+        }
+        self.failure_info = reason.clone();
+        scene.facts.push(JobFact::Ending { job: self.id, outcome: outcome.run_state(), reason: reason.clone() });
+        self.ending = Some(Ending { outcome, reason });
+        scene.scheduler.remove_app(self.app);
+        self.pending_maps = Default::default();
+        self.pending_reduces.clear();
+        self.abandon_task_cleanups(scene);
+        for kind in Kind::ALL {
+            for task in self.work[kind].iter_mut().chain([&mut self.setup[kind]]) {
+                if !task.is_over() {
+                    task.state = TaskState::Killed;
+                    task.recompute_progress();
+                }
+            }
+        }
+        // Nothing has run, so there is nothing to abort.
+        let untouched = Kind::ALL.iter().all(|kind| self.setup[*kind].attempts.is_empty());
+        if self.state == JobState::Prep && untouched {
+            self.finish(outcome, scene);
+        }
+        self.refresh_wants(scene.wants);
+    }
+
+    /// Attempts that wait for their cleanup are over without it: the job's own cleanup removes all.
+    fn abandon_task_cleanups(&mut self, scene: &mut Scene<'_>) {
+        for kind in Kind::ALL {
+            for (key, number) in std::mem::take(&mut self.task_cleanups[kind]) {
+                let state = match self.attempt(key, number).map(|attempt| attempt.state) {
+                    Some(AttemptState::FailedUnclean) => AttemptState::Failed,
+                    _ => AttemptState::Killed,
+                };
+                self.end_silently(key, number, state, "", scene);
+            }
+        }
+    }
+
+    /// The job is over.
+    fn finish(&mut self, outcome: Outcome, scene: &mut Scene<'_>) {
+        if !self.state.may_become(JobState::Over(outcome)) {
+            return;
+        }
+        self.state = JobState::Over(outcome);
+        self.finish_ms = scene.now.wall_ms;
+        scene.scheduler.remove_app(self.app);
+        self.task_cleanups = Default::default();
+        self.refresh_wants(scene.wants);
+        scene.facts.push(JobFact::Ended {
+            job: self.id,
+            state: outcome.run_state(),
+            finish_ms: self.finish_ms,
+            failure_info: self.failure_info.clone(),
+            counters: Arc::new(self.counters()),
+        });
+    }
+}

@@ -1,0 +1,160 @@
+//! What happens to jobs and attempts and must survive.
+
+use std::sync::Arc;
+
+use crate::wire::{AttemptId, AttemptState, Counters, JobId, Priority, RunState, TaskCompletionEvent};
+
+use super::{JobSpec, SplitTable};
+
+/// What an attempt is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptRole {
+    /// The job's setup.
+    JobSetup,
+    /// The job's cleanup: its commit or abort.
+    JobCleanup,
+    /// A map or reduce of the job.
+    Work,
+    /// The cleaning up after an attempt, under that attempt's own id.
+    TaskCleanup,
+}
+
+/// An accepted submission: everything needed to run the job after a restart, without any other file.
+#[derive(Clone, Debug)]
+pub struct AcceptedJob {
+    /// The job.
+    pub id: JobId,
+    /// What was submitted, typed.
+    pub spec: Arc<JobSpec>,
+    /// Its splits.
+    pub splits: Arc<SplitTable>,
+    /// Order of acceptance over all incarnations.
+    pub order: u64,
+    /// When, epoch ms.
+    pub submit_ms: i64,
+    /// Content of the job's `jobToken` file. Secret.
+    pub token_file: Arc<[u8]>,
+}
+
+/// How an attempt ended, or came to wait for its cleanup.
+#[derive(Clone, Debug)]
+pub struct EndedAttempt {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// A terminal or UNCLEAN state.
+    pub state: AttemptState,
+    /// When its process started, epoch ms by the tracker's clock; 0 = never.
+    pub start_ms: i64,
+    /// When it ended, epoch ms.
+    pub finish_ms: i64,
+    /// When copying ended (reduces), epoch ms; 0 = not.
+    pub shuffle_finish_ms: i64,
+    /// When merging ended (reduces), epoch ms; 0 = not.
+    pub sort_finish_ms: i64,
+    /// Bytes of a map's output; -1 = unknown.
+    pub output_bytes: i64,
+    /// All its diagnostics.
+    pub diagnostics: String,
+    /// The task's last word on itself.
+    pub state_text: String,
+    /// Its last counters.
+    pub counters: Option<Arc<Counters>>,
+}
+
+/// One thing that has happened to a job.
+#[derive(Clone, Debug)]
+pub enum JobFact {
+    /// A job was accepted.
+    Accepted(Box<AcceptedJob>),
+    /// A job left PREP for RUNNING.
+    Running {
+        /// The job.
+        job: JobId,
+        /// When, epoch ms.
+        at_ms: i64,
+    },
+    /// A job's end was decided (kill or failure); its cleanup is still to run.
+    Ending {
+        /// The job.
+        job: JobId,
+        /// FAILED or KILLED.
+        outcome: RunState,
+        /// Why.
+        reason: String,
+    },
+    /// A job is over.
+    Ended {
+        /// The job.
+        job: JobId,
+        /// SUCCEEDED, FAILED or KILLED.
+        state: RunState,
+        /// When, epoch ms.
+        finish_ms: i64,
+        /// Why it failed, or empty.
+        failure_info: String,
+        /// Its final counters.
+        counters: Arc<Counters>,
+    },
+    /// A job's priority was changed.
+    Priority {
+        /// The job.
+        job: JobId,
+        /// The new priority.
+        priority: Priority,
+    },
+    /// An attempt was given to a tracker.
+    AttemptLaunched {
+        /// The attempt.
+        attempt: AttemptId,
+        /// What it is for.
+        role: AttemptRole,
+        /// Name of the tracker.
+        tracker: Arc<str>,
+        /// The id of the answer that carries the launch.
+        response_id: i16,
+        /// When, epoch ms.
+        at_ms: i64,
+    },
+    /// An attempt ended, or waits for its cleanup.
+    AttemptEnded(Box<EndedAttempt>),
+    /// Someone asked for an attempt's end.
+    AttemptKillAsked {
+        /// The attempt.
+        attempt: AttemptId,
+        /// FAILED instead of KILLED.
+        fail: bool,
+    },
+    /// The attempt, and no other of its task, may commit.
+    CommitGranted {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// A completion event was appended, or an earlier one rewritten in place.
+    CompletionEvent {
+        /// The job.
+        job: JobId,
+        /// The event; its id is its place.
+        event: TaskCompletionEvent,
+    },
+}
+
+// === impl JobFact ===
+
+impl JobFact {
+    /// The job it is about.
+    pub fn job(&self) -> JobId {
+        match self {
+            JobFact::Accepted(accepted) => accepted.id,
+            JobFact::Running { job, .. }
+            | JobFact::Ending { job, .. }
+            | JobFact::Ended { job, .. }
+            | JobFact::Priority { job, .. }
+            | JobFact::CompletionEvent { job, .. } => *job,
+            JobFact::AttemptLaunched { attempt, .. }
+            | JobFact::AttemptKillAsked { attempt, .. }
+            | JobFact::CommitGranted { attempt } => attempt.task.job,
+            JobFact::AttemptEnded(ended) => ended.attempt.task.job,
+        }
+    }
+}

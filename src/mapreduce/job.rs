@@ -1,0 +1,403 @@
+//! One job: its tasks, its demand and its life cycle (1.2.1 `JobInProgress`).
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::engine::FactNumber;
+use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topology};
+use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
+
+use super::pending_maps::PendingMaps;
+use super::{AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitTable, Task, TaskState, Wants};
+
+/// A task of a job, by what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TaskKey {
+    /// A map or reduce, by its index.
+    Work(Kind, u32),
+    /// The job's setup, in the variant that takes this kind of slot.
+    Setup(Kind),
+    /// The job's cleanup, in the variant that takes this kind of slot.
+    Cleanup(Kind),
+}
+
+/// Where a job stands. [`JobState::may_become`] is the one table of transitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobState {
+    /// Accepted; its setup has not succeeded.
+    Prep,
+    /// Its tasks run.
+    Running,
+    /// Over.
+    Over(Outcome),
+}
+
+/// How a job ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its output is committed.
+    Succeeded,
+    /// By its own fault.
+    Failed,
+    /// By request.
+    Killed,
+}
+
+/// An end that has been decided while the cleanup is still to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// FAILED or KILLED.
+    pub outcome: Outcome,
+    /// Why.
+    pub reason: String,
+}
+
+/// An entry of the list that shuffling reduces follow.
+#[derive(Clone, Debug)]
+pub(super) struct JobEvent {
+    pub(super) key: TaskKey,
+    pub(super) attempt: i32,
+    pub(super) status: CompletionStatus,
+    pub(super) http: Arc<str>,
+    pub(super) run_time_ms: i32,
+}
+
+/// Numbers that the server itself counts for a job (1.2.1 `JobInProgress.Counter`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct JobCounts {
+    pub(super) launched: PerKind<i64>,
+    pub(super) slot_ms: PerKind<i64>,
+    pub(super) node_local_maps: i64,
+    pub(super) rack_local_maps: i64,
+}
+
+/// One job.
+#[derive(Debug)]
+pub struct Job {
+    /// Its id.
+    pub id: JobId,
+    /// Its name at the scheduler.
+    pub app: AppId,
+    /// What was submitted.
+    pub spec: Arc<JobSpec>,
+    /// Its splits.
+    pub splits: Arc<SplitTable>,
+    /// When it was submitted, epoch ms.
+    pub submit_ms: i64,
+    /// When it ended, epoch ms; 0 = not.
+    pub finish_ms: i64,
+    /// Its priority, which may have been changed.
+    pub priority: Priority,
+    /// The last fact about it: nobody may see the job before this is durable.
+    pub last_fact: FactNumber,
+    /// The nodes that were given any of its attempts: each is told when the job is over.
+    pub nodes: BTreeSet<NodeId>,
+    pub(super) state: JobState,
+    pub(super) ending: Option<Ending>,
+    pub(super) failure_info: String,
+    pub(super) work: PerKind<Vec<Task>>,
+    pub(super) setup: PerKind<Task>,
+    pub(super) cleanup: PerKind<Task>,
+    pub(super) pending_maps: PendingMaps,
+    pub(super) pending_reduces: BTreeSet<(std::cmp::Reverse<u32>, u32)>,
+    /// Whether reduces have been asked for: enough maps are done.
+    pub(super) reduces_open: bool,
+    /// Preferred hosts of each map; equal lists are shared.
+    pub(super) places: Vec<Arc<[HostId]>>,
+    pub(super) nowhere: Arc<[HostId]>,
+    /// Racks of all hosts that hold input. Never iterated.
+    racks: FxHashMap<HostId, RackId>,
+    /// Attempts whose task-cleanup waits for a slot.
+    pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
+    pub(super) events: Vec<JobEvent>,
+    pub(super) counts: JobCounts,
+    pub(super) counter_sums: PerKind<CounterSum>,
+    pub(super) progress_sum: PerKind<f64>,
+    pub(super) running: PerKind<u32>,
+    pub(super) finished: PerKind<u32>,
+    pub(super) failed: PerKind<u32>,
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// As it travels.
+    pub fn run_state(self) -> RunState {
+        match self {
+            Outcome::Succeeded => RunState::Succeeded,
+            Outcome::Failed => RunState::Failed,
+            Outcome::Killed => RunState::Killed,
+        }
+    }
+}
+
+// === impl JobState ===
+
+impl JobState {
+    /// Whether a job in this state may come to `next`.
+    pub fn may_become(self, next: JobState) -> bool {
+        match (self, next) {
+            (JobState::Prep, JobState::Running) => true,
+            // Success needs the setup first.
+            (JobState::Prep, JobState::Over(outcome)) => outcome != Outcome::Succeeded,
+            (JobState::Running, JobState::Over(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// As it travels.
+    pub fn run_state(self) -> RunState {
+        match self {
+            JobState::Prep => RunState::Prep,
+            JobState::Running => RunState::Running,
+            JobState::Over(outcome) => outcome.run_state(),
+        }
+    }
+}
+
+// === impl Job ===
+
+impl Job {
+    /// Takes an accepted job in: its setup waits, its demand is told once that has succeeded.
+    pub fn new(accepted: &AcceptedJob, app: AppId, topology: &mut Topology, wants: &mut Wants) -> Self {
+        let spec = accepted.spec.clone();
+        let splits = accepted.splits.clone();
+        let hosts: Vec<HostId> =
+            splits.hosts().iter().map(|host| topology.intern_host(&host.host, &host.rack)).collect();
+        let racks = hosts.iter().map(|host| (*host, topology.rack_of(*host))).collect();
+        let nowhere: Arc<[HostId]> = Arc::new([]);
+        let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
+        let places = splits.splits().iter().map(|split| {
+            let place: Arc<[HostId]> =
+                splits.locations(split).iter().filter_map(|index| hosts.get(*index as usize).copied()).collect();
+            shared.entry(place.clone()).or_insert(place).clone()
+        });
+        let mut job = Self {
+            id: accepted.id,
+            app,
+            places: places.collect(),
+            nowhere,
+            racks,
+            submit_ms: accepted.submit_ms,
+            finish_ms: 0,
+            last_fact: FactNumber::default(),
+            nodes: BTreeSet::new(),
+            priority: spec.priority,
+            state: JobState::Prep,
+            ending: None,
+            failure_info: String::new(),
+            work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
+            setup: PerKind::default(),
+            cleanup: PerKind::default(),
+            pending_maps: PendingMaps::default(),
+            pending_reduces: (0..spec.reduces).map(|reduce| (std::cmp::Reverse(0), reduce)).collect(),
+            reduces_open: false,
+            task_cleanups: PerKind::default(),
+            events: Vec::new(),
+            counts: JobCounts::default(),
+            counter_sums: PerKind::default(),
+            progress_sum: PerKind::default(),
+            running: PerKind::default(),
+            finished: PerKind::default(),
+            failed: PerKind::default(),
+            spec,
+            splits,
+        };
+        job.refresh_wants(wants);
+        job
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> JobState {
+        self.state
+    }
+
+    /// The end that has been decided, while its cleanup is still to run.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, JobState::Over(_))
+    }
+
+    /// Whether nothing of its work matters any more.
+    pub fn is_over_or_ending(&self) -> bool {
+        self.is_over() || self.ending.is_some()
+    }
+
+    /// Tasks of the job.
+    pub fn total(&self) -> PerKind<u32> {
+        PerKind::new(self.spec.maps, self.spec.reduces)
+    }
+
+    /// Tasks done.
+    pub fn finished(&self) -> PerKind<u32> {
+        self.finished
+    }
+
+    /// Attempts of its maps and reduces that hold a slot.
+    pub fn running(&self) -> PerKind<u32> {
+        self.running
+    }
+
+    /// Maps and reduces that are neither done nor given up nor running: what the market calls pending.
+    pub fn pending(&self) -> PerKind<u32> {
+        let of = |kind: Kind| {
+            let waiting = self.total()[kind].saturating_sub(self.finished[kind] + self.failed[kind]);
+            waiting.saturating_sub(self.running[kind])
+        };
+        if self.is_over_or_ending() { PerKind::default() } else { PerKind::new(of(Kind::Map), of(Kind::Reduce)) }
+    }
+
+    /// What a task id of this job is for; none when the job has no such task.
+    pub fn key_of(&self, id: TaskId) -> Option<TaskKey> {
+        let count = self.total()[id.kind];
+        let number = u32::try_from(id.number).ok()?;
+        match number.checked_sub(count) {
+            None => Some(TaskKey::Work(id.kind, number)),
+            Some(0) => Some(TaskKey::Cleanup(id.kind)),
+            Some(1) => Some(TaskKey::Setup(id.kind)),
+            Some(_) => None,
+        }
+    }
+
+    /// The id of a task: cleanup counts as one behind the last, setup as two.
+    pub fn task_id(&self, key: TaskKey) -> TaskId {
+        let (kind, number) = match key {
+            TaskKey::Work(kind, number) => (kind, number),
+            TaskKey::Cleanup(kind) => (kind, self.total()[kind]),
+            TaskKey::Setup(kind) => (kind, self.total()[kind].saturating_add(1)),
+        };
+        self.id.task(kind, i32::try_from(number).unwrap_or(i32::MAX))
+    }
+
+    /// A task. A key with an index beyond the job's tasks is answered by its setup; [`Self::key_of`] makes none.
+    pub fn task(&self, key: TaskKey) -> &Task {
+        match key {
+            TaskKey::Work(kind, number) => self.work[kind].get(number as usize).unwrap_or(&self.setup[kind]),
+            TaskKey::Setup(kind) => &self.setup[kind],
+            TaskKey::Cleanup(kind) => &self.cleanup[kind],
+        }
+    }
+
+    pub(super) fn task_mut(&mut self, key: TaskKey) -> &mut Task {
+        match key {
+            TaskKey::Work(kind, number) => match self.work[kind].get_mut(number as usize) {
+                Some(task) => task,
+                None => &mut self.setup[kind],
+            },
+            TaskKey::Setup(kind) => &mut self.setup[kind],
+            TaskKey::Cleanup(kind) => &mut self.cleanup[kind],
+        }
+    }
+
+    /// Hosts near the input of a task.
+    pub(super) fn place(&self, key: TaskKey) -> Arc<[HostId]> {
+        match key {
+            TaskKey::Work(Kind::Map, number) => self.places.get(number as usize).unwrap_or(&self.nowhere).clone(),
+            _ => self.nowhere.clone(),
+        }
+    }
+
+    /// How near the input of a map is to a node.
+    pub(super) fn level(&self, key: TaskKey, node: &NodeFace) -> Level {
+        let place = self.place(key);
+        if place.contains(&node.host) {
+            Level::Node
+        } else if place.iter().any(|host| self.racks.get(host) == Some(&node.rack)) {
+            Level::Rack
+        } else {
+            Level::Any
+        }
+    }
+
+    /// A map waits again.
+    pub(super) fn put_back_map(&mut self, number: u32, failures: u32, place: &[HostId]) {
+        self.pending_maps.put_back(number, failures, place, &self.racks);
+    }
+
+    /// FAILED attempts that fail a task of that kind.
+    pub(super) fn max_attempts(&self, kind: Kind) -> u32 {
+        let limit = match kind {
+            Kind::Map => self.spec.map_max_attempts,
+            Kind::Reduce => self.spec.reduce_max_attempts,
+        };
+        limit.max(1)
+    }
+
+    /// Maps that must be done before reduces are asked for.
+    fn slowstart_maps(&self) -> u32 {
+        let needed = u64::from(self.spec.slowstart_millionths) * u64::from(self.spec.maps);
+        u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX)
+    }
+
+    /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
+    pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
+        self.state = JobState::Running;
+        scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
+        let desired = self.total();
+        scene.scheduler.set_desired(self.app, desired);
+        self.pending_maps = PendingMaps::new(&self.places, &self.racks);
+        for place in &self.places {
+            scene.scheduler.request(self.app, Kind::Map, place, 1);
+        }
+        self.open_reduces_when_due(scene);
+    }
+
+    /// Asks for the reduces once enough maps are done.
+    pub(super) fn open_reduces_when_due(&mut self, scene: &mut Scene<'_>) {
+        let done = self.finished.map + self.failed.map;
+        if self.reduces_open || self.state != JobState::Running || done < self.slowstart_maps() {
+            return;
+        }
+        self.reduces_open = true;
+        let waiting = u32::try_from(self.pending_reduces.len()).unwrap_or(u32::MAX);
+        if waiting > 0 {
+            scene.scheduler.request(self.app, Kind::Reduce, &[], waiting);
+        }
+    }
+
+    /// Whether every map and reduce is done or given up.
+    fn work_is_over(&self) -> bool {
+        Kind::ALL.iter().all(|kind| self.finished[*kind] + self.failed[*kind] >= self.total()[*kind])
+    }
+
+    /// Enters the job among those that want a setup, cleanup or task-cleanup, or strikes it out.
+    pub(super) fn refresh_wants(&mut self, wants: &mut Wants) {
+        let idle = |tasks: &PerKind<Task>| {
+            Kind::ALL.iter().all(|kind| tasks[*kind].state == TaskState::Waiting && !tasks[*kind].has_live_attempt())
+        };
+        let setup = self.state == JobState::Prep && self.ending.is_none() && idle(&self.setup);
+        let due = self.ending.is_some() || (self.state == JobState::Running && self.work_is_over());
+        let cleanup = !self.is_over() && due && idle(&self.cleanup);
+        set_member(&mut wants.setup, self.id, setup);
+        set_member(&mut wants.cleanup, self.id, cleanup);
+        for kind in Kind::ALL {
+            let waits = !self.is_over_or_ending() && !self.task_cleanups[kind].is_empty();
+            set_member(&mut wants.task_cleanup[kind], self.id, waits);
+        }
+    }
+
+    /// Whether an attempt of `task` may run on `node`: never where the task failed, unless it failed everywhere.
+    pub(super) fn may_run_on(task: &Task, host: HostId, nodes: &NodeBook) -> bool {
+        task.failed_hosts.is_empty()
+            || !task.failed_hosts.contains(&host)
+            || task.failed_hosts.len() >= nodes.hosts().max(1)
+    }
+}
+
+fn tasks(count: u32) -> Vec<Task> {
+    (0..count).map(|_| Task::new()).collect()
+}
+
+fn set_member(set: &mut BTreeSet<JobId>, job: JobId, member: bool) {
+    if member {
+        set.insert(job);
+    } else {
+        set.remove(&job);
+    }
+}

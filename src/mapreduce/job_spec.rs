@@ -1,0 +1,45 @@
+//! What was submitted, typed.
+
+use crate::wire::Priority;
+
+/// A job as its submitter described it. Stored whole, so that a restart needs no other file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct JobSpec {
+    /// Owner: the user of the submitting connection.
+    pub user: String,
+    /// Qualified URI of the staging directory of the job.
+    pub submit_dir: String,
+    /// Qualified URI of the submitted job.xml.
+    pub job_file: String,
+    /// Qualified URI of the submitted job.split.
+    pub split_file: String,
+    /// `mapred.job.name`.
+    pub name: String,
+    /// The resolved queue.
+    pub queue: String,
+    /// `mapred.job.priority`.
+    pub priority: Priority,
+    /// `mapred.map.tasks`.
+    pub maps: u32,
+    /// `mapred.reduce.tasks`.
+    pub reduces: u32,
+    /// FAILED attempts that fail a map: `mapred.map.max.attempts`.
+    pub map_max_attempts: u32,
+    /// FAILED attempts that fail a reduce: `mapred.reduce.max.attempts`.
+    pub reduce_max_attempts: u32,
+    /// Failed maps the job can live with, percent: `mapred.max.map.failures.percent`.
+    pub max_map_failures_percent: u32,
+    /// Failed reduces the job can live with, percent: `mapred.max.reduce.failures.percent`.
+    pub max_reduce_failures_percent: u32,
+    /// Share of maps that must be done before reduces start, millionths:
+    /// `mapred.reduce.slowstart.completed.maps`.
+    pub slowstart_millionths: u32,
+    /// Whether the staging directory stays after the end: `keep.failed.task.files` or `keep.task.files.pattern`.
+    pub keep_staging: bool,
+    /// `mapreduce.job.acl-view-job`, if set.
+    pub view_acl: Option<String>,
+    /// `mapreduce.job.acl-modify-job`, if set.
+    pub modify_acl: Option<String>,
+    /// Whether a restart may take it up again: `mapreduce.job.restart.recover`.
+    pub recover: bool,
+}

@@ -1,0 +1,96 @@
+//! All jobs the daemon knows, and the grants that the scheduler turns into their attempts.
+
+use rustc_hash::FxHashMap;
+
+use crate::engine::Now;
+use crate::scheduler::{AppId, GrantSource, Kind, Level, NodeId, Taken};
+use crate::wire::JobId;
+
+use super::{Job, Launch, NodeBook};
+
+/// Jobs by id and by app.
+#[derive(Debug, Default)]
+pub struct Jobs {
+    // Looked up, never iterated.
+    by_app: FxHashMap<AppId, Box<Job>>,
+    by_id: std::collections::BTreeMap<JobId, AppId>,
+    last_app: u32,
+}
+
+/// Jobs while the scheduler hands out the slots of one node: collects what was launched.
+pub struct Granting<'a> {
+    jobs: &'a mut Jobs,
+    nodes: &'a NodeBook,
+    now: Now,
+    /// What was launched, in order.
+    pub launches: Vec<(AppId, Launch)>,
+}
+
+// === impl Jobs ===
+
+impl Jobs {
+    /// The name under which the next job will be known to the scheduler.
+    pub fn next_app(&mut self) -> AppId {
+        self.last_app = self.last_app.wrapping_add(1);
+        AppId::new(self.last_app)
+    }
+
+    /// Takes a job in.
+    pub fn insert(&mut self, job: Job) {
+        self.by_id.insert(job.id, job.app);
+        self.by_app.insert(job.app, Box::new(job));
+    }
+
+    /// Forgets a job.
+    pub fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
+        let app = self.by_id.remove(&id)?;
+        self.by_app.remove(&app)
+    }
+
+    /// A job.
+    pub fn get(&self, id: JobId) -> Option<&Job> {
+        self.by_app.get(self.by_id.get(&id)?).map(|job| &**job)
+    }
+
+    /// A job, to change it.
+    pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        self.by_app.get_mut(self.by_id.get(&id)?).map(|job| &mut **job)
+    }
+
+    /// A job, by its name at the scheduler.
+    pub fn by_app(&self, app: AppId) -> Option<&Job> {
+        self.by_app.get(&app).map(|job| &**job)
+    }
+
+    /// All jobs, by id. For what people ask, never for a heartbeat.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
+        self.by_id.values().filter_map(|app| self.by_app.get(app).map(|job| &**job))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// Lends the jobs to the scheduler for one heartbeat.
+    pub fn granting<'a>(&'a mut self, nodes: &'a NodeBook, now: Now) -> Granting<'a> {
+        Granting { jobs: self, nodes, now, launches: Vec::new() }
+    }
+}
+
+// === impl Granting ===
+
+impl GrantSource for Granting<'_> {
+    fn take(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> Taken {
+        let Some(job) = self.jobs.by_app.get_mut(&app) else { return Taken::Nothing };
+        let Some(number) = job.take_work(kind, node, level, self.nodes) else { return Taken::Nothing };
+        let (launch, taken) = job.grant(kind, number, node, self.nodes, self.now);
+        self.launches.push((app, launch));
+        taken
+    }
+}

@@ -1,0 +1,216 @@
+//! Giving attempts to nodes: which task, under which number, and how it travels.
+
+use crate::engine::Now;
+use crate::scheduler::{Kind, Level, NodeId, Taken};
+use crate::wire::{
+    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex,
+    TaskBody, TaskStatus, Text,
+};
+
+use super::job::{Job, JobState, Outcome, TaskKey};
+use super::{Attempt, AttemptRole, JobFact, NodeBook, Scene, Task, TaskState};
+
+/// An attempt that was just given to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Its task.
+    pub key: TaskKey,
+    /// Its id.
+    pub attempt: AttemptId,
+    /// What it is for.
+    pub role: AttemptRole,
+}
+
+// === impl Job: what to launch ===
+
+impl Job {
+    /// A waiting map or reduce for `node`, as the scheduler has granted it.
+    pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
+        let face = nodes.get(node)?;
+        match kind {
+            Kind::Map => {
+                let tasks = &self.work.map;
+                let may_run =
+                    |map: u32| tasks.get(map as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));
+                self.pending_maps.take(level, face.host, face.rack, may_run)
+            }
+            Kind::Reduce => {
+                let tasks = &self.work.reduce;
+                let found = self.pending_reduces.iter().find(|(_, reduce)| {
+                    tasks.get(*reduce as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes))
+                });
+                let entry = *found?;
+                self.pending_reduces.remove(&entry);
+                Some(entry.1)
+            }
+        }
+    }
+
+    /// Makes the attempt for a task that was taken and tells the scheduler what it was asked for with.
+    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> (Launch, Taken) {
+        let key = TaskKey::Work(kind, number);
+        let launch = self.add_attempt(key, AttemptRole::Work, node, now);
+        self.running[kind] += 1;
+        self.counts.launched[kind] += 1;
+        if let (Kind::Map, Some(face)) = (kind, nodes.get(node)) {
+            match self.level(key, face) {
+                Level::Node => self.counts.node_local_maps += 1,
+                Level::Rack => self.counts.rack_local_maps += 1,
+                Level::Any => {}
+            }
+        }
+        (launch, Taken::Task { hosts: self.place(key) })
+    }
+
+    /// Gives the job's setup, in the variant for `kind`, to a node.
+    pub fn launch_setup(&mut self, kind: Kind, node: NodeId, scene: &mut Scene<'_>) -> Launch {
+        let launch = self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, node, scene.now);
+        scene.scheduler.occupy(node, kind, 1);
+        self.refresh_wants(scene.wants);
+        launch
+    }
+
+    /// Gives the job's cleanup, in the variant for `kind`, to a node.
+    pub fn launch_cleanup(&mut self, kind: Kind, node: NodeId, scene: &mut Scene<'_>) -> Launch {
+        let launch = self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, node, scene.now);
+        scene.scheduler.occupy(node, kind, 1);
+        self.refresh_wants(scene.wants);
+        launch
+    }
+
+    /// Gives the cleaning up after an attempt of that kind to a node, under the attempt's own id.
+    pub fn launch_task_cleanup(&mut self, kind: Kind, node: NodeId, scene: &mut Scene<'_>) -> Option<Launch> {
+        let (key, number) = self.task_cleanups[kind].pop_front()?;
+        self.nodes.insert(node);
+        let task = self.task_mut(key);
+        let position = task.position(number)?;
+        let attempt = task.attempts.get_mut(position)?;
+        attempt.cleanup_node = Some(node);
+        attempt.holds_slot = true;
+        attempt.reported = false;
+        attempt.phase = Phase::Cleanup;
+        attempt.launch_mono_ms = scene.now.mono_ms;
+        scene.scheduler.occupy(node, kind, 1);
+        self.refresh_wants(scene.wants);
+        Some(Launch { key, attempt: self.task_id(key).attempt(number), role: AttemptRole::TaskCleanup })
+    }
+
+    fn add_attempt(&mut self, key: TaskKey, role: AttemptRole, node: NodeId, now: Now) -> Launch {
+        let kind = key.kind();
+        self.nodes.insert(node);
+        let task = self.task_mut(key);
+        let number = task.next_number();
+        task.attempts.push(Attempt::launched(number, role, first_phase(kind), node, now));
+        task.state = TaskState::Running;
+        if task.first_launch_ms == 0 {
+            task.first_launch_ms = now.wall_ms;
+        }
+        Launch { key, attempt: self.task_id(key).attempt(number), role }
+    }
+
+    /// The fact that `launch` went to a tracker with that answer.
+    pub fn launch_fact(&self, launch: &Launch, tracker: std::sync::Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
+        JobFact::AttemptLaunched { attempt: launch.attempt, role: launch.role, tracker, response_id, at_ms }
+    }
+
+    /// The task as it travels.
+    pub fn wire_task(&self, launch: &Launch) -> wire::Task {
+        let kind = launch.key.kind();
+        let attempt = self.attempt(launch.key, launch.attempt.number);
+        let state = match (launch.role, attempt) {
+            (AttemptRole::TaskCleanup, Some(attempt)) => attempt.state,
+            _ => AttemptState::Unassigned,
+        };
+        let split = match launch.key {
+            TaskKey::Work(Kind::Map, number) if launch.role == AttemptRole::Work => self
+                .splits
+                .splits()
+                .get(number as usize)
+                .map(|split| SplitIndex { file: Text(self.spec.split_file.clone()), offset_bytes: split.offset_bytes }),
+            _ => None,
+        };
+        wire::Task {
+            job_file: Text(self.spec.job_file.clone()),
+            partition: launch.attempt.task.number,
+            num_slots: 1,
+            status: first_status(launch.attempt, state, kind),
+            skip_ranges: SkipRanges::default(),
+            skipping: false,
+            job_cleanup: (launch.role == AttemptRole::JobCleanup).then(|| self.cleanup_outcome()),
+            job_setup: launch.role == AttemptRole::JobSetup,
+            write_skipped_records: true,
+            task_cleanup: launch.role == AttemptRole::TaskCleanup,
+            user: Text(self.spec.user.clone()),
+            body: match kind {
+                Kind::Map => TaskBody::Map { split },
+                Kind::Reduce => TaskBody::Reduce { maps: i32::try_from(self.spec.maps).unwrap_or(i32::MAX) },
+            },
+        }
+    }
+
+    /// What the committer is told: commit, or abort and why.
+    fn cleanup_outcome(&self) -> CleanupOutcome {
+        match self.ending.as_ref().map(|ending| ending.outcome) {
+            None | Some(Outcome::Succeeded) => CleanupOutcome::Succeeded,
+            Some(Outcome::Failed) => CleanupOutcome::Failed,
+            Some(Outcome::Killed) => CleanupOutcome::Killed,
+        }
+    }
+
+    /// An attempt, by its task and number.
+    pub fn attempt(&self, key: TaskKey, number: i32) -> Option<&Attempt> {
+        let task = self.task(key);
+        task.attempts.get(task.position(number)?)
+    }
+
+    /// Whether the job can still launch anything.
+    pub fn may_launch(&self) -> bool {
+        !matches!(self.state, JobState::Over(_))
+    }
+
+    pub(super) fn task_is_lost(task: &Task) -> bool {
+        !task.is_over() && !task.has_live_attempt()
+    }
+}
+
+// === impl TaskKey ===
+
+impl TaskKey {
+    /// The kind of slot it takes.
+    pub fn kind(self) -> Kind {
+        match self {
+            TaskKey::Work(kind, _) | TaskKey::Setup(kind) | TaskKey::Cleanup(kind) => kind,
+        }
+    }
+
+    /// Whether it is a map or reduce of the job, no setup or cleanup.
+    pub fn is_work(self) -> bool {
+        matches!(self, TaskKey::Work(..))
+    }
+}
+
+fn first_phase(kind: Kind) -> Phase {
+    match kind {
+        Kind::Map => Phase::Map,
+        Kind::Reduce => Phase::Shuffle,
+    }
+}
+
+/// The status inside a launched task: the stock values, whose state tells the tracker to start it.
+fn first_status(attempt: AttemptId, state: AttemptState, kind: Kind) -> TaskStatus {
+    TaskStatus {
+        attempt,
+        progress: 0.0,
+        num_slots: 1,
+        state,
+        diagnostics: Text::default(),
+        state_text: Text::default(),
+        phase: first_phase(kind),
+        start_ms: 0,
+        finish_ms: 0,
+        output_bytes: -1,
+        counters: None,
+        next_record_range: RecordRange::default(),
+        reduce: (kind == Kind::Reduce).then(ReduceProgress::default),
+    }
+}

@@ -1,0 +1,76 @@
+//! What jobs need to know of the nodes their attempts run on.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::scheduler::{HostId, NodeId, RackId};
+
+/// A tracker, as jobs see it.
+#[derive(Clone, Debug)]
+pub struct NodeFace {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its host.
+    pub host: HostId,
+    /// The rack of its host.
+    pub rack: RackId,
+    /// `http://<host>:<port>` of its web server.
+    pub http: Arc<str>,
+}
+
+/// All nodes that are registered, by id.
+#[derive(Debug, Default)]
+pub struct NodeBook {
+    // Never iterated.
+    nodes: FxHashMap<NodeId, NodeFace>,
+    // How many registered nodes stand on each host; never iterated.
+    hosts: FxHashMap<HostId, u32>,
+}
+
+// === impl NodeBook ===
+
+impl NodeBook {
+    /// Enters a node.
+    pub fn insert(&mut self, node: NodeId, face: NodeFace) {
+        *self.hosts.entry(face.host).or_default() += 1;
+        if let Some(old) = self.nodes.insert(node, face) {
+            self.leave_host(old.host);
+        }
+    }
+
+    /// Strikes a node out.
+    pub fn remove(&mut self, node: NodeId) -> Option<NodeFace> {
+        let face = self.nodes.remove(&node)?;
+        self.leave_host(face.host);
+        Some(face)
+    }
+
+    /// A node that is registered.
+    pub fn get(&self, node: NodeId) -> Option<&NodeFace> {
+        self.nodes.get(&node)
+    }
+
+    /// Number of different hosts.
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// The host of a node has moved to another rack, and has another id there.
+    pub fn place(&mut self, node: NodeId, host: HostId, rack: RackId) {
+        let Some(face) = self.nodes.get_mut(&node) else { return };
+        let old = std::mem::replace(&mut face.host, host);
+        face.rack = rack;
+        *self.hosts.entry(host).or_default() += 1;
+        self.leave_host(old);
+    }
+
+    fn leave_host(&mut self, host: HostId) {
+        if let Some(count) = self.hosts.get_mut(&host) {
+            *count -= 1;
+            if *count == 0 {
+                self.hosts.remove(&host);
+            }
+        }
+    }
+}

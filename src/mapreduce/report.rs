@@ -1,0 +1,343 @@
+//! What a tracker's report on an attempt does to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
+
+use std::sync::Arc;
+
+use crate::scheduler::{Kind, NodeId, Scheduler};
+use crate::wire::{AttemptState, Counters, TaskStatus};
+
+use super::attempt::verdict;
+use super::job::{Job, Outcome, TaskKey};
+use super::{AttemptRole, EndedAttempt, JobFact, KillAsked, Scene, TaskState, Verdict};
+
+/// What to tell the tracker about the attempt it reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Kill it, or forget it.
+    Kill,
+    /// Commit its output.
+    Commit,
+}
+
+/// What became of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// The tracker forgets something once it is answered, so the answer must wait until it is durable here.
+    pub must_last: bool,
+    /// What to tell the tracker.
+    pub order: Option<Order>,
+    /// The attempt no longer concerns its node: neither running nor holding map output.
+    pub left_node: bool,
+}
+
+// === impl Job: reports ===
+
+impl Job {
+    /// Takes in a report from `node` on one of the job's attempts.
+    pub fn apply_report(&mut self, key: TaskKey, report: TaskStatus, node: NodeId, scene: &mut Scene<'_>) -> Reported {
+        let number = report.attempt.number;
+        let Some(position) = self.task(key).position(number) else {
+            return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
+        };
+        let over = self.is_over_or_ending();
+        let task = self.task_mut(key);
+        let done_by_other = matches!(task.state, TaskState::Complete(winner) if winner as usize != position);
+        let attempt = &mut task.attempts[position];
+        if attempt.node != node && attempt.cleanup_node != Some(node) {
+            return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
+        }
+        let cleaning = attempt.cleanup_node == Some(node);
+        attempt.reported = true;
+        let must_last = !report.diagnostics.is_empty()
+            || report.reduce.as_ref().is_some_and(|reduce| !reduce.failed_fetches.is_empty())
+            || !is_live(report.state);
+        let state = final_word(report.state, attempt.kill_asked, done_by_other, over && !cleaning);
+        attempt.add_diagnostics(&report.diagnostics);
+        if done_by_other && report.state == AttemptState::Succeeded {
+            attempt.add_diagnostics("Already completed TIP");
+        }
+        match verdict(attempt.state, state, cleaning) {
+            Verdict::Ignore => Reported { must_last, order: self.standing_order(key, position), left_node: false },
+            Verdict::Kill => Reported { must_last, order: Some(Order::Kill), left_node: false },
+            Verdict::Update => {
+                self.note(key, position, report, cleaning, scene);
+                Reported { must_last, order: self.standing_order(key, position), left_node: false }
+            }
+            Verdict::Change => {
+                let counters = self.note(key, position, report, cleaning, scene);
+                let left_node = self.change(key, position, state, counters, scene);
+                let order = self.standing_order(key, position);
+                if let Some(Order::Commit) = order {
+                    self.grant_commit(key, position, scene);
+                }
+                Reported { must_last, order, left_node }
+            }
+        }
+    }
+
+    /// Copies what a report says beside the state. Of a task-cleanup only its own progress counts.
+    fn note(
+        &mut self,
+        key: TaskKey,
+        position: usize,
+        report: TaskStatus,
+        cleaning: bool,
+        scene: &mut Scene<'_>,
+    ) -> Option<Arc<Counters>> {
+        let kind = key.kind();
+        let attempt = &mut self.task_mut(key).attempts[position];
+        attempt.phase = report.phase;
+        attempt.progress = clamp(report.progress);
+        attempt.state_text = report.state_text.0;
+        if report.finish_ms > 0 {
+            attempt.finish_ms = report.finish_ms;
+        }
+        let mut counters = None;
+        if !cleaning {
+            if report.start_ms > 0 {
+                attempt.start_ms = report.start_ms;
+            }
+            if let Some(reduce) = &report.reduce {
+                attempt.shuffle_finish_ms = attempt.shuffle_finish_ms.max(reduce.shuffle_finish_ms);
+                attempt.sort_finish_ms = attempt.sort_finish_ms.max(reduce.sort_finish_ms);
+            }
+            if report.output_bytes >= 0 {
+                attempt.output_bytes = report.output_bytes;
+            }
+            // A report without counters keeps the old ones.
+            if let Some(new) = report.counters {
+                attempt.counters = Some(scene.interner.intern(&new));
+                counters = Some(Arc::new(new));
+            }
+            if matches!(report.state, AttemptState::Running) {
+                attempt.state = match attempt.state {
+                    AttemptState::Unassigned => AttemptState::Running,
+                    other => other,
+                };
+            }
+        }
+        self.refresh_progress(key, kind);
+        counters
+    }
+
+    fn refresh_progress(&mut self, key: TaskKey, kind: Kind) {
+        let change = self.task_mut(key).recompute_progress();
+        if key.is_work() {
+            self.progress_sum[kind] += f64::from(change);
+        }
+    }
+
+    /// Puts an attempt into a new state, with all that follows. Returns whether it has left its node for good.
+    fn change(
+        &mut self,
+        key: TaskKey,
+        position: usize,
+        state: AttemptState,
+        counters: Option<Arc<Counters>>,
+        scene: &mut Scene<'_>,
+    ) -> bool {
+        let kind = key.kind();
+        let before = {
+            let attempt = &mut self.task_mut(key).attempts[position];
+            std::mem::replace(&mut attempt.state, state)
+        };
+        let left = match state {
+            AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending => false,
+            AttemptState::Succeeded => {
+                self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
+                self.record_end(key, position, counters, scene);
+                self.complete(key, position, scene);
+                !matches!(key, TaskKey::Work(Kind::Map, _))
+            }
+            AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
+                self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
+                self.record_end(key, position, counters, scene);
+                let number = self.task(key).attempts[position].number;
+                self.task_cleanups[kind].push_back((key, number));
+                true
+            }
+            AttemptState::Failed | AttemptState::Killed => {
+                self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
+                self.record_end(key, position, counters, scene);
+                self.fall(key, position, before == AttemptState::Succeeded, scene);
+                true
+            }
+        };
+        self.refresh_progress(key, kind);
+        self.refresh_wants(scene.wants);
+        left
+    }
+
+    /// An attempt ends without a word from its tracker: the tracker is lost, or has forgotten it.
+    pub fn end_silently(&mut self, key: TaskKey, number: i32, state: AttemptState, why: &str, scene: &mut Scene<'_>) {
+        let Some(position) = self.task(key).position(number) else { return };
+        let attempt = &mut self.task_mut(key).attempts[position];
+        if verdict(attempt.state, state, attempt.cleanup_node.is_some()) != Verdict::Change {
+            return;
+        }
+        attempt.add_diagnostics(why);
+        if attempt.finish_ms == 0 {
+            attempt.finish_ms = scene.now.wall_ms;
+        }
+        self.change(key, position, state, None, scene);
+    }
+
+    /// The task-cleanup of an attempt was running on a node that is lost: another one does it.
+    pub fn requeue_task_cleanup(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+        let Some(position) = self.task(key).position(number) else { return };
+        self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
+        if !self.is_over_or_ending() && !self.task_cleanups[key.kind()].contains(&(key, number)) {
+            self.task_cleanups[key.kind()].push_back((key, number));
+        }
+        self.refresh_wants(scene.wants);
+    }
+
+    /// The job is over and a tracker has purged what it ran of it, without another word: its slot is free.
+    pub fn release_after_end(&mut self, id: crate::wire::AttemptId, scheduler: &mut Scheduler) {
+        let Some(key) = self.key_of(id.task) else { return };
+        let Some(position) = self.task(key).position(id.number) else { return };
+        let finish_ms = self.finish_ms;
+        self.free_slot(key, position, scheduler, finish_ms);
+        let attempt = &mut self.task_mut(key).attempts[position];
+        if attempt.is_active() {
+            attempt.state = AttemptState::Killed;
+        }
+    }
+
+    /// Gives back the slot an attempt, or its task-cleanup, holds.
+    fn free_slot(&mut self, key: TaskKey, position: usize, scheduler: &mut Scheduler, now_ms: i64) {
+        let kind = key.kind();
+        let app = self.app;
+        let attempt = &mut self.task_mut(key).attempts[position];
+        if !std::mem::take(&mut attempt.holds_slot) {
+            return;
+        }
+        if attempt.finish_ms == 0 {
+            attempt.finish_ms = now_ms;
+        }
+        let run_ms = if attempt.start_ms > 0 { (attempt.finish_ms - attempt.start_ms).max(0) } else { 0 };
+        match (attempt.cleanup_node.take(), attempt.role) {
+            (Some(node), _) => scheduler.release(node, kind, 1),
+            (None, AttemptRole::Work) => {
+                scheduler.ended(app, kind, attempt.node);
+                self.running[kind] = self.running[kind].saturating_sub(1);
+            }
+            (None, _) => scheduler.release(attempt.node, kind, 1),
+        }
+        // 1.2.1 `meterTaskAttempt`: setup and cleanup attempts count here too.
+        self.counts.slot_ms[kind] += run_ms;
+    }
+
+    fn record_end(&mut self, key: TaskKey, position: usize, counters: Option<Arc<Counters>>, scene: &mut Scene<'_>) {
+        let id = self.task_id(key);
+        let attempt = &self.task(key).attempts[position];
+        let counters = counters.or_else(|| attempt.counters.as_ref().map(|values| Arc::new(values.to_counters())));
+        scene.facts.push(JobFact::AttemptEnded(Box::new(EndedAttempt {
+            attempt: id.attempt(attempt.number),
+            state: attempt.state,
+            start_ms: attempt.start_ms,
+            finish_ms: attempt.finish_ms,
+            shuffle_finish_ms: attempt.shuffle_finish_ms,
+            sort_finish_ms: attempt.sort_finish_ms,
+            output_bytes: attempt.output_bytes,
+            diagnostics: attempt.diagnostics.clone(),
+            state_text: attempt.state_text.clone(),
+            counters,
+        })));
+    }
+
+    /// The first attempt of a task to ask may commit, and no other while it lives.
+    fn grant_commit(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
+        let id = self.task_id(key);
+        let task = self.task_mut(key);
+        if task.committer != Some(position as u32) {
+            task.committer = Some(position as u32);
+            let attempt = id.attempt(task.attempts[position].number);
+            scene.facts.push(JobFact::CommitGranted { attempt });
+        }
+    }
+
+    /// What a tracker that reports this attempt must be told, as things stand (1.2.1 `TaskInProgress.shouldClose`,
+    /// `shouldCommit`).
+    fn standing_order(&mut self, key: TaskKey, position: usize) -> Option<Order> {
+        let ending = self.is_over_or_ending() && !matches!(key, TaskKey::Cleanup(_));
+        let over = self.is_over();
+        let task = self.task_mut(key);
+        let winner = task.state == TaskState::Complete(position as u32);
+        let given_up = matches!(task.state, TaskState::Failed | TaskState::Killed);
+        let complete = task.is_complete();
+        let committer = task.committer;
+        let attempt = &mut task.attempts[position];
+        // The output of a successful map must stay for the shuffle: KILL_JOB frees it.
+        if winner && matches!(key, TaskKey::Work(Kind::Map, _)) {
+            return None;
+        }
+        // A running task-cleanup is left alone, but for a user's wish.
+        let close = !attempt.is_unclean() && (ending || over || given_up || complete);
+        if attempt.state == AttemptState::CommitPending && !close && attempt.kill_asked.is_none() {
+            let rival = committer.is_some_and(|holder| holder as usize != position);
+            if !rival {
+                return Some(Order::Commit);
+            }
+            return (!std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill);
+        }
+        if attempt.kill_asked.is_some() && attempt.is_active() {
+            return Some(Order::Kill);
+        }
+        (close && !std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill)
+    }
+
+    /// Notes a user's wish for an attempt's end; false when it is not running.
+    pub fn ask_kill(&mut self, key: TaskKey, number: i32, fail: bool, facts: &mut Vec<JobFact>) -> bool {
+        let id = self.task_id(key);
+        let task = self.task_mut(key);
+        let Some(position) = task.position(number) else { return false };
+        let attempt = &mut task.attempts[position];
+        if !attempt.is_active() && attempt.cleanup_node.is_none() {
+            return false;
+        }
+        if attempt.kill_asked.is_none() {
+            attempt.kill_asked = Some(if fail { KillAsked::Fail } else { KillAsked::Kill });
+            facts.push(JobFact::AttemptKillAsked { attempt: id.attempt(number), fail });
+        }
+        true
+    }
+}
+
+/// The state that a report comes to (1.2.1 `JobInProgress.updateTaskStatus`, first part).
+fn final_word(reported: AttemptState, asked: Option<KillAsked>, done_by_other: bool, no_cleanup: bool) -> AttemptState {
+    use AttemptState as S;
+    let state = match reported {
+        S::Succeeded if done_by_other || asked.is_some() => S::Killed,
+        S::FailedUnclean if no_cleanup => S::Failed,
+        S::KilledUnclean if no_cleanup => S::Killed,
+        other => other,
+    };
+    match (asked, state) {
+        (Some(KillAsked::Fail), S::Killed) => S::Failed,
+        (Some(KillAsked::Fail), S::KilledUnclean) => S::FailedUnclean,
+        (Some(KillAsked::Kill), S::Failed) => S::Killed,
+        (Some(KillAsked::Kill), S::FailedUnclean) => S::KilledUnclean,
+        (_, state) => state,
+    }
+}
+
+/// Whether a tracker goes on reporting an attempt in this state.
+fn is_live(state: AttemptState) -> bool {
+    matches!(state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
+}
+
+/// Progress as it should be: trackers have been seen to send more than 1, and anything can be sent.
+fn clamp(progress: f32) -> f32 {
+    if progress.is_nan() { 0.0 } else { progress.clamp(0.0, 1.0) }
+}
+
+impl Outcome {
+    /// The words of 1.2.1 for a job that has lost too many tasks.
+    pub(super) fn too_many_failures(kind: Kind, failed: u32, task: crate::wire::TaskId) -> String {
+        let kind = match kind {
+            Kind::Map => "Map",
+            Kind::Reduce => "Reduce",
+        };
+        format!("# of failed {kind} Tasks exceeded allowed limit. FailedCount: {failed}. LastFailedTask: {task}")
+    }
+}

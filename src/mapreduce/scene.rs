@@ -1,0 +1,37 @@
+//! What a job may touch while something happens to it.
+
+use std::collections::BTreeSet;
+
+use crate::engine::Now;
+use crate::scheduler::{PerKind, Scheduler};
+use crate::wire::JobId;
+
+use super::{CounterInterner, JobFact, NodeBook};
+
+/// The surroundings of a job.
+pub struct Scene<'a> {
+    /// Where demand is told and slots are freed.
+    pub scheduler: &'a mut Scheduler,
+    /// Names of counters.
+    pub interner: &'a mut CounterInterner,
+    /// The registered nodes.
+    pub nodes: &'a NodeBook,
+    /// Jobs that want a task the scheduler does not give out.
+    pub wants: &'a mut Wants,
+    /// What has happened, in order.
+    pub facts: &'a mut Vec<JobFact>,
+    /// When.
+    pub now: Now,
+}
+
+/// Jobs that want a setup, a cleanup or a task-cleanup attempt; served before the scheduler, in order of job id (1.2.1
+/// `JobTracker.getSetupAndCleanupTasks`).
+#[derive(Debug, Default)]
+pub struct Wants {
+    /// Jobs whose cleanup can be launched.
+    pub cleanup: BTreeSet<JobId>,
+    /// Jobs with attempts that wait for their task-cleanup.
+    pub task_cleanup: PerKind<BTreeSet<JobId>>,
+    /// Jobs whose setup can be launched.
+    pub setup: BTreeSet<JobId>,
+}

@@ -1,0 +1,125 @@
+//! The splits of a job: where each map's input lies, compactly.
+
+use std::collections::BTreeMap;
+
+/// A host that holds input, and its rack.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SplitHost {
+    /// As the split spells it.
+    pub host: String,
+    /// For example `/default-rack`.
+    pub rack: String,
+}
+
+/// One split, as `job.splitmetainfo` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Offset of its class name in `job.split`, bytes.
+    pub offset_bytes: i64,
+    /// Length of the input, bytes.
+    pub length_bytes: i64,
+    first_location: u32,
+    locations: u32,
+}
+
+/// All splits of a job; hosts are named once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SplitTable {
+    hosts: Vec<SplitHost>,
+    splits: Vec<Split>,
+    locations: Vec<u32>,
+}
+
+// === impl SplitTable ===
+
+impl SplitTable {
+    /// Adds a split; `rack_of` is asked once for each new host.
+    pub fn builder() -> SplitTableBuilder {
+        SplitTableBuilder::default()
+    }
+
+    /// The hosts that hold any input, by the indexes that [`Self::locations`] gives.
+    pub fn hosts(&self) -> &[SplitHost] {
+        &self.hosts
+    }
+
+    /// The splits; the position is the number of the map.
+    pub fn splits(&self) -> &[Split] {
+        &self.splits
+    }
+
+    /// Indexes into [`Self::hosts`] of the hosts that hold the input of `split`.
+    pub fn locations(&self, split: &Split) -> &[u32] {
+        let first = split.first_location as usize;
+        self.locations.get(first..first + split.locations as usize).unwrap_or(&[])
+    }
+
+    /// Number of splits.
+    pub fn len(&self) -> usize {
+        self.splits.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.splits.is_empty()
+    }
+}
+
+/// Makes a [`SplitTable`].
+#[derive(Default)]
+pub struct SplitTableBuilder {
+    table: SplitTable,
+    by_name: BTreeMap<String, u32>,
+}
+
+// === impl SplitTableBuilder ===
+
+impl SplitTableBuilder {
+    /// Adds the next split.
+    pub fn push<'a>(&mut self, offset_bytes: i64, length_bytes: i64, hosts: impl IntoIterator<Item = &'a str>) {
+        let first_location = self.table.locations.len() as u32;
+        for host in hosts {
+            let index = match self.by_name.get(host) {
+                Some(&index) => index,
+                None => {
+                    let index = self.table.hosts.len() as u32;
+                    self.table.hosts.push(SplitHost { host: host.to_owned(), rack: String::new() });
+                    self.by_name.insert(host.to_owned(), index);
+                    index
+                }
+            };
+            // A split may name one host twice; it counts once.
+            if !self.table.locations[first_location as usize..].contains(&index) {
+                self.table.locations.push(index);
+            }
+        }
+        let locations = self.table.locations.len() as u32 - first_location;
+        self.table.splits.push(Split { offset_bytes, length_bytes, first_location, locations });
+    }
+
+    /// The table, with the rack of each host as `rack_of` tells it.
+    pub fn build(mut self, mut rack_of: impl FnMut(&str) -> String) -> SplitTable {
+        for host in &mut self.table.hosts {
+            host.rack = rack_of(&host.host);
+        }
+        self.table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_named_once_and_locations_kept_in_order() {
+        let mut builder = SplitTable::builder();
+        builder.push(7, 100, ["b", "a", "b"]);
+        builder.push(57, 50, []);
+        builder.push(107, 60, ["a"]);
+        let table = builder.build(|host| format!("/rack-{host}"));
+        let locations: Vec<_> = table.splits().iter().map(|split| table.locations(split).to_vec()).collect();
+        assert_eq!(locations, [vec![0, 1], vec![], vec![1]]);
+        assert_eq!(table.hosts()[1], SplitHost { host: "a".into(), rack: "/rack-a".into() });
+        assert_eq!(table.splits()[2].offset_bytes, 107);
+    }
+}

@@ -1,0 +1,126 @@
+//! One logical task of a job (1.2.1 `TaskInProgress`).
+
+use crate::scheduler::HostId;
+use crate::wire::AttemptState;
+
+use super::Attempt;
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    /// No attempt is at work on it.
+    Waiting,
+    /// An attempt is at work on it, or waits for its cleanup.
+    Running,
+    /// Done, by the attempt with this place in [`Task::attempts`].
+    Complete(u32),
+    /// Given up: too many failures.
+    Failed,
+    /// Given up: the job ends.
+    Killed,
+}
+
+/// One logical task of a job.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// How far it is.
+    pub state: TaskState,
+    /// All its attempts, in order of their numbers.
+    pub attempts: Vec<Attempt>,
+    /// Attempts that FAILED.
+    pub failures: u32,
+    /// The attempt that may commit, by its place.
+    pub committer: Option<u32>,
+    /// 0 to 1.
+    pub progress: f32,
+    /// When the first attempt was given away, epoch ms; 0 = never.
+    pub first_launch_ms: i64,
+    /// When it was done, epoch ms; 0 = not.
+    pub finish_ms: i64,
+    /// Place of its success in the job's list of events.
+    pub success_event: Option<u32>,
+    /// Hosts on which it failed, without repetition.
+    pub failed_hosts: Vec<HostId>,
+}
+
+// === impl Task ===
+
+impl Task {
+    /// A task that waits.
+    pub fn new() -> Self {
+        Self {
+            state: TaskState::Waiting,
+            attempts: Vec::new(),
+            failures: 0,
+            committer: None,
+            progress: 0.0,
+            first_launch_ms: 0,
+            finish_ms: 0,
+            success_event: None,
+            failed_hosts: Vec::new(),
+        }
+    }
+
+    /// The number of its next attempt: counts on, so that none is used twice.
+    pub fn next_number(&self) -> i32 {
+        self.attempts.last().map_or(0, |attempt| attempt.number.saturating_add(1))
+    }
+
+    /// The place of the attempt with that number.
+    pub fn position(&self, number: i32) -> Option<usize> {
+        self.attempts.iter().position(|attempt| attempt.number == number)
+    }
+
+    /// Whether it is done.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.state, TaskState::Complete(_))
+    }
+
+    /// Whether nothing more will be done for it.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, TaskState::Complete(_) | TaskState::Failed | TaskState::Killed)
+    }
+
+    /// Whether an attempt is active or waits for its cleanup.
+    pub fn has_live_attempt(&self) -> bool {
+        self.attempts.iter().any(|attempt| attempt.is_active() || attempt.is_unclean())
+    }
+
+    /// The attempt whose counters and text stand for the task: the one that did it, else the furthest running one,
+    /// else the last.
+    pub fn best_attempt(&self) -> Option<&Attempt> {
+        if let TaskState::Complete(position) = self.state {
+            return self.attempts.get(position as usize);
+        }
+        let running = self.attempts.iter().filter(|attempt| attempt.is_active());
+        running.max_by(|left, right| left.progress.total_cmp(&right.progress)).or_else(|| self.attempts.last())
+    }
+
+    /// Works the progress out anew and returns by how much it changed (1.2.1 `TaskInProgress.recomputeProgress`).
+    pub fn recompute_progress(&mut self) -> f32 {
+        let old = self.progress;
+        self.progress = match self.state {
+            TaskState::Complete(_) => 1.0,
+            TaskState::Failed | TaskState::Killed => 0.0,
+            TaskState::Waiting | TaskState::Running => {
+                let mut best = 0.0_f32;
+                for attempt in &self.attempts {
+                    match attempt.state {
+                        AttemptState::Running => best = best.max(attempt.progress),
+                        // What waits for its commit keeps what the task had reached.
+                        AttemptState::CommitPending => best = best.max(old),
+                        _ => {}
+                    }
+                }
+                best
+            }
+        };
+        self.progress - old
+    }
+}
+
+impl Default for Task {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,199 @@
+//! A job as clients see it.
+
+use crate::scheduler::Kind;
+use crate::wire::{
+    AccessControlList, Counter, CounterGroup, Counters, JobAcl, JobProfile, JobStatus, RunState, TaskReport, Text,
+    TipStatus, WString,
+};
+
+use super::job::{Job, JobState, TaskKey};
+use super::{CounterTotal, Task, TaskState};
+
+/// Group of the counters that the server itself counts (1.2.1 `JobInProgress.Counter`).
+const SERVER_GROUP: &str = "org.apache.hadoop.mapred.JobInProgress$Counter";
+/// Its display name, with the trailing blank that clients know.
+const SERVER_GROUP_DISPLAY: &str = "Job Counters ";
+
+// === impl Job: views ===
+
+impl Job {
+    /// What stays the same. `url` is the job's page.
+    pub fn profile(&self, url: String) -> JobProfile {
+        JobProfile {
+            id: self.id,
+            job_file: Text(self.spec.job_file.clone()),
+            url: Text(url),
+            user: Text(self.spec.user.clone()),
+            name: Text(self.spec.name.clone()),
+            queue: Text(self.spec.queue.clone()),
+        }
+    }
+
+    /// What changes. `with_acls` when access lists are enabled.
+    pub fn status(&self, with_acls: bool) -> JobStatus {
+        let acl = |list: &Option<String>| AccessControlList(list.as_deref().unwrap_or(" ").into());
+        let acls = match with_acls {
+            true => vec![(JobAcl::ModifyJob, acl(&self.spec.modify_acl)), (JobAcl::ViewJob, acl(&self.spec.view_acl))],
+            false => Vec::new(),
+        };
+        JobStatus {
+            id: self.id,
+            setup_progress: done(&self.setup.map, &self.setup.reduce),
+            map_progress: self.progress(Kind::Map),
+            reduce_progress: self.progress(Kind::Reduce),
+            cleanup_progress: if self.is_over() { 1.0 } else { done(&self.cleanup.map, &self.cleanup.reduce) },
+            run_state: self.state.run_state(),
+            start_ms: self.submit_ms,
+            user: Text(self.spec.user.clone()),
+            priority: self.priority,
+            scheduling_info: "NA".into(),
+            acls,
+            failure_info: if self.failure_info.is_empty() { "NA".into() } else { Text(self.failure_info.clone()) },
+        }
+    }
+
+    fn progress(&self, kind: Kind) -> f32 {
+        let total = self.total()[kind];
+        // 1.2.1 shows 1.0 at the end, for failed jobs and for kinds without tasks too.
+        if self.is_over() || (total > 0 && self.finished[kind] + self.failed[kind] >= total) {
+            return 1.0;
+        }
+        if total == 0 {
+            return 0.0;
+        }
+        (self.progress_sum[kind] / f64::from(total)).clamp(0.0, 1.0) as f32
+    }
+
+    /// The server's own counters and the sums over maps and reduces; setup and cleanup are not in the sums.
+    pub fn counters(&self) -> Counters {
+        let mut total = CounterTotal::default();
+        self.add_server_counters(&mut total);
+        for kind in Kind::ALL {
+            self.counter_sums[kind].add_to(&mut total);
+            if self.running[kind] == 0 {
+                continue;
+            }
+            for task in self.work[kind].iter().filter(|task| task.state == TaskState::Running) {
+                if let Some(counters) = task.best_attempt().and_then(|attempt| attempt.counters.as_ref()) {
+                    let mut one = super::CounterSum::default();
+                    one.add(counters);
+                    one.add_to(&mut total);
+                }
+            }
+        }
+        total.into_counters()
+    }
+
+    fn add_server_counters(&self, total: &mut CounterTotal) {
+        let group =
+            CounterGroup { name: SERVER_GROUP.into(), display_name: SERVER_GROUP_DISPLAY.into(), counters: Vec::new() };
+        let over = self.is_over();
+        let counts = &self.counts;
+        let waited = |kind| format!("Total time spent by all {kind} waiting after reserving slots (ms)");
+        // Hadoop makes a counter when it is first counted; those of slot time are read, and so made, at the end.
+        let mut add = |name: &str, display: Option<String>, value: i64, always: bool| {
+            if value != 0 || always {
+                total.add(&group, &Counter { name: name.into(), display_name: display.map(Text), value: 0 }, value);
+            }
+        };
+        add("TOTAL_LAUNCHED_MAPS", Some("Launched map tasks".into()), counts.launched.map, false);
+        add("TOTAL_LAUNCHED_REDUCES", Some("Launched reduce tasks".into()), counts.launched.reduce, false);
+        add("NUM_FAILED_MAPS", Some("Failed map tasks".into()), i64::from(self.failed.map), false);
+        add("NUM_FAILED_REDUCES", Some("Failed reduce tasks".into()), i64::from(self.failed.reduce), false);
+        add("DATA_LOCAL_MAPS", Some("Data-local map tasks".into()), counts.node_local_maps, false);
+        add("RACK_LOCAL_MAPS", Some("Rack-local map tasks".into()), counts.rack_local_maps, false);
+        add("SLOTS_MILLIS_MAPS", None, counts.slot_ms.map, over);
+        add("SLOTS_MILLIS_REDUCES", None, counts.slot_ms.reduce, over);
+        add("FALLOW_SLOTS_MILLIS_MAPS", Some(waited("maps")), 0, over);
+        add("FALLOW_SLOTS_MILLIS_REDUCES", Some(waited("reduces")), 0, over);
+    }
+
+    /// Reports on all maps or reduces; none before the job runs.
+    pub fn task_reports(&self, kind: Kind) -> Vec<TaskReport> {
+        let numbers = 0..self.total()[kind];
+        numbers.map(|number| self.report(TaskKey::Work(kind, number))).collect()
+    }
+
+    /// Reports on both variants of the setup.
+    pub fn setup_reports(&self) -> Vec<TaskReport> {
+        Kind::ALL.iter().map(|kind| self.report(TaskKey::Setup(*kind))).collect()
+    }
+
+    /// Reports on both variants of the cleanup.
+    pub fn cleanup_reports(&self) -> Vec<TaskReport> {
+        Kind::ALL.iter().map(|kind| self.report(TaskKey::Cleanup(*kind))).collect()
+    }
+
+    fn report(&self, key: TaskKey) -> TaskReport {
+        let task = self.task(key);
+        let id = self.task_id(key);
+        let best = task.best_attempt();
+        let twin_won = |tasks: &crate::scheduler::PerKind<Task>| {
+            Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_complete())
+        };
+        let status = match task.state {
+            TaskState::Complete(position) => match task.attempts.get(position as usize) {
+                Some(attempt) => TipStatus::Complete(id.attempt(attempt.number)),
+                None => TipStatus::Pending,
+            },
+            // 1.2.1 marks a task that failed as killed too, and shows that.
+            TaskState::Failed | TaskState::Killed => TipStatus::Killed,
+            TaskState::Running => {
+                let running = task.attempts.iter().filter(|attempt| attempt.is_active());
+                TipStatus::Running(running.map(|attempt| id.attempt(attempt.number)).collect())
+            }
+            TaskState::Waiting => match key {
+                TaskKey::Setup(_) if twin_won(&self.setup) => TipStatus::Killed,
+                TaskKey::Cleanup(_) if twin_won(&self.cleanup) => TipStatus::Killed,
+                _ => TipStatus::Pending,
+            },
+        };
+        TaskReport {
+            task: id,
+            progress: task.progress,
+            state_text: best.map(|attempt| Text(attempt.state_text.clone())).unwrap_or_default(),
+            start_ms: task.first_launch_ms,
+            finish_ms: task.finish_ms,
+            diagnostics: task.attempts.iter().flat_map(diagnostics_of).collect(),
+            counters: best
+                .and_then(|attempt| attempt.counters.as_ref())
+                .map(|values| values.to_counters())
+                .unwrap_or_default(),
+            status,
+        }
+    }
+
+    /// What an attempt said that went wrong; none when the job has no such attempt.
+    pub fn diagnostics(&self, key: TaskKey, number: i32) -> Option<Vec<String>> {
+        let attempt = self.attempt(key, number)?;
+        Some(diagnostics_of(attempt).into_iter().filter_map(|text| text.0).collect())
+    }
+
+    /// Completion events from place `from`, at most `max`.
+    pub fn completion_events(&self, from: usize, max: usize) -> Vec<crate::wire::TaskCompletionEvent> {
+        (from..self.events.len().min(from.saturating_add(max))).filter_map(|index| self.event(index)).collect()
+    }
+
+    /// Whether clients still count it among those to complete.
+    pub fn is_to_complete(&self) -> bool {
+        matches!(self.state.run_state(), RunState::Prep | RunState::Running)
+    }
+
+    /// Whether it runs: set up, not over.
+    pub fn is_running(&self) -> bool {
+        self.state == JobState::Running
+    }
+
+    /// Why it failed; empty when it did not.
+    pub fn failure_info(&self) -> &str {
+        &self.failure_info
+    }
+}
+
+fn done(map: &Task, reduce: &Task) -> f32 {
+    map.progress.max(reduce.progress)
+}
+
+fn diagnostics_of(attempt: &super::Attempt) -> Option<WString> {
+    (!attempt.diagnostics.is_empty()).then(|| WString(Some(attempt.diagnostics.clone())))
+}

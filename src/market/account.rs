@@ -1,0 +1,168 @@
+//! A queue's account: what it has, what it bids, what it was granted and what the world was told of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::allocation::{Bid, Carry, Grant, cut_to_affordable, total};
+use super::answer::QueueInfo;
+use super::credits::Credits;
+use super::queue_name::QueueName;
+use super::share::Share;
+use crate::scheduler::PerKind;
+
+/// The interval that is open for an active queue, as its tick opened it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The queue's part of the cluster, and in it the rate that the interval will be charged at; 0 when not funded.
+    pub share: Share,
+    /// The slots it pays for, if it uses them.
+    pub quota: PerKind<u32>,
+    /// What rounding left over.
+    pub carry: PerKind<Carry>,
+    /// Slots that were used within the quota when the interval before ended.
+    pub used: u64,
+    /// Tasks that waited then.
+    pub pending: u64,
+}
+
+/// What `info`, `infos` and `price` show: the state at the last tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// The balance.
+    pub budget: Credits,
+    /// The effective rate.
+    pub rate: Credits,
+    /// The part of the cluster.
+    pub share: Share,
+    /// Slots used within the quota.
+    pub used: u64,
+    /// Tasks waiting.
+    pub pending: u64,
+}
+
+/// A queue's account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    balance: Credits,
+    bid: Credits,
+    published: Published,
+    interval: Option<Interval>,
+    /// Granted by the tick at work, not yet open.
+    next_interval: Option<Interval>,
+    /// Listed among those to be published at the next tick.
+    is_listed: bool,
+}
+
+/// What a queue owes for an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Charge {
+    pub(super) rate: Credits,
+    pub(super) used: PerKind<u32>,
+}
+
+// === impl Account ===
+
+impl Account {
+    pub(super) fn new(balance: Credits, bid: Credits) -> Self {
+        let published = Published { budget: balance, ..Published::default() };
+        Account { balance, bid, published, interval: None, next_interval: None, is_listed: false }
+    }
+
+    /// The balance; never below zero.
+    pub fn balance(&self) -> Credits {
+        self.balance
+    }
+
+    /// The spending rate its owner has set. It counts from the next tick.
+    pub fn bid(&self) -> Credits {
+        self.bid
+    }
+
+    /// The state at the last tick.
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
+    /// The open interval; `None` while the queue is idle.
+    pub fn interval(&self) -> Option<&Interval> {
+        self.interval.as_ref()
+    }
+
+    /// The most that the open interval can cost: money that cannot be taken out before the next tick.
+    pub fn committed(&self) -> Credits {
+        let cost = |interval: &Interval| interval.share.rate().units() * i128::from(total(interval.quota));
+        Credits::from_units(self.interval.as_ref().map_or(0, cost))
+    }
+
+    /// What the open interval costs, given the running attempts at its end: within the quota of each kind, at the
+    /// rate that opened it.
+    pub(super) fn charge(&self, running: PerKind<u32>) -> Charge {
+        let Some(interval) = &self.interval else {
+            return Charge { rate: Credits::ZERO, used: PerKind::default() };
+        };
+        let rate = interval.share.rate();
+        let used = PerKind::new(running.map.min(interval.quota.map), running.reduce.min(interval.quota.reduce));
+        // Withdrawals stop at what is committed, so nothing is cut here unless stored state was tampered with.
+        let used = match self.balance.units().checked_div(rate.units()) {
+            Some(affordable) => cut_to_affordable(used, used, affordable),
+            None => PerKind::default(),
+        };
+        Charge { rate, used }
+    }
+
+    /// What it brings to the next allocation, once the charge has been taken.
+    pub(super) fn to_bid(&self, running: PerKind<u32>) -> Bid {
+        let carry = self.interval.as_ref().map(|interval| interval.carry).unwrap_or_default();
+        Bid { balance: self.balance, rate: self.bid, running, carry }
+    }
+
+    pub(super) fn set(&mut self, balance: Credits, bid: Credits) {
+        self.balance = balance;
+        self.bid = bid;
+    }
+
+    pub(super) fn prepare(&mut self, interval: Interval) {
+        self.next_interval = Some(interval);
+    }
+
+    /// Marks the account for publication; true if it was not marked before.
+    pub(super) fn list(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_listed, true)
+    }
+
+    /// Closes the open interval, opens the prepared one and publishes. Tells whether the queue is active.
+    pub(super) fn turn(&mut self) -> bool {
+        self.is_listed = false;
+        self.interval = self.next_interval.take();
+        let Interval { share, used, pending, .. } = self.interval.unwrap_or_default();
+        self.published = Published { budget: self.balance, rate: share.rate(), share, used, pending };
+        self.interval.is_some()
+    }
+
+    /// As `info` and `infos` show it.
+    pub(super) fn published_info(&self, queue: &QueueName) -> QueueInfo {
+        let Published { budget, rate, share, used, pending } = self.published;
+        QueueInfo { queue: queue.clone(), budget, spending: rate, share, used, pending }
+    }
+
+    /// As changes answer it: balance and bid of now, the rest of the last tick.
+    pub(super) fn live_info(&self, queue: &QueueName) -> QueueInfo {
+        QueueInfo { budget: self.balance, spending: self.bid, ..self.published_info(queue) }
+    }
+}
+
+// === impl Charge ===
+
+impl Charge {
+    /// Rate times slots.
+    pub(super) fn amount(&self) -> Credits {
+        Credits::from_units(self.rate.units() * i128::from(total(self.used)))
+    }
+}
+
+// === impl Interval ===
+
+impl Interval {
+    pub(super) fn new(grant: &Grant, used: u64, pending: u64) -> Self {
+        Interval { share: grant.share, quota: grant.quota, carry: grant.carry, used, pending }
+    }
+}

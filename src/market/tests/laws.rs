@@ -1,0 +1,162 @@
+//! Law 1 under random requests and ticks: credits are conserved, nobody pays more than rate x quota, nobody owes.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Act {
+    Ask(&'static str, String),
+    Tick(u32, u32, Vec<(u8, u32, u32, u64)>),
+    Clock(i64),
+    Busy(u8),
+}
+
+fn queue_text(index: u8) -> &'static str {
+    ["alice", "bob", "carol", "dave"][usize::from(index % 4)]
+}
+
+fn any_amount() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => (-200_000i64..200_000, 0u32..12).prop_map(|(amount, scale)| {
+            Credits::from_units(i128::from(amount) * 10i128.pow(scale)).to_string()
+        }),
+        8 => (-100i32..100).prop_map(|amount| amount.to_string()),
+        1 => Just("1000000000000".to_owned()),
+        1 => "[-0-9.eNa]{0,20}",
+    ]
+}
+
+fn any_act() -> impl Strategy<Value = Act> {
+    let user = prop::sample::select(vec!["alice", "bob", "root", "root", "root"]);
+    let operation = prop_oneof![
+        (any_amount(), 0u8..4).prop_map(|(amount, queue)| format!("setSpending={amount}&queue={}", queue_text(queue))),
+        (any_amount(), 0u8..4).prop_map(|(amount, queue)| format!("addBudget={amount}&queue={}", queue_text(queue))),
+        (0u8..4).prop_map(|queue| format!("addQueue={}", queue_text(queue))),
+        (0u8..4).prop_map(|queue| format!("removeQueue={}", queue_text(queue))),
+        Just("info".to_owned()),
+        Just("infos".to_owned()),
+    ];
+    let usage = prop::collection::vec((0u8..5, 0u32..40, 0u32..10, 0u64..3), 0..5);
+    prop_oneof![
+        5 => (user, operation).prop_map(|(user, operation)| Act::Ask(user, operation)),
+        4 => (0u32..60, 0u32..12, usage).prop_map(|(map, reduce, usage)| Act::Tick(map, reduce, usage)),
+        1 => (-400_000i64..400_000).prop_map(Act::Clock),
+        1 => (0u8..8).prop_map(Act::Busy),
+    ]
+}
+
+/// What the open interval of each queue may cost.
+fn commitments(market: &Market) -> BTreeMap<QueueName, (Credits, Credits)> {
+    let of = |queue: &QueueName| {
+        let account = market.account(queue.as_str()).unwrap();
+        (account.balance(), account.committed())
+    };
+    market.queues().map(|queue| (queue.clone(), of(queue))).collect()
+}
+
+fn check_tick(before: &BTreeMap<QueueName, (Credits, Credits)>, stage: &Stage, outcome: &TickOutcome) {
+    for (queue, (balance, committed)) in before {
+        let paid = balance.checked_sub(stage.balance(queue.as_str())).unwrap();
+        assert!(paid >= Credits::ZERO && paid <= *committed, "{queue} paid {paid} of at most {committed}");
+    }
+    let shares: i128 = outcome.allocations.iter().map(|allocation| allocation.share.rate().units()).sum();
+    assert!(shares <= outcome.price.units());
+}
+
+fn check_laws(stage: &Stage) {
+    assert_eq!(stage.market.total(), stage.market.ledger().expected_balance());
+    for queue in stage.market.queues() {
+        let account = stage.market.account(queue.as_str()).unwrap();
+        assert!(account.balance() >= Credits::ZERO && account.bid() >= Credits::ZERO);
+        assert!(account.committed() <= account.balance(), "{queue} can owe more than it has");
+    }
+}
+
+/// A market rebuilt from facts that went through the store's format.
+fn rebuilt(facts: &[MarketFact]) -> Market {
+    let mut market = Market::new(MarketConfig::default(), START);
+    for fact in facts {
+        let stored = serde_json::to_string(fact).unwrap();
+        market.apply(&serde_json::from_str(&stored).unwrap());
+    }
+    market
+}
+
+/// What a restart needs: the latest of each, in the order that `Market::apply` asks for.
+fn compacted(stage: &Stage) -> Vec<MarketFact> {
+    let last_tick = stage.facts.iter().rfind(|fact| matches!(fact, MarketFact::Tick { .. })).cloned();
+    let rows = match &last_tick {
+        Some(MarketFact::Tick { ledger, .. }) => ledger.rows,
+        _ => 0,
+    };
+    let accounts = stage.market.queues().map(|queue| {
+        let account = stage.market.account(queue.as_str()).unwrap();
+        MarketFact::Account { queue: queue.clone(), balance: account.balance(), rate: account.bid() }
+    });
+    let of_kind = |wanted: fn(&MarketFact, u64, u64) -> bool, tick: u64| {
+        stage.facts.iter().filter(move |fact| wanted(fact, tick, rows)).cloned()
+    };
+    let number = stage.market.tick_number();
+    accounts
+        .chain(of_kind(|fact, number, _| matches!(fact, MarketFact::Allocated { tick, .. } if *tick == number), number))
+        .chain(last_tick)
+        .chain(of_kind(|fact, _, rows| matches!(fact, MarketFact::Ledger(entry) if entry.number > rows), 0))
+        .chain(of_kind(|fact, _, _| matches!(fact, MarketFact::Stamp(_)), 0))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn credits_are_conserved_under_random_requests_and_ticks(acts in prop::collection::vec(any_act(), 0..80)) {
+        let mut stage = Stage::new("alice 1000 0.5\nbob 3.000000000001 1\n");
+        for act in acts {
+            match act {
+                Act::Ask(user, operation) => { let _ = stage.ask(user, &operation); }
+                Act::Clock(ms) => stage.step_clock(ms),
+                Act::Busy(queue) if queue < 4 => stage.busy.push(name(queue_text(queue))),
+                Act::Busy(_) => stage.busy.clear(),
+                Act::Tick(map, reduce, usage) => {
+                    let usage: Vec<_> = usage
+                        .iter()
+                        .map(|&(queue, map, reduce, pending)| {
+                            (if queue == 4 { "ghost" } else { queue_text(queue) }, map, reduce, pending)
+                        })
+                        .collect();
+                    let before = commitments(&stage.market);
+                    let outcome = stage.tick((map, reduce), &usage);
+                    check_tick(&before, &stage, &outcome);
+                }
+            }
+            check_laws(&stage);
+        }
+
+        // Stamps of reads become facts at a tick.
+        stage.tick((0, 0), &[]);
+        let again = rebuilt(&stage.facts);
+        prop_assert_eq!(format!("{:?}", &again), format!("{:?}", &stage.market));
+        let restarted = rebuilt(&compacted(&stage));
+        prop_assert_eq!(&restarted.accounts, &again.accounts);
+        prop_assert_eq!(restarted.ledger(), again.ledger());
+        prop_assert_eq!(&restarted.guard, &again.guard);
+        prop_assert_eq!(restarted.price(), again.price());
+    }
+
+    #[test]
+    fn a_restart_amid_an_interval_charges_it_once(map in 0u32..20, reduce in 0u32..10, rate in 1i128..5_000) {
+        let rate = Credits::from_units(rate * 1_000_000_000);
+        let mut stage = Stage::new(&format!("alice 100 {rate}\nbob 100 1\n"));
+        stage.tick((12, 6), &[("alice", 0, 0, 1), ("bob", 0, 0, 1)]);
+        stage.ask("root", "addBudget=7&queue=alice").unwrap();
+        let mut twin = Stage { market: rebuilt(&compacted(&stage)), ..Stage::new("") };
+        twin.now = stage.now;
+        let usage = [("alice", map, reduce, 1), ("bob", 3, 3, 0)];
+        prop_assert_eq!(stage.tick((12, 6), &usage).allocations, twin.tick((12, 6), &usage).allocations);
+        prop_assert_eq!(stage.balance("alice"), twin.balance("alice"));
+        prop_assert_eq!(twin.market.total(), twin.market.ledger().expected_balance());
+    }
+}

@@ -1,0 +1,96 @@
+//! The market as a whole: a small stage, and the acts on it.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod laws;
+mod operations;
+mod submissions;
+mod ticks;
+
+use super::signature::{sign, verify};
+use super::*;
+use crate::engine::Now;
+use crate::scheduler::PerKind;
+
+const START: i64 = 1_700_000_000_000;
+const ACL: &str = "alice user alicekey-abc\nbob user bobkey\nroot admin rootkey\nmallory ADMIN mallorykey\n";
+
+fn credits(text: &str) -> Credits {
+    Credits::parse_exact(text).unwrap()
+}
+
+fn name(text: &str) -> QueueName {
+    QueueName::new(text).unwrap()
+}
+
+/// A market, its ACL and a clock that moves by one millisecond with each request.
+struct Stage {
+    market: Market,
+    acl: Acl,
+    now: Now,
+    facts: Vec<MarketFact>,
+    busy: Vec<QueueName>,
+}
+
+impl Stage {
+    fn new(budget_file: &str) -> Stage {
+        let mut market = Market::new(MarketConfig::default(), START);
+        let now = Now { mono_ms: 1, wall_ms: START + 1 };
+        let facts = market.endow(budget_file::parse(budget_file, "budget").unwrap(), now);
+        Stage { market, acl: Acl::parse(ACL, "acl").unwrap(), now, facts, busy: Vec::new() }
+    }
+
+    fn step_clock(&mut self, ms: i64) {
+        self.now.wall_ms += ms;
+    }
+
+    /// Sends a raw query with a signature as the edge would take it in.
+    fn send(&mut self, query: &str, signature: Option<&str>) -> Operated {
+        let shape = Shape::parse(query).unwrap();
+        let verified = verify(&self.acl, shape.user.as_deref(), query, signature).ok();
+        let busy = self.busy.clone();
+        let operated = self.market.operate(ServletRequest { verified, shape }, self.now, |queue| busy.contains(queue));
+        self.facts.extend(operated.facts.iter().cloned());
+        operated
+    }
+
+    /// Asks for an operation with the user's signature, a millisecond after the last.
+    fn operated(&mut self, user: &str, operation: &str) -> Operated {
+        self.step_clock(1);
+        let query = format!("{operation}&user={user}&timestamp={}", self.now.wall_ms);
+        let signature = self.acl.get(user).map(|entry| sign(&query, &entry.key));
+        self.send(&query, signature.as_deref())
+    }
+
+    fn ask(&mut self, user: &str, operation: &str) -> Result<Answer, MarketError> {
+        self.operated(user, operation).answer
+    }
+
+    /// Asks for one queue's information and cuts the frame away.
+    fn info(&mut self, user: &str, operation: &str) -> QueueInfo {
+        match self.ask(user, operation) {
+            Ok(Answer::Queue(info)) => info,
+            other => panic!("{operation} of {user} got {other:?}"),
+        }
+    }
+
+    /// A tick with the given use: queue, running maps, running reduces, pending.
+    fn tick(&mut self, slots: (u32, u32), usage: &[(&str, u32, u32, u64)]) -> TickOutcome {
+        let usage: Vec<QueueUse> = usage
+            .iter()
+            .map(|&(queue, map, reduce, pending)| QueueUse {
+                queue: name(queue),
+                running: PerKind::new(map, reduce),
+                pending,
+            })
+            .collect();
+        self.step_clock(1000);
+        let outcome = self.market.tick(&usage, PerKind::new(slots.0, slots.1), self.now);
+        self.facts.extend(outcome.facts.iter().cloned());
+        outcome
+    }
+
+    fn balance(&self, queue: &str) -> Credits {
+        self.market.account(queue).unwrap().balance()
+    }
+}

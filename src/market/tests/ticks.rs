@@ -1,0 +1,186 @@
+//! Charges, shares and quotas over several ticks.
+
+use super::*;
+
+fn quotas(outcome: &TickOutcome) -> Vec<(u32, u32)> {
+    outcome.allocations.iter().map(|allocation| (allocation.quota.map, allocation.quota.reduce)).collect()
+}
+
+fn ledger_rows(outcome: &TickOutcome) -> usize {
+    outcome.facts.iter().filter(|fact| matches!(fact, MarketFact::Ledger(_))).count()
+}
+
+#[test]
+fn the_worked_example_of_two_queues() {
+    let mut stage = Stage::new("queue1 100 1\nqueue2 100 2\n");
+    let opened = stage.tick((6, 0), &[("queue1", 2, 0, 1), ("queue2", 3, 0, 1)]);
+    assert_eq!((opened.price, quotas(&opened)), (credits("3"), vec![(2, 0), (4, 0)]));
+    assert_eq!(ledger_rows(&opened), 0, "no interval has ended yet");
+    let closed = stage.tick((6, 0), &[("queue2", 3, 0, 1), ("queue1", 2, 0, 1)]);
+    assert_eq!((stage.balance("queue1"), stage.balance("queue2")), (credits("98"), credits("94")));
+    let shares: Vec<String> = closed.allocations.iter().map(|allocation| allocation.share.to_string()).collect();
+    assert_eq!(shares, ["0.333333333", "0.666666666"]);
+}
+
+#[test]
+fn nobody_pays_for_more_than_the_quota() {
+    let mut stage = Stage::new("queue1 1000 1\nqueue2 1000 2\n");
+    let opened = stage.tick((100, 10), &[("queue1", 0, 0, 1), ("queue2", 0, 0, 1)]);
+    assert_eq!(quotas(&opened), [(33, 3), (67, 7)]);
+    stage.tick((100, 10), &[("queue1", 10, 0, 1), ("queue2", 90, 0, 1)]);
+    assert_eq!((stage.balance("queue1"), stage.balance("queue2")), (credits("990"), credits("866")));
+    assert_eq!(stage.info("root", "info=queue2").used, 67);
+}
+
+#[test]
+fn idle_queues_pay_nothing() {
+    let mut stage = Stage::new("queue1 100 1\nqueue2 200 1\n");
+    let outcome = stage.tick((10, 10), &[("queue1", 0, 0, 0)]);
+    assert_eq!((outcome.price, outcome.allocations.len()), (Credits::ZERO, 0));
+    stage.info("root", "addBudget=200&queue=queue1");
+    stage.tick((10, 10), &[]);
+    assert_eq!((stage.balance("queue1"), stage.balance("queue2")), (credits("300"), credits("200")));
+}
+
+#[test]
+fn a_waiting_queue_has_a_share_and_pays_nothing() {
+    let mut stage = Stage::new("a 10 1\n");
+    assert_eq!(quotas(&stage.tick((4, 2), &[("a", 0, 0, 5)])), [(4, 2)]);
+    stage.tick((4, 2), &[("a", 0, 0, 5)]);
+    assert_eq!(stage.balance("a"), credits("10"));
+}
+
+#[test]
+fn a_charge_names_interval_rate_and_slots() {
+    let mut stage = Stage::new("a 10 0.5\n");
+    stage.tick((4, 2), &[("a", 0, 0, 5)]);
+    let outcome = stage.tick((4, 2), &[("a", 3, 1, 0)]);
+    let row = outcome.facts.iter().find_map(|fact| match fact {
+        MarketFact::Ledger(entry) => Some(entry.clone()),
+        _ => None,
+    });
+    let expected = LedgerEntry {
+        number: 2,
+        wall_ms: stage.now.wall_ms,
+        tick: 2,
+        debit: LedgerAccount::Queue(name("a")),
+        credit: LedgerAccount::Revenue,
+        amount: credits("2"),
+        reason: Reason::Charge { rate: credits("0.5"), map_slots: 3, reduce_slots: 1 },
+    };
+    assert_eq!(row, Some(expected));
+}
+
+/// Seen on the original: 8.0 at rate 0.5 with one slot used is sixteen charges down to 0.0.
+#[test]
+fn a_budget_runs_dry_exactly() {
+    let mut stage = Stage::new("a 8 0.5\n");
+    stage.tick((1, 0), &[("a", 1, 0, 1)]);
+    for charges in 1..=16 {
+        stage.tick((1, 0), &[("a", 1, 0, 1)]);
+        assert_eq!(stage.balance("a").units(), 8_000_000_000_000 - charges * 500_000_000_000);
+    }
+    let dry = stage.tick((1, 0), &[("a", 1, 0, 1)]);
+    assert_eq!((dry.price, quotas(&dry), stage.balance("a")), (Credits::ZERO, vec![(0, 0)], Credits::ZERO));
+    assert_eq!(stage.ask("alice", "price"), Ok(Answer::Price(Credits::ZERO)));
+}
+
+/// Defect 10: a penniless bidder had a share of 200.0 whenever nothing of it ran.
+#[test]
+fn defect_10_a_penniless_bidder_has_no_share() {
+    let mut stage = Stage::new("payer 100 0.5\npoor 0 100\n");
+    for usage in [[("payer", 4, 0, 4), ("poor", 0, 0, 9)], [("payer", 4, 0, 4), ("poor", 2, 0, 9)]] {
+        let outcome = stage.tick((6, 0), &usage);
+        assert_eq!((outcome.price, quotas(&outcome)), (credits("0.5"), vec![(6, 0), (0, 0)]));
+    }
+    let poor = stage.info("root", "info=poor");
+    assert_eq!((poor.spending, poor.share, poor.used, poor.pending), (Credits::ZERO, Share::ZERO, 0, 9));
+}
+
+/// Defect 36: with B = R the original let a queue take 99 slots and waived the charge.
+#[test]
+fn defect_36_every_interval_is_paid() {
+    let mut stage = Stage::new("a 2 1\n");
+    assert_eq!(quotas(&stage.tick((100, 0), &[("a", 99, 0, 1)])), [(2, 0)]);
+    let outcome = stage.tick((100, 0), &[("a", 99, 0, 1)]);
+    assert_eq!((stage.balance("a"), quotas(&outcome)), (Credits::ZERO, vec![(0, 0)]));
+}
+
+/// Defect 37: the original charged the interval that had passed at the bid of the moment.
+#[test]
+fn defect_37_the_rate_that_opened_the_interval_is_charged() {
+    for changed in ["0", "0.01", "40"] {
+        let mut stage = Stage::new("alice 100 2\n");
+        stage.tick((10, 0), &[("alice", 0, 0, 9)]);
+        stage.info("alice", &format!("setSpending={changed}&queue=alice"));
+        stage.tick((10, 0), &[("alice", 5, 0, 9)]);
+        assert_eq!(stage.balance("alice"), credits("90"), "bid changed to {changed}");
+        assert_eq!(stage.market.account("alice").unwrap().published().rate, credits(changed));
+    }
+}
+
+/// Defects 27 and 28: the original charged for numbers pushed long ago.
+#[test]
+fn defect_27_and_28_use_is_that_of_the_tick() {
+    let mut stage = Stage::new("a 100 1\n");
+    stage.tick((10, 10), &[("a", 5, 5, 5)]);
+    stage.tick((10, 10), &[]);
+    assert_eq!(stage.balance("a"), credits("100"));
+    let idle = stage.info("root", "info=a");
+    assert_eq!((idle.spending, idle.share, idle.used, idle.pending), (Credits::ZERO, Share::ZERO, 0, 0));
+}
+
+#[test]
+fn a_queue_that_only_runs_beyond_its_quota_still_counts() {
+    let mut stage = Stage::new("a 100 1\nb 100 1\n");
+    stage.tick((4, 0), &[("b", 0, 0, 4)]);
+    let outcome = stage.tick((4, 0), &[("a", 4, 0, 0), ("b", 0, 0, 4)]);
+    assert_eq!((outcome.price, quotas(&outcome)), (credits("2"), vec![(2, 0), (2, 0)]));
+    assert_eq!(stage.balance("a"), credits("100"), "slots it had not bought are free");
+}
+
+#[test]
+fn carries_end_with_demand() {
+    let mut stage = Stage::new("a 100 1\nb 100 1\n");
+    let both = [("a", 0, 0, 1), ("b", 0, 0, 1)];
+    assert_eq!(quotas(&stage.tick((1, 0), &both)), [(1, 0), (0, 0)]);
+    assert_eq!(quotas(&stage.tick((1, 0), &both)), [(0, 0), (1, 0)]);
+    stage.tick((1, 0), &both);
+    stage.tick((1, 0), &[]);
+    assert_eq!(quotas(&stage.tick((1, 0), &both)), [(1, 0), (0, 0)]);
+}
+
+#[test]
+fn a_queue_named_twice_is_charged_once() {
+    let mut stage = Stage::new("a 100 1\n");
+    stage.tick((4, 0), &[("a", 2, 0, 0)]);
+    let outcome = stage.tick((4, 0), &[("a", 2, 0, 0), ("a", 2, 0, 0), ("ghost", 1, 1, 1)]);
+    assert_eq!((stage.balance("a"), outcome.allocations.len()), (credits("98"), 1));
+}
+
+#[test]
+fn rounded_budgets_are_booked_as_adjustments() {
+    let stage = Stage::new("a 0.10999999940395355225 1\nb 5 0.10999999940395355225\nc 0 0\n");
+    let reasons: Vec<Reason> = stage
+        .facts
+        .iter()
+        .filter_map(|fact| match fact {
+            MarketFact::Ledger(entry) => Some(entry.reason.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, [Reason::Adjustment, Reason::Endowment]);
+    assert_eq!(stage.market.total(), credits("5.109999999404"));
+    assert_eq!(stage.market.ledger().expected_balance(), stage.market.total());
+}
+
+#[test]
+fn the_image_is_the_accounts() {
+    let mut stage = Stage::new("b 5 0.5\na 1 0\n");
+    stage.info("root", "addBudget=2.25&queue=a");
+    let text = budget_file::render(&stage.market.budget_lines());
+    assert_eq!(
+        text,
+        "a 3.25000000000000000000 0.00000000000000000000\nb 5.00000000000000000000 0.50000000000000000000\n"
+    );
+}

@@ -1,0 +1,69 @@
+//! Demand and usage: every change goes to the app, its group, its node and the cluster in one place.
+
+use super::count::{lower, raise};
+use super::{AppId, HostId, Kind, NodeId, Scheduler};
+
+// === impl Scheduler ===
+
+impl Scheduler {
+    /// `count` tasks of an app, each with its data on `hosts`, may run from now on. No hosts: anywhere is as good.
+    pub fn request(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining && count > 0) else { return };
+        let was_waiting = app.tables[kind].waiting() > 0;
+        app.tables[kind].add(hosts, count, &self.topology);
+        let group = app.spec.group;
+        if let Some(group) = self.groups.get_mut(group) {
+            raise(&mut group.waiting[kind], count);
+        }
+        raise(&mut self.totals.waiting[kind], count);
+        if !was_waiting {
+            self.put_in(id, kind);
+        }
+    }
+
+    /// `count` tasks that were requested with the same `hosts` need no slot any more: done elsewhere, or killed.
+    pub fn withdraw(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let count = count.min(app.tables[kind].waiting());
+        if count == 0 {
+            return;
+        }
+        app.tables[kind].remove(hosts, count, &self.topology);
+        let (group, left) = (app.spec.group, app.tables[kind].waiting());
+        self.count_waiting_down(group, kind, count);
+        if left == 0 {
+            self.take_out(id, kind);
+        }
+    }
+
+    /// An attempt of an app holds a slot of a node that was not granted here: it was found running after a restart.
+    pub fn started(&mut self, id: AppId, kind: Kind, node: NodeId) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        raise(&mut app.running[kind], 1);
+        let group = app.spec.group;
+        if let Some(group) = self.groups.get_mut(group) {
+            raise(&mut group.running[kind], 1);
+        }
+        if let Some(node) = self.nodes.get_mut(&node) {
+            raise(&mut node.running[kind], 1);
+        }
+        raise(&mut self.totals.running[kind], 1);
+        self.rekey(group, kind);
+    }
+
+    /// An attempt of an app has left its slot.
+    pub fn ended(&mut self, id: AppId, kind: Kind, node: NodeId) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| app.running[kind] > 0) else { return };
+        lower(&mut app.running[kind], 1);
+        let group = app.spec.group;
+        if let Some(group) = self.groups.get_mut(group) {
+            lower(&mut group.running[kind], 1);
+        }
+        if let Some(node) = self.nodes.get_mut(&node) {
+            lower(&mut node.running[kind], 1);
+        }
+        lower(&mut self.totals.running[kind], 1);
+        self.rekey(group, kind);
+        self.forget_drained(id);
+    }
+}

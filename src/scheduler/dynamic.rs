@@ -1,0 +1,147 @@
+//! The dynamic priority policy: who pays is served first, up to the quota that was bought; what is left goes to who
+//! bids most, then to who bids nothing.
+//!
+//! A quota orders, it never refuses, so no slot stays free for want of money (work conservation).
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use super::assign::SKIP_BUDGET;
+use super::key::{AppKey, GroupKey, Ratio};
+use super::node::{Node, Totals};
+use super::policy::{Policy, Shape};
+use super::{AppSpec, GroupId, Kind, PerKind};
+
+/// What a queue has bought for the interval that runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocation {
+    /// Slots it has a claim to.
+    pub quota: PerKind<u32>,
+    /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever the quota says.
+    pub rate_units: i128,
+}
+
+/// Orders queues by quota, then by rate.
+#[derive(Debug, Default)]
+pub(super) struct Dynamic {
+    allocations: BTreeMap<GroupId, Allocation>,
+}
+
+/// Under its quota.
+const UNDER_QUOTA: u8 = 0;
+/// Funded, at or over its quota.
+const FUNDED: u8 = 1;
+/// Without rate or money.
+const UNFUNDED: u8 = 2;
+
+// === impl Dynamic ===
+
+impl Policy for Dynamic {
+    fn leaf_of(&self, group: GroupId) -> GroupId {
+        group
+    }
+
+    /// Submission order inside a queue; job priorities are not bought, so they do not count.
+    fn app_key(&self, app: &AppSpec) -> AppKey {
+        AppKey { priority: 0, start_ms: app.start_ms, order: app.order }
+    }
+
+    /// Every class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
+    /// are passed over in a heartbeat, and the first queue is the right one although only its first app was looked at.
+    fn group_key(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey {
+        let Allocation { quota, rate_units } = self.allocations.get(&leaf).copied().unwrap_or_default();
+        if rate_units <= 0 {
+            return GroupKey { class: UNFUNDED, first, ..GroupKey::default() };
+        }
+        match NonZeroU32::new(quota[kind]) {
+            Some(quota) if running < quota.get() => {
+                GroupKey { class: UNDER_QUOTA, ratio: Ratio::new(running, quota), first, ..GroupKey::default() }
+            }
+            _ => GroupKey { class: FUNDED, rate_units: Reverse(rate_units), first, ..GroupKey::default() },
+        }
+    }
+
+    fn shape(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> Shape {
+        Shape { limit: free, off_switch_ends: false, only: None, skip_budget: SKIP_BUDGET }
+    }
+
+    fn allocate(&mut self, allocations: &[(GroupId, Allocation)]) {
+        self.allocations = allocations.iter().copied().collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RICH: GroupId = GroupId::ROOT.next();
+    const POOR: GroupId = RICH.next();
+    const BROKE: GroupId = POOR.next();
+
+    fn policy(rich_quota: u32, poor_quota: u32) -> Dynamic {
+        let mut policy = Dynamic::default();
+        let quota = |maps| PerKind::new(maps, 0);
+        policy.allocate(&[
+            (RICH, Allocation { quota: quota(rich_quota), rate_units: 20 }),
+            (POOR, Allocation { quota: quota(poor_quota), rate_units: 10 }),
+        ]);
+        policy
+    }
+
+    fn submitted(start_ms: i64, order: u64) -> AppKey {
+        AppKey { priority: 0, start_ms, order }
+    }
+
+    #[test]
+    fn under_quota_the_smallest_fill_comes_first() {
+        let policy = policy(8, 4);
+        let key = |group, running| policy.group_key(group, Kind::Map, running, submitted(0, 0));
+        assert!(key(POOR, 1) < key(RICH, 3));
+        assert!(key(RICH, 1) < key(POOR, 1));
+    }
+
+    #[test]
+    fn equal_fill_goes_by_submission_then_id() {
+        let policy = policy(8, 4);
+        let key = |group, running, first| policy.group_key(group, Kind::Map, running, first);
+        assert!(key(POOR, 2, submitted(5, 9)) < key(RICH, 4, submitted(6, 1)));
+        assert!(key(POOR, 2, submitted(5, 1)) < key(RICH, 4, submitted(5, 2)));
+    }
+
+    #[test]
+    fn at_quota_the_rate_decides_and_quota_before_it() {
+        let policy = policy(8, 4);
+        let key = |group, running| policy.group_key(group, Kind::Map, running, submitted(0, 0));
+        assert!(key(RICH, 8) < key(POOR, 4));
+        assert!(key(RICH, 80) < key(POOR, 4));
+        assert!(key(POOR, 3) < key(RICH, 8));
+    }
+
+    #[test]
+    fn equal_rates_over_quota_go_by_submission_then_id() {
+        let mut policy = Dynamic::default();
+        let same = Allocation { quota: PerKind::default(), rate_units: 7 };
+        policy.allocate(&[(RICH, same), (POOR, same)]);
+        let key = |group, first| policy.group_key(group, Kind::Map, 0, first);
+        assert!(key(POOR, submitted(3, 2)) < key(RICH, submitted(9, 1)));
+        assert!(key(POOR, submitted(3, 1)) < key(RICH, submitted(3, 2)));
+    }
+
+    #[test]
+    fn without_rate_a_queue_is_last_and_its_quota_void() {
+        let mut policy = policy(0, 0);
+        let unfunded = Allocation { quota: PerKind::new(5, 5), rate_units: 0 };
+        policy.allocate(&[(RICH, unfunded), (POOR, Allocation { quota: PerKind::default(), rate_units: 1 })]);
+        let key = |group| policy.group_key(group, Kind::Map, 0, submitted(0, 0));
+        assert!(key(POOR) < key(RICH));
+        assert_eq!(key(RICH), key(BROKE));
+    }
+
+    #[test]
+    fn each_kind_has_its_own_quota() {
+        let policy = policy(8, 4);
+        let key = |kind| policy.group_key(RICH, kind, 0, submitted(0, 0)).class;
+        assert_eq!((key(Kind::Map), key(Kind::Reduce)), (UNDER_QUOTA, FUNDED));
+    }
+}

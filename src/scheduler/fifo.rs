@@ -1,0 +1,150 @@
+//! First in, first out: Hadoop 1.2.1 `JobQueueTaskScheduler`.
+//!
+//! Jobs by priority, start, id; each job's near map before its far one, job by job. A light load is spread: a node
+//! holds at most its part of the load (load factor), and when the cluster is almost full a heartbeat gives one task
+//! (padding).
+//!
+//! Spreading holds a slot back for one heartbeat of its node at most. By then every other node has been asked too, so
+//! a task that still waits waits for this very slot: its data, its failures or a dead tracker keep it from the others.
+//! The original lets it wait on; `compatible` does as well, and has the original's caps: an off-switch map ends a
+//! heartbeat's maps, one reduce at most, and near the full cluster only the first job's reduces.
+
+use std::collections::BTreeSet;
+
+use super::assign::SKIP_BUDGET;
+use super::count::{lower, raise};
+use super::key::{AppKey, GroupKey};
+use super::node::{Node, Totals};
+use super::policy::{Policy, Shape};
+use super::{AppId, AppSpec, GroupId, Kind, PerKind};
+
+/// How first-in-first-out behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FifoOptions {
+    /// Keep the original's caps on a heartbeat (`jobtracker.fifo.compatible`).
+    pub compatible: bool,
+    /// Part of the load for which slots are kept free, in millionths (`mapred.jobtracker.taskalloc.capacitypad`).
+    pub pad_millionths: u32,
+}
+
+/// Clusters up to this many nodes keep no slots free. Hadoop 1.2.1 `JobQueueTaskScheduler`.
+const MIN_CLUSTER_SIZE_FOR_PADDING: u32 = 3;
+
+/// Orders all apps in one line.
+#[derive(Debug)]
+pub(super) struct Fifo {
+    options: FifoOptions,
+    /// Running jobs that have reduces, waiting or not, and the sum of their tasks: what the original's padding looks at.
+    with_reduces: BTreeSet<(AppKey, AppId)>,
+    desired: PerKind<u32>,
+}
+
+// === impl FifoOptions ===
+
+impl Default for FifoOptions {
+    /// Not compatible, 1 % padding.
+    fn default() -> Self {
+        Self { compatible: false, pad_millionths: 10_000 }
+    }
+}
+
+// === impl Fifo ===
+
+impl Fifo {
+    pub(super) fn new(options: FifoOptions) -> Self {
+        Self { options, with_reduces: BTreeSet::new(), desired: PerKind::default() }
+    }
+
+    /// The slots to keep free of a cluster that needs `needed` tasks.
+    ///
+    /// The original adds up job by job and compares after each; the sum only grows, so the whole sum decides alone.
+    fn pad(&self, needed: u32, kind: Kind, node: &Node, totals: &Totals) -> u32 {
+        if totals.nodes <= MIN_CLUSTER_SIZE_FOR_PADDING {
+            return 0;
+        }
+        let pad = u64::from(needed) * u64::from(self.options.pad_millionths) / 1_000_000;
+        u32::try_from(pad).unwrap_or(u32::MAX).min(node.slots[kind])
+    }
+
+    /// Setup and cleanup attempts take room from both sides: the node's and the cluster's.
+    fn filling(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
+        let (running, waiting) = (totals.running[kind], totals.waiting[kind]);
+        let load = running.saturating_add(waiting);
+        let room = totals.slots[kind].saturating_sub(totals.occupied[kind]);
+        let part = part_of_load(load, room, node.slots[kind].saturating_sub(node.occupied[kind]));
+        let mut limit = part.saturating_sub(node.running[kind]);
+        if running.saturating_add(self.pad(load, kind, node, totals)) >= room {
+            limit = limit.min(1);
+        }
+        if node.held_back[kind] {
+            limit = free;
+        }
+        Shape { limit: limit.min(free), off_switch_ends: false, only: None, skip_budget: SKIP_BUDGET }
+    }
+
+    /// Counts as the original does: setup and cleanup attempts are running tasks, other nodes stand as they last said.
+    fn compatible(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
+        let load = totals.running[kind].saturating_add(totals.waiting[kind]);
+        let part = part_of_load(load, totals.slots[kind], node.slots[kind]);
+        let limit = part.saturating_sub(node.in_use(kind)).min(free);
+        let padded = totals.reported[kind].saturating_add(self.pad(self.desired[kind], kind, node, totals));
+        let first = self.with_reduces.first().map(|&(_, app)| app);
+        // Without a job that has reduces the original never compares.
+        let exceeded = first.is_some() && padded >= totals.slots[kind];
+        match kind {
+            Kind::Map => Shape {
+                limit: if exceeded { limit.min(1) } else { limit },
+                off_switch_ends: true,
+                only: None,
+                skip_budget: u32::MAX,
+            },
+            Kind::Reduce => Shape {
+                limit: limit.min(1),
+                off_switch_ends: false,
+                only: first.filter(|_| exceeded),
+                skip_budget: u32::MAX,
+            },
+        }
+    }
+}
+
+impl Policy for Fifo {
+    fn leaf_of(&self, _group: GroupId) -> GroupId {
+        GroupId::ROOT
+    }
+
+    fn app_key(&self, app: &AppSpec) -> AppKey {
+        AppKey { priority: app.priority, start_ms: app.start_ms, order: app.order }
+    }
+
+    fn group_key(&self, _leaf: GroupId, _kind: Kind, _running: u32, _first: AppKey) -> GroupKey {
+        GroupKey::default()
+    }
+
+    fn shape(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
+        if self.options.compatible {
+            self.compatible(kind, free, node, totals)
+        } else {
+            self.filling(kind, free, node, totals)
+        }
+    }
+
+    fn resized(&mut self, app: &AppSpec, before: PerKind<u32>, after: PerKind<u32>) {
+        let entry = (self.app_key(app), app.id);
+        if before.reduce > 0 && self.with_reduces.remove(&entry) {
+            Kind::ALL.into_iter().for_each(|kind| lower(&mut self.desired[kind], before[kind]));
+        }
+        if after.reduce > 0 && self.with_reduces.insert(entry) {
+            Kind::ALL.into_iter().for_each(|kind| raise(&mut self.desired[kind], after[kind]));
+        }
+    }
+}
+
+/// The part of the load that falls to a node with `slots` of `capacity`: rounded up, at most its slots.
+fn part_of_load(load: u32, capacity: u32, slots: u32) -> u32 {
+    if capacity == 0 {
+        return 0;
+    }
+    let part = (u64::from(load) * u64::from(slots)).div_ceil(u64::from(capacity));
+    u32::try_from(part).unwrap_or(u32::MAX).min(slots)
+}

@@ -1,0 +1,133 @@
+//! Groups of apps (queues) and their sums.
+
+use std::collections::BTreeMap;
+
+use super::count::{lower, raise};
+use super::{GroupId, PerKind};
+
+/// A group cannot be closed while apps are in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("queue {name} still has {apps} jobs that wait or run")]
+pub struct GroupBusy {
+    /// The group.
+    pub name: String,
+    /// Apps in it, those included that were removed but still hold slots.
+    pub apps: u32,
+}
+
+/// One group.
+#[derive(Debug)]
+pub(super) struct Group {
+    name: String,
+    apps: u32,
+    pub(super) running: PerKind<u32>,
+    pub(super) waiting: PerKind<u32>,
+}
+
+/// All open groups.
+#[derive(Debug)]
+pub(super) struct Groups {
+    by_id: BTreeMap<GroupId, Group>,
+    by_name: BTreeMap<String, GroupId>,
+    last: GroupId,
+}
+
+// === impl Groups ===
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self { by_id: BTreeMap::new(), by_name: BTreeMap::new(), last: GroupId::ROOT }
+    }
+}
+
+impl Groups {
+    pub(super) fn open(&mut self, name: &str) -> GroupId {
+        if let Some(&id) = self.by_name.get(name) {
+            return id;
+        }
+        let mut id = self.last.next();
+        while id == GroupId::ROOT || self.by_id.contains_key(&id) {
+            id = id.next();
+        }
+        self.last = id;
+        let group = Group { name: name.to_owned(), apps: 0, running: PerKind::default(), waiting: PerKind::default() };
+        self.by_id.insert(id, group);
+        self.by_name.insert(name.to_owned(), id);
+        id
+    }
+
+    pub(super) fn close(&mut self, id: GroupId) -> Result<(), GroupBusy> {
+        let Some(group) = self.by_id.get(&id) else { return Ok(()) };
+        if group.apps > 0 {
+            return Err(GroupBusy { name: group.name.clone(), apps: group.apps });
+        }
+        self.by_name.remove(&group.name);
+        self.by_id.remove(&id);
+        Ok(())
+    }
+
+    pub(super) fn by_name(&self, name: &str) -> Option<GroupId> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(super) fn name(&self, id: GroupId) -> Option<&str> {
+        self.by_id.get(&id).map(|group| group.name.as_str())
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = GroupId> {
+        self.by_id.keys().copied()
+    }
+
+    /// Running tasks of a group; none for one that is not open, or for the root, which has no order to keep.
+    pub(super) fn running(&self, id: GroupId) -> PerKind<u32> {
+        self.by_id.get(&id).map_or(PerKind::default(), |group| group.running)
+    }
+
+    pub(super) fn waiting(&self, id: GroupId) -> PerKind<u32> {
+        self.by_id.get(&id).map_or(PerKind::default(), |group| group.waiting)
+    }
+
+    /// Counts an app in; false when the group is not open.
+    pub(super) fn join(&mut self, id: GroupId) -> bool {
+        let group = self.by_id.get_mut(&id);
+        group.map(|group| raise(&mut group.apps, 1)).is_some()
+    }
+
+    /// Counts an app out.
+    pub(super) fn leave(&mut self, id: GroupId) {
+        if let Some(group) = self.by_id.get_mut(&id) {
+            lower(&mut group.apps, 1);
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, id: GroupId) -> Option<&mut Group> {
+        self.by_id.get_mut(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_group_keeps_its_id_and_a_closed_one_never_gives_it_away() {
+        let mut groups = Groups::default();
+        let a = groups.open("a");
+        assert_eq!(groups.open("a"), a);
+        assert_eq!(groups.close(a), Ok(()));
+        assert_eq!(groups.by_name("a"), None);
+        assert_ne!(groups.open("a"), a);
+    }
+
+    #[test]
+    fn a_group_with_apps_stays() {
+        let mut groups = Groups::default();
+        let a = groups.open("a");
+        assert!(groups.join(a));
+        let busy = groups.close(a).unwrap_err();
+        assert_eq!(busy.to_string(), "queue a still has 1 jobs that wait or run");
+        groups.leave(a);
+        assert_eq!(groups.close(a), Ok(()));
+        assert!(!groups.join(a));
+    }
+}

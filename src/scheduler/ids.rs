@@ -1,0 +1,72 @@
+//! The names under which the scheduler and its caller speak of apps, groups and nodes.
+
+use std::fmt;
+
+/// An app: one job, or one external application. Chosen by the caller, never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AppId(u32);
+
+/// A group of apps: a queue. Given by [`Scheduler::open_group`](super::Scheduler::open_group).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(u32);
+
+/// A node that runs tasks. Given by [`Scheduler::add_node`](super::Scheduler::add_node); a tracker that registers again
+/// gets a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+// === impl AppId ===
+
+impl AppId {
+    /// The app with this number.
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for AppId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "app {}", self.0)
+    }
+}
+
+// === impl GroupId ===
+
+impl GroupId {
+    /// Above all groups: the leaf in which a policy without queues orders every app. Never given to a queue.
+    pub(super) const ROOT: GroupId = GroupId(0);
+
+    /// The next number, for the one who opens groups.
+    pub(super) const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+}
+
+impl fmt::Display for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "group {}", self.0)
+    }
+}
+
+// === impl NodeId ===
+
+impl NodeId {
+    /// The number before the first node.
+    pub(super) const NONE: NodeId = NodeId(0);
+
+    /// The next number, for the one who adds nodes.
+    pub(super) const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
+    }
+}

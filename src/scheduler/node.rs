@@ -1,0 +1,84 @@
+//! Nodes and the sums of the cluster.
+
+use super::count::{lower, raise};
+use super::order::Position;
+use super::{HostId, Kind, PerKind, RackId};
+
+/// Sums over the cluster, kept as things change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Nodes.
+    pub nodes: u32,
+    /// Slots of all nodes.
+    pub slots: PerKind<u32>,
+    /// Slots held by setup and cleanup attempts.
+    pub occupied: PerKind<u32>,
+    /// Attempts of apps that hold a slot, wherever it is.
+    pub running: PerKind<u32>,
+    /// Tasks that wait.
+    pub waiting: PerKind<u32>,
+    /// Slots in use as each node's last heartbeat told it: what Hadoop 1.2.1 `ClusterStatus` counts.
+    pub(super) reported: PerKind<u32>,
+}
+
+/// A node and what it holds.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) host: HostId,
+    pub(super) rack: RackId,
+    pub(super) slots: PerKind<u32>,
+    pub(super) occupied: PerKind<u32>,
+    pub(super) running: PerKind<u32>,
+    reported: PerKind<u32>,
+    /// Its last heartbeat left slots free for the sake of spreading, while tasks waited.
+    pub(super) held_back: PerKind<bool>,
+    /// Where its next heartbeat goes on, since the last one ran out of the skip budget.
+    pub(super) resume: PerKind<Option<Position>>,
+}
+
+// === impl Node ===
+
+impl Node {
+    pub(super) fn new(host: HostId, rack: RackId) -> Self {
+        Self {
+            host,
+            rack,
+            slots: PerKind::default(),
+            occupied: PerKind::default(),
+            running: PerKind::default(),
+            reported: PerKind::default(),
+            held_back: PerKind::default(),
+            resume: PerKind::default(),
+        }
+    }
+
+    pub(super) fn set_slots(&mut self, slots: PerKind<u32>, totals: &mut Totals) {
+        for kind in Kind::ALL {
+            lower(&mut totals.slots[kind], self.slots[kind]);
+            raise(&mut totals.slots[kind], slots[kind]);
+        }
+        self.slots = slots;
+    }
+
+    /// A heartbeat told how many slots are in use.
+    pub(super) fn report(&mut self, kind: Kind, totals: &mut Totals) {
+        lower(&mut totals.reported[kind], self.reported[kind]);
+        self.reported[kind] = self.in_use(kind);
+        raise(&mut totals.reported[kind], self.reported[kind]);
+    }
+
+    /// Takes its part out of the sums. Attempts that ran on it stay in `running` until each is said to have ended.
+    pub(super) fn leave(&self, totals: &mut Totals) {
+        lower(&mut totals.nodes, 1);
+        for kind in Kind::ALL {
+            lower(&mut totals.slots[kind], self.slots[kind]);
+            lower(&mut totals.occupied[kind], self.occupied[kind]);
+            lower(&mut totals.reported[kind], self.reported[kind]);
+        }
+    }
+
+    /// Slots in use, by whatever attempt.
+    pub(super) fn in_use(&self, kind: Kind) -> u32 {
+        self.running[kind].saturating_add(self.occupied[kind])
+    }
+}

@@ -1,0 +1,172 @@
+//! The order in which groups and their apps are asked, for one kind of slot.
+//!
+//! Invariant: a leaf is here exactly while an app in it waits and may be asked, and stands under the key that was
+//! computed from its first app. So the first entry is the next to ask, whatever number of apps and groups exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::key::{AppKey, GroupKey};
+use super::{AppId, GroupId};
+
+/// Where an app stands, by leaf: an order that does not move with keys of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Position {
+    pub(super) leaf: GroupId,
+    pub(super) app_key: AppKey,
+    pub(super) app: AppId,
+}
+
+/// Groups with demand, and in each its apps with demand.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    groups: BTreeSet<(GroupKey, GroupId)>,
+    leaves: BTreeMap<GroupId, Leaf>,
+}
+
+#[derive(Debug)]
+struct Leaf {
+    key: GroupKey,
+    apps: BTreeSet<(AppKey, AppId)>,
+}
+
+// === impl Order ===
+
+impl Order {
+    /// Lets an app be asked. `key_of` gives the key of the leaf for its first app.
+    pub(super) fn insert(&mut self, leaf: GroupId, key: AppKey, app: AppId, key_of: impl FnOnce(AppKey) -> GroupKey) {
+        match self.leaves.get_mut(&leaf) {
+            Some(entry) => {
+                entry.apps.insert((key, app));
+            }
+            None => {
+                let group_key = key_of(key);
+                self.leaves.insert(leaf, Leaf { key: group_key, apps: BTreeSet::from([(key, app)]) });
+                self.groups.insert((group_key, leaf));
+                return;
+            }
+        }
+        self.rekey(leaf, key_of);
+    }
+
+    /// Takes an app out, and its leaf when it was the last one.
+    pub(super) fn remove(&mut self, leaf: GroupId, key: AppKey, app: AppId, key_of: impl FnOnce(AppKey) -> GroupKey) {
+        let Some(entry) = self.leaves.get_mut(&leaf) else { return };
+        entry.apps.remove(&(key, app));
+        if entry.apps.is_empty() {
+            self.groups.remove(&(entry.key, leaf));
+            self.leaves.remove(&leaf);
+        } else {
+            self.rekey(leaf, key_of);
+        }
+    }
+
+    /// Moves a leaf to where its key now puts it. A leaf that is not here stays out.
+    pub(super) fn rekey(&mut self, leaf: GroupId, key_of: impl FnOnce(AppKey) -> GroupKey) {
+        let Some(entry) = self.leaves.get_mut(&leaf) else { return };
+        let Some(&(first, _)) = entry.apps.first() else { return };
+        let key = key_of(first);
+        if key != entry.key {
+            self.groups.remove(&(entry.key, leaf));
+            self.groups.insert((key, leaf));
+            entry.key = key;
+        }
+    }
+
+    /// True when nobody is to be asked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The first app of the first group.
+    pub(super) fn first(&self) -> Option<Position> {
+        let &(_, leaf) = self.groups.first()?;
+        let &(app_key, app) = self.leaves.get(&leaf)?.apps.first()?;
+        Some(Position { leaf, app_key, app })
+    }
+
+    /// The first app at or after a position, which need not be taken any more; leaf by leaf, whatever their keys.
+    pub(super) fn at_or_after(&self, from: &Position) -> Option<Position> {
+        // Two turns at most: only in the leaf of the position itself may nothing be left.
+        self.leaves.range(from.leaf..).find_map(|(&leaf, Leaf { apps, .. })| {
+            let &(app_key, app) = match leaf == from.leaf {
+                true => apps.range((from.app_key, from.app)..).next()?,
+                false => apps.first()?,
+            };
+            Some(Position { leaf, app_key, app })
+        })
+    }
+}
+
+// === impl Position ===
+
+impl Position {
+    /// Not after any app.
+    pub(super) const FRONT: Position = Position {
+        leaf: GroupId::ROOT,
+        app_key: AppKey { priority: 0, start_ms: i64::MIN, order: 0 },
+        app: AppId::new(0),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEFT: GroupId = GroupId::ROOT.next();
+    const RIGHT: GroupId = LEFT.next();
+
+    fn app(order: u64) -> (AppKey, AppId) {
+        (AppKey { order, ..AppKey::default() }, AppId::new(order as u32))
+    }
+
+    fn by_first(first: AppKey) -> GroupKey {
+        GroupKey { first, ..GroupKey::default() }
+    }
+
+    fn with(entries: &[(GroupId, u64)]) -> Order {
+        let mut order = Order::default();
+        for &(leaf, number) in entries {
+            let (key, id) = app(number);
+            order.insert(leaf, key, id, by_first);
+        }
+        order
+    }
+
+    fn walk(mut order: Order) -> Vec<u32> {
+        let mut seen = Vec::new();
+        while let Some(position) = order.first() {
+            seen.push(position.app.get());
+            order.remove(position.leaf, position.app_key, position.app, by_first);
+        }
+        assert!(order.leaves.is_empty());
+        seen
+    }
+
+    #[test]
+    fn the_first_app_of_a_leaf_places_the_leaf() {
+        assert_eq!(walk(with(&[(LEFT, 5), (RIGHT, 3), (LEFT, 1)])), [1, 3, 5]);
+    }
+
+    #[test]
+    fn a_rekeyed_leaf_moves() {
+        let mut order = with(&[(LEFT, 1), (RIGHT, 2)]);
+        order.rekey(LEFT, |first| GroupKey { class: 1, ..by_first(first) });
+        assert_eq!(order.first().unwrap().app, AppId::new(2));
+        assert_eq!(order.groups.len(), 2);
+    }
+
+    #[test]
+    fn a_walk_may_go_on_where_an_app_used_to_be() {
+        let mut order = with(&[(LEFT, 1), (LEFT, 4), (RIGHT, 2), (RIGHT, 3)]);
+        let at = |leaf, number| {
+            let (app_key, app) = app(number);
+            Position { leaf, app_key, app }
+        };
+        let (key, id) = app(4);
+        order.remove(LEFT, key, id, by_first);
+        assert_eq!(order.at_or_after(&Position::FRONT), Some(at(LEFT, 1)));
+        assert_eq!(order.at_or_after(&at(LEFT, 4)), Some(at(RIGHT, 2)));
+        assert_eq!(order.at_or_after(&at(RIGHT, 3)), Some(at(RIGHT, 3)));
+        assert_eq!(order.at_or_after(&at(RIGHT, 5)), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! What one app still waits for, of one kind: a count for each host, each rack and anywhere.
+//!
+//! Invariant: the row of a host is the number of waiting tasks with a copy on it, the row of a rack the number with a
+//! copy in it (a task counts once for each distinct rack), and the row for anywhere the number of waiting tasks. A row
+//! of zero does not exist.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::count::{lower, raise};
+use super::{HostId, Level, RackId, Topology};
+
+/// The rows of one app and kind. An update costs O(copies), memory O(hosts + racks).
+#[derive(Debug, Default)]
+pub(super) struct RequestTable {
+    anywhere: u32,
+    // Never iterated, so their order cannot matter.
+    hosts: FxHashMap<HostId, u32>,
+    racks: FxHashMap<RackId, u32>,
+}
+
+// === impl RequestTable ===
+
+impl RequestTable {
+    /// Tasks that wait.
+    pub(super) fn waiting(&self) -> u32 {
+        self.anywhere
+    }
+
+    /// Adds `count` tasks that each have their data on `hosts`; no hosts: anywhere is as good.
+    pub(super) fn add(&mut self, hosts: &[HostId], count: u32, topology: &Topology) {
+        if count == 0 {
+            return;
+        }
+        raise(&mut self.anywhere, count);
+        for host in distinct(hosts.iter().copied()) {
+            raise(self.hosts.entry(host).or_default(), count);
+        }
+        for rack in distinct(hosts.iter().map(|&host| topology.rack_of(host))) {
+            raise(self.racks.entry(rack).or_default(), count);
+        }
+    }
+
+    /// Takes away `count` tasks that were added with the same `hosts`.
+    pub(super) fn remove(&mut self, hosts: &[HostId], count: u32, topology: &Topology) {
+        lower(&mut self.anywhere, count);
+        for host in distinct(hosts.iter().copied()) {
+            lower_row(&mut self.hosts, host, count);
+        }
+        for rack in distinct(hosts.iter().map(|&host| topology.rack_of(host))) {
+            lower_row(&mut self.racks, rack, count);
+        }
+    }
+
+    /// The nearest level at which a task waits for a node on `host` in `rack`. [`Level::Any`] when none waits at all.
+    pub(super) fn best_level(&self, host: HostId, rack: RackId) -> Level {
+        if self.hosts.contains_key(&host) {
+            Level::Node
+        } else if self.racks.contains_key(&rack) {
+            Level::Rack
+        } else {
+            Level::Any
+        }
+    }
+}
+
+fn lower_row<K: Hash + Eq>(rows: &mut FxHashMap<K, u32>, key: K, count: u32) {
+    if let Some(row) = rows.get_mut(&key) {
+        lower(row, count);
+        if *row == 0 {
+            rows.remove(&key);
+        }
+    }
+}
+
+/// A split may name a host twice, and two hosts of it may share a rack: each counts once.
+fn distinct<K: Ord>(keys: impl Iterator<Item = K>) -> Vec<K> {
+    let mut keys: Vec<K> = keys.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn topology(hosts: usize, racks: usize) -> (Topology, Vec<HostId>) {
+        let mut topology = Topology::default();
+        let ids = (0..hosts).map(|i| topology.intern_host(&format!("h{i}"), &format!("/r{}", i % racks))).collect();
+        (topology, ids)
+    }
+
+    #[test]
+    fn a_task_counts_once_for_each_host_and_rack() {
+        let (topology, h) = topology(4, 2);
+        let mut table = RequestTable::default();
+        table.add(&[h[0], h[0], h[2]], 3, &topology);
+        assert_eq!(table.waiting(), 3);
+        assert_eq!(table.hosts[&h[0]], 3);
+        assert_eq!(table.racks[&topology.rack_of(h[0])], 3);
+        table.remove(&[h[0], h[0], h[2]], 3, &topology);
+        assert_eq!(table.waiting(), 0);
+        assert!(table.hosts.is_empty() && table.racks.is_empty());
+    }
+
+    #[test]
+    fn the_best_level_is_the_nearest_row() {
+        let (topology, h) = topology(4, 2);
+        let level = |table: &RequestTable, host: HostId| table.best_level(host, topology.rack_of(host));
+        let mut table = RequestTable::default();
+        table.add(&[h[0]], 1, &topology);
+        assert_eq!(level(&table, h[0]), Level::Node);
+        assert_eq!(level(&table, h[2]), Level::Rack);
+        assert_eq!(level(&table, h[1]), Level::Any);
+    }
+
+    proptest! {
+        #[test]
+        fn rows_equal_a_recount_of_the_tasks(
+            tasks in prop::collection::vec((prop::collection::vec(0usize..6, 0..4), any::<bool>()), 0..40)
+        ) {
+            let (topology, h) = topology(6, 3);
+            let mut table = RequestTable::default();
+            let sets: Vec<(Vec<HostId>, bool)> =
+                tasks.into_iter().map(|(set, stays)| (set.into_iter().map(|i| h[i]).collect(), stays)).collect();
+            sets.iter().for_each(|(set, _)| table.add(set, 1, &topology));
+            sets.iter().filter(|(_, stays)| !stays).for_each(|(set, _)| table.remove(set, 1, &topology));
+
+            let left: Vec<&Vec<HostId>> = sets.iter().filter(|(_, stays)| *stays).map(|(set, _)| set).collect();
+            prop_assert_eq!(table.waiting() as usize, left.len());
+            for &host in &h {
+                let on_host = left.iter().filter(|set| set.contains(&host)).count() as u32;
+                prop_assert_eq!(table.hosts.get(&host).copied().unwrap_or(0), on_host);
+                let rack = topology.rack_of(host);
+                let in_rack = left.iter().filter(|set| set.iter().any(|&h| topology.rack_of(h) == rack)).count() as u32;
+                prop_assert_eq!(table.racks.get(&rack).copied().unwrap_or(0), in_rack);
+            }
+            prop_assert!(table.hosts.values().chain(table.racks.values()).all(|&row| row > 0));
+        }
+    }
+}

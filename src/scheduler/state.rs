@@ -1,0 +1,324 @@
+//! The scheduler's state: who is there. What they want and use is in `demand`, what they are given in `assign`.
+
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+use super::app::App;
+use super::count::{lower, raise};
+use super::dynamic::Dynamic;
+use super::fifo::Fifo;
+use super::group::Groups;
+use super::key::{AppKey, GroupKey};
+use super::node::Node;
+use super::order::Order;
+use super::policy::Policy;
+use super::{
+    Allocation, AppId, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Kind, NodeId, PerKind, Topology, Totals,
+};
+
+/// Why an app was not added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddAppError {
+    /// The group of the app is not open.
+    #[error("{app} names {group}, which is not open")]
+    GroupNotOpen {
+        /// The app.
+        app: AppId,
+        /// Its group.
+        group: GroupId,
+    },
+    /// An app with this id is there already.
+    #[error("{0} exists already")]
+    Exists(AppId),
+}
+
+/// Hands out slots, under one policy for life.
+///
+/// Ids that are not known (any more) have no effect: an attempt may well outlive its node.
+pub struct Scheduler {
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) topology: Topology,
+    pub(super) groups: Groups,
+    // Neither map is ever iterated, so their order cannot matter.
+    pub(super) apps: FxHashMap<AppId, App>,
+    pub(super) nodes: FxHashMap<NodeId, Node>,
+    last_node: NodeId,
+    pub(super) orders: PerKind<Order>,
+    pub(super) totals: Totals,
+}
+
+impl fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduler").field("policy", &self.policy).field("totals", &self.totals).finish_non_exhaustive()
+    }
+}
+
+/// The key of a leaf as things stand, for whatever app turns out to be its first.
+pub(super) fn leaf_key(
+    policy: &dyn Policy,
+    groups: &Groups,
+    leaf: GroupId,
+    kind: Kind,
+) -> impl FnOnce(AppKey) -> GroupKey {
+    let running = groups.running(leaf)[kind];
+    move |first| policy.group_key(leaf, kind, running, first)
+}
+
+// === impl Scheduler: making one ===
+
+impl Scheduler {
+    /// Under first-in-first-out.
+    pub fn fifo(options: FifoOptions) -> Self {
+        Self::under(Box::new(Fifo::new(options)))
+    }
+
+    /// Under the market.
+    pub fn dynamic() -> Self {
+        Self::under(Box::new(Dynamic::default()))
+    }
+
+    fn under(policy: Box<dyn Policy>) -> Self {
+        Self {
+            policy,
+            topology: Topology::default(),
+            groups: Groups::default(),
+            apps: FxHashMap::default(),
+            nodes: FxHashMap::default(),
+            last_node: NodeId::NONE,
+            orders: PerKind::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// The hosts and racks.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The hosts and racks, to name more of them.
+    pub fn topology_mut(&mut self) -> &mut Topology {
+        &mut self.topology
+    }
+}
+
+// === impl Scheduler: groups ===
+
+impl Scheduler {
+    /// Opens a group, or finds the one that is open under this name.
+    pub fn open_group(&mut self, name: &str) -> GroupId {
+        self.groups.open(name)
+    }
+
+    /// Closes a group for good.
+    ///
+    /// # Errors
+    /// [`GroupBusy`] while it has apps, those included that were removed but still hold slots.
+    pub fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
+        self.groups.close(group)
+    }
+
+    /// The open group of this name.
+    pub fn group(&self, name: &str) -> Option<GroupId> {
+        self.groups.by_name(name)
+    }
+
+    /// The name of an open group.
+    pub fn group_name(&self, group: GroupId) -> Option<&str> {
+        self.groups.name(group)
+    }
+
+    /// What each group has bought; a group that is not named has bought nothing. No effect but under the market.
+    pub fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
+        self.policy.allocate(allocations);
+        for group in self.groups.ids() {
+            let leaf = self.policy.leaf_of(group);
+            for kind in Kind::ALL {
+                self.orders[kind].rekey(leaf, leaf_key(&*self.policy, &self.groups, leaf, kind));
+            }
+        }
+    }
+
+    /// Tasks of a group that hold a slot.
+    pub fn usage(&self, group: GroupId) -> PerKind<u32> {
+        self.groups.running(group)
+    }
+
+    /// Tasks of a group that wait for a slot.
+    pub fn waiting(&self, group: GroupId) -> PerKind<u32> {
+        self.groups.waiting(group)
+    }
+}
+
+// === impl Scheduler: nodes ===
+
+impl Scheduler {
+    /// Adds a node. Its slots count at once; it gets tasks when it is named in a [`Beat`](super::Beat).
+    pub fn add_node(&mut self, host: HostId, slots: PerKind<u32>) -> NodeId {
+        let mut id = self.last_node.next();
+        while id == NodeId::NONE || self.nodes.contains_key(&id) {
+            id = id.next();
+        }
+        self.last_node = id;
+        let mut node = Node::new(host, self.topology.rack_of(host));
+        raise(&mut self.totals.nodes, 1);
+        node.set_slots(slots, &mut self.totals);
+        self.nodes.insert(id, node);
+        id
+    }
+
+    /// Changes the slots of a node. Zero keeps a blacklisted one out of the load that is spread.
+    pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
+        if let Some(node) = self.nodes.get_mut(&node) {
+            node.set_slots(slots, &mut self.totals);
+        }
+    }
+
+    /// The host of a node has another id now, since it moved to another rack.
+    pub fn move_node(&mut self, node: NodeId, host: HostId) {
+        let rack = self.topology.rack_of(host);
+        if let Some(node) = self.nodes.get_mut(&node) {
+            node.host = host;
+            node.rack = rack;
+        }
+    }
+
+    /// Removes a node. Attempts that ran on it count as running until each is told to have [ended](Self::ended).
+    pub fn remove_node(&mut self, node: NodeId) {
+        if let Some(node) = self.nodes.remove(&node) {
+            node.leave(&mut self.totals);
+        }
+    }
+
+    /// Setup or cleanup attempts take slots, for which no app and no group is charged.
+    pub fn occupy(&mut self, node: NodeId, kind: Kind, slots: u32) {
+        if let Some(node) = self.nodes.get_mut(&node) {
+            raise(&mut node.occupied[kind], slots);
+            raise(&mut self.totals.occupied[kind], slots);
+        }
+    }
+
+    /// Setup or cleanup attempts leave their slots.
+    pub fn release(&mut self, node: NodeId, kind: Kind, slots: u32) {
+        if let Some(node) = self.nodes.get_mut(&node) {
+            let slots = slots.min(node.occupied[kind]);
+            lower(&mut node.occupied[kind], slots);
+            lower(&mut self.totals.occupied[kind], slots);
+        }
+    }
+
+    /// Sums over the cluster.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+}
+
+// === impl Scheduler: apps ===
+
+impl Scheduler {
+    /// Adds an app, without demand.
+    ///
+    /// # Errors
+    /// When its id is taken or its group is not open; nothing has changed then.
+    pub fn add_app(&mut self, spec: AppSpec) -> Result<(), AddAppError> {
+        if self.apps.contains_key(&spec.id) {
+            return Err(AddAppError::Exists(spec.id));
+        }
+        if !self.groups.join(spec.group) {
+            return Err(AddAppError::GroupNotOpen { app: spec.id, group: spec.group });
+        }
+        self.apps.insert(spec.id, App::new(spec));
+        Ok(())
+    }
+
+    /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
+    pub fn remove_app(&mut self, id: AppId) {
+        self.set_desired(id, PerKind::default());
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        app.draining = true;
+        let group = app.spec.group;
+        let tables = std::mem::take(&mut app.tables);
+        for kind in Kind::ALL {
+            self.count_waiting_down(group, kind, tables[kind].waiting());
+            if tables[kind].waiting() > 0 {
+                self.take_out(id, kind);
+            }
+        }
+        self.forget_drained(id);
+    }
+
+    /// Changes the priority of an app: 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
+    pub fn set_priority(&mut self, id: AppId, priority: u8) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let desired = app.desired;
+        let queued: Vec<Kind> = Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0).collect();
+        // Out under the old key, in under the new one.
+        self.set_desired(id, PerKind::default());
+        queued.iter().for_each(|&kind| self.take_out(id, kind));
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.spec.priority = priority;
+        }
+        queued.iter().for_each(|&kind| self.put_in(id, kind));
+        self.set_desired(id, desired);
+    }
+
+    /// Tells how many tasks a job has in all, finished ones included, once it runs (Hadoop 1.2.1
+    /// `JobInProgress.desiredMaps`). Only compatible first-in-first-out looks at it, to pad as the original does.
+    pub fn set_desired(&mut self, id: AppId, desired: PerKind<u32>) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
+        let before = std::mem::replace(&mut app.desired, desired);
+        self.policy.resized(&app.spec, before, desired);
+    }
+
+    /// Tasks of an app that wait for a slot.
+    pub fn app_waiting(&self, id: AppId) -> PerKind<u32> {
+        let waiting = |app: &App| PerKind::new(app.tables.map.waiting(), app.tables.reduce.waiting());
+        self.apps.get(&id).map_or(PerKind::default(), waiting)
+    }
+
+    /// Tasks of an app that hold a slot.
+    pub fn app_running(&self, id: AppId) -> PerKind<u32> {
+        self.apps.get(&id).map_or(PerKind::default(), |app| app.running)
+    }
+}
+
+// === impl Scheduler: keeping the order ===
+
+impl Scheduler {
+    /// Tasks of a group wait no more.
+    pub(super) fn count_waiting_down(&mut self, group: GroupId, kind: Kind, count: u32) {
+        if let Some(group) = self.groups.get_mut(group) {
+            lower(&mut group.waiting[kind], count);
+        }
+        lower(&mut self.totals.waiting[kind], count);
+    }
+
+    /// Lets an app be asked.
+    pub(super) fn put_in(&mut self, id: AppId, kind: Kind) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let leaf = self.policy.leaf_of(app.spec.group);
+        let key_of = leaf_key(&*self.policy, &self.groups, leaf, kind);
+        self.orders[kind].insert(leaf, self.policy.app_key(&app.spec), id, key_of);
+    }
+
+    /// Takes an app out of the order.
+    pub(super) fn take_out(&mut self, id: AppId, kind: Kind) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let leaf = self.policy.leaf_of(app.spec.group);
+        let key_of = leaf_key(&*self.policy, &self.groups, leaf, kind);
+        self.orders[kind].remove(leaf, self.policy.app_key(&app.spec), id, key_of);
+    }
+
+    /// Puts the leaf of a group where its usage now puts it.
+    pub(super) fn rekey(&mut self, group: GroupId, kind: Kind) {
+        let leaf = self.policy.leaf_of(group);
+        self.orders[kind].rekey(leaf, leaf_key(&*self.policy, &self.groups, leaf, kind));
+    }
+
+    /// Forgets a removed app that holds no slot any more.
+    pub(super) fn forget_drained(&mut self, id: AppId) {
+        let Some(app) = self.apps.get(&id).filter(|app| app.is_drained()) else { return };
+        self.groups.leave(app.spec.group);
+        self.apps.remove(&id);
+    }
+}

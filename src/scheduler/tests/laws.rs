@@ -1,0 +1,252 @@
+//! Laws over random clusters: sums equal a recount, no slot idles, every grant is the one the written order asks for
+//! (the books of [`super::world`] judge each), and the same calls give the same grants.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::world::{Order, State, World};
+use crate::scheduler::*;
+
+const GROUPS: usize = 4;
+const HOSTS: usize = 6;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Job { group: usize, priority: u8, start_ms: i64 },
+    Tasks { job: Index, kind: Kind, hosts: Vec<usize>, count: u32, failed_on: BTreeSet<usize> },
+    Beat(Index),
+    End(Index),
+    Withdraw(Index),
+    Adopt(Index, Index),
+    Priority(Index, u8),
+    RemoveJob(Index),
+    Allocate(Vec<(usize, u32, u32, i128)>),
+    Node { host: usize, maps: u32, reduces: u32 },
+    Slots(Index, u32, u32),
+    RemoveNode(Index),
+    Setup(Index, Kind),
+    SetupEnds(Index, Kind),
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![Just(Kind::Map), Just(Kind::Reduce)]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let index = any::<Index>;
+    let hosts = prop::collection::vec(0..HOSTS, 0..4);
+    let failed_on = prop::collection::btree_set(0..HOSTS, 0..3);
+    let bought = prop::collection::vec((0..GROUPS, 0u32..5, 0u32..5, 0i128..4), 0..=GROUPS);
+    prop_oneof![
+        3 => (0..GROUPS, 0u8..5, 0i64..3).prop_map(|(group, priority, start_ms)| Step::Job { group, priority, start_ms }),
+        6 => (index(), kind(), hosts, 1u32..5, failed_on).prop_map(|(job, kind, hosts, count, failed_on)| {
+            Step::Tasks { job, kind, hosts, count, failed_on }
+        }),
+        12 => index().prop_map(Step::Beat),
+        6 => index().prop_map(Step::End),
+        2 => index().prop_map(Step::Withdraw),
+        1 => (index(), index()).prop_map(|(task, node)| Step::Adopt(task, node)),
+        1 => (index(), 0u8..5).prop_map(|(job, priority)| Step::Priority(job, priority)),
+        1 => index().prop_map(Step::RemoveJob),
+        2 => bought.prop_map(Step::Allocate),
+        3 => (0..HOSTS, 0u32..5, 0u32..3).prop_map(|(host, maps, reduces)| Step::Node { host, maps, reduces }),
+        1 => (index(), 0u32..5, 0u32..3).prop_map(|(node, maps, reduces)| Step::Slots(node, maps, reduces)),
+        1 => index().prop_map(Step::RemoveNode),
+        1 => (index(), kind()).prop_map(|(node, kind)| Step::Setup(node, kind)),
+        1 => (index(), kind()).prop_map(|(node, kind)| Step::SetupEnds(node, kind)),
+    ]
+}
+
+fn pick<T: Copy>(from: impl IntoIterator<Item = T>, index: &Index) -> Option<T> {
+    let all: Vec<T> = from.into_iter().collect();
+    (!all.is_empty()).then(|| *index.get(&all))
+}
+
+fn tasks_in(world: &World, keep: impl Fn(State) -> bool) -> Vec<usize> {
+    (0..world.books.tasks.len()).filter(|&task| keep(world.books.tasks[task].state)).collect()
+}
+
+/// Does one step; says which node had a heartbeat.
+fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
+    match step {
+        Step::Job { group, priority, start_ms } => {
+            // Removed apps stay in the books, so that no id is used twice.
+            let number = world.books.apps.len() as u32;
+            world.job(number, *group, *priority, *start_ms);
+        }
+        Step::Tasks { job, kind, hosts, count, failed_on } => {
+            let hosts: Vec<HostId> = hosts.iter().map(|&host| world.host(host, 3)).collect();
+            let failed_on = failed_on.iter().map(|&host| world.host(host, 3)).collect();
+            let job = pick(world.books.apps.keys().copied().filter(|app| !world.removed.contains(app)), job)?;
+            world.tasks_that_failed_on(job, *kind, &hosts, *count, &failed_on);
+        }
+        Step::Beat(node) => {
+            let node = pick(world.books.nodes.keys().copied(), node)?;
+            world.beat(node);
+            return Some(node);
+        }
+        Step::End(task) => {
+            let task = pick(tasks_in(world, |state| matches!(state, State::Running(_))), task)?;
+            world.end(task);
+        }
+        Step::Withdraw(task) => {
+            let task = pick(tasks_in(world, |state| state == State::Waiting), task)?;
+            let taken = &mut world.books.tasks[task];
+            taken.state = State::Done;
+            world.scheduler.withdraw(taken.app, taken.kind, &taken.hosts, 1);
+        }
+        Step::Adopt(task, node) => {
+            let task = pick(tasks_in(world, |state| state == State::Waiting), task)?;
+            let node = pick(world.books.nodes.keys().copied(), node)?;
+            let adopted = &mut world.books.tasks[task];
+            adopted.state = State::Running(node);
+            world.scheduler.withdraw(adopted.app, adopted.kind, &adopted.hosts, 1);
+            world.scheduler.started(adopted.app, adopted.kind, node);
+        }
+        Step::Priority(job, priority) => {
+            let job = pick(world.books.apps.keys().copied(), job)?;
+            world.scheduler.set_priority(job, *priority);
+            world.books.apps.get_mut(&job).unwrap().priority = *priority;
+        }
+        Step::RemoveJob(job) => {
+            let job = pick(world.books.apps.keys().copied(), job)?;
+            world.scheduler.remove_app(job);
+            world.removed.insert(job);
+            let waiting = |task: &&mut super::world::Task| task.app == job && task.state == State::Waiting;
+            world.books.tasks.iter_mut().filter(waiting).for_each(|task| task.state = State::Done);
+        }
+        Step::Allocate(bought) => world.allocate(bought),
+        Step::Node { host, maps, reduces } => {
+            let host = world.host(*host, 3);
+            world.node(host, *maps, *reduces);
+        }
+        Step::Slots(node, maps, reduces) => {
+            let node = pick(world.books.nodes.keys().copied(), node)?;
+            world.scheduler.set_slots(node, PerKind::new(*maps, *reduces));
+            world.books.nodes.get_mut(&node).unwrap().slots = PerKind::new(*maps, *reduces);
+        }
+        Step::RemoveNode(node) => {
+            let node = pick(world.books.nodes.keys().copied(), node)?;
+            world.scheduler.remove_node(node);
+            tasks_in(world, |state| state == State::Running(node)).into_iter().for_each(|task| world.end(task));
+            world.books.nodes.remove(&node);
+        }
+        Step::Setup(node, kind) => {
+            let node = pick(world.books.nodes.keys().copied(), node)?;
+            if world.books.free(node)[*kind] > 0 {
+                world.scheduler.occupy(node, *kind, 1);
+                world.books.nodes.get_mut(&node).unwrap().occupied[*kind] += 1;
+            }
+        }
+        Step::SetupEnds(node, kind) => {
+            let node = pick(world.books.nodes.keys().copied(), node)?;
+            world.scheduler.release(node, *kind, 1);
+            let occupied = &mut world.books.nodes.get_mut(&node).unwrap().occupied[*kind];
+            *occupied = occupied.saturating_sub(1);
+        }
+    }
+    None
+}
+
+fn sums_equal_a_recount(world: &World) {
+    let (scheduler, books) = (&world.scheduler, &world.books);
+    let runs = |state: State| matches!(state, State::Running(_));
+    for kind in Kind::ALL {
+        for &group in &world.groups {
+            assert_eq!(scheduler.usage(group)[kind], books.usage(group, kind));
+            let waits = |task: &super::world::Task| books.apps[&task.app].group == group;
+            let waiting = books.count(|task| task.kind == kind && task.state == State::Waiting && waits(task));
+            assert_eq!(scheduler.waiting(group)[kind], waiting);
+        }
+        for &app in books.apps.keys() {
+            let of = |keep: &dyn Fn(State) -> bool| {
+                books.count(|task| task.app == app && task.kind == kind && keep(task.state))
+            };
+            assert_eq!(scheduler.app_waiting(app)[kind], of(&|state| state == State::Waiting));
+            assert_eq!(scheduler.app_running(app)[kind], of(&runs));
+        }
+        let totals = scheduler.totals();
+        assert_eq!(totals.nodes as usize, books.nodes.len());
+        assert_eq!(totals.slots[kind], books.nodes.values().map(|place| place.slots[kind]).sum::<u32>());
+        assert_eq!(totals.occupied[kind], books.nodes.values().map(|place| place.occupied[kind]).sum::<u32>());
+        assert_eq!(totals.running[kind], books.count(|task| task.kind == kind && runs(task.state)));
+        assert_eq!(totals.waiting[kind], books.count(|task| task.kind == kind && task.state == State::Waiting));
+    }
+}
+
+fn run(scheduler: Scheduler, order: Order, steps: &[Step]) -> World {
+    let mut world = World::new(scheduler, order, GROUPS);
+    for step in steps {
+        if let Some(node) = take_step(&mut world, step) {
+            if order == Order::Fifo {
+                // Spreading may hold a slot back once.
+                sums_equal_a_recount(&world);
+                world.beat(node);
+            }
+            assert_eq!(world.wasted(node), PerKind::default(), "a slot idles on {node}");
+        }
+        sums_equal_a_recount(&world);
+    }
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn the_market_serves_in_order_and_wastes_nothing(steps in prop::collection::vec(step(), 1..120)) {
+        let first = run(Scheduler::dynamic(), Order::Market, &steps);
+        let second = run(Scheduler::dynamic(), Order::Market, &steps);
+        prop_assert_eq!(first.books.log, second.books.log);
+    }
+
+    #[test]
+    fn first_in_first_out_serves_in_order_and_wastes_nothing_twice(steps in prop::collection::vec(step(), 1..120)) {
+        let fifo = || Scheduler::fifo(FifoOptions { compatible: false, pad_millionths: 200_000 });
+        let first = run(fifo(), Order::Fifo, &steps);
+        let second = run(fifo(), Order::Fifo, &steps);
+        prop_assert_eq!(first.books.log, second.books.log);
+    }
+
+    /// Spreading alone delays nothing: one round of heartbeats places all, when any task may run anywhere.
+    #[test]
+    fn one_round_of_heartbeats_places_all_that_fits(
+        slots in prop::collection::vec(0u32..6, 1..12), load in any::<Index>()
+    ) {
+        let mut world = World::new(Scheduler::fifo(FifoOptions { compatible: false, pad_millionths: 0 }), Order::Fifo, 1);
+        let nodes = nodes_with(&mut world, &slots);
+        let job = world.job(1, 0, 2, 0);
+        world.tasks(job, Kind::Map, &[], load.index(slots.iter().sum::<u32>() as usize + 1) as u32);
+        nodes.iter().for_each(|&node| { world.beat(node); });
+        prop_assert_eq!(world.scheduler.totals().waiting.map, 0);
+    }
+
+    /// The original's caps delay too: some rounds later everything is placed.
+    #[test]
+    fn compatible_heartbeats_place_all_that_fits(
+        slots in prop::collection::vec(0u32..6, 1..12), loads in prop::collection::vec((0u32..20, 0u32..2), 1..5),
+        pad_millionths in 0u32..1_000_000
+    ) {
+        let options = FifoOptions { compatible: true, pad_millionths };
+        let mut world = World::new(Scheduler::fifo(options), Order::Fifo, 1);
+        let nodes = nodes_with(&mut world, &slots);
+        for (number, &(load, reduces)) in loads.iter().enumerate() {
+            let job = world.job(number as u32, 0, 2, 0);
+            world.scheduler.set_desired(job, PerKind::new(load, reduces));
+            world.tasks(job, Kind::Map, &[], load);
+        }
+        (0..slots.iter().copied().max().unwrap_or(0)).for_each(|_| nodes.iter().for_each(|&node| { world.beat(node); }));
+        let load: u32 = loads.iter().map(|load| load.0).sum();
+        prop_assert_eq!(world.scheduler.totals().running.map, load.min(slots.iter().sum()));
+    }
+}
+
+fn nodes_with(world: &mut World, slots: &[u32]) -> Vec<NodeId> {
+    let place = |(number, &maps): (usize, &u32)| {
+        let host = world.host(number, 3);
+        world.node(host, maps, 0)
+    };
+    slots.iter().enumerate().map(place).collect()
+}

@@ -1,0 +1,6 @@
+//! The scheduler as a whole: scenarios of each policy, and laws over random clusters.
+
+mod dynamic;
+mod fifo;
+mod laws;
+mod world;

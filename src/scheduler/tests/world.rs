@@ -1,0 +1,258 @@
+//! A cluster of jobs that keeps its own books, task by task, and judges every grant by them.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::scheduler::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Waiting,
+    Running(NodeId),
+    Done,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) app: AppId,
+    pub(super) kind: Kind,
+    pub(super) hosts: Arc<[HostId]>,
+    /// Where it has failed and must not run again.
+    pub(super) failed_on: BTreeSet<HostId>,
+    pub(super) state: State,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) host: HostId,
+    pub(super) slots: PerKind<u32>,
+    pub(super) occupied: PerKind<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Fifo,
+    Market,
+}
+
+/// The caller's side of the scheduler.
+pub(super) struct Books {
+    pub(super) tasks: Vec<Task>,
+    pub(super) apps: BTreeMap<AppId, AppSpec>,
+    pub(super) nodes: BTreeMap<NodeId, Place>,
+    pub(super) allocations: BTreeMap<GroupId, Allocation>,
+    pub(super) racks: BTreeMap<HostId, RackId>,
+    pub(super) order: Order,
+    /// Every grant: app, kind, node, level.
+    pub(super) log: Vec<(u32, Kind, NodeId, Level)>,
+    pub(super) asked: u32,
+}
+
+pub(super) struct World {
+    pub(super) scheduler: Scheduler,
+    pub(super) books: Books,
+    pub(super) groups: Vec<GroupId>,
+    /// Apps that were removed; they stay in the books for their attempts that still run.
+    pub(super) removed: BTreeSet<AppId>,
+}
+
+// === impl Books ===
+
+impl Books {
+    pub(super) fn count(&self, keep: impl Fn(&Task) -> bool) -> u32 {
+        self.tasks.iter().filter(|task| keep(task)).count() as u32
+    }
+
+    pub(super) fn running_on(&self, node: NodeId, kind: Kind) -> u32 {
+        self.count(|task| task.kind == kind && task.state == State::Running(node))
+    }
+
+    pub(super) fn usage(&self, group: GroupId, kind: Kind) -> u32 {
+        self.count(|task| {
+            task.kind == kind && matches!(task.state, State::Running(_)) && self.apps[&task.app].group == group
+        })
+    }
+
+    pub(super) fn free(&self, node: NodeId) -> PerKind<u32> {
+        let place = &self.nodes[&node];
+        let free =
+            |kind| place.slots[kind].saturating_sub(place.occupied[kind]).saturating_sub(self.running_on(node, kind));
+        PerKind::new(free(Kind::Map), free(Kind::Reduce))
+    }
+
+    pub(super) fn can_run(&self, task: &Task, kind: Kind, node: NodeId) -> bool {
+        task.kind == kind && task.state == State::Waiting && !task.failed_on.contains(&self.nodes[&node].host)
+    }
+
+    fn level(&self, node: NodeId, hosts: &[HostId]) -> Level {
+        let host = self.nodes[&node].host;
+        if hosts.contains(&host) {
+            Level::Node
+        } else if hosts.iter().any(|other| self.racks[other] == self.racks[&host]) {
+            Level::Rack
+        } else {
+            Level::Any
+        }
+    }
+
+    /// The order of the written rule, by counting all tasks.
+    fn compare(&self, kind: Kind, left: AppId, right: AppId) -> Ordering {
+        let (left, right) = (&self.apps[&left], &self.apps[&right]);
+        let line = |app: &AppSpec| (app.start_ms, app.order);
+        if self.order == Order::Fifo {
+            return left.priority.cmp(&right.priority).then(line(left).cmp(&line(right)));
+        }
+        let bought = |app: &AppSpec| self.allocations.get(&app.group).copied().unwrap_or_default();
+        let class = |app: &AppSpec| match bought(app) {
+            Allocation { rate_units: 0, .. } => 2,
+            Allocation { quota, .. } if self.usage(app.group, kind) < quota[kind] => 0,
+            _ => 1,
+        };
+        class(left).cmp(&class(right)).then_with(|| match class(left) {
+            0 => {
+                let product = |one: &AppSpec, other: &AppSpec| {
+                    u64::from(self.usage(one.group, kind)) * u64::from(bought(other).quota[kind])
+                };
+                product(left, right).cmp(&product(right, left)).then(line(left).cmp(&line(right)))
+            }
+            1 => bought(right).rate_units.cmp(&bought(left).rate_units).then(line(left).cmp(&line(right))),
+            _ => line(left).cmp(&line(right)),
+        })
+    }
+
+    fn next(&self, kind: Kind, node: NodeId) -> Option<AppId> {
+        let runnable: BTreeSet<AppId> =
+            self.tasks.iter().filter(|task| self.can_run(task, kind, node)).map(|task| task.app).collect();
+        runnable.into_iter().min_by(|&left, &right| self.compare(kind, left, right))
+    }
+}
+
+impl GrantSource for Books {
+    fn take(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> Taken {
+        self.asked += 1;
+        let of_app = |task: &&Task| task.app == app && task.kind == kind && task.state == State::Waiting;
+        let nearest = self.tasks.iter().filter(of_app).map(|task| self.level(node, &task.hosts)).min();
+        assert_eq!(nearest, Some(level), "{app} was offered a {kind:?} slot at the wrong level");
+
+        let pick = (0..self.tasks.len())
+            .filter(|&i| self.tasks[i].app == app && self.can_run(&self.tasks[i], kind, node))
+            .min_by_key(|&i| self.level(node, &self.tasks[i].hosts));
+        let Some(pick) = pick else { return Taken::Nothing };
+        assert_eq!(self.next(kind, node), Some(app), "another app was to have the {kind:?} slot");
+        let level = self.level(node, &self.tasks[pick].hosts);
+        self.log.push((app.get(), kind, node, level));
+        self.tasks[pick].state = State::Running(node);
+        Taken::Task { hosts: self.tasks[pick].hosts.clone() }
+    }
+}
+
+// === impl World ===
+
+impl World {
+    pub(super) fn new(scheduler: Scheduler, order: Order, groups: usize) -> Self {
+        let books = Books {
+            tasks: Vec::new(),
+            apps: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            allocations: BTreeMap::new(),
+            racks: BTreeMap::new(),
+            order,
+            log: Vec::new(),
+            asked: 0,
+        };
+        let mut world = Self { scheduler, books, groups: Vec::new(), removed: BTreeSet::new() };
+        world.groups = (0..groups).map(|i| world.scheduler.open_group(&format!("q{i}"))).collect();
+        world
+    }
+
+    pub(super) fn host(&mut self, number: usize, racks: usize) -> HostId {
+        let host = self.scheduler.topology_mut().intern_host(&format!("h{number}"), &format!("/r{}", number % racks));
+        self.books.racks.insert(host, self.scheduler.topology().rack_of(host));
+        host
+    }
+
+    pub(super) fn node(&mut self, host: HostId, maps: u32, reduces: u32) -> NodeId {
+        let slots = PerKind::new(maps, reduces);
+        let node = self.scheduler.add_node(host, slots);
+        self.books.nodes.insert(node, Place { host, slots, occupied: PerKind::default() });
+        node
+    }
+
+    /// Nodes `h0`, `h1` ... in racks `/r0`, `/r1`, alternating.
+    pub(super) fn cluster(&mut self, nodes: usize, maps: u32, reduces: u32) -> Vec<NodeId> {
+        (0..nodes)
+            .map(|number| {
+                let host = self.host(number, 2);
+                self.node(host, maps, reduces)
+            })
+            .collect()
+    }
+
+    pub(super) fn job(&mut self, number: u32, group: usize, priority: u8, start_ms: i64) -> AppId {
+        let spec =
+            AppSpec { id: AppId::new(number), group: self.groups[group], priority, start_ms, order: number.into() };
+        self.scheduler.add_app(spec.clone()).unwrap();
+        self.books.apps.insert(spec.id, spec.clone());
+        spec.id
+    }
+
+    pub(super) fn tasks(&mut self, app: AppId, kind: Kind, hosts: &[HostId], count: u32) {
+        self.tasks_that_failed_on(app, kind, hosts, count, &BTreeSet::new());
+    }
+
+    pub(super) fn tasks_that_failed_on(
+        &mut self,
+        app: AppId,
+        kind: Kind,
+        hosts: &[HostId],
+        count: u32,
+        failed_on: &BTreeSet<HostId>,
+    ) {
+        self.scheduler.request(app, kind, hosts, count);
+        let task = Task { app, kind, hosts: hosts.into(), failed_on: failed_on.clone(), state: State::Waiting };
+        self.books.tasks.extend((0..count).map(|_| task.clone()));
+    }
+
+    pub(super) fn beat(&mut self, node: NodeId) -> BeatReport {
+        self.books.asked = 0;
+        let free = self.books.free(node);
+        let report = self.scheduler.assign(Beat { node, free }, &mut self.books);
+        assert!(report.granted.map <= free.map && report.granted.reduce <= free.reduce);
+        assert_eq!(self.books.asked, report.skipped + report.granted.map + report.granted.reduce);
+        report
+    }
+
+    /// The apps that a heartbeat gave maps to, in order.
+    pub(super) fn maps_to(&mut self, node: NodeId) -> Vec<u32> {
+        let before = self.books.log.len();
+        self.beat(node);
+        self.books.log[before..].iter().filter(|grant| grant.1 == Kind::Map).map(|grant| grant.0).collect()
+    }
+
+    pub(super) fn end(&mut self, task: usize) {
+        let Task { app, kind, state, .. } = self.books.tasks[task];
+        if let State::Running(node) = state {
+            self.books.tasks[task].state = State::Done;
+            self.scheduler.ended(app, kind, node);
+        }
+    }
+
+    pub(super) fn allocate(&mut self, bought: &[(usize, u32, u32, i128)]) {
+        self.books.allocations = bought
+            .iter()
+            .map(|&(group, maps, reduces, rate_units)| {
+                (self.groups[group], Allocation { quota: PerKind::new(maps, reduces), rate_units })
+            })
+            .collect();
+        let list: Vec<_> = self.books.allocations.iter().map(|(&group, &bought)| (group, bought)).collect();
+        self.scheduler.set_allocations(&list);
+    }
+
+    /// Slots left free on a node while a task waits that may run there.
+    pub(super) fn wasted(&self, node: NodeId) -> PerKind<u32> {
+        let free = self.books.free(node);
+        let wasted = |kind| free[kind].min(self.books.count(|task| self.books.can_run(task, kind, node)));
+        PerKind::new(wasted(Kind::Map), wasted(Kind::Reduce))
+    }
+}

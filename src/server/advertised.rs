@@ -1,0 +1,60 @@
+//! What trackers and clients are told about the daemon: fixed at start, asked again and again.
+
+use crate::config::Settings;
+use crate::config::settings::Directories;
+use crate::wire::protocol::Value;
+
+use super::rpc::RemoteError;
+
+/// Versions and places.
+#[derive(Clone, Debug)]
+pub struct Advertised {
+    version: String,
+    build_version: String,
+    file_system: String,
+    system_dir: String,
+    directories: Directories,
+}
+
+// === impl Advertised ===
+
+impl Advertised {
+    /// What these settings say.
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            version: settings.version.clone(),
+            build_version: settings.build_version.clone(),
+            file_system: settings.directories.default_file_system.to_string(),
+            system_dir: settings.directories.system.to_string(),
+            directories: settings.directories.clone(),
+        }
+    }
+
+    /// The release, for `getVIVersion`.
+    pub fn version(&self) -> Value {
+        Value::String(Some(self.version.clone()))
+    }
+
+    /// The build, which a stock tracker compares byte for byte with its own.
+    pub fn build_version(&self) -> Value {
+        Value::String(Some(self.build_version.clone()))
+    }
+
+    /// The default file system, for example `file:///`.
+    pub fn file_system(&self) -> Value {
+        Value::String(Some(self.file_system.clone()))
+    }
+
+    /// Where trackers find job tokens, for example `file:/hadoop/mapred/system`.
+    pub fn system_dir(&self) -> Value {
+        Value::String(Some(self.system_dir.clone()))
+    }
+
+    /// Where that user's clients put their jobs. Fails for names that are no plain name.
+    pub fn staging_area(&self, user: &str) -> Result<Value, RemoteError> {
+        match self.directories.staging_area(user) {
+            Ok(directory) => Ok(Value::String(Some(directory.to_string()))),
+            Err(error) => Err(RemoteError::io(format_args!("user `{user}` cannot have a staging directory: {error}"))),
+        }
+    }
+}

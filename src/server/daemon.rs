@@ -1,0 +1,119 @@
+//! The daemon: everything that runs on the owner's thread, put together.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::config::Settings;
+use crate::engine::{Effect, Engine};
+use crate::store::{BudgetImage, FactSink};
+
+use super::acl_file::AclFile;
+use super::advertised::Advertised;
+use super::clock::Clock;
+use super::dispatch::Dispatcher;
+use super::effects::Edges;
+use super::handle::{OwnerHandle, Requests};
+use super::owner::{Owner, StoreGone};
+use super::rpc::{RpcLimits, RpcServer};
+use super::submission::Submissions;
+use super::topology::Topology;
+
+/// How long those whose calls are in hand may take when the daemon stops.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Everything on the owner's thread.
+pub struct Daemon {
+    owner: Rc<Owner>,
+    dispatcher: Rc<Dispatcher>,
+    rpc: Rc<RpcServer<Dispatcher>>,
+    edges: Edges,
+    effects: mpsc::UnboundedReceiver<Effect>,
+    requests: Requests,
+}
+
+/// What a daemon is made of.
+pub struct Parts<'a> {
+    /// What it is told from outside.
+    pub settings: &'a Settings,
+    /// Limits of the RPC server.
+    pub rpc_limits: RpcLimits,
+    /// All state. Its start facts are handed to the sink here.
+    pub engine: Engine,
+    /// Where facts go.
+    pub sink: FactSink,
+    /// The clock that the engine was made with.
+    pub clock: Clock,
+    /// Who may sign; none where nobody needs to.
+    pub acl: Option<Arc<AclFile>>,
+    /// Writes the budget file; none without a market.
+    pub budget_image: Option<Rc<BudgetImage>>,
+}
+
+// === impl Daemon ===
+
+impl Daemon {
+    /// Puts the parts together. The handle is for other threads.
+    pub fn new(parts: Parts<'_>) -> (Self, OwnerHandle) {
+        let Parts { settings, rpc_limits, mut engine, sink, clock, acl, budget_image } = parts;
+        let (first_fact, facts) = engine.take_start_facts();
+        let store = sink.durable();
+        sink.append(first_fact, facts);
+        let (owner, effects) = Owner::new(engine, sink, clock);
+        let topology = Rc::new(Topology::new(&settings.trackers));
+        let submissions = Submissions::new(owner.clone(), topology.clone(), settings, acl.clone());
+        let advertised = Advertised::new(settings);
+        let dispatcher = Dispatcher::new(owner.clone(), advertised, submissions.clone(), rpc_limits.waiting_calls);
+        let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
+        let (handle, requests) = OwnerHandle::new(store, acl);
+        let edges = Edges { owner: owner.clone(), topology, submissions, budget_image };
+        (Self { owner, dispatcher, rpc, edges, effects, requests }, handle)
+    }
+
+    /// The owner of the engine.
+    pub fn owner(&self) -> &Rc<Owner> {
+        &self.owner
+    }
+
+    /// Serves RPC on `listener` until `stop` completes, then answers what is in hand. Must run where local tasks can be
+    /// spawned.
+    ///
+    /// # Errors
+    /// [`StoreGone`]: nothing can be answered any more.
+    pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), StoreGone> {
+        let Self { owner, dispatcher, rpc, edges, effects, requests } = self;
+        let serving = requests.serving();
+        let mut tasks = JoinSet::new();
+        let accepting = tasks.spawn_local(rpc.clone().accept(listener));
+        tasks.spawn_local(rpc.clone().sweep());
+        tasks.spawn_local(dispatcher.serve_clients());
+        tasks.spawn_local(edges.perform(effects));
+        tasks.spawn_local(requests.answer(owner.clone()));
+        let ringing = owner.clone();
+        tasks.spawn_local(async move { ringing.ring().await });
+        let releasing = owner.clone();
+        let mut released = tokio::task::spawn_local(async move { releasing.release().await });
+        serving.set(true);
+        let served = tokio::select! {
+            () = stop => {
+                // The port closes; what has come in is answered.
+                accepting.abort();
+                serving.set(false);
+                if tokio::time::timeout(FAREWELL, rpc.finish()).await.is_err() {
+                    tracing::warn!("some calls stay unanswered: their facts or their clients are too slow");
+                }
+                Ok(())
+            }
+            gone = &mut released => Err(gone.unwrap_or(StoreGone)),
+        };
+        serving.set(false);
+        released.abort();
+        // Until they have let go of what they share, too.
+        tasks.shutdown().await;
+        served
+    }
+}

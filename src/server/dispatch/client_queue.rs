@@ -1,0 +1,58 @@
+//! The queue of clients' calls: bounded, first come first served.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use tokio::sync::Notify;
+
+use crate::server::rpc::Ticket;
+use crate::wire::protocol::Call;
+
+/// Calls of clients that wait for their turn.
+pub(super) struct ClientQueue {
+    calls: RefCell<VecDeque<(Call, Ticket)>>,
+    bound: usize,
+    arrived: Notify,
+    room: Notify,
+}
+
+// === impl ClientQueue ===
+
+impl ClientQueue {
+    pub(super) fn new(bound: usize) -> Self {
+        Self { calls: RefCell::default(), bound, arrived: Notify::new(), room: Notify::new() }
+    }
+
+    /// Adds a call. Callers look at [`Self::has_room`] before they read one.
+    pub(super) fn push(&self, call: Call, ticket: Ticket) {
+        self.calls.borrow_mut().push_back((call, ticket));
+        self.arrived.notify_one();
+    }
+
+    /// The next call, waiting for one if need be.
+    pub(super) async fn next(&self) -> (Call, Ticket) {
+        loop {
+            let next = self.calls.borrow_mut().pop_front();
+            if let Some(next) = next {
+                // Not at each call: those that wait for room come back in bunches.
+                if self.calls.borrow().len() == self.bound / 2 {
+                    self.room.notify_waiters();
+                }
+                return next;
+            }
+            self.arrived.notified().await;
+        }
+    }
+
+    /// Whether further calls should be read.
+    pub(super) fn has_room(&self) -> bool {
+        self.calls.borrow().len() < self.bound
+    }
+
+    /// Completes when there may be room again.
+    pub(super) async fn room(&self) {
+        if !self.has_room() {
+            self.room.notified().await;
+        }
+    }
+}

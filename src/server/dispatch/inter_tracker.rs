@@ -1,0 +1,41 @@
+//! What trackers ask. Nothing here waits, and a heartbeat is refused only when its tracker is not admitted.
+
+use crate::engine::{Event, HeartbeatAnswer, Refusal, Reply};
+use crate::server::rpc::{Answer, Ticket};
+use crate::wire::HeartbeatRequest;
+use crate::wire::protocol::{InterTrackerCall, Value};
+
+use super::{Dispatcher, answer_of};
+
+impl Dispatcher {
+    pub(super) fn inter_tracker(&self, call: InterTrackerCall, ticket: Ticket) {
+        match call {
+            InterTrackerCall::Heartbeat { request } => self.heartbeat(*request, ticket),
+            InterTrackerCall::GetTaskCompletionEvents { job, from, max } => {
+                self.completion_events(job, from, max, ticket);
+            }
+            InterTrackerCall::ReportTaskTrackerError { tracker, error_class, message } => {
+                let (tracker, message) = (tracker.unwrap_or_default(), message.unwrap_or_default());
+                self.step(Event::TrackerError { tracker, class: error_class, message }, ticket);
+            }
+            InterTrackerCall::GetFilesystemName => self.tell(ticket, self.advertised.file_system()),
+            InterTrackerCall::GetSystemDir => self.tell(ticket, self.advertised.system_dir()),
+            InterTrackerCall::GetBuildVersion => self.tell(ticket, self.advertised.build_version()),
+            InterTrackerCall::GetReleaseVersion => self.tell(ticket, self.advertised.version()),
+        }
+    }
+
+    fn heartbeat(&self, request: HeartbeatRequest, ticket: Ticket) {
+        let (reply, wait_for) = self.owner.step(Event::Heartbeat { request, connection: ticket.connection() });
+        let answer = match reply {
+            Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Answer::Value(Value::Heartbeat(response)),
+            Reply::Refused(refusal) if !matches!(refusal, Refusal::DisallowedTracker(_)) => {
+                // The tracker would come back at once, and again. It gets no answer and stays quiet; somebody looks.
+                tracing::error!("the engine refused a heartbeat, which stays unanswered: {refusal}");
+                return;
+            }
+            reply => answer_of(reply),
+        };
+        self.owner.answer(ticket, answer, wait_for);
+    }
+}

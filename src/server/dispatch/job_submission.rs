@@ -1,0 +1,117 @@
+//! What job clients ask.
+
+use crate::engine::{Event, ReportKind};
+use crate::scheduler::Kind;
+use crate::server::rpc::{RemoteError, Ticket};
+use crate::server::submission::Asked;
+use crate::wire::JobId;
+use crate::wire::protocol::{JobSubmissionCall, Value};
+
+use super::{Dispatcher, administration, caller};
+
+impl Dispatcher {
+    pub(super) fn job_submission(&self, call: JobSubmissionCall, ticket: Ticket) {
+        use JobSubmissionCall as Ask;
+        let owner = &self.owner;
+        match call {
+            Ask::GetNewJobId => self.step(Event::NewJobId, ticket),
+            Ask::SubmitJob { job, directory, credentials } => {
+                let (Some(id), Some(submit_dir)) = (job, directory) else {
+                    let text = "submitJob needs a job id that getNewJobId gave, and a directory";
+                    return self.refuse(ticket, RemoteError::io(text));
+                };
+                let credentials = credentials.unwrap_or_default();
+                let asked = Asked { id, caller: caller(&ticket), submit_dir, credentials };
+                tokio::task::spawn_local(self.submissions.clone().submit(asked, ticket));
+            }
+            Ask::KillJob { job: None } | Ask::SetJobPriority { job: None, .. } => self.tell(ticket, Value::Void),
+            Ask::KillJob { job: Some(id) } => {
+                let caller = caller(&ticket);
+                self.step(Event::KillJob { id, caller }, ticket);
+            }
+            Ask::SetJobPriority { job: Some(id), priority } => {
+                let Some(priority) = priority else {
+                    return self.refuse(ticket, RemoteError::io("setJobPriority needs the name of a priority"));
+                };
+                let caller = caller(&ticket);
+                self.step(Event::SetJobPriority { id, priority, caller }, ticket);
+            }
+            Ask::KillTask { attempt: None, .. } => self.tell(ticket, Value::Boolean(false)),
+            Ask::KillTask { attempt: Some(id), should_fail } => {
+                let caller = caller(&ticket);
+                self.step(Event::KillTask { id, fail: should_fail, caller }, ticket);
+            }
+            Ask::GetJobProfile { job } => match job {
+                Some(id) => self.show(ticket, owner.read(|engine| engine.job_profile(id)), Value::JobProfile),
+                None => self.tell(ticket, Value::JobProfile(None)),
+            },
+            Ask::GetJobStatus { job } => match job {
+                Some(id) => self.show(ticket, owner.read(|engine| engine.job_status(id)), Value::JobStatus),
+                None => self.tell(ticket, Value::JobStatus(None)),
+            },
+            Ask::GetJobCounters { job } => match job {
+                Some(id) => self.show(ticket, owner.read(|engine| engine.job_counters(id)), Value::Counters),
+                None => self.tell(ticket, Value::Counters(None)),
+            },
+            Ask::GetMapTaskReports { job } => self.task_reports(job, ReportKind::Work(Kind::Map), ticket),
+            Ask::GetReduceTaskReports { job } => self.task_reports(job, ReportKind::Work(Kind::Reduce), ticket),
+            Ask::GetCleanupTaskReports { job } => self.task_reports(job, ReportKind::Cleanup, ticket),
+            Ask::GetSetupTaskReports { job } => self.task_reports(job, ReportKind::Setup, ticket),
+            Ask::GetTaskCompletionEvents { job, from, max } => self.completion_events(job, from, max, ticket),
+            Ask::GetTaskDiagnostics { attempt } => match attempt {
+                Some(id) => self.show(ticket, owner.read(|engine| engine.task_diagnostics(id)), Value::Strings),
+                None => self.tell(ticket, Value::Strings(Vec::new())),
+            },
+            Ask::GetClusterStatus { detailed } => {
+                self.show(ticket, owner.read(|engine| engine.cluster_status(detailed)), Value::ClusterStatus);
+            }
+            Ask::JobsToComplete => self.show(ticket, owner.read(|e| e.jobs_to_complete()), Value::JobStatuses),
+            Ask::GetAllJobs => self.show(ticket, owner.read(|engine| engine.all_jobs()), Value::JobStatuses),
+            Ask::GetQueues => self.show(ticket, owner.read(|engine| engine.queues()), Value::Queues),
+            Ask::GetQueueInfo { queue } => {
+                let name = queue.unwrap_or_default();
+                self.show(ticket, owner.read(|engine| engine.queue(&name)), Value::QueueInfo);
+            }
+            Ask::GetJobsFromQueue { queue } => {
+                let name = queue.unwrap_or_default();
+                self.show(ticket, owner.read(|engine| engine.jobs_of_queue(&name)), Value::JobStatuses);
+            }
+            Ask::GetQueueAdmins { queue } => {
+                let name = queue.unwrap_or_default();
+                self.show(ticket, owner.read(|engine| engine.queue_admins(&name)), Value::AccessControlList);
+            }
+            Ask::GetQueueAclsForCurrentUser => {
+                let read = owner.read(|engine| engine.queue_acls(ticket.user()));
+                self.show(ticket, read, Value::QueueAcls);
+            }
+            Ask::GetFilesystemName => self.tell(ticket, self.advertised.file_system()),
+            Ask::GetSystemDir => self.tell(ticket, self.advertised.system_dir()),
+            Ask::GetStagingAreaDir => match self.advertised.staging_area(ticket.user()) {
+                Ok(value) => self.tell(ticket, value),
+                Err(error) => self.refuse(ticket, error),
+            },
+            Ask::GetDelegationToken { .. } | Ask::RenewDelegationToken { .. } | Ask::CancelDelegationToken { .. } => {
+                self.refuse(ticket, administration::not_supported("delegation tokens"));
+            }
+        }
+    }
+
+    fn task_reports(&self, job: Option<JobId>, kind: ReportKind, ticket: Ticket) {
+        match job {
+            Some(id) => self.show(ticket, self.owner.read(|e| e.task_reports(id, kind)), Value::TaskReports),
+            None => self.tell(ticket, Value::TaskReports(Vec::new())),
+        }
+    }
+
+    /// A part of a job's list of events. Trackers and clients ask for it.
+    pub(super) fn completion_events(&self, job: Option<JobId>, from: i32, max: i32, ticket: Ticket) {
+        let range = usize::try_from(from).ok().zip(usize::try_from(max).ok());
+        match job.zip(range) {
+            Some((id, (from, max))) => {
+                let read = self.owner.read(|engine| engine.completion_events(id, from, max));
+                self.show(ticket, read, Value::CompletionEvents);
+            }
+            None => self.tell(ticket, Value::CompletionEvents(Vec::new())),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Which call becomes which event or read. A tracker's calls are taken at once; clients' calls wait in one queue of which
+//! one is taken each turn of the loop, so that heartbeats that are ready always go first.
+
+mod administration;
+mod client_queue;
+mod inter_tracker;
+mod job_submission;
+mod remote_error;
+
+use std::rc::Rc;
+
+use crate::engine::{Caller, Event, FactNumber, Read, Reply};
+use crate::wire::protocol::{Call, Value};
+
+use super::advertised::Advertised;
+use super::owner::Owner;
+use super::rpc::{Answer, RemoteError, Service, Ticket, served_protocol};
+use super::submission::Submissions;
+
+use client_queue::ClientQueue;
+
+/// Answers calls by asking the engine.
+pub struct Dispatcher {
+    owner: Rc<Owner>,
+    advertised: Advertised,
+    submissions: Rc<Submissions>,
+    clients: ClientQueue,
+}
+
+// === impl Dispatcher ===
+
+impl Dispatcher {
+    /// A dispatcher that keeps at most about `waiting_calls` calls of clients waiting.
+    pub fn new(
+        owner: Rc<Owner>,
+        advertised: Advertised,
+        submissions: Rc<Submissions>,
+        waiting_calls: usize,
+    ) -> Rc<Self> {
+        Rc::new(Self { owner, advertised, submissions, clients: ClientQueue::new(waiting_calls) })
+    }
+
+    /// Takes clients' calls, one each turn. Never ends.
+    pub async fn serve_clients(self: Rc<Self>) {
+        loop {
+            let (call, ticket) = self.clients.next().await;
+            if ticket.is_behind() && !ticket.is_gone() {
+                let dispatcher = self.clone();
+                tokio::task::spawn_local(async move {
+                    ticket.caught_up().await;
+                    dispatcher.clients.push(call, ticket);
+                });
+            } else if !ticket.is_gone() {
+                self.client_call(call, ticket);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn client_call(&self, call: Call, ticket: Ticket) {
+        match call {
+            Call::JobSubmission(call) => self.job_submission(call, ticket),
+            Call::AdminOperations(call) => self.admin_operations(call, ticket),
+            Call::RefreshUserMappings(_) | Call::RefreshAuthorizationPolicy(_) | Call::TaskUmbilical(_) => {
+                self.refuse(ticket, administration::not_supported(call.method().name));
+            }
+            // Answered before they come here.
+            Call::InterTracker(_) | Call::ProtocolVersion { .. } => {}
+        }
+    }
+
+    /// Hands an event to the engine and answers with its reply once that may be shown.
+    fn step(&self, event: Event, ticket: Ticket) {
+        let (reply, wait_for) = self.owner.step(event);
+        self.owner.answer(ticket, answer_of(reply), wait_for);
+    }
+
+    /// Answers with what is read from the engine, once that may be shown.
+    fn show<T>(&self, ticket: Ticket, read: Read<T>, value: impl FnOnce(T) -> Value) {
+        self.owner.answer(ticket, Answer::Value(value(read.value)), read.wait_for);
+    }
+
+    /// Answers with something that needs no engine.
+    fn tell(&self, ticket: Ticket, value: Value) {
+        self.owner.answer(ticket, Answer::Value(value), FactNumber::default());
+    }
+
+    fn refuse(&self, ticket: Ticket, error: RemoteError) {
+        self.owner.answer(ticket, Answer::Error(error), FactNumber::default());
+    }
+}
+
+impl Service for Dispatcher {
+    fn take(self: &Rc<Self>, call: Call, ticket: Ticket) {
+        match call {
+            Call::InterTracker(call) => self.inter_tracker(call, ticket),
+            Call::ProtocolVersion { protocol, .. } => match served_protocol(&protocol) {
+                Some(protocol) => self.tell(ticket, Value::Long(protocol.version())),
+                None => {
+                    self.refuse(ticket, RemoteError::io(format_args!("Unknown protocol to job tracker: {protocol}")))
+                }
+            },
+            call => self.clients.push(call, ticket),
+        }
+    }
+
+    fn tracker_left(&self, connection: u64) {
+        self.owner.step(Event::ConnectionClosed { connection });
+    }
+
+    fn has_room(&self) -> bool {
+        self.clients.has_room()
+    }
+
+    async fn room(&self) {
+        self.clients.room().await;
+    }
+}
+
+fn caller(ticket: &Ticket) -> Caller {
+    Caller { user: ticket.user().clone() }
+}
+
+/// What a reply says on the wire.
+pub(super) fn answer_of(reply: Reply) -> Answer {
+    use crate::engine::{HeartbeatAnswer, SubmissionReply};
+    Answer::Value(match reply {
+        Reply::Done => Value::Void,
+        Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Value::Heartbeat(response),
+        Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => Value::EncodedHeartbeat(body),
+        Reply::JobId(id) => Value::JobId(id),
+        Reply::Boolean(truth) => Value::Boolean(truth),
+        Reply::Submission(SubmissionReply::Accepted(status)) => Value::JobStatus(Some(status)),
+        Reply::Refused(refusal) => return Answer::Error(refusal.into()),
+        // Never the answer to a call: a submission that goes on, and the market's.
+        Reply::Submission(SubmissionReply::ReadFiles | SubmissionReply::WriteSystemDir { .. }) | Reply::Market(_) => {
+            return Answer::Error(RemoteError::io("the JobTracker gave an answer to another question"));
+        }
+    })
+}

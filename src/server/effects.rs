@@ -1,0 +1,52 @@
+//! Performs what the engine asks of the edges. Nothing in the engine waits for it.
+
+use std::rc::Rc;
+
+use tokio::sync::mpsc;
+
+use crate::engine::{Effect, Event, LogLevel};
+use crate::store::BudgetImage;
+
+use super::owner::Owner;
+use super::submission::Submissions;
+use super::topology::Topology;
+
+/// What effects are performed with.
+pub(super) struct Edges {
+    pub(super) owner: Rc<Owner>,
+    pub(super) topology: Rc<Topology>,
+    pub(super) submissions: Rc<Submissions>,
+    /// Writes the budget file; none without a market.
+    pub(super) budget_image: Option<Rc<BudgetImage>>,
+}
+
+// === impl Edges ===
+
+impl Edges {
+    /// Performs effects as they come, without one waiting for another. Ends with their source.
+    pub(super) async fn perform(self, mut effects: mpsc::UnboundedReceiver<Effect>) {
+        while let Some(effect) = effects.recv().await {
+            match effect {
+                Effect::Log { level: LogLevel::Info, text } => tracing::info!("{text}"),
+                Effect::Log { level: LogLevel::Warning, text } => tracing::warn!("{text}"),
+                Effect::RemoveJobFiles { job, submit_dir } => {
+                    let submissions = self.submissions.clone();
+                    tokio::task::spawn_local(async move { submissions.remove_files(job, submit_dir).await });
+                }
+                Effect::ResolveRack { host } => {
+                    let (owner, topology) = (self.owner.clone(), self.topology.clone());
+                    tokio::task::spawn_local(async move {
+                        let hosts = [host.to_string()];
+                        let rack = topology.racks(&hosts).await.rack_of(&host).to_owned();
+                        owner.step(Event::RackResolved { host, rack });
+                    });
+                }
+                Effect::WriteBudgetImage => {
+                    if let Some((image, lines)) = self.budget_image.as_ref().zip(self.owner.budget_lines()) {
+                        image.publish(lines);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! From settings to what the engine is told once.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::config::Settings;
+use crate::config::settings::{QueueState, SchedulerKind};
+use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
+use crate::fs::{FsError, LocalFileSystem};
+use crate::market::MarketConfig;
+use crate::scheduler::FifoOptions;
+use crate::wire::Identifier;
+
+/// Finished jobs that clients and pages can ask about without the disk.
+const FINISHED_JOBS_KEPT: usize = 1_000;
+/// Longest list of hosts that is read.
+const MAX_HOSTS_BYTES: u64 = 16 << 20;
+
+/// A list of hosts that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum HostsError {
+    /// The file is missing or unreadable.
+    #[error("{0} (mapred.hosts, mapred.hosts.exclude)")]
+    File(#[from] FsError),
+    /// It is not text.
+    #[error("{}: expected UTF-8 text (mapred.hosts, mapred.hosts.exclude)", .0.display())]
+    NotText(PathBuf),
+}
+
+/// What the engine is told. `used`: the identifiers of earlier incarnations; `job_page_prefix`: where a job's page is.
+///
+/// # Errors
+/// A list of hosts that cannot be read.
+pub fn engine_config(
+    settings: &Settings,
+    used: &BTreeSet<Identifier>,
+    wall_ms: i64,
+    job_page_prefix: String,
+) -> Result<EngineConfig, HostsError> {
+    Ok(EngineConfig {
+        identifier: fresh_identifier(wall_ms, used),
+        policy: policy(&settings.scheduler),
+        queues: queues(settings),
+        acls_enabled: settings.queues.acls_enabled,
+        max_tasks_per_job: settings.job_limits.max_tasks,
+        heartbeat: HeartbeatConfig {
+            min_interval_ms: u32::try_from(settings.heartbeat.min_interval_ms).unwrap_or(u32::MAX),
+            in_second: settings.heartbeat.heartbeats_in_second,
+            scaling_millionths: u32::try_from(settings.heartbeat.scaling.0).unwrap_or(u32::MAX),
+        },
+        tracker_expiry_ms: settings.heartbeat.expiry_interval_ms,
+        included_hosts: hosts(settings.trackers.hosts_file.as_deref())?,
+        excluded_hosts: hosts(settings.trackers.hosts_exclude_file.as_deref())?,
+        job_page_prefix,
+        finished_jobs_kept: FINISHED_JOBS_KEPT,
+    })
+}
+
+fn policy(scheduler: &SchedulerKind) -> PolicyConfig {
+    match scheduler {
+        SchedulerKind::Fifo(fifo) => PolicyConfig::Fifo(FifoOptions {
+            compatible: fifo.is_compatible,
+            pad_millionths: u32::try_from(fifo.capacity_pad.0).unwrap_or(u32::MAX),
+        }),
+        SchedulerKind::Dynamic(dynamic) => PolicyConfig::Dynamic {
+            alloc_interval_ms: dynamic.alloc_interval_ms,
+            market: MarketConfig {
+                signature_window_ms: dynamic.signature_window_ms,
+                job_signature_uses: dynamic.job_signature_uses,
+                job_signature_window_ms: dynamic.job_signature_window_ms,
+            },
+        },
+    }
+}
+
+fn queues(settings: &Settings) -> Vec<QueueConfig> {
+    let queues = settings.queues.queues.iter();
+    let config = queues.map(|queue| QueueConfig {
+        name: queue.name.clone(),
+        running: queue.state == QueueState::Running,
+        submit_acl: queue.submit_acl.clone(),
+        administer_acl: queue.administer_acl.clone(),
+    });
+    config.collect()
+}
+
+/// The names in a file, separated by blanks and line ends (1.2.1 `HostsFileReader`).
+fn hosts(path: Option<&Path>) -> Result<BTreeSet<String>, HostsError> {
+    let Some(path) = path else { return Ok(BTreeSet::new()) };
+    let bytes = LocalFileSystem.read_limited(path, MAX_HOSTS_BYTES)?;
+    let text = String::from_utf8(bytes).map_err(|_| HostsError::NotText(path.to_owned()))?;
+    Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+/// The minute of the start in local time, as 1.2.1 has it, or the next number that no incarnation has had: two starts
+/// within a minute must not give out the same job ids.
+fn fresh_identifier(wall_ms: i64, used: &BTreeSet<Identifier>) -> Identifier {
+    let minute = jiff::Timestamp::from_millisecond(wall_ms).ok().and_then(|start| {
+        start.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y%m%d%H%M").to_string().parse::<u64>().ok()
+    });
+    let mut number = minute.unwrap_or(1);
+    while used.contains(&Identifier::from_number(number)) {
+        number += 1;
+    }
+    Identifier::from_number(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identifier_is_the_minute_of_the_start_and_never_used_twice() {
+        let first = fresh_identifier(1_795_000_000_000, &BTreeSet::new());
+        assert!(first.to_string().starts_with("202611"), "{first}");
+        assert_eq!(first.to_string().len(), 12);
+        let next = fresh_identifier(1_795_000_000_000, &BTreeSet::from([first]));
+        assert_eq!(next.number(), first.number() + 1);
+    }
+
+    #[test]
+    fn hosts_are_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hosts");
+        std::fs::write(&path, "n1 n2\n\n\tn3\r\n").unwrap();
+        assert_eq!(hosts(Some(&path)).unwrap().into_iter().collect::<Vec<_>>(), ["n1", "n2", "n3"]);
+        assert!(hosts(Some(&folder.path().join("none"))).unwrap_err().to_string().contains("mapred.hosts"));
+    }
+}

@@ -1,0 +1,165 @@
+//! The way to the owner for other threads.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::engine::{Event, Overview, Reply};
+use crate::market::{Acl, ServletRequest};
+use crate::store::{Durable, Health as StoreHealth};
+use crate::web::{Health, MarketReply, OwnerGone};
+
+use super::acl_file::AclFile;
+use super::owner::Owner;
+
+/// Requests that wait for the owner; more wait in their senders.
+const WAITING_REQUESTS: usize = 256;
+/// Age up to which a snapshot is shown again, ms: a page that many look at costs as much as one that one looks at.
+const FRESH_MS: u64 = 250;
+/// A snapshot that is not durable after so long gives way to the one before.
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A way to the owner. Cheap to clone, for any thread.
+#[derive(Clone, Debug)]
+pub struct OwnerHandle {
+    requests: mpsc::Sender<Request>,
+    acl: Option<Arc<AclFile>>,
+    store: watch::Receiver<Durable>,
+    serving: Arc<AtomicBool>,
+}
+
+/// What other threads ask, for [`Requests::answer`].
+#[derive(Debug)]
+pub struct Requests {
+    requests: mpsc::Receiver<Request>,
+    serving: Arc<AtomicBool>,
+}
+
+/// Tells all handles whether calls are taken.
+#[derive(Clone, Debug)]
+pub(super) struct Serving(Arc<AtomicBool>);
+
+#[derive(Debug)]
+enum Request {
+    Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
+    Overview(oneshot::Sender<Arc<Overview>>),
+}
+
+// === impl OwnerHandle ===
+
+impl OwnerHandle {
+    /// A handle, and its other end. `acl`: who may sign, where there is a market.
+    pub fn new(store: watch::Receiver<Durable>, acl: Option<Arc<AclFile>>) -> (Self, Requests) {
+        let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
+        let serving = Arc::new(AtomicBool::new(false));
+        (Self { requests: sender, acl, store, serving: serving.clone() }, Requests { requests, serving })
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(request(reply)).await.map_err(|_| OwnerGone)?;
+        answer.await.map_err(|_| OwnerGone)
+    }
+}
+
+impl crate::web::Owner for OwnerHandle {
+    async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
+        self.ask(|reply| Request::Market(Box::new(request), reply)).await
+    }
+
+    async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
+        self.ask(Request::Overview).await
+    }
+
+    fn acl(&self) -> Arc<Acl> {
+        self.acl.as_ref().map(|acl| acl.current()).unwrap_or_default()
+    }
+
+    fn health(&self) -> Health {
+        let is_alive = !self.requests.is_closed();
+        let is_serving = self.serving.load(Ordering::Relaxed);
+        let store = self.store.borrow().health.clone();
+        let acl = self.acl.as_ref().and_then(|acl| acl.error());
+        let text = match (&store, acl) {
+            _ if !is_alive => "the owner of all state has stopped".to_owned(),
+            _ if !is_serving => "not serving yet, or not any more".to_owned(),
+            (StoreHealth::Failing { text, tries, .. }, _) => {
+                format!("the state store cannot write ({tries} tries so far): {text}")
+            }
+            (StoreHealth::Broken { text }, _) => format!("the state store is broken: {text}"),
+            // Jobs run, though new users have to wait: not ready would be too much.
+            (StoreHealth::Good, Some(error)) => format!("ok, but {error}"),
+            (StoreHealth::Good, None) => "ok".to_owned(),
+        };
+        Health { is_alive, is_ready: is_alive && is_serving && store.is_good(), text }
+    }
+}
+
+// === impl Serving ===
+
+impl Serving {
+    pub(super) fn set(&self, is_serving: bool) {
+        self.0.store(is_serving, Ordering::Relaxed);
+    }
+}
+
+// === impl Requests ===
+
+impl Requests {
+    /// Where it is told whether calls are taken.
+    pub(super) fn serving(&self) -> Serving {
+        Serving(self.serving.clone())
+    }
+
+    /// Answers what comes, one request each turn. Ends when all handles are gone.
+    pub async fn answer(mut self, owner: Rc<Owner>) {
+        let mut snapshot = Snapshot::default();
+        while let Some(request) = self.requests.recv().await {
+            match request {
+                Request::Market(request, reply) => market(&owner, *request, reply),
+                Request::Overview(reply) => {
+                    // The asker may have left.
+                    let _ = reply.send(snapshot.fresh(&owner).await);
+                }
+            }
+            // Heartbeats that are ready go first.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>) {
+    let (answer, wait_for) = owner.step(Event::Market(Box::new(request)));
+    let Reply::Market(result) = answer else { return };
+    let owner = owner.clone();
+    tokio::task::spawn_local(async move {
+        if owner.wait_durable(wait_for).await.is_ok() {
+            let _ = reply.send(result);
+        }
+    });
+}
+
+/// The last snapshot that was shown.
+#[derive(Default)]
+struct Snapshot {
+    overview: Arc<Overview>,
+    taken_ms: Option<u64>,
+}
+
+impl Snapshot {
+    async fn fresh(&mut self, owner: &Owner) -> Arc<Overview> {
+        let now = owner.clock().now();
+        if self.taken_ms.is_none_or(|taken_ms| now.mono_ms >= taken_ms + FRESH_MS) {
+            let read = owner.overview(now);
+            let durable = tokio::time::timeout(SNAPSHOT_PATIENCE, owner.wait_durable(read.wait_for));
+            if durable.await.is_ok_and(|waited| waited.is_ok()) {
+                self.overview = Arc::new(read.value);
+                self.taken_ms = Some(now.mono_ms);
+            }
+        }
+        self.overview.clone()
+    }
+}

@@ -1,0 +1,196 @@
+//! The owner of the engine: hands events to it, facts to the store, replies and effects out once they may go.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+use crate::engine::{Effect, Engine, Event, FactNumber, Now, Overview, Read, Reply};
+use crate::market::{BudgetLine, Market};
+use crate::store::{Durable, FactSink, Health};
+
+use super::clock::Clock;
+use super::held::HeldQueue;
+use super::rpc::{Answer, Ticket};
+
+/// Items released in one go before others get their turn.
+const RELEASED_AT_ONCE: usize = 64;
+
+/// The engine and what surrounds it. Lives on one thread; nothing here is borrowed while something is awaited.
+pub struct Owner {
+    engine: RefCell<Engine>,
+    sink: FactSink,
+    store: watch::Receiver<Durable>,
+    durable: Cell<FactNumber>,
+    held: RefCell<HeldQueue<Held>>,
+    clock: Clock,
+    /// For when the timer sleeps at present, ms of the monotonic clock.
+    timer_ms: Cell<u64>,
+    timer_moved: Notify,
+    effects: mpsc::UnboundedSender<Effect>,
+}
+
+/// What waits for a fact.
+enum Held {
+    Answer(Ticket, Answer),
+    Effects(Vec<Effect>),
+    Waiter(oneshot::Sender<()>),
+}
+
+/// The store's thread is gone: nothing more will become durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the state store has ended; what waits for it cannot be answered")]
+pub struct StoreGone;
+
+// === impl Owner ===
+
+impl Owner {
+    /// An owner whose facts go into `sink`. The effects come out of the receiver, each when it may be performed; there
+    /// are never more of them than jobs and hosts.
+    pub fn new(engine: Engine, sink: FactSink, clock: Clock) -> (Rc<Self>, mpsc::UnboundedReceiver<Effect>) {
+        let (effects, performed) = mpsc::unbounded_channel();
+        let store = sink.durable();
+        let durable = store.borrow().number;
+        let owner = Self {
+            engine: RefCell::new(engine),
+            sink,
+            store,
+            durable: Cell::new(durable),
+            held: RefCell::default(),
+            clock,
+            timer_ms: Cell::new(u64::MAX),
+            timer_moved: Notify::new(),
+            effects,
+        };
+        (Rc::new(owner), performed)
+    }
+
+    /// Hands an event to the engine. The reply may be shown to nobody before the fact that comes with it is durable.
+    pub fn step(&self, event: Event) -> (Reply, FactNumber) {
+        let (step, next_timer_ms) = {
+            let mut engine = self.engine.borrow_mut();
+            let step = engine.step(event, self.clock.now());
+            (step, engine.next_timer_ms())
+        };
+        if !step.facts.is_empty() {
+            self.sink.append(step.first_fact, step.facts);
+        }
+        if !step.effects.is_empty() {
+            self.hold(step.wait_for, Held::Effects(step.effects));
+        }
+        // A timer that moved away may ring early; it finds nothing due and sleeps on.
+        if next_timer_ms.is_some_and(|next_ms| next_ms < self.timer_ms.get()) {
+            self.timer_moved.notify_one();
+        }
+        (step.reply, step.wait_for)
+    }
+
+    /// Reads from the engine.
+    pub fn read<T>(&self, read: impl FnOnce(&Engine) -> Read<T>) -> Read<T> {
+        read(&self.engine.borrow())
+    }
+
+    /// What the pages show.
+    pub fn overview(&self, now: Now) -> Read<Overview> {
+        self.engine.borrow().overview(now)
+    }
+
+    /// The accounts, for the budget file; none without a market.
+    pub fn budget_lines(&self) -> Option<Vec<BudgetLine>> {
+        self.engine.borrow().market().map(Market::budget_lines)
+    }
+
+    /// The clock of all events.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Answers as soon as `number` is durable.
+    pub fn answer(&self, ticket: Ticket, answer: Answer, number: FactNumber) {
+        if number <= self.durable.get() {
+            ticket.answer(&answer);
+        } else {
+            self.hold(number, Held::Answer(ticket, answer));
+        }
+    }
+
+    /// Completes when `number` is durable.
+    pub async fn wait_durable(&self, number: FactNumber) -> Result<(), StoreGone> {
+        if number <= self.durable.get() {
+            return Ok(());
+        }
+        let (waiter, released) = oneshot::channel();
+        self.hold(number, Held::Waiter(waiter));
+        released.await.map_err(|_| StoreGone)
+    }
+
+    /// How the store fares.
+    pub fn store_health(&self) -> Health {
+        self.store.borrow().health.clone()
+    }
+
+    /// Follows the store and releases what waits for it, in order. Ends only with the store.
+    pub async fn release(&self) -> StoreGone {
+        let mut store = self.sink.durable();
+        loop {
+            let durable = store.borrow_and_update().number;
+            self.durable.set(durable);
+            for count in 1_usize.. {
+                let released = self.held.borrow_mut().release(durable);
+                match released {
+                    Some(held) => self.let_go(held),
+                    None => break,
+                }
+                if count.is_multiple_of(RELEASED_AT_ONCE) {
+                    tokio::task::yield_now().await;
+                }
+            }
+            if store.changed().await.is_err() {
+                return StoreGone;
+            }
+        }
+    }
+
+    /// Rings when the engine asked to be rung. Never ends.
+    pub async fn ring(&self) {
+        loop {
+            let next_ms = self.engine.borrow().next_timer_ms();
+            if next_ms.is_some_and(|next_ms| next_ms <= self.clock.mono_ms()) {
+                self.step(Event::Timer);
+                // Others get their turn even if the engine asks to be rung at once.
+                tokio::task::yield_now().await;
+                continue;
+            }
+            self.timer_ms.set(next_ms.unwrap_or(u64::MAX));
+            match next_ms {
+                None => self.timer_moved.notified().await,
+                Some(next_ms) => tokio::select! {
+                    () = tokio::time::sleep_until(self.clock.instant(next_ms)) => {}
+                    () = self.timer_moved.notified() => {}
+                },
+            }
+        }
+    }
+
+    /// Everything that still waits for the store.
+    pub fn held(&self) -> usize {
+        self.held.borrow().len()
+    }
+
+    fn hold(&self, number: FactNumber, held: Held) {
+        if number <= self.durable.get() {
+            self.let_go(held);
+        } else {
+            self.held.borrow_mut().hold(number, held);
+        }
+    }
+
+    fn let_go(&self, held: Held) {
+        match held {
+            Held::Answer(ticket, answer) => ticket.answer(&answer),
+            // Receivers that are gone belong to a daemon that is about to end, or to a caller who left.
+            Held::Effects(effects) => effects.into_iter().for_each(|effect| drop(self.effects.send(effect))),
+            Held::Waiter(waiter) => drop(waiter.send(())),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! One client's connection: what it may still ask, and what the socket has not taken yet.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+
+use crate::server::Clock;
+use crate::wire::protocol::encode_fatal;
+
+use super::limits::RpcLimits;
+
+/// What a connection is in the middle of; decides which timeout holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// For the rest of its opening.
+    Opening,
+    /// For the rest of a frame.
+    RestOfFrame,
+    /// For the client to read its answers.
+    Reader,
+    /// For us to answer.
+    Answer,
+    /// For the next call of a tracker.
+    Heartbeat,
+    /// For the next call of a client.
+    Call,
+}
+
+/// A connection. Buffers exist only while something is in them, so an idle one costs little.
+pub(super) struct Connection {
+    number: u64,
+    write: OwnedWriteHalf,
+    outgoing: RefCell<Vec<u8>>,
+    calls_in_flight: Cell<u32>,
+    stage: Cell<Waiting>,
+    since_ms: Cell<u64>,
+    broken: Cell<bool>,
+    /// Wakes all that wait; on one thread nothing comes between looking and waiting.
+    changed: Notify,
+    shared: Rc<Shared>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// What all connections of one server have in common.
+pub(super) struct Shared {
+    pub(super) limits: RpcLimits,
+    pub(super) clock: Clock,
+    /// Connections so far.
+    pub(super) numbers: Cell<u64>,
+    pub(super) open: RefCell<Vec<std::rc::Weak<Connection>>>,
+    /// No further calls are taken.
+    pub(super) stopping: Cell<bool>,
+    /// One buffer for reading and one for encoding serve all connections: they run in turn on one thread.
+    pub(super) read_buffer: RefCell<Vec<u8>>,
+    pub(super) answer_buffer: RefCell<Vec<u8>>,
+}
+
+// === impl Connection ===
+
+impl Connection {
+    pub(super) fn new(write: OwnedWriteHalf, shared: Rc<Shared>, place: OwnedSemaphorePermit) -> Rc<Self> {
+        let number = shared.numbers.get() + 1;
+        shared.numbers.set(number);
+        let connection = Rc::new(Self {
+            number,
+            write,
+            outgoing: RefCell::default(),
+            calls_in_flight: Cell::new(0),
+            stage: Cell::new(Waiting::Opening),
+            since_ms: Cell::new(shared.clock.mono_ms()),
+            broken: Cell::new(false),
+            changed: Notify::new(),
+            shared: shared.clone(),
+            _place: place,
+        });
+        shared.open.borrow_mut().push(Rc::downgrade(&connection));
+        connection
+    }
+
+    /// Its number; never used twice.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Sends `bytes`; what the socket does not take waits in the connection's own buffer and follows by itself.
+    pub(super) fn send(self: &Rc<Self>, bytes: &[u8]) {
+        if self.broken.get() {
+            return;
+        }
+        let mut outgoing = self.outgoing.borrow_mut();
+        if !outgoing.is_empty() {
+            outgoing.extend_from_slice(bytes);
+            return;
+        }
+        match write_some(&self.write, bytes) {
+            Ok(written) if written == bytes.len() => {}
+            Ok(written) => {
+                outgoing.extend_from_slice(&bytes[written..]);
+                drop(outgoing);
+                self.moved();
+                tokio::task::spawn_local(self.clone().flush());
+            }
+            Err(_) => {
+                drop(outgoing);
+                self.abandon();
+            }
+        }
+    }
+
+    /// Writes what waits as the client makes room. At most one runs for a connection: while `outgoing` is not empty.
+    async fn flush(self: Rc<Self>) {
+        let mut written = 0;
+        loop {
+            if self.write.writable().await.is_err() || self.broken.get() {
+                break self.abandon();
+            }
+            let mut outgoing = self.outgoing.borrow_mut();
+            match write_some(&self.write, &outgoing[written..]) {
+                Ok(0) => continue,
+                Ok(more) => written += more,
+                Err(_) => {
+                    drop(outgoing);
+                    break self.abandon();
+                }
+            }
+            self.moved();
+            if written == outgoing.len() {
+                *outgoing = Vec::new();
+                break self.changed.notify_waiters();
+            }
+        }
+    }
+
+    /// Completes when the client has read everything, or is gone.
+    pub(super) async fn flushed(&self) {
+        while self.has_outgoing() && !self.is_broken() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Whether the next call may be taken: the client reads its answers, and not too many are owed.
+    pub(super) fn may_call(&self) -> bool {
+        !self.has_outgoing()
+            && self.calls_in_flight.get() < self.shared.limits.max_calls_in_flight
+            && !self.shared.stopping.get()
+    }
+
+    /// Whether the client has not taken everything that was sent to it.
+    pub(super) fn has_outgoing(&self) -> bool {
+        !self.outgoing.borrow().is_empty()
+    }
+
+    /// Completes when every call that was taken is answered and the answers have left, or the client is gone.
+    pub(super) async fn answered(&self) {
+        while (self.calls_in_flight.get() > 0 || self.has_outgoing()) && !self.is_broken() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Completes when something about [`Self::may_call`] may have changed.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Counts a call that was taken.
+    pub(super) fn call_taken(&self) {
+        self.calls_in_flight.set(self.calls_in_flight.get() + 1);
+    }
+
+    /// Counts a call that was answered, or given up.
+    pub(super) fn call_ended(&self) {
+        let before = self.calls_in_flight.get();
+        self.calls_in_flight.set(before.saturating_sub(1));
+        if before >= self.shared.limits.max_calls_in_flight || self.shared.stopping.get() {
+            self.changed.notify_waiters();
+        }
+        self.moved();
+    }
+
+    /// The opening is over.
+    pub(super) fn set_open(&self) {
+        self.set_stage(Waiting::Call);
+    }
+
+    /// The longest frame that is read.
+    pub(super) fn max_frame_bytes(&self) -> usize {
+        self.shared.limits.max_frame_bytes
+    }
+
+    /// Tells the client that nothing it says on this connection will be heard.
+    pub(super) fn send_fatal(self: &Rc<Self>, class: &str, text: &str) {
+        let mut bytes = Vec::new();
+        encode_fatal(&mut bytes, class, text);
+        self.send(&bytes);
+    }
+
+    /// Tells what the connection waits for between calls.
+    pub(super) fn set_stage(&self, stage: Waiting) {
+        if self.stage.replace(stage) != stage {
+            self.moved();
+        }
+    }
+
+    /// Something went forward: timeouts start anew.
+    pub(super) fn moved(&self) {
+        self.since_ms.set(self.shared.clock.mono_ms());
+    }
+
+    /// What the connection waits for, and since when, ms of the monotonic clock.
+    pub(super) fn waits(&self) -> (Waiting, u64) {
+        let waiting = match self.stage.get() {
+            Waiting::Opening => Waiting::Opening,
+            _ if !self.outgoing.borrow().is_empty() => Waiting::Reader,
+            Waiting::RestOfFrame => Waiting::RestOfFrame,
+            _ if self.calls_in_flight.get() > 0 => Waiting::Answer,
+            idle => idle,
+        };
+        (waiting, self.since_ms.get())
+    }
+
+    /// Whether nothing can be sent any more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.get()
+    }
+
+    /// Gives the client up: shuts the socket down, so that whatever waits for it goes on.
+    pub(super) fn abandon(&self) {
+        if !self.broken.replace(true) {
+            // An error here says that the peer was faster.
+            let _ = socket2::SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Both);
+            if let Ok(mut outgoing) = self.outgoing.try_borrow_mut() {
+                *outgoing = Vec::new();
+            }
+        }
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn shared(&self) -> &Rc<Shared> {
+        &self.shared
+    }
+}
+
+/// Writes until everything is written or the socket is full; tells how much went.
+fn write_some(write: &OwnedWriteHalf, bytes: &[u8]) -> io::Result<usize> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match write.try_write(&bytes[written..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(more) => written += more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}

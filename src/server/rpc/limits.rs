@@ -1,0 +1,53 @@
+//! What a client may ask of us.
+
+/// The limits of the RPC server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RpcLimits {
+    /// Longest frame, bytes: `jobtracker.rpc.max-frame-bytes`.
+    pub max_frame_bytes: usize,
+    /// Connections at one time; beyond it no further one is accepted: `jobtracker.rpc.max-connections`.
+    pub max_connections: usize,
+    /// Calls of one connection that are not answered yet; beyond it no further one is read:
+    /// `jobtracker.rpc.max-calls-in-flight`.
+    pub max_calls_in_flight: u32,
+    /// A client that takes nothing of what waits for it for so long is dropped: `jobtracker.rpc.write-timeout-ms`.
+    pub write_timeout_ms: u64,
+    /// An opening, or a frame that has begun, must be complete after so long.
+    pub frame_timeout_ms: u64,
+    /// While more than half of the places are taken, a client that is silent for so long is dropped.
+    pub idle_client_ms: u64,
+    /// The same for connections of trackers.
+    pub idle_tracker_ms: u64,
+    /// Calls of clients that wait for their turn, over all connections.
+    pub waiting_calls: usize,
+}
+
+impl Default for RpcLimits {
+    fn default() -> Self {
+        Self {
+            max_frame_bytes: 64 << 20,
+            max_connections: 10_000,
+            max_calls_in_flight: 100,
+            write_timeout_ms: 60_000,
+            frame_timeout_ms: 60_000,
+            idle_client_ms: 120_000,
+            idle_tracker_ms: 1_200_000,
+            waiting_calls: 1_024,
+        }
+    }
+}
+
+// === impl RpcLimits ===
+
+impl RpcLimits {
+    /// The limits that settings name; the rest as usual.
+    pub fn of(settings: &crate::config::settings::RpcLimits) -> Self {
+        Self {
+            max_frame_bytes: settings.max_frame_bytes,
+            max_connections: settings.max_connections,
+            max_calls_in_flight: u32::try_from(settings.max_calls_in_flight).unwrap_or(u32::MAX),
+            write_timeout_ms: settings.write_timeout_ms,
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Taking connections in, up to the limit, and letting them go.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::server::Clock;
+
+use super::connection::{Connection, Shared, Waiting};
+use super::conversation::{Conversation, Service};
+use super::limits::RpcLimits;
+use super::reading::{READ_BYTES, read_calls};
+
+/// Connections that wait in the kernel while we are at the limit: a restart brings all trackers at once.
+const BACKLOG: i32 = 4_096;
+/// After this much silence the kernel asks whether the peer still lives.
+const KEEPALIVE: Duration = Duration::from_secs(120);
+/// Pause after a failed accept, for example when file descriptors are short.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often timeouts are looked at.
+const SWEEP: Duration = Duration::from_millis(1_000);
+
+/// The RPC server: accepts connections and reads their calls.
+pub struct RpcServer<S> {
+    service: Rc<S>,
+    places: Arc<Semaphore>,
+    shared: Rc<Shared>,
+}
+
+/// Opens the port. Must run inside a runtime.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+// === impl RpcServer ===
+
+impl<S: Service> RpcServer<S> {
+    /// A server whose calls `service` answers.
+    pub fn new(limits: RpcLimits, clock: Clock, service: Rc<S>) -> Self {
+        let shared = Shared {
+            limits,
+            clock,
+            numbers: 0.into(),
+            open: RefCell::default(),
+            stopping: false.into(),
+            read_buffer: RefCell::new(vec![0; READ_BYTES]),
+            answer_buffer: RefCell::default(),
+        };
+        let places = Arc::new(Semaphore::new(limits.max_connections));
+        Self { service, places, shared: Rc::new(shared) }
+    }
+
+    /// Accepts connections for ever; the port closes when this is dropped. At the limit it waits instead of accepting: a tracker whose connection is accepted
+    /// and then closed tries again without pause, one whose connection is not accepted waits.
+    pub async fn accept(self: Rc<Self>, listener: TcpListener) {
+        loop {
+            let Ok(place) = self.places.clone().acquire_owned().await else { return };
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!("a connection could not be accepted: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            if let Err(error) = prepare(&stream) {
+                tracing::debug!("a connection was gone at once: {error}");
+                continue;
+            }
+            let (read, write) = stream.into_split();
+            let connection = Connection::new(write, self.shared.clone(), place);
+            let conversation = Conversation::new(self.service.clone());
+            tokio::task::spawn_local(read_calls(connection, read, conversation));
+        }
+    }
+
+    /// Drops, for ever, clients that make others wait: see [`RpcLimits`].
+    pub async fn sweep(self: Rc<Self>) {
+        let mut interval = tokio::time::interval(SWEEP);
+        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            interval.tick().await;
+            let now_ms = self.shared.clock.mono_ms();
+            let crowded = self.places.available_permits() < self.shared.limits.max_connections / 2;
+            self.shared.open.borrow_mut().retain(|connection| {
+                let Some(connection) = connection.upgrade() else { return false };
+                let (waiting, since_ms) = connection.waits();
+                if now_ms.saturating_sub(since_ms) >= self.patience_ms(waiting, crowded) {
+                    tracing::debug!(?waiting, since_ms, "a connection was given up");
+                    connection.abandon();
+                }
+                true
+            });
+        }
+    }
+
+    fn patience_ms(&self, waiting: Waiting, crowded: bool) -> u64 {
+        let limits = &self.shared.limits;
+        match waiting {
+            Waiting::Opening | Waiting::RestOfFrame => limits.frame_timeout_ms,
+            Waiting::Reader => limits.write_timeout_ms,
+            Waiting::Call if crowded => limits.idle_client_ms,
+            Waiting::Heartbeat if crowded => limits.idle_tracker_ms,
+            Waiting::Call | Waiting::Heartbeat | Waiting::Answer => u64::MAX,
+        }
+    }
+
+    /// No further calls are read from now on; completes when all that were read are answered and the answers taken.
+    pub async fn finish(&self) {
+        self.shared.stopping.set(true);
+        let open: Vec<_> = self.shared.open.borrow().iter().filter_map(std::rc::Weak::upgrade).collect();
+        for connection in open {
+            connection.answered().await;
+        }
+    }
+
+    /// Connections that are open.
+    pub fn connections(&self) -> usize {
+        self.shared.limits.max_connections - self.places.available_permits()
+    }
+}
+
+/// Small answers leave at once, and a peer that vanished is noticed.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))
+}

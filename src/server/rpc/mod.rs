@@ -1,0 +1,20 @@
+//! The RPC server: IPC version 4 on the owner's thread.
+//!
+//! One task for each connection reads; a heartbeat costs one read and one write. An answer that must wait is a
+//! [`Ticket`] in somebody's hands, not a task. Invariants: a connection is never closed by us while a tracker's call on
+//! it is unanswered, unless it breaks the protocol or does not read; at the limit of connections none is accepted; no
+//! connection holds more than one frame, and answers to the calls it may have in flight.
+
+mod connection;
+mod conversation;
+mod limits;
+mod listener;
+mod reading;
+mod spoken;
+mod ticket;
+
+pub use conversation::Service;
+pub use limits::RpcLimits;
+pub use listener::{RpcServer, listen};
+pub use spoken::served_protocol;
+pub use ticket::{Answer, RemoteError, Ticket};

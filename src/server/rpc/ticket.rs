@@ -1,0 +1,116 @@
+//! The right to answer one call.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::wire::protocol::{Value, encode_error, encode_response};
+
+use super::connection::Connection;
+
+/// What a call is answered with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Its result.
+    Value(Value),
+    /// A remote exception.
+    Error(RemoteError),
+}
+
+/// A remote exception as Hadoop's clients rebuild it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteError {
+    /// The Java class.
+    pub class: &'static str,
+    /// What `Throwable.toString()` of it prints: the class, a colon, the text.
+    pub message: String,
+}
+
+/// The right to answer one call, now or later, at most once.
+pub struct Ticket {
+    connection: Rc<Connection>,
+    id: i32,
+    user: Arc<str>,
+}
+
+const IO_EXCEPTION: &str = "java.io.IOException";
+
+/// The answer buffer keeps no more room than this after a long answer.
+const KEPT_ANSWER_BYTES: usize = 256 << 10;
+
+// === impl RemoteError ===
+
+impl RemoteError {
+    /// An exception of `class` that says `text`.
+    pub fn new(class: &'static str, text: impl std::fmt::Display) -> Self {
+        Self { class, message: format!("{class}: {text}") }
+    }
+
+    /// A `java.io.IOException` whose message is `message`, which names the class already.
+    pub fn verbatim(message: String) -> Self {
+        Self { class: IO_EXCEPTION, message }
+    }
+
+    /// `java.io.IOException`
+    pub fn io(text: impl std::fmt::Display) -> Self {
+        Self::new(IO_EXCEPTION, text)
+    }
+}
+
+// === impl Ticket ===
+
+impl Ticket {
+    pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>) -> Self {
+        connection.call_taken();
+        Self { connection, id, user }
+    }
+
+    /// The user of the connection.
+    pub fn user(&self) -> &Arc<str> {
+        &self.user
+    }
+
+    /// The number of the connection it came on.
+    pub fn connection(&self) -> u64 {
+        self.connection.number()
+    }
+
+    /// Whether the client still waits for earlier answers to be read: no more should be made for it now.
+    pub fn is_behind(&self) -> bool {
+        self.connection.has_outgoing()
+    }
+
+    /// Whether nobody can read an answer any more.
+    pub fn is_gone(&self) -> bool {
+        self.connection.is_broken()
+    }
+
+    /// Completes when the client has read what was sent so far, or is gone.
+    pub async fn caught_up(&self) {
+        self.connection.flushed().await;
+    }
+
+    /// Answers.
+    pub fn answer(self, answer: &Answer) {
+        let mut buffer = self.connection.shared().answer_buffer.borrow_mut();
+        buffer.clear();
+        match answer {
+            Answer::Value(value) => encode_response(&mut buffer, self.id, value),
+            Answer::Error(error) => encode_error(&mut buffer, self.id, error.class, &error.message),
+        }
+        self.connection.send(&buffer);
+        buffer.clear();
+        buffer.shrink_to(KEPT_ANSWER_BYTES);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.connection.call_ended();
+    }
+}
+
+impl std::fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ticket").field("id", &self.id).field("user", &self.user).finish_non_exhaustive()
+    }
+}

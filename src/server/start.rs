@@ -1,0 +1,191 @@
+//! Start and stop of the daemon: ports, state, budgets, engine, in this order, and back.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, LocalOptions};
+
+use crate::config::settings::{DynamicSettings, SchedulerKind};
+use crate::config::{HostPort, Settings};
+use crate::engine::{Engine, Restored};
+use crate::fs::FsError;
+use crate::market::Market;
+use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Store, StoreError, StoreOptions};
+
+use super::acl_file::{AclFile, AclFileError};
+use super::clock::Clock;
+use super::daemon::{Daemon, Parts};
+use super::engine_config::{HostsError, engine_config};
+use super::host_name::host_name;
+use super::owner::StoreGone;
+use super::rpc::{RpcLimits, listen};
+use super::stop::StopSignals;
+use super::submission::make_system_dir;
+use super::web_thread::WebThread;
+
+/// Why the daemon does not start, or does not end well. Each text says how to mend it.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// An address has no meaning here.
+    #[error("{key} = {address}: {source}; expected an address of this machine")]
+    Address {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        address: HostPort,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A port is taken, or not ours to take.
+    #[error("cannot listen on {address} ({key}): {source}; stop what listens there, or set another address")]
+    Port {
+        /// The key.
+        key: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The state cannot be opened or closed.
+    #[error("{0} (jobtracker.state.dir)")]
+    Store(#[from] StoreError),
+    /// The budget file.
+    #[error("{0}")]
+    Budget(#[from] BudgetImageError),
+    /// The list of users.
+    #[error("{0}")]
+    Acl(#[from] AclFileError),
+    /// The lists of hosts.
+    #[error("{0}")]
+    Hosts(#[from] HostsError),
+    /// The system directory.
+    #[error("{0} (mapred.system.dir)")]
+    SystemDir(FsError),
+    /// The system gives no thread, signal or event queue.
+    #[error("the system refuses {what}: {source}")]
+    System {
+        /// What was asked for.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The store has ended while the daemon ran.
+    #[error("{0}; see the log for why. A restart goes on from what is durable")]
+    StoreGone(#[from] StoreGone),
+}
+
+/// What is known once the daemon serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// Where RPC is served.
+    pub rpc: SocketAddr,
+    /// Where the web is served.
+    pub http: SocketAddr,
+    /// The folder of state.db.
+    pub state_dir: PathBuf,
+}
+
+/// Runs the daemon on this thread until it is told to stop by SIGTERM or SIGINT. `started` hears once it serves.
+///
+/// # Errors
+/// [`ServeError`]
+pub fn serve(settings: &Settings, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(32)
+        .build_local(LocalOptions::default())
+        .map_err(|source| ServeError::System { what: "an event queue", source })?;
+    let outcome = runtime.block_on(serve_here(settings, started));
+    // Files that are still being removed are not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
+    let signals = StopSignals::new().map_err(|source| ServeError::System { what: "signals", source })?;
+    // Ports first: what fails soonest leaves nothing behind.
+    let (rpc_port, rpc_address) = open_port("mapred.job.tracker", &settings.rpc_address)?;
+    let (http_port, http_address) = open_port("mapred.job.tracker.http.address", &settings.http_address)?;
+    let market = match &settings.scheduler {
+        SchedulerKind::Dynamic(market) => Some(market),
+        SchedulerKind::Fifo(_) => None,
+    };
+    let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
+    make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+    let (store, opened) = Store::open(StoreOptions::new(&settings.directories.state))?;
+    let (budget_image, engine, clock) = wake(settings, market, &store, opened, http_address)?;
+    let budget_image = budget_image.map(Rc::new);
+    let parts = Parts {
+        settings,
+        rpc_limits: RpcLimits::of(&settings.rpc),
+        engine,
+        sink: store.sink(),
+        clock,
+        acl,
+        budget_image: budget_image.clone(),
+    };
+    let (daemon, handle) = Daemon::new(parts);
+    let owner = daemon.owner().clone();
+    let web = WebThread::start(http_port, handle, &settings.http, market.is_some())
+        .map_err(|source| ServeError::System { what: "a thread for the web server", source })?;
+    started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
+    let served = daemon.run(rpc_port, signals.stop()).await;
+    web.stop();
+    // The last prices and charges are in the ledger; the image shows them.
+    if let Some(image) = budget_image {
+        image.publish(owner.budget_lines().unwrap_or_default());
+        if let Some(image) = Rc::into_inner(image) {
+            image.close()?;
+        }
+    }
+    drop(owner);
+    store.close()?;
+    Ok(served?)
+}
+
+/// Binds the port that a key names.
+fn open_port(key: &'static str, address: &HostPort) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let refused = |source| ServeError::Address { key, address: address.clone(), source };
+    let mut resolved = (address.host.as_str(), address.port).to_socket_addrs().map_err(refused)?;
+    let not_found = || refused(std::io::ErrorKind::AddrNotAvailable.into());
+    let resolved = resolved.next().ok_or_else(not_found)?;
+    let refused = |source| ServeError::Port { key, address: resolved, source };
+    let listener = listen(resolved).map_err(refused)?;
+    let bound = listener.local_addr().map_err(refused)?;
+    Ok((listener, bound))
+}
+
+/// The engine as the store left it, and the thread that writes the budget file where there is a market.
+fn wake(
+    settings: &Settings,
+    market: Option<&DynamicSettings>,
+    store: &Store,
+    opened: Opened,
+    http: SocketAddr,
+) -> Result<(Option<BudgetImage>, Engine, Clock), ServeError> {
+    let clock = Clock::start();
+    let now = clock.now();
+    let budget = market.map(|market| BudgetImage::open(store, &opened, &market.budget_file)).transpose()?;
+    let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
+    let restored = Restored { last_fact: opened.last_fact, last_order: opened.max_order, market: opened.market };
+    let mut engine = Engine::new(config, restored, now);
+    let image = budget.map(|(image, found)| {
+        match found {
+            ImageAtStart::First(lines) => engine.endow(lines, now),
+            ImageAtStart::Ours => {}
+            ImageAtStart::Overruled(line) => tracing::warn!("{line}"),
+        }
+        image.publish(engine.market().map(Market::budget_lines).unwrap_or_default());
+        image
+    });
+    Ok((image, engine, clock))
+}
+
+/// Where a job's page is; the id follows. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.
+fn job_page_prefix(settings: &Settings, http: SocketAddr) -> String {
+    let host = if http.ip().is_unspecified() { host_name() } else { settings.http_address.host.clone() };
+    format!("http://{}/jobdetails.jsp?jobid=", HostPort { host, port: http.port() })
+}

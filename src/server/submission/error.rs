@@ -1,0 +1,89 @@
+//! Why the files of a submission cannot be taken.
+
+use std::path::PathBuf;
+
+use crate::config::JobConfError;
+use crate::fs::{FileUriError, FsError};
+use crate::market::AclError;
+use crate::wire::{JobId, WireError};
+
+/// Why the files of a submission cannot be taken. Each text names the file and what was expected of it.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmissionError {
+    /// The staging directory is no path that we can use.
+    #[error("the staging directory of {job}: {source}")]
+    Directory {
+        /// The job.
+        job: JobId,
+        /// Why.
+        source: FileUriError,
+    },
+    /// The staging directory is not this job's.
+    #[error("{directory} is not the staging directory of {job}: expected one that is named {job}")]
+    OtherDirectory {
+        /// The job.
+        job: JobId,
+        /// What the client named.
+        directory: String,
+    },
+    /// A file is missing, unreadable or too long.
+    #[error("{0}")]
+    File(#[from] FsError),
+    /// job.xml cannot be understood.
+    #[error("{}: {source}", path.display())]
+    JobConf {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: JobConfError,
+    },
+    /// job.xml names another user.
+    #[error("{}: user.name is {found:?}; expected {expected:?}, the user who submits", path.display())]
+    OtherUser {
+        /// The file.
+        path: PathBuf,
+        /// The user in it.
+        found: String,
+        /// The user who submits.
+        expected: String,
+    },
+    /// job.splitmetainfo cannot be understood.
+    #[error("{}: {source}", path.display())]
+    Splits {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: WireError,
+    },
+    /// The two files disagree.
+    #[error("{} holds {found} splits; expected {expected}, the number of maps in job.xml (mapred.map.tasks)", path.display())]
+    SplitCount {
+        /// The file.
+        path: PathBuf,
+        /// Splits in it.
+        found: usize,
+        /// Maps in job.xml.
+        expected: u32,
+    },
+    /// A split lies on too many hosts.
+    #[error(
+        "{}: split {split} names {found} hosts; expected at most {limit} (mapreduce.job.max.split.locations)",
+        path.display()
+    )]
+    SplitLocations {
+        /// The file.
+        path: PathBuf,
+        /// The split, from 0.
+        split: usize,
+        /// Hosts it names.
+        found: usize,
+        /// What is accepted.
+        limit: u32,
+    },
+    /// Nobody can be asked for a secret.
+    #[error("no random bytes for the token of {0} could be had from the system")]
+    NoRandomness(JobId),
+    /// The user list was never good.
+    #[error("no signature can be checked: {0}")]
+    Acl(AclError),
+}

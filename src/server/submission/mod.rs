@@ -1,0 +1,185 @@
+//! submitJob in two phases: the files are read and typed here, judged by the engine, and only then is anything written.
+//! Whatever refuses the job, nothing of it stays.
+
+mod error;
+mod read;
+mod spec;
+mod system_dir;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::config::Settings;
+use crate::engine::{Event, FactNumber, ReadSubmission, Reply, SubmissionReply};
+use crate::fs::FileUri;
+use crate::store::Health;
+use crate::wire::JobId;
+
+use super::acl_file::AclFile;
+use super::dispatch::answer_of;
+use super::owner::Owner;
+use super::rpc::{Answer, RemoteError, Ticket};
+use super::topology::Topology;
+
+pub use error::SubmissionError;
+pub use read::Asked;
+pub use system_dir::make_system_dir;
+
+use read::{ReadFiles, Reading};
+
+/// Submissions whose files are read or written at one time.
+const AT_ONE_TIME: usize = 16;
+
+/// Takes submissions through their phases.
+pub struct Submissions {
+    owner: Rc<Owner>,
+    topology: Rc<Topology>,
+    reading: Reading,
+    system: FileUri,
+    staging_root: FileUri,
+    turns: Semaphore,
+}
+
+// === impl Submissions ===
+
+impl Submissions {
+    /// Submissions by these settings. `acl`: who may sign, where the scheduler asks for signatures.
+    pub fn new(owner: Rc<Owner>, topology: Rc<Topology>, settings: &Settings, acl: Option<Arc<AclFile>>) -> Rc<Self> {
+        Rc::new(Self {
+            owner,
+            topology,
+            reading: Reading::new(settings, acl),
+            system: settings.directories.system.clone(),
+            staging_root: settings.directories.staging_root.clone(),
+            turns: Semaphore::new(AT_ONE_TIME),
+        })
+    }
+
+    /// Answers a submitJob, when the job is durable or refused.
+    pub async fn submit(self: Rc<Self>, asked: Asked, ticket: Ticket) {
+        let (answer, wait_for) = match self.take_in(asked).await {
+            Ok((reply, wait_for)) => (answer_of(reply), wait_for),
+            Err(error) => (Answer::Error(error), FactNumber::default()),
+        };
+        self.owner.answer(ticket, answer, wait_for);
+    }
+
+    async fn take_in(&self, asked: Asked) -> Result<(Reply, FactNumber), RemoteError> {
+        let Asked { id, caller, submit_dir, credentials } = asked;
+        let first = self.owner.step(Event::SubmitAsked { id, caller: caller.clone() });
+        if !matches!(first.0, Reply::Submission(SubmissionReply::ReadFiles)) {
+            // Refused, or a job that is known: asked again, it is answered again.
+            return Ok(first);
+        }
+        // From here on the engine knows of the submission; whoever leaves early takes it back.
+        let mut pending = Pending { owner: &self.owner, id, is_settled: false };
+        if let Some(text) = unwell(&self.owner.store_health()) {
+            return Err(RemoteError::io(text));
+        }
+        let files = self.read(id, caller.user.clone(), submit_dir).await?;
+        let racks = self.topology.racks(&files.hosts).await;
+        let user = files.spec.user.clone();
+        let submit_dir = files.spec.submit_dir.clone();
+        let read = ReadSubmission {
+            id,
+            caller,
+            spec: Arc::new(files.spec),
+            splits: Arc::new(files.splits.build(|host| racks.rack_of(host).to_owned())),
+            credentials,
+            signature: files.signature,
+            token_secret: files.token_secret,
+        };
+        let (reply, wait_for) = self.owner.step(Event::SubmissionRead(Box::new(read)));
+        let Reply::Submission(SubmissionReply::WriteSystemDir { token_file, .. }) = reply else {
+            pending.is_settled = true;
+            return Ok((reply, wait_for));
+        };
+        self.write(id, user, submit_dir, token_file).await?;
+        let (reply, wait_for) = self.owner.step(Event::SystemDirWritten { id });
+        pending.is_settled = true;
+        if !matches!(reply, Reply::Submission(SubmissionReply::Accepted(_))) {
+            self.remove_system_dir(id).await;
+        }
+        Ok((reply, wait_for))
+    }
+
+    async fn read(&self, id: JobId, user: Arc<str>, submit_dir: String) -> Result<ReadFiles, RemoteError> {
+        let reading = self.reading.clone();
+        let read = self.on_pool(move || reading.read(id, &user, &submit_dir)).await?;
+        read.map_err(RemoteError::io)
+    }
+
+    async fn write(
+        &self,
+        id: JobId,
+        user: String,
+        submit_dir: String,
+        token_file: Arc<[u8]>,
+    ) -> Result<(), RemoteError> {
+        let system = self.system.clone();
+        let write = move || system_dir::write(&system, id, &user, &submit_dir, &token_file);
+        self.on_pool(write).await?.map_err(RemoteError::io)
+    }
+
+    /// Removes what is left of a job that is over: its system directory, and `staging` if that is one of ours.
+    pub async fn remove_files(&self, id: JobId, staging: Option<String>) {
+        self.remove_system_dir(id).await;
+        let Some(staging) = staging else { return };
+        match FileUri::parse(&staging) {
+            // A client names the directory; only what lies where clients are sent to is removed on its word.
+            Ok(directory) if directory.is_in(&self.staging_root) && directory != self.staging_root => {
+                let removal = move || crate::fs::LocalFileSystem.remove_dir_all(directory.as_path());
+                self.report(self.on_pool(removal).await.map(|removed| removed.map(drop)));
+            }
+            _ => tracing::warn!("{staging} of {id} stays: it does not lie in {}", self.staging_root),
+        }
+    }
+
+    async fn remove_system_dir(&self, id: JobId) {
+        let system = self.system.clone();
+        self.report(self.on_pool(move || system_dir::remove(&system, id)).await);
+    }
+
+    fn report(&self, removed: Result<Result<(), crate::fs::FsError>, RemoteError>) {
+        match removed {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!("files of a job stay behind: {error}"),
+            Err(error) => tracing::warn!("files of a job stay behind: {}", error.message),
+        }
+    }
+
+    /// Runs blocking work, not too much of it at one time.
+    async fn on_pool<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, RemoteError> {
+        let _turn = self.turns.acquire().await;
+        let failed = |error| RemoteError::io(format_args!("the JobTracker failed at it: {error}"));
+        tokio::task::spawn_blocking(work).await.map_err(failed)
+    }
+}
+
+/// A submission that the engine knows of and that is neither in nor refused.
+struct Pending<'a> {
+    owner: &'a Owner,
+    id: JobId,
+    is_settled: bool,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.owner.step(Event::SubmissionAbandoned { id: self.id });
+        }
+    }
+}
+
+/// What keeps the store from taking a new job.
+fn unwell(health: &Health) -> Option<String> {
+    match health {
+        Health::Good => None,
+        Health::Failing { text, .. } => {
+            Some(format!("no job is taken in now, for the state store cannot write: {text}"))
+        }
+        Health::Broken { text } => Some(format!("no job is taken in any more, for the state store is broken: {text}")),
+    }
+}

@@ -1,0 +1,125 @@
+//! The files of a submission: read, checked and typed. Blocking: runs on the pool.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::settings::JobLimits;
+use crate::config::{Configuration, JobConf, Settings};
+use crate::fs::{FileUri, LocalFileSystem};
+use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
+use crate::market::JobSignature;
+use crate::server::acl_file::AclFile;
+use crate::wire::file::{SplitMeta, read_split_meta};
+use crate::wire::{Credentials, JobId};
+
+use super::error::SubmissionError;
+use super::spec::job_spec;
+
+/// What a client asked for with submitJob.
+#[derive(Debug)]
+pub struct Asked {
+    /// The id it was given.
+    pub id: JobId,
+    /// Who it is.
+    pub caller: crate::engine::Caller,
+    /// URI of the job's staging directory, as the client wrote it.
+    pub submit_dir: String,
+    /// Tokens and keys of the job.
+    pub credentials: Credentials,
+}
+
+/// What the files of a submission say.
+pub(super) struct ReadFiles {
+    pub(super) spec: JobSpec,
+    pub(super) splits: SplitTableBuilder,
+    /// The hosts that the splits name, each once.
+    pub(super) hosts: Vec<String>,
+    pub(super) signature: JobSignature,
+    pub(super) token_secret: [u8; 20],
+}
+
+/// What a submission is read by.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    configuration: Arc<Configuration>,
+    limits: JobLimits,
+    /// Who may sign; none where the scheduler asks for no signature.
+    acl: Option<Arc<AclFile>>,
+}
+
+// === impl Reading ===
+
+impl Reading {
+    pub(super) fn new(settings: &Settings, acl: Option<Arc<AclFile>>) -> Self {
+        Self { configuration: settings.configuration.clone(), limits: settings.job_limits, acl }
+    }
+
+    /// Reads job.xml and job.splitmetainfo. Nothing is written.
+    pub(super) fn read(&self, id: JobId, user: &str, submit_dir: &str) -> Result<ReadFiles, SubmissionError> {
+        let directory = FileUri::parse(submit_dir).map_err(|source| SubmissionError::Directory { job: id, source })?;
+        if directory.as_path().file_name().is_none_or(|name| name != id.to_string().as_str()) {
+            return Err(SubmissionError::OtherDirectory { job: id, directory: submit_dir.to_owned() });
+        }
+        let conf = self.job_conf(&directory.as_path().join("job.xml"), user)?;
+        let metas = self.split_metas(&directory.as_path().join("job.splitmetainfo"), conf.map.tasks)?;
+        let mut splits = SplitTable::builder();
+        let mut hosts: BTreeSet<String> = BTreeSet::new();
+        for meta in &metas {
+            let locations = meta.locations.iter().map(|host| &**host);
+            splits.push(meta.offset_bytes, meta.length_bytes, locations.clone());
+            for host in locations {
+                if !hosts.contains(host) {
+                    hosts.insert(host.to_owned());
+                }
+            }
+        }
+        let mut token_secret = [0; 20];
+        getrandom::fill(&mut token_secret).map_err(|_| SubmissionError::NoRandomness(id))?;
+        Ok(ReadFiles {
+            signature: self.signature(user, &conf),
+            spec: job_spec(user, &directory, conf),
+            splits,
+            hosts: hosts.into_iter().collect(),
+            token_secret,
+        })
+    }
+
+    fn job_conf(&self, path: &Path, user: &str) -> Result<JobConf, SubmissionError> {
+        let limit_bytes = self.limits.job_conf_bytes;
+        let bytes = LocalFileSystem.read_limited(path, limit_bytes)?;
+        let conf = JobConf::parse(&bytes, limit_bytes, &self.configuration, user)
+            .map_err(|source| SubmissionError::JobConf { path: path.to_owned(), source })?;
+        match &conf.user_name {
+            Some(found) if found != user => Err(SubmissionError::OtherUser {
+                path: path.to_owned(),
+                found: found.clone(),
+                expected: user.to_owned(),
+            }),
+            _ => Ok(conf),
+        }
+    }
+
+    fn split_metas(&self, path: &Path, maps: u32) -> Result<Vec<SplitMeta>, SubmissionError> {
+        let limit_bytes = self.limits.split_meta_bytes;
+        let bytes = LocalFileSystem.read_limited(path, limit_bytes.unwrap_or(u64::MAX))?;
+        let metas = read_split_meta(&bytes, limit_bytes)
+            .map_err(|source| SubmissionError::Splits { path: path.to_owned(), source })?;
+        if u32::try_from(metas.len()) != Ok(maps) {
+            return Err(SubmissionError::SplitCount { path: path.to_owned(), found: metas.len(), expected: maps });
+        }
+        if let Some(limit) = self.limits.max_split_locations {
+            let found = metas.iter().map(|meta| meta.locations.len());
+            if let Some((split, found)) = found.enumerate().find(|(_, found)| *found > limit as usize) {
+                return Err(SubmissionError::SplitLocations { path: path.to_owned(), split, found, limit });
+            }
+        }
+        Ok(metas)
+    }
+
+    fn signature(&self, user: &str, conf: &JobConf) -> JobSignature {
+        let Some(acl) = &self.acl else { return JobSignature::Missing };
+        let signed = &conf.signature;
+        crate::market::job_signature(&acl.current(), user, signed.timestamp.as_deref(), signed.signature.as_deref())
+    }
+}

@@ -1,0 +1,42 @@
+//! From a job's configuration to what the engine keeps of it.
+
+use crate::config::JobConf;
+use crate::config::job_conf::JobPriority;
+use crate::fs::FileUri;
+use crate::mapreduce::JobSpec;
+use crate::wire::Priority;
+
+/// The engine's view of a job whose files lie in `directory`.
+pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpec {
+    JobSpec {
+        user: user.to_owned(),
+        submit_dir: directory.to_string(),
+        job_file: format!("{directory}/job.xml"),
+        split_file: format!("{directory}/job.split"),
+        name: conf.name,
+        queue: conf.queue,
+        priority: match conf.priority {
+            JobPriority::VeryHigh => Priority::VeryHigh,
+            JobPriority::High => Priority::High,
+            JobPriority::Normal => Priority::Normal,
+            JobPriority::Low => Priority::Low,
+            JobPriority::VeryLow => Priority::VeryLow,
+        },
+        maps: conf.map.tasks,
+        reduces: conf.reduce.tasks,
+        map_max_attempts: conf.map.max_attempts,
+        reduce_max_attempts: conf.reduce.max_attempts,
+        max_map_failures_percent: conf.map.max_failures_percent.into(),
+        max_reduce_failures_percent: conf.reduce.max_failures_percent.into(),
+        slowstart_millionths: u32::try_from(conf.reduce_slowstart.0).unwrap_or(u32::MAX),
+        keep_staging: conf.keep_staging,
+        view_acl: named(conf.acl_view),
+        modify_acl: named(conf.acl_modify),
+        recover: conf.restart_recover,
+    }
+}
+
+/// An access list that names somebody: the default, one blank, names nobody.
+fn named(acl: String) -> Option<String> {
+    (!acl.trim().is_empty()).then_some(acl)
+}

@@ -1,0 +1,48 @@
+//! A job's system directory: where its trackers find the token. Blocking: runs on the pool.
+
+use std::path::PathBuf;
+
+use crate::fs::{FileUri, FsError, LocalFileSystem};
+use crate::wire::file::JobInfo;
+use crate::wire::{Encode, JobId, Text, WString, Writer};
+
+/// Only the daemon's own user, under which the trackers run too, may look inside.
+const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// Makes the system directory itself, at start.
+pub fn make_system_dir(system: &FileUri) -> Result<(), FsError> {
+    LocalFileSystem.make_dir_all(system.as_path(), DIRECTORY_MODE)
+}
+
+/// Writes `job-info` and `jobToken` of a job. On an error nothing stays.
+pub(super) fn write(
+    system: &FileUri,
+    job: JobId,
+    user: &str,
+    submit_dir: &str,
+    token_file: &[u8],
+) -> Result<(), FsError> {
+    let directory = path(system, job);
+    let info = JobInfo { job, user: Text(user.to_owned()), directory: WString(Some(submit_dir.to_owned())) };
+    let mut job_info = Vec::new();
+    info.encode(&mut Writer::new(&mut job_info));
+    let written = LocalFileSystem
+        .make_dir_all(&directory, DIRECTORY_MODE)
+        .and_then(|()| LocalFileSystem.write_new(&directory.join("job-info"), &job_info, FILE_MODE))
+        .and_then(|()| LocalFileSystem.write_new(&directory.join("jobToken"), token_file, FILE_MODE));
+    if written.is_err() {
+        remove(system, job)?;
+    }
+    written
+}
+
+/// Removes the system directory of a job, if there is one.
+pub(super) fn remove(system: &FileUri, job: JobId) -> Result<(), FsError> {
+    LocalFileSystem.remove_dir_all(&path(system, job)).map(drop)
+}
+
+/// A job id is letters, digits and `_`: no name leads out of the directory.
+fn path(system: &FileUri, job: JobId) -> PathBuf {
+    system.as_path().join(job.to_string())
+}

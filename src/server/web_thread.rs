@@ -1,0 +1,68 @@
+//! The web server's own thread: a page that takes long keeps no heartbeat waiting.
+
+use std::io;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::config::settings::HttpLimits;
+use crate::web::{WebLimits, WebState};
+
+use super::handle::OwnerHandle;
+use super::host_name::host_name;
+
+/// The running web server.
+pub(super) struct WebThread {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+// === impl WebThread ===
+
+impl WebThread {
+    /// Serves HTTP on `listener`.
+    pub(super) fn start(
+        listener: TcpListener,
+        owner: OwnerHandle,
+        limits: &HttpLimits,
+        has_market: bool,
+    ) -> io::Result<Self> {
+        // It was opened on another thread's runtime.
+        let listener = listener.into_std()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let limits = WebLimits {
+            connections: limits.max_connections,
+            header_bytes: limits.max_header_bytes,
+            header_read: Duration::from_millis(limits.header_timeout_ms),
+            ..WebLimits::default()
+        };
+        let state = WebState { owner, host: host_name(), has_market, limits };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serve = move || {
+            runtime.block_on(async {
+                match TcpListener::from_std(listener) {
+                    Ok(listener) => {
+                        let shutdown = async {
+                            // A sender that is gone stops it too.
+                            let _ = stopped.await;
+                        };
+                        crate::web::serve(listener, state, shutdown).await;
+                    }
+                    Err(error) => tracing::error!("the web server cannot serve: {error}"),
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("web".to_owned()).spawn(serve)?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Lets requests in hand end, then the thread.
+    pub(super) fn stop(self) {
+        let _ = self.stop.send(());
+        if self.thread.join().is_err() {
+            tracing::error!("the web server's thread has panicked");
+        }
+    }
+}

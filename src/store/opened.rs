@@ -1,0 +1,127 @@
+//! What a start takes from the database.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use crate::engine::FactNumber;
+use crate::market::MarketFact;
+use crate::wire::{Identifier, JobId};
+
+use super::budget_image::{self, ImageHashes};
+use super::error::StoreError;
+use super::opened_market;
+use super::schema::{LAST_FACT, meta};
+
+/// What was durable when the store was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// No money has ever come in: the budget file is to be read.
+    pub first_start: bool,
+    /// The last fact; the next one handed in must follow it.
+    pub last_fact: FactNumber,
+    /// The identifiers of all incarnations so far; a new one must differ from them all.
+    pub identifiers: BTreeSet<Identifier>,
+    /// The highest order of acceptance given to a job; 0 when there was none.
+    pub max_order: u64,
+    /// Trackers that have yet to be told that a job is over.
+    pub kill_debts: Vec<(JobId, Arc<str>)>,
+    /// What [`Market::apply`](crate::market::Market::apply) needs to be as it was, in its order: the latest accounts,
+    /// the intervals that the last tick opened, that tick, the ledger rows after it, the stamps.
+    pub market: Vec<MarketFact>,
+    /// What the budget file must be if nobody else has touched it.
+    pub budget_image: ImageHashes,
+}
+
+/// Reads it.
+pub(super) fn load(database: &Connection, path: &Path) -> Result<Opened, StoreError> {
+    let loader = Loader { database, path };
+    let identifiers = loader.rows("SELECT identifier FROM incarnation", |row| row.get::<_, String>(0))?;
+    let kill_debts = loader.rows("SELECT job, tracker FROM kill_debt ORDER BY job, tracker", |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, Arc<str>>(1)?))
+    })?;
+    let last_fact: i64 = loader.note(LAST_FACT)?.unwrap_or(0);
+    let max_order: i64 = loader.value("SELECT coalesce(max(accept_order), 0) FROM job")?;
+    let first_start =
+        loader.value("SELECT NOT EXISTS (SELECT 1 FROM ledger) AND NOT EXISTS (SELECT 1 FROM account)")?;
+    Ok(Opened {
+        first_start,
+        last_fact: FactNumber(last_fact.cast_unsigned()),
+        identifiers: identifiers
+            .into_iter()
+            .map(|text| loader.parse("incarnation.identifier", text, "digits"))
+            .collect::<Result<_, _>>()?,
+        max_order: max_order.cast_unsigned(),
+        kill_debts: kill_debts
+            .into_iter()
+            .map(|(job, tracker)| Ok((loader.parse("kill_debt.job", job, "a job id")?, tracker)))
+            .collect::<Result<_, StoreError>>()?,
+        market: opened_market::load(&loader)?,
+        budget_image: ImageHashes {
+            pending: loader.note(budget_image::PENDING)?,
+            confirmed: loader.note(budget_image::CONFIRMED)?,
+        },
+    })
+}
+
+/// Reads rows and says where a wrong one stands.
+pub(super) struct Loader<'a> {
+    database: &'a Connection,
+    path: &'a Path,
+}
+
+// === impl Loader ===
+
+impl Loader<'_> {
+    /// All rows of a query.
+    pub(super) fn rows<T>(
+        &self,
+        sql: &str,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let all = || -> rusqlite::Result<Vec<T>> { self.database.prepare(sql)?.query_map([], read)?.collect() };
+        all().map_err(|source| self.failed(source))
+    }
+
+    /// All rows of a query whose columns are texts.
+    pub(super) fn texts<const COLUMNS: usize>(&self, sql: &str) -> Result<Vec<[String; COLUMNS]>, StoreError> {
+        self.rows(sql, |row| {
+            let mut texts = [const { String::new() }; COLUMNS];
+            for (index, text) in texts.iter_mut().enumerate() {
+                *text = row.get(index)?;
+            }
+            Ok(texts)
+        })
+    }
+
+    /// A value of `meta`.
+    fn note<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        meta(self.database, key).map_err(|source| self.failed(source))
+    }
+
+    /// The one value of a query.
+    pub(super) fn value<T: rusqlite::types::FromSql>(&self, sql: &str) -> Result<T, StoreError> {
+        self.database.query_row(sql, [], |row| row.get(0)).map_err(|source| self.failed(source))
+    }
+
+    /// A typed value from its text.
+    pub(super) fn parse<T: std::str::FromStr>(
+        &self,
+        column: &'static str,
+        value: String,
+        expected: &'static str,
+    ) -> Result<T, StoreError> {
+        value.parse().map_err(|_| self.wrong(column, value, expected))
+    }
+
+    /// The error about a value that is not what it must be.
+    pub(super) fn wrong(&self, column: &'static str, value: String, expected: &'static str) -> StoreError {
+        StoreError::Value { path: self.path.to_owned(), column, value, expected }
+    }
+
+    fn failed(&self, source: rusqlite::Error) -> StoreError {
+        StoreError::Database { action: "read", path: self.path.to_owned(), source }
+    }
+}

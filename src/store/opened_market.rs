@@ -1,0 +1,158 @@
+//! The market as a start finds it: the facts that [`Market::apply`](crate::market::Market::apply) needs, in its order.
+
+use rusqlite::Row;
+
+use crate::market::{
+    Consumer, Credits, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, Reason, Stamp,
+};
+
+use super::error::StoreError;
+use super::opened::Loader;
+
+/// The latest accounts, the intervals of the last tick, that tick, the ledger rows after it and the stamps.
+pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
+    let mut facts = Vec::new();
+    for texts in loader.texts("SELECT queue, balance_units, rate_units FROM account ORDER BY queue")? {
+        let [queue, balance, rate] = texts;
+        facts.push(MarketFact::Account {
+            queue: loader.parse("account.queue", queue, "a queue's name")?,
+            balance: units(loader, "account.balance_units", balance)?,
+            rate: units(loader, "account.rate_units", rate)?,
+        });
+    }
+    let ledger_rows = match load_tick(loader)? {
+        None => 0,
+        Some((number, rows, tick)) => {
+            facts.extend(load_allocations(loader, number)?);
+            facts.push(tick);
+            rows
+        }
+    };
+    let sql = format!("{LEDGER} WHERE number > {ledger_rows} ORDER BY number");
+    for row in loader.rows(&sql, LedgerRow::read)? {
+        facts.push(MarketFact::Ledger(row.entry(loader)?));
+    }
+    for (consumer, user, key_id, timestamp_ms, uses) in loader.rows(STAMPS, stamp_columns)? {
+        let key_id = u64::from_str_radix(&key_id, 16)
+            .map_err(|_| loader.wrong("stamp.key_id", key_id, "a hexadecimal number"))?;
+        let consumer = match consumer.as_str() {
+            "servlet" => Consumer::Servlet,
+            "job" => Consumer::Job,
+            _ => return Err(loader.wrong("stamp.consumer", consumer, "servlet or job")),
+        };
+        facts.push(MarketFact::Stamp(Stamp { consumer, user, key_id: KeyId(key_id), timestamp_ms, uses }));
+    }
+    Ok(facts)
+}
+
+const STAMPS: &str = "SELECT consumer, user, key_id, timestamp_ms, uses FROM stamp ORDER BY consumer, user, key_id";
+
+fn stamp_columns(row: &Row<'_>) -> rusqlite::Result<(String, String, String, i64, u32)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+}
+
+/// Number of the last tick, rows of the ledger up to it, and the tick.
+fn load_tick(loader: &Loader<'_>) -> Result<Option<(i64, i64, MarketFact)>, StoreError> {
+    let sql = "SELECT number, ledger_rows, wall_ms, price_units, issued_units, charged_units
+               FROM tick ORDER BY number DESC LIMIT 1";
+    type Columns = (i64, i64, i64, [String; 3]);
+    let read = |row: &Row<'_>| -> rusqlite::Result<Columns> {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, [row.get(3)?, row.get(4)?, row.get(5)?]))
+    };
+    let Some((number, rows, wall_ms, [price, issued, charged])) = loader.rows(sql, read)?.pop() else {
+        return Ok(None);
+    };
+    let ledger = LedgerTotals {
+        rows: rows.cast_unsigned(),
+        issued: units(loader, "tick.issued_units", issued)?,
+        charged: units(loader, "tick.charged_units", charged)?,
+    };
+    let price = units(loader, "tick.price_units", price)?;
+    Ok(Some((number, rows, MarketFact::Tick { number: number.cast_unsigned(), wall_ms, price, ledger })))
+}
+
+fn load_allocations(loader: &Loader<'_>, tick: i64) -> Result<Vec<MarketFact>, StoreError> {
+    let sql = format!("SELECT queue, interval FROM allocation WHERE tick = {tick} ORDER BY queue");
+    let read = |[queue, interval]: [String; 2]| {
+        Ok(MarketFact::Allocated {
+            tick: tick.cast_unsigned(),
+            queue: loader.parse("allocation.queue", queue, "a queue's name")?,
+            interval: serde_json::from_str::<Interval>(&interval)
+                .map_err(|_| loader.wrong("allocation.interval", interval, "an interval as JSON"))?,
+        })
+    };
+    loader.texts(&sql)?.into_iter().map(read).collect()
+}
+
+const LEDGER: &str = "SELECT number, tick, wall_ms, reason, rate_units, map_slots, reduce_slots, amount_units, debit,
+                          credit FROM ledger";
+
+struct LedgerRow {
+    number: i64,
+    tick: i64,
+    wall_ms: i64,
+    reason: String,
+    rate: Option<String>,
+    slots: Option<(u32, u32)>,
+    amount: String,
+    debit: String,
+    credit: String,
+}
+
+// === impl LedgerRow ===
+
+impl LedgerRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let map_slots: Option<u32> = row.get(5)?;
+        let reduce_slots: Option<u32> = row.get(6)?;
+        Ok(Self {
+            number: row.get(0)?,
+            tick: row.get(1)?,
+            wall_ms: row.get(2)?,
+            reason: row.get(3)?,
+            rate: row.get(4)?,
+            slots: map_slots.zip(reduce_slots),
+            amount: row.get(7)?,
+            debit: row.get(8)?,
+            credit: row.get(9)?,
+        })
+    }
+
+    fn entry(self, loader: &Loader<'_>) -> Result<LedgerEntry, StoreError> {
+        let reason = match (self.reason.as_str(), self.rate, self.slots) {
+            ("endowment", ..) => Reason::Endowment,
+            ("top_up", ..) => Reason::TopUp,
+            ("adjustment", ..) => Reason::Adjustment,
+            ("closing", ..) => Reason::Closing,
+            ("charge", Some(rate), Some((map_slots, reduce_slots))) => {
+                Reason::Charge { rate: units(loader, "ledger.rate_units", rate)?, map_slots, reduce_slots }
+            }
+            _ => return Err(loader.wrong("ledger.reason", self.reason, "a reason, for charges with rate and slots")),
+        };
+        Ok(LedgerEntry {
+            number: self.number.cast_unsigned(),
+            wall_ms: self.wall_ms,
+            tick: self.tick.cast_unsigned(),
+            debit: account(loader, "ledger.debit", self.debit)?,
+            credit: account(loader, "ledger.credit", self.credit)?,
+            amount: units(loader, "ledger.amount_units", self.amount)?,
+            reason,
+        })
+    }
+}
+
+fn account(loader: &Loader<'_>, column: &'static str, text: String) -> Result<LedgerAccount, StoreError> {
+    match text.as_str() {
+        "issued" => return Ok(LedgerAccount::Issued),
+        "revenue" => return Ok(LedgerAccount::Revenue),
+        _ => {}
+    }
+    match text.strip_prefix("queue:").and_then(|queue| queue.parse().ok()) {
+        Some(queue) => Ok(LedgerAccount::Queue(queue)),
+        None => Err(loader.wrong(column, text, "issued, revenue or queue:NAME")),
+    }
+}
+
+fn units(loader: &Loader<'_>, column: &'static str, text: String) -> Result<Credits, StoreError> {
+    loader.parse(column, text, "a whole number of units of 10^-12 credit").map(Credits::from_units)
+}

@@ -1,0 +1,40 @@
+//! What can be set about a store.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Settings of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// The folder of `state.db`, made if it is missing.
+    pub dir: PathBuf,
+    /// Facts handed in but not durable above which [`Pressure::High`](super::Pressure::High) is reported.
+    pub backlog_limit_facts: u64,
+    /// Facts after which a transaction is closed although more wait, so that the first need not wait for the last.
+    pub transaction_limit_facts: usize,
+    /// Size of the write-ahead log above which it is moved into the database between two transactions, bytes.
+    pub checkpoint_bytes: u64,
+    /// Idle time after which the write-ahead log is moved into the database however small it is.
+    pub checkpoint_idle: Duration,
+    /// Pause before a failed commit is tried again; doubles at each failure.
+    pub retry_pause_min: Duration,
+    /// The longest such pause.
+    pub retry_pause_max: Duration,
+}
+
+// === impl StoreOptions ===
+
+impl StoreOptions {
+    /// The usual settings for a store in that folder.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            backlog_limit_facts: 100_000,
+            transaction_limit_facts: 10_000,
+            checkpoint_bytes: 16 << 20,
+            checkpoint_idle: Duration::from_secs(2),
+            retry_pause_min: Duration::from_millis(50),
+            retry_pause_max: Duration::from_secs(5),
+        }
+    }
+}

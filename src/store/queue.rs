@@ -1,0 +1,95 @@
+//! What waits to be written. Invariant: the facts in it are numbered without a gap, after the last durable one.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
+
+use crate::engine::{Fact, FactNumber};
+
+/// What the writer is told.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// Facts to record, numbered upwards from `first`.
+    Facts {
+        /// Number of the first.
+        first: FactNumber,
+        /// The facts.
+        facts: Vec<Fact>,
+    },
+    /// A note to keep in `meta`, behind all facts handed in before.
+    Note {
+        /// Its key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// Told once it is durable.
+        done: Sender<()>,
+    },
+    /// Write what waits and end.
+    Close,
+}
+
+/// What waits to be written.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) batches: VecDeque<Batch>,
+    pub(super) facts: usize,
+    pub(super) notes: Vec<Note>,
+    /// The number that the next fact to come must have.
+    next: FactNumber,
+    pub(super) closing: bool,
+}
+
+/// Facts that were handed in together.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) first: FactNumber,
+    pub(super) facts: Vec<Fact>,
+}
+
+/// A value for `meta`.
+#[derive(Debug)]
+pub(super) struct Note {
+    pub(super) key: &'static str,
+    pub(super) value: String,
+    pub(super) done: Sender<()>,
+}
+
+// === impl Queue ===
+
+impl Queue {
+    pub(super) fn after(last: FactNumber) -> Self {
+        let next = FactNumber(last.0 + 1);
+        Self { batches: VecDeque::new(), facts: 0, notes: Vec::new(), next, closing: false }
+    }
+
+    /// Takes a message in; an error says what is wrong with its facts.
+    pub(super) fn take(&mut self, message: Message) -> Result<(), String> {
+        match message {
+            Message::Facts { first, .. } if first != self.next => {
+                return Err(format!("fact {} was handed in where fact {} is next", first.0, self.next.0));
+            }
+            Message::Facts { first, facts } => {
+                self.next = FactNumber(first.0 + facts.len() as u64);
+                self.facts += facts.len();
+                self.batches.push_back(Batch { first, facts });
+            }
+            Message::Note { key, value, done } => self.notes.push(Note { key, value, done }),
+            Message::Close => self.closing = true,
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.batches.is_empty() && self.notes.is_empty()
+    }
+
+    /// How many batches the next transaction takes: whole ones, at least one.
+    pub(super) fn next_batches(&self, limit_facts: usize) -> usize {
+        let mut facts = 0;
+        let fitting = self.batches.iter().take_while(|batch| {
+            facts += batch.facts.len();
+            facts <= limit_facts
+        });
+        fitting.count().max(1).min(self.batches.len())
+    }
+}

@@ -1,0 +1,162 @@
+//! What happens to jobs and attempts, as rows.
+
+use rusqlite::{Params, Transaction, params};
+
+use crate::engine::FactNumber;
+use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
+use crate::store::counter_names::CounterNames;
+use crate::store::split_encoding::encode_splits;
+use crate::store::words;
+use crate::wire::{JobId, RunState, TaskCompletionEvent};
+
+/// Records one fact of a job.
+pub(super) fn record(
+    transaction: &Transaction<'_>,
+    names: &mut CounterNames,
+    number: FactNumber,
+    fact: &JobFact,
+) -> rusqlite::Result<()> {
+    let change = |sql, values: &[&dyn rusqlite::ToSql]| change(transaction, number, sql, values);
+    match fact {
+        JobFact::Accepted(job) => accept(transaction, job),
+        JobFact::Running { job, at_ms } => change(
+            "UPDATE job SET state = ?2, running_ms = ?3 WHERE job = ?1",
+            params![job.to_string(), words::run_state(RunState::Running), at_ms],
+        ),
+        JobFact::Ending { job, outcome, reason } => change(
+            "UPDATE job SET outcome = ?2, reason = ?3 WHERE job = ?1",
+            params![job.to_string(), words::run_state(*outcome), reason],
+        ),
+        JobFact::Ended { job, state, finish_ms, failure_info, counters } => change(
+            // Nobody needs the secret of a job that is over.
+            "UPDATE job SET state = ?2, outcome = ?2, finish_ms = ?3, failure_info = ?4, counters = ?5, token_file = NULL
+             WHERE job = ?1",
+            params![
+                job.to_string(),
+                words::run_state(*state),
+                finish_ms,
+                failure_info,
+                names.text(transaction, counters)?
+            ],
+        ),
+        JobFact::Priority { job, priority } => change(
+            "UPDATE job SET priority = ?2 WHERE job = ?1",
+            params![job.to_string(), words::priority(*priority)],
+        ),
+        JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms } => change(
+            "UPDATE attempt SET cleanup_tracker = ?2, cleanup_response_id = ?3, cleanup_launch_ms = ?4
+             WHERE attempt = ?1",
+            params![attempt.to_string(), tracker, response_id, at_ms],
+        ),
+        JobFact::AttemptLaunched { attempt, role, tracker, response_id, at_ms } => execute(
+            transaction,
+            "INSERT INTO attempt (attempt, job, role, tracker, response_id, launch_ms, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'RUNNING')",
+            params![
+                attempt.to_string(),
+                attempt.task.job.to_string(),
+                words::role(*role),
+                tracker,
+                response_id,
+                at_ms
+            ],
+        )
+        .map(drop),
+        JobFact::AttemptEnded(ended) => end_attempt(transaction, names, number, ended),
+        JobFact::AttemptKillAsked { attempt, fail } => change(
+            "UPDATE attempt SET kill_asked = ?2 WHERE attempt = ?1",
+            params![attempt.to_string(), if *fail { "FAILED" } else { "KILLED" }],
+        ),
+        JobFact::CommitGranted { attempt } => {
+            change("UPDATE attempt SET commit_granted = 1 WHERE attempt = ?1", params![attempt.to_string()])
+        }
+        JobFact::CompletionEvent { job, event } => place_event(transaction, *job, event),
+    }
+}
+
+fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<()> {
+    let spec =
+        serde_json::to_string(&*job.spec).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    execute(
+        transaction,
+        "INSERT INTO job (job, accept_order, submit_ms, spec, splits, token_file, priority, state)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            job.id.to_string(),
+            job.order.cast_signed(),
+            job.submit_ms,
+            spec,
+            encode_splits(&job.splits),
+            job.token_file,
+            words::priority(job.spec.priority),
+            words::run_state(RunState::Prep),
+        ],
+    )
+    .map(drop)
+}
+
+fn end_attempt(
+    transaction: &Transaction<'_>,
+    names: &mut CounterNames,
+    number: FactNumber,
+    ended: &EndedAttempt,
+) -> rusqlite::Result<()> {
+    let counters = ended.counters.as_deref().map(|counters| names.text(transaction, counters)).transpose()?;
+    change(
+        transaction,
+        number,
+        "UPDATE attempt SET state = ?2, start_ms = ?3, finish_ms = ?4, shuffle_finish_ms = ?5, sort_finish_ms = ?6,
+             output_bytes = ?7, diagnostics = ?8, state_text = ?9, counters = ?10
+         WHERE attempt = ?1",
+        params![
+            ended.attempt.to_string(),
+            words::attempt_state(ended.state),
+            ended.start_ms,
+            ended.finish_ms,
+            ended.shuffle_finish_ms,
+            ended.sort_finish_ms,
+            ended.output_bytes,
+            ended.diagnostics,
+            ended.state_text,
+            counters,
+        ],
+    )
+}
+
+fn place_event(transaction: &Transaction<'_>, job: JobId, event: &TaskCompletionEvent) -> rusqlite::Result<()> {
+    execute(
+        transaction,
+        "INSERT OR REPLACE INTO completion_event
+             (job, event_id, attempt, id_within_job, is_map, status, tracker_http, run_time_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            job.to_string(),
+            event.event_id,
+            event.attempt.to_string(),
+            event.id_within_job,
+            event.is_map,
+            words::completion_status(event.status),
+            event.tracker_http.0,
+            event.run_time_ms,
+        ],
+    )
+    .map(drop)
+}
+
+/// Changes a row that an earlier fact has made. If there is none the fact is lost, which is a defect of whoever made
+/// it; stopping the daemon over it would cost more, so it is told.
+fn change(
+    transaction: &Transaction<'_>,
+    number: FactNumber,
+    sql: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> rusqlite::Result<()> {
+    if execute(transaction, sql, values)? == 0 {
+        tracing::error!(fact = number.0, "a fact about a job or attempt that no fact has introduced: {sql}");
+    }
+    Ok(())
+}
+
+fn execute(transaction: &Transaction<'_>, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
+    transaction.prepare_cached(sql)?.execute(values)
+}

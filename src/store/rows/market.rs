@@ -1,0 +1,123 @@
+//! What happens in the market, as rows.
+
+use rusqlite::{Transaction, params};
+
+use crate::market::{Consumer, Credits, LedgerAccount, LedgerEntry, MarketFact, Reason};
+
+/// Records one fact of the market.
+pub(super) fn record(transaction: &Transaction<'_>, fact: &MarketFact) -> rusqlite::Result<()> {
+    let execute = |sql, values: &[&dyn rusqlite::ToSql]| transaction.prepare_cached(sql)?.execute(values).map(drop);
+    match fact {
+        MarketFact::Account { queue, balance, rate } => execute(
+            "INSERT INTO account (queue, balance, balance_units, rate, rate_units) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (queue) DO UPDATE SET balance = excluded.balance, balance_units = excluded.balance_units,
+                 rate = excluded.rate, rate_units = excluded.rate_units",
+            params![queue.as_str(), balance.to_string(), units(*balance), rate.to_string(), units(*rate)],
+        ),
+        MarketFact::AccountRemoved { queue } => {
+            execute("DELETE FROM account WHERE queue = ?1", params![queue.as_str()])?;
+            // A new queue of that name must not find the old one's interval.
+            execute("DELETE FROM allocation WHERE queue = ?1", params![queue.as_str()])
+        }
+        MarketFact::Ledger(entry) => book(transaction, entry),
+        MarketFact::Stamp(stamp) => execute(
+            "INSERT OR REPLACE INTO stamp (consumer, user, key_id, timestamp_ms, uses) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                consumer(stamp.consumer),
+                stamp.user,
+                format!("{:016x}", stamp.key_id.0),
+                stamp.timestamp_ms,
+                stamp.uses
+            ],
+        ),
+        MarketFact::Allocated { tick, queue, interval } => {
+            let interval = serde_json::to_string(interval)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+            execute(
+                "INSERT OR REPLACE INTO allocation (queue, tick, interval) VALUES (?1, ?2, ?3)",
+                params![queue.as_str(), tick.cast_signed(), interval],
+            )
+        }
+        MarketFact::Tick { number, wall_ms, price, ledger } => {
+            execute(
+                "INSERT INTO tick (number, wall_ms, price, price_units, ledger_rows, issued, issued_units, charged,
+                     charged_units)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                params![
+                    number.cast_signed(),
+                    wall_ms,
+                    price.to_string(),
+                    units(*price),
+                    ledger.rows.cast_signed(),
+                    ledger.issued.to_string(),
+                    units(ledger.issued),
+                    ledger.charged.to_string(),
+                    units(ledger.charged)
+                ],
+            )?;
+            execute("DELETE FROM allocation WHERE tick < ?1", params![number.cast_signed()])
+        }
+    }
+}
+
+fn book(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<()> {
+    let (rate, slots) = match &entry.reason {
+        Reason::Charge { rate, map_slots, reduce_slots } => (Some(*rate), Some((*map_slots, *reduce_slots))),
+        Reason::Endowment | Reason::TopUp | Reason::Adjustment | Reason::Closing => (None, None),
+    };
+    let queue = match (&entry.debit, &entry.credit) {
+        (LedgerAccount::Queue(queue), _) | (_, LedgerAccount::Queue(queue)) => Some(queue.as_str()),
+        _ => None,
+    };
+    transaction
+        .prepare_cached(
+            "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots, amount,
+                 amount_units, debit, credit)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?
+        .execute(params![
+            entry.number.cast_signed(),
+            entry.tick.cast_signed(),
+            entry.wall_ms,
+            queue,
+            reason(&entry.reason),
+            rate.map(|rate| rate.to_string()),
+            rate.map(units),
+            slots.map(|(map, _)| map),
+            slots.map(|(_, reduce)| reduce),
+            entry.amount.to_string(),
+            units(entry.amount),
+            account(&entry.debit),
+            account(&entry.credit),
+        ])
+        .map(drop)
+}
+
+fn units(amount: Credits) -> String {
+    amount.units().to_string()
+}
+
+fn account(account: &LedgerAccount) -> String {
+    match account {
+        LedgerAccount::Issued => "issued".to_owned(),
+        LedgerAccount::Revenue => "revenue".to_owned(),
+        LedgerAccount::Queue(queue) => format!("queue:{queue}"),
+    }
+}
+
+fn reason(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::Endowment => "endowment",
+        Reason::TopUp => "top_up",
+        Reason::Charge { .. } => "charge",
+        Reason::Adjustment => "adjustment",
+        Reason::Closing => "closing",
+    }
+}
+
+fn consumer(consumer: Consumer) -> &'static str {
+    match consumer {
+        Consumer::Servlet => "servlet",
+        Consumer::Job => "job",
+    }
+}

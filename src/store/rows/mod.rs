@@ -1,0 +1,44 @@
+//! Facts as rows: what each fact changes in the database.
+
+mod job;
+mod market;
+
+use rusqlite::{Transaction, params};
+
+use crate::engine::{Fact, FactNumber};
+
+use super::counter_names::CounterNames;
+
+/// Records one fact within a transaction.
+pub(super) fn record(
+    transaction: &Transaction<'_>,
+    names: &mut CounterNames,
+    number: FactNumber,
+    fact: &Fact,
+) -> rusqlite::Result<()> {
+    match fact {
+        Fact::Incarnation { identifier, start_ms } => transaction
+            .prepare_cached("INSERT INTO incarnation (identifier, start_ms) VALUES (?1, ?2)")?
+            .execute(params![identifier.to_string(), start_ms])
+            .map(drop),
+        Fact::LaunchAnswer { tracker, response_id, answer } => transaction
+            .prepare_cached(
+                "INSERT INTO launch_answer (tracker, response_id, answer) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (tracker) DO UPDATE SET response_id = excluded.response_id, answer = excluded.answer",
+            )?
+            .execute(params![tracker, response_id, answer])
+            .map(drop),
+        Fact::KillJobOwed { job, trackers } => {
+            let mut insert =
+                transaction.prepare_cached("INSERT OR IGNORE INTO kill_debt (job, tracker) VALUES (?1, ?2)")?;
+            let job = job.to_string();
+            trackers.iter().try_for_each(|tracker| insert.execute(params![job, tracker]).map(drop))
+        }
+        Fact::KillJobPaid { job, tracker } => transaction
+            .prepare_cached("DELETE FROM kill_debt WHERE job = ?1 AND tracker = ?2")?
+            .execute(params![job.to_string(), tracker])
+            .map(drop),
+        Fact::Market(fact) => market::record(transaction, fact),
+        Fact::Job(fact) => job::record(transaction, names, number, fact),
+    }
+}

@@ -1,0 +1,133 @@
+//! The schema of `state.db`, and how an older one becomes the present one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::error::StoreError;
+
+/// Each step leads from the version before it to its own; a new database takes all of them.
+const STEPS: [&str; 1] = [include_str!("schema.sql")];
+
+/// The newest version known here.
+pub(super) const VERSION: u32 = STEPS.len() as u32;
+
+/// Key of the schema's version in `meta`.
+const SCHEMA_VERSION: &str = "schema_version";
+
+/// Key of the last fact's number in `meta`.
+pub(super) const LAST_FACT: &str = "last_fact";
+
+/// How long a commit waits for an admin's write lock before it counts as failed.
+const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Statements kept prepared: more than there are kinds of facts.
+const STATEMENT_CACHE: usize = 64;
+
+/// Opens the database for the writer and brings it to the present version.
+pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
+    let mut database = Connection::open(path).map_err(failed("open"))?;
+    set_up(&database).map_err(failed("set up"))?;
+    let found = version(&database).map_err(failed("read the schema version of"))?;
+    if found > VERSION {
+        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: VERSION });
+    }
+    migrate(&mut database, found).map_err(failed("migrate"))?;
+    Ok(database)
+}
+
+fn set_up(database: &Connection) -> rusqlite::Result<()> {
+    database.busy_timeout(BUSY_TIMEOUT)?;
+    database.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    database.pragma_update(None, "journal_mode", "WAL")?;
+    database.pragma_update(None, "synchronous", "FULL")?;
+    // Moving the log into the database is the writer's own decision, never part of a commit.
+    database.pragma_update(None, "wal_autocheckpoint", 0)?;
+    database.pragma_update(None, "locking_mode", "NORMAL")?;
+    database.pragma_update(None, "temp_store", "MEMORY")?;
+    // Admins may add views and triggers; they get no more rights than the schema's own.
+    database.pragma_update(None, "trusted_schema", false)
+}
+
+/// The version of the database; 0 while it is empty.
+fn version(database: &Connection) -> rusqlite::Result<u32> {
+    if !database.table_exists(None, "meta")? {
+        return Ok(0);
+    }
+    Ok(meta(database, SCHEMA_VERSION)?.unwrap_or(0))
+}
+
+fn migrate(database: &mut Connection, found: u32) -> rusqlite::Result<()> {
+    if found == VERSION {
+        return Ok(());
+    }
+    let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for step in &STEPS[found as usize..] {
+        transaction.execute_batch(step)?;
+    }
+    set_meta(&transaction, SCHEMA_VERSION, VERSION)?;
+    transaction.commit()
+}
+
+/// A value of `meta`.
+pub(super) fn meta<T: rusqlite::types::FromSql>(database: &Connection, key: &str) -> rusqlite::Result<Option<T>> {
+    database.prepare_cached("SELECT value FROM meta WHERE key = ?1")?.query_row([key], |row| row.get(0)).optional()
+}
+
+/// Sets a value of `meta`.
+pub(super) fn set_meta<T: rusqlite::ToSql>(transaction: &Transaction<'_>, key: &str, value: T) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    transaction.prepare_cached(sql)?.execute(params![key, value]).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_database_has_the_present_version_and_its_pragmas() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state.db");
+        let database = open_for_writing(&path).unwrap();
+        assert_eq!(meta::<u32>(&database, SCHEMA_VERSION).unwrap(), Some(VERSION));
+        let pragma = |name: &str| database.pragma_query_value(None, name, |row| row.get::<_, String>(0));
+        assert_eq!(pragma("journal_mode").unwrap(), "wal");
+        let number = |name: &str| database.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!((number("synchronous"), number("wal_autocheckpoint")), (2, 0));
+        drop(database);
+        open_for_writing(&path).unwrap();
+    }
+
+    #[test]
+    fn a_newer_schema_is_refused_and_left_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state.db");
+        let database = open_for_writing(&path).unwrap();
+        database.execute("UPDATE meta SET value = 7 WHERE key = 'schema_version'", []).unwrap();
+        drop(database);
+        let error = open_for_writing(&path).unwrap_err();
+        assert!(matches!(error, StoreError::NewerSchema { found: 7, known: VERSION, .. }));
+        assert!(error.to_string().contains("has schema version 7, this program knows versions up to 1"), "{error}");
+        assert_eq!(version(&Connection::open(&path).unwrap()).unwrap(), 7);
+    }
+
+    #[test]
+    fn what_is_no_database_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state.db");
+        std::fs::write(&path, "hadoop_user_1 100.0 1.0\n".repeat(50)).unwrap();
+        let error = open_for_writing(&path).unwrap_err().to_string();
+        assert!(error.contains("state.db") && error.contains("not a database"), "{error}");
+    }
+
+    #[test]
+    fn no_column_holds_a_floating_point_number() {
+        for step in STEPS {
+            for line in step.lines().filter(|line| !line.trim_start().starts_with("--")) {
+                assert!(!line.to_uppercase().split_whitespace().any(|word| word == "REAL"), "{line}");
+            }
+        }
+    }
+}

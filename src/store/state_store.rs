@@ -1,0 +1,156 @@
+//! [`Store`]: opens the state database, runs its writer thread, closes it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags, ffi};
+use tokio::sync::watch;
+
+use super::durable::{Durable, Health};
+use super::error::StoreError;
+use super::figures::{Counts, Figures};
+use super::folder::{Folder, at, private_file};
+use super::note::NoteSink;
+use super::opened::{self, Opened};
+use super::options::StoreOptions;
+use super::queue::{Message, Queue};
+use super::schema;
+use super::sink::{Backlog, FactSink};
+use super::writer::Writer;
+
+/// The state database. Dropping it closes it, but then nobody hears what went wrong: prefer [`Store::close`].
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    sender: mpsc::Sender<Message>,
+    sink: FactSink,
+    counts: Arc<Counts>,
+    thread: Option<JoinHandle<Result<(), StoreError>>>,
+}
+
+// === impl Store ===
+
+impl Store {
+    /// Takes the folder for this process, brings the database to the present schema, reads what a start needs and
+    /// starts the writer thread.
+    ///
+    /// # Errors
+    /// A folder or file that cannot be made or locked, a second daemon, a newer schema, a broken database.
+    pub fn open(options: StoreOptions) -> Result<(Self, Opened), StoreError> {
+        let folder = Folder::hold(&options.dir)?;
+        let path = folder.database()?;
+        let database = schema::open_for_writing(&path)?;
+        let opened = opened::load(&database, &path)?;
+        let (sender, inbox) = mpsc::channel();
+        let (durable, watcher) = watch::channel(Durable { number: opened.last_fact, health: Health::Good });
+        let backlog = Arc::new(Backlog::new(options.backlog_limit_facts));
+        let counts = Arc::new(Counts::default());
+        let writer = Writer {
+            database,
+            inbox,
+            durable,
+            backlog: Arc::clone(&backlog),
+            counts: Arc::clone(&counts),
+            options,
+            folder,
+            queue: Queue::after(opened.last_fact),
+        };
+        let thread = thread::Builder::new().name("store".to_owned()).spawn(|| writer.run());
+        let sink = FactSink::to_writer(sender.clone(), watcher, backlog);
+        let store = Self { path, sender, sink, counts, thread: Some(thread.map_err(StoreError::Thread)?) };
+        Ok((store, opened))
+    }
+
+    /// Where facts are handed in.
+    pub fn sink(&self) -> FactSink {
+        self.sink.clone()
+    }
+
+    /// How far the store has come.
+    pub fn durable(&self) -> watch::Receiver<Durable> {
+        self.sink.durable()
+    }
+
+    /// Where notes are handed in.
+    pub(super) fn notes(&self) -> NoteSink {
+        NoteSink::new(self.sender.clone(), self.sink())
+    }
+
+    /// What the writer has done so far.
+    pub fn figures(&self) -> Figures {
+        self.counts.read()
+    }
+
+    /// Writes a consistent copy of all that is durable now to a file that must not exist yet, while the store goes
+    /// on. Blocks for as long as the copying takes.
+    ///
+    /// # Errors
+    /// The file exists or cannot be written.
+    pub fn backup(&self, target: &Path) -> Result<(), StoreError> {
+        backup(&self.path, target)
+    }
+
+    /// Writes what waits, moves the write-ahead log into the database and gives up the folder. Sinks that are left
+    /// over report [`Pressure::Closed`](super::Pressure::Closed).
+    ///
+    /// # Errors
+    /// Facts that cannot be written; only the caller can still say so.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.shut()
+    }
+
+    fn shut(&mut self) -> Result<(), StoreError> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        // A thread that is gone has closed its end.
+        let _ = self.sender.send(Message::Close);
+        thread.join().unwrap_or_else(|_| {
+            Err(StoreError::Unwritten {
+                facts: self.sink.waiting_facts(),
+                text: "the writer thread has panicked".to_owned(),
+            })
+        })
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Err(error) = self.shut() {
+            tracing::error!("{error}");
+        }
+    }
+}
+
+/// Copies a state database, also one that another process writes to, to a file that must not exist yet.
+///
+/// # Errors
+/// The database cannot be read, the file exists or cannot be written.
+pub fn backup(database: &Path, target: &Path) -> Result<(), StoreError> {
+    let failed = |action, path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::Database { action, path, source }
+    };
+    if target.exists() {
+        return Err(StoreError::File {
+            action: "back up to",
+            path: target.to_owned(),
+            source: std::io::ErrorKind::AlreadyExists.into(),
+        });
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let source = Connection::open_with_flags(database, flags).map_err(failed("read", database))?;
+    let file = private_file(target)?;
+    copy_pages(&source, target).map_err(failed("back up to", target))?;
+    file.sync_all().map_err(at("sync", target))
+}
+
+fn copy_pages(source: &Connection, target: &Path) -> rusqlite::Result<()> {
+    let mut copy = Connection::open(target)?;
+    // All pages in one step: between two steps a commit of the writer would make the copy start anew.
+    match Backup::new(source, &mut copy)?.step(-1)? {
+        StepResult::Done => Ok(()),
+        _ => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),
+    }
+}

@@ -1,0 +1,264 @@
+//! The thread that writes: all facts that wait go into one transaction, whose number is published once it is synced.
+//!
+//! A commit that fails is tried again, after a pause that grows, with the same facts in the same order; what comes
+//! meanwhile waits behind them. The durable number moves only after a commit.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant, SystemTime};
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::watch;
+
+use crate::engine::FactNumber;
+
+use super::counter_names::CounterNames;
+use super::durable::{Durable, Health};
+use super::error::StoreError;
+use super::figures::Counts;
+use super::folder::Folder;
+use super::options::StoreOptions;
+use super::queue::{Message, Queue};
+use super::rows;
+use super::schema::{LAST_FACT, meta, set_meta};
+use super::sink::Backlog;
+
+/// The writer's own state.
+pub(super) struct Writer {
+    pub(super) database: Connection,
+    pub(super) inbox: Receiver<Message>,
+    pub(super) durable: watch::Sender<Durable>,
+    pub(super) backlog: Arc<Backlog>,
+    pub(super) counts: Arc<Counts>,
+    pub(super) options: StoreOptions,
+    /// Held until the thread ends.
+    pub(super) folder: Folder,
+    pub(super) queue: Queue,
+}
+
+/// A commit that is to be tried again.
+struct Failure {
+    retry_at: Instant,
+    pause: Duration,
+}
+
+// === impl Writer ===
+
+impl Writer {
+    /// Writes until it is told to close. An error tells what could not be written.
+    pub(super) fn run(mut self) -> Result<(), StoreError> {
+        let mut names = CounterNames::default();
+        let mut failure: Option<Failure> = None;
+        let mut is_log_empty = true;
+        let mut broken = None;
+        while !self.queue.closing {
+            let patience = match &failure {
+                Some(failure) => Some(failure.retry_at.saturating_duration_since(now())),
+                None if !self.queue.is_empty() => Some(Duration::ZERO),
+                None if !is_log_empty => Some(self.options.checkpoint_idle),
+                None => None,
+            };
+            let is_timeout = match self.receive(patience) {
+                Ok(is_timeout) => is_timeout,
+                Err(text) => {
+                    broken = Some(text);
+                    break;
+                }
+            };
+            let is_due = failure.as_ref().is_none_or(|failure| now() >= failure.retry_at);
+            if !self.queue.is_empty() && is_due {
+                failure = self.try_commit(&mut names, failure);
+                is_log_empty = false;
+                self.checkpoint_if_above(self.options.checkpoint_bytes);
+            } else if is_timeout && self.queue.is_empty() {
+                self.checkpoint_if_above(0);
+                is_log_empty = true;
+            }
+        }
+        match broken {
+            Some(text) => self.stay_broken(&mut names, text),
+            None => self.finish(&mut names),
+        }
+    }
+
+    /// Waits for a message as long as `patience` says, then takes all that are there, up to a transaction's worth.
+    /// Tells whether none came.
+    fn receive(&mut self, patience: Option<Duration>) -> Result<bool, String> {
+        let first = match patience {
+            None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(patience) => self.inbox.recv_timeout(patience),
+        };
+        match first {
+            Ok(message) => self.queue.take(message)?,
+            Err(RecvTimeoutError::Timeout) => return Ok(true),
+            // Nobody can hand in anything any more.
+            Err(RecvTimeoutError::Disconnected) => self.queue.closing = true,
+        }
+        while self.queue.facts < self.options.transaction_limit_facts && !self.queue.closing {
+            let Ok(message) = self.inbox.try_recv() else { break };
+            self.queue.take(message)?;
+        }
+        Ok(false)
+    }
+
+    /// Commits what one transaction takes; gives back the failure, if any, with the time to try again.
+    fn try_commit(&mut self, names: &mut CounterNames, failure: Option<Failure>) -> Option<Failure> {
+        let batches = self.queue.next_batches(self.options.transaction_limit_facts);
+        match self.write(names, batches, failure.is_some()) {
+            Ok(()) => {
+                self.publish(batches);
+                None
+            }
+            Err(error) => {
+                // Rolled back, and with it the names.
+                names.clear();
+                self.report(&error);
+                let longest = self.options.retry_pause_max;
+                let pause = failure.map_or(self.options.retry_pause_min, |failure| (failure.pause * 2).min(longest));
+                Some(Failure { retry_at: now() + pause, pause })
+            }
+        }
+    }
+
+    /// One transaction: these batches, all notes, the number of the last fact.
+    fn write(&mut self, names: &mut CounterNames, batches: usize, is_retry: bool) -> rusqlite::Result<()> {
+        let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // A commit can fail after it took place: what it recorded is not recorded twice.
+        let recorded = match is_retry {
+            true => meta::<i64>(&transaction, LAST_FACT)?.unwrap_or(0).cast_unsigned(),
+            false => 0,
+        };
+        let mut last = None;
+        for batch in self.queue.batches.iter().take(batches) {
+            for (number, fact) in (batch.first.0..).zip(&batch.facts).filter(|(number, _)| *number > recorded) {
+                rows::record(&transaction, names, FactNumber(number), fact)?;
+                last = Some(number);
+            }
+        }
+        if let Some(last) = last {
+            set_meta(&transaction, LAST_FACT, last.cast_signed())?;
+        }
+        for note in &self.queue.notes {
+            set_meta(&transaction, note.key, &note.value)?;
+        }
+        transaction.commit()
+    }
+
+    /// Tells everybody that these batches, which are no longer queued, are durable.
+    fn publish(&mut self, batches: usize) {
+        let mut facts = 0;
+        let mut last = None;
+        for batch in self.queue.batches.drain(..batches) {
+            facts += batch.facts.len();
+            last = Some(FactNumber(batch.first.0 + batch.facts.len() as u64 - 1));
+        }
+        self.queue.facts -= facts;
+        self.backlog.remove(facts as u64);
+        self.counts.commits.fetch_add(1, Ordering::Relaxed);
+        self.counts.facts.fetch_add(facts as u64, Ordering::Relaxed);
+        self.durable.send_modify(|durable| {
+            durable.number = last.unwrap_or(durable.number);
+            durable.health = Health::Good;
+        });
+        for note in self.queue.notes.drain(..) {
+            // Whoever asked may have gone.
+            let _ = note.done.send(());
+        }
+    }
+
+    fn report(&mut self, error: &rusqlite::Error) {
+        self.counts.failures.fetch_add(1, Ordering::Relaxed);
+        let waiting = self.queue.facts;
+        self.durable.send_modify(|durable| {
+            let text = error.to_string();
+            durable.health = match durable.health {
+                Health::Failing { since_ms, tries, .. } => Health::Failing { since_ms, tries: tries + 1, text },
+                _ => {
+                    tracing::error!("state.db cannot be written, {waiting} facts wait: {text}");
+                    Health::Failing { since_ms: wall_ms(), tries: 1, text }
+                }
+            };
+        });
+    }
+
+    /// Moves the log into the database if it is that large. Readers and failures only put it off: the log keeps all.
+    fn checkpoint_if_above(&mut self, bytes: u64) {
+        let pages = |mode: &str| {
+            self.database.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+                Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+            })
+        };
+        // Asks only: pages in the log, pages of it moved already.
+        let Ok((in_log, moved)) = pages("NOOP") else { return };
+        if in_log == moved || (in_log - moved).cast_unsigned() * PAGE_BYTES < bytes {
+            return;
+        }
+        match pages("PASSIVE") {
+            Ok(_) => {
+                self.counts.checkpoints.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(error) => tracing::warn!("the log of state.db stays for now: {error}"),
+        }
+    }
+
+    /// Writes what waits, moves the log into the database and lets go of the folder.
+    fn finish(mut self, names: &mut CounterNames) -> Result<(), StoreError> {
+        let mut is_retry = self.durable.borrow().health != Health::Good;
+        while !self.queue.is_empty() {
+            let batches = self.queue.next_batches(self.options.transaction_limit_facts);
+            if let Err(error) = self.write(names, batches, is_retry) {
+                self.report(&error);
+                return Err(StoreError::Unwritten { facts: self.queue.facts as u64, text: error.to_string() });
+            }
+            self.publish(batches);
+            is_retry = false;
+        }
+        let _ = self.database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+        self.database.close().map_err(|(_, source)| StoreError::Database {
+            action: "close",
+            path: self.options.dir.clone(),
+            source,
+        })?;
+        drop(self.folder);
+        Ok(())
+    }
+
+    /// Writes what came before the fault, then waits to be closed: numbers do not move any more.
+    fn stay_broken(mut self, names: &mut CounterNames, text: String) -> Result<(), StoreError> {
+        tracing::error!("the store stops: {text}");
+        while !self.queue.is_empty() {
+            let batches = self.queue.next_batches(self.options.transaction_limit_facts);
+            match self.write(names, batches, true) {
+                Ok(()) => self.publish(batches),
+                Err(error) => {
+                    tracing::error!("and {} facts before it cannot be written: {error}", self.queue.facts);
+                    break;
+                }
+            }
+        }
+        self.durable.send_modify(|durable| durable.health = Health::Broken { text: text.clone() });
+        let mut facts = self.queue.facts as u64;
+        loop {
+            match self.inbox.recv() {
+                Ok(Message::Facts { facts: more, .. }) => facts += more.len() as u64,
+                Ok(Message::Note { .. }) => {}
+                Ok(Message::Close) | Err(_) => return Err(StoreError::Unwritten { facts, text }),
+            }
+        }
+    }
+}
+
+/// Size of a page of SQLite, bytes: its default, which the schema does not change.
+const PAGE_BYTES: u64 = 4096;
+
+#[expect(clippy::disallowed_methods, reason = "the pause before a retry is this thread's own matter")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "tells people since when the disk fails; nothing is decided by it")]
+fn wall_ms() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,38 @@
+//! How much of the daemon a client over HTTP may take.
+
+use std::time::Duration;
+
+/// Limits of the web server. The defaults suit a daemon that people, scripts and scrapers look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WebLimits {
+    /// Connections at one time; further ones wait in the listen backlog.
+    pub connections: usize,
+    /// Bytes of a request's first line and headers together; less than 8192 counts as 8192.
+    pub header_bytes: usize,
+    /// Headers of a request.
+    pub headers: usize,
+    /// Time for a request's headers to arrive, and so how long a connection may be idle.
+    pub header_read: Duration,
+    /// Time in which a client must take at least a byte of its answer.
+    pub write: Duration,
+    /// Time the owner has for an answer; 503 after it.
+    pub answer: Duration,
+    /// Time that requests in hand have when the server stops.
+    pub drain: Duration,
+}
+
+// === impl WebLimits ===
+
+impl Default for WebLimits {
+    fn default() -> Self {
+        WebLimits {
+            connections: 1000,
+            header_bytes: 16 * 1024,
+            headers: 64,
+            header_read: Duration::from_secs(10),
+            write: Duration::from_secs(20),
+            answer: Duration::from_secs(30),
+            drain: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `/metrics`: the cluster in OpenMetrics text, from one snapshot.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet, MetricEncoder, text,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use tokio::time::timeout;
+
+use super::process_usage::ProcessUsage;
+use super::response::{self, fresh};
+use super::{Owner, OwnerGone, WebState};
+use crate::engine::{Overview, QueueOverview};
+use crate::scheduler::{Kind, PerKind};
+use crate::wire::RunState;
+
+/// What scrapers of OpenMetrics are promised.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Answers one scrape.
+pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
+    let Ok(Ok(overview)) = timeout(state.limits.answer, state.owner.overview()).await else {
+        return response::text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
+    };
+    let scrape = Scrape { overview, usage: ProcessUsage::read(), is_ready: state.owner.health().is_ready };
+    match scrape.encode() {
+        Ok(body) => fresh(StatusCode::OK, OPEN_METRICS, body),
+        Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
+    }
+}
+
+/// All that one scrape shows.
+#[derive(Debug)]
+struct Scrape {
+    overview: Arc<Overview>,
+    usage: Option<ProcessUsage>,
+    is_ready: bool,
+}
+
+/// Writes metrics one after the other. Names carry their unit last.
+struct Writer<'a>(DescriptorEncoder<'a>);
+
+// === impl Writer ===
+
+impl Writer<'_> {
+    fn metric<'s>(&'s mut self, name: &'s str, help: &str, kind: MetricType) -> Result<MetricEncoder<'s>, fmt::Error> {
+        self.0.encode_descriptor(name, help, None, kind)
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
+        self.metric(name, help, MetricType::Gauge)?.encode_gauge(&value)
+    }
+
+    fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (L, V)>,
+    ) -> fmt::Result {
+        let mut metric = self.metric(name, help, MetricType::Gauge)?;
+        values.into_iter().try_for_each(|(labels, value)| metric.encode_family(&labels)?.encode_gauge(&value))
+    }
+
+    /// The encoder adds `_total` to the name.
+    fn counter(&mut self, name: &str, help: &str, value: impl EncodeCounterValue) -> fmt::Result {
+        count_in(&mut self.metric(name, help, MetricType::Counter)?, value)
+    }
+
+    fn counters<L: EncodeLabelSet, V: EncodeCounterValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (L, V)>,
+    ) -> fmt::Result {
+        let mut metric = self.metric(name, help, MetricType::Counter)?;
+        values.into_iter().try_for_each(|(labels, value)| count_in(&mut metric.encode_family(&labels)?, value))
+    }
+}
+
+/// Writes a counter without an exemplar.
+fn count_in(metric: &mut MetricEncoder<'_>, value: impl EncodeCounterValue) -> fmt::Result {
+    metric.encode_counter::<[(String, String); 0], _, u64>(&value, None)
+}
+
+// === impl Scrape ===
+
+impl Scrape {
+    fn encode(self) -> Result<String, fmt::Error> {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self));
+        let mut body = String::new();
+        text::encode(&mut body, &registry)?;
+        Ok(body)
+    }
+
+    fn cluster(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let overview = &self.overview;
+        writer.gauges("jobtracker_slots", "Slots of all trackers that take work", by_kind(overview.slots))?;
+        writer.gauges("jobtracker_slots_used", "Slots in use", by_kind(overview.running))?;
+        writer.gauges("jobtracker_tasks_waiting", "Tasks that wait for a slot", by_kind(overview.waiting))?;
+        let healthy = count(overview.trackers.iter().map(|tracker| tracker.healthy));
+        let trackers =
+            [([("health", "healthy")], healthy), ([("health", "unhealthy")], overview.trackers.len() - healthy)];
+        writer.gauges("jobtracker_trackers", "Trackers", trackers)?;
+        writer.counter("jobtracker_heartbeats", "Heartbeats processed", overview.heartbeats)?;
+        writer.counter("jobtracker_attempts_launched", "Attempts launched", overview.attempts_launched)?;
+        writer.gauge("jobtracker_ready", "1 while jobs can be submitted and run", u32::from(self.is_ready))
+    }
+
+    fn jobs(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let overview = &self.overview;
+        let in_state = |state| count(overview.jobs.iter().map(|job| job.state == state));
+        let live =
+            [([("state", "prep")], in_state(RunState::Prep)), ([("state", "running")], in_state(RunState::Running))];
+        writer.gauges("jobtracker_jobs", "Jobs that are not over", live)?;
+        writer.counter("jobtracker_jobs_accepted", "Jobs accepted", overview.jobs_accepted)?;
+        let ended =
+            ["succeeded", "failed", "killed"].map(|state| [("state", state)]).into_iter().zip(overview.jobs_ended);
+        writer.counters("jobtracker_jobs_ended", "Jobs that are over", ended)
+    }
+
+    fn queues(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let queues = &self.overview.queues;
+        writer.gauges("jobtracker_queue_slots_used", "Slots a queue uses", per_queue(queues, |queue| queue.running))?;
+        let waiting = per_queue(queues, |queue| queue.waiting);
+        writer.gauges("jobtracker_queue_tasks_waiting", "Tasks of a queue that wait for a slot", waiting)?;
+        let Some(price) = self.overview.price.as_deref().and_then(approximate) else { return Ok(()) };
+        writer.gauge("jobtracker_market_price", "Sum of the effective spending rates, credits for a slot", price)?;
+        let share =
+            |queue: &QueueOverview| Some(([("queue", queue.name.clone())], approximate(queue.share.as_deref()?)?));
+        writer.gauges("jobtracker_queue_share", "Share a queue has bought, 0 to 1", queues.iter().filter_map(share))
+    }
+
+    fn process(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        // Epoch milliseconds of today have 41 bits, a double holds 53.
+        let start_seconds = self.overview.start_ms as f64 / 1000.0;
+        writer.gauge("process_start_time_seconds", "Start of the daemon, since the epoch", start_seconds)?;
+        let Some(usage) = self.usage else { return Ok(()) };
+        writer.counter("process_cpu_seconds", "Processor time used", usage.cpu.as_secs_f64())?;
+        writer.gauge("process_resident_memory_bytes", "Memory in use", usage.resident_bytes)
+    }
+}
+
+impl Collector for Scrape {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut writer = Writer(encoder);
+        self.cluster(&mut writer)?;
+        self.jobs(&mut writer)?;
+        self.queues(&mut writer)?;
+        self.process(&mut writer)
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Map => "map",
+        Kind::Reduce => "reduce",
+    }
+}
+
+fn by_kind<V: Copy>(values: PerKind<V>) -> impl Iterator<Item = ([(&'static str, &'static str); 1], V)> {
+    Kind::ALL.into_iter().map(move |kind| ([("kind", kind_name(kind))], values[kind]))
+}
+
+fn per_queue<V: Copy>(
+    queues: &[QueueOverview],
+    value: impl Fn(&QueueOverview) -> PerKind<V>,
+) -> impl Iterator<Item = ([(&'static str, String); 2], V)> {
+    queues.iter().flat_map(move |queue| {
+        let values = value(queue);
+        Kind::ALL.map(|kind| ([("queue", queue.name.clone()), ("kind", kind_name(kind).to_owned())], values[kind]))
+    })
+}
+
+fn count(truths: impl Iterator<Item = bool>) -> usize {
+    truths.filter(|is_true| *is_true).count()
+}
+
+/// An exact decimal as the double that metrics are made of: for graphs, not for books.
+fn approximate(decimal: &str) -> Option<f64> {
+    decimal.parse().ok()
+}

@@ -1,0 +1,48 @@
+//! What the web server needs of the owner of all state. The server implements it; tests have one of their own.
+
+use std::sync::Arc;
+
+use crate::engine::Overview;
+use crate::market::{Acl, Answer, MarketError, ServletRequest};
+
+/// The way to the owner of all state.
+pub trait Owner: Send + Sync + 'static {
+    /// Carries a `/scheduler` request to the engine. Completes when what the answer shows is durable.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] when no answer will come. The operation may have been done all the same.
+    fn market(&self, request: ServletRequest) -> impl Future<Output = Result<MarketReply, OwnerGone>> + Send;
+
+    /// A snapshot of the cluster.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] when no answer will come.
+    fn overview(&self) -> impl Future<Output = Result<Arc<Overview>, OwnerGone>> + Send;
+
+    /// Who may sign: the content of the file at this moment, or the last one that could be read.
+    fn acl(&self) -> Arc<Acl>;
+
+    /// How the daemon fares. Answers at once, also when the owner does not.
+    fn health(&self) -> Health;
+}
+
+/// What the engine made of a `/scheduler` request: the answer, or why there is none.
+pub type MarketReply = Result<Answer, MarketError>;
+
+/// The owner has stopped, or takes no more requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the JobTracker does not take requests now")]
+pub struct OwnerGone;
+
+/// How the daemon fares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// The owner's thread runs. When it does not, the daemon should be restarted.
+    pub is_alive: bool,
+    /// Jobs can be submitted and run: the store takes facts and the RPC port is open.
+    pub is_ready: bool,
+    /// One line for people: `ok`, or what is wrong.
+    pub text: String,
+}

@@ -1,0 +1,36 @@
+//! The forms an answer takes.
+
+use std::fmt::Display;
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, Response, StatusCode};
+
+/// The content type of `/scheduler`, as the original sends it.
+pub(super) const XML: &str = "text/xml; charset=utf-8";
+/// Pages.
+pub(super) const HTML: &str = "text/html; charset=utf-8";
+/// Everything for people without a page.
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
+
+/// An answer of a moment: nobody may keep it, or guess another type for it.
+pub(super) fn fresh(status: StatusCode, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// One line of text.
+pub(super) fn text(status: StatusCode, line: impl Display) -> Response<Body> {
+    fresh(status, TEXT, format!("{line}\n"))
+}
+
+/// Names the methods that are taken here.
+pub(super) fn with_allow(mut response: Response<Body>, methods: &'static str) -> Response<Body> {
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    response
+}

@@ -1,0 +1,71 @@
+//! Names of Java classes, as they stand before values and in connection headers.
+
+/// The class of every null, whatever was declared.
+pub const WRITABLE: &str = "org.apache.hadoop.io.Writable";
+/// What a null is an instance of.
+pub const NULL_INSTANCE: &str = "org.apache.hadoop.io.ObjectWritable$NullInstance";
+/// The declared class of what returns nothing.
+pub const VOID: &str = "void";
+/// The exception that stands for most others in an ERROR response.
+pub const IO_EXCEPTION: &str = "java.io.IOException";
+/// What a map reports, declared as `mapred.TaskStatus`.
+pub const MAP_TASK_STATUS: &str = "org.apache.hadoop.mapred.MapTaskStatus";
+/// What a reduce reports, declared as `mapred.TaskStatus`.
+pub const REDUCE_TASK_STATUS: &str = "org.apache.hadoop.mapred.ReduceTaskStatus";
+/// The answer to a heartbeat.
+pub const HEARTBEAT_RESPONSE: &str = "org.apache.hadoop.mapred.HeartbeatResponse";
+
+/// Classes that exist for a Hadoop 1.2.1 server though no parameter here has them, or only inside others.
+const OTHERS: [&str; 24] = [
+    WRITABLE,
+    NULL_INSTANCE,
+    VOID,
+    "byte",
+    "char",
+    "float",
+    "double",
+    MAP_TASK_STATUS,
+    REDUCE_TASK_STATUS,
+    HEARTBEAT_RESPONSE,
+    "org.apache.hadoop.mapred.ClusterStatus",
+    "org.apache.hadoop.mapred.Counters",
+    "org.apache.hadoop.mapred.JobProfile",
+    "org.apache.hadoop.mapred.JobQueueInfo",
+    "org.apache.hadoop.mapred.JobStatus",
+    "org.apache.hadoop.mapred.JvmTask",
+    "org.apache.hadoop.mapred.MapTaskCompletionEventsUpdate",
+    "org.apache.hadoop.mapred.QueueAclsInfo",
+    "org.apache.hadoop.mapred.TaskCompletionEvent",
+    "org.apache.hadoop.mapred.TaskID",
+    "org.apache.hadoop.mapred.TaskReport",
+    "org.apache.hadoop.mapreduce.TaskAttemptID",
+    "org.apache.hadoop.mapreduce.TaskID",
+    "org.apache.hadoop.security.authorize.AccessControlList",
+];
+
+/// Classes of the parameters of all protocols here.
+const PARAMETERS: [&str; 17] = [
+    "boolean",
+    "short",
+    "int",
+    "long",
+    "[J",
+    "java.lang.String",
+    "org.apache.hadoop.io.Text",
+    "org.apache.hadoop.mapred.JobID",
+    "org.apache.hadoop.mapred.JobTracker$SafeModeAction",
+    "org.apache.hadoop.mapred.JvmContext",
+    "org.apache.hadoop.mapred.SortedRanges$Range",
+    "org.apache.hadoop.mapred.TaskAttemptID",
+    "org.apache.hadoop.mapred.TaskStatus",
+    "org.apache.hadoop.mapred.TaskTrackerStatus",
+    "org.apache.hadoop.mapreduce.JobID",
+    "org.apache.hadoop.security.Credentials",
+    "org.apache.hadoop.security.token.Token",
+];
+
+/// Whether a class is one that Hadoop could load: a wrong one among these makes a call fail, any other ends the
+/// connection, as with a 1.2.1 server.
+pub fn is_known(name: &[u8]) -> bool {
+    PARAMETERS.iter().chain(&OTHERS).any(|known| known.as_bytes() == name)
+}

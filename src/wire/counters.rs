@@ -1,0 +1,96 @@
+//! Counters as they travel: groups of named 64-bit sums.
+
+use super::{Decode, Encode, Reader, Text, WireError, Writer};
+
+/// All counters of a task or job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Counters {
+    /// In the order in which they came; Hadoop prescribes none.
+    pub groups: Vec<CounterGroup>,
+}
+
+/// A group, for example `org.apache.hadoop.mapred.Task$Counter`.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CounterGroup {
+    /// Class name of the enum, or free text.
+    pub name: Text,
+    /// What people are shown, sent by whoever made the group.
+    pub display_name: Text,
+    /// The counters of the group.
+    pub counters: Vec<Counter>,
+}
+
+/// One counter.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Counter {
+    /// Its name within the group.
+    pub name: Text,
+    /// What people are shown, when it differs from the name.
+    pub display_name: Option<Text>,
+    /// The sum.
+    pub value: i64,
+}
+
+// === impl Counters ===
+
+impl Decode for Counters {
+    const MIN_BYTES: usize = 4;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let groups = reader.i32("number of counter groups")?;
+        Ok(Self { groups: reader.list(groups, "number of counter groups")? })
+    }
+}
+
+impl Encode for Counters {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.count(self.groups.len());
+        writer.list(&self.groups);
+    }
+}
+
+// === impl CounterGroup ===
+
+impl Decode for CounterGroup {
+    const MIN_BYTES: usize = 3;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let name = reader.text("name of a counter group")?;
+        let display_name = reader.text("display name of a counter group")?;
+        let counters = reader.vint("number of counters")?;
+        Ok(Self { name, display_name, counters: reader.list(counters, "number of counters")? })
+    }
+}
+
+impl Encode for CounterGroup {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.name);
+        writer.text(&self.display_name);
+        writer.vint_count(self.counters.len());
+        writer.list(&self.counters);
+    }
+}
+
+// === impl Counter ===
+
+impl Decode for Counter {
+    const MIN_BYTES: usize = 3;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let name = reader.text("name of a counter")?;
+        let distinct = reader.bool("display name flag of a counter")?;
+        let display_name = if distinct { Some(reader.text("display name of a counter")?) } else { None };
+        Ok(Self { name, display_name, value: reader.vlong("value of a counter")? })
+    }
+}
+
+impl Encode for Counter {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.name);
+        writer.bool(self.display_name.is_some());
+        if let Some(display_name) = &self.display_name {
+            writer.text(display_name);
+        }
+        writer.vlong(self.value);
+    }
+}

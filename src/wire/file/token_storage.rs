@@ -1,0 +1,45 @@
+//! Token storage files: `jobToken` in a job's system directory, and what users keep (1.2.1 `Credentials`).
+
+use super::{check_version, read_magic};
+use crate::wire::{Credentials, Decode, Encode, Reader, WireError, Writer};
+
+/// The alias of the job token in `jobToken`. Trackers look it up even without security.
+pub const JOB_TOKEN_ALIAS: &str = "ShuffleAndJobToken";
+
+const MAGIC: &str = "HDTS";
+const VERSION: i8 = 0;
+
+/// Reads a token storage file. Bytes after the credentials are ignored, as Java does.
+pub fn read_token_storage(file: &[u8]) -> Result<Credentials, WireError> {
+    const WHAT: &str = "token storage file";
+    let mut reader = Reader::new(file);
+    read_magic(&mut reader, MAGIC, WHAT)?;
+    let start = reader.clone();
+    check_version(&start, reader.i8(WHAT)?.into(), VERSION.into(), WHAT)?;
+    Credentials::decode(&mut reader)
+}
+
+/// The bytes of a token storage file.
+pub fn write_token_storage(credentials: &Credentials) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file);
+    writer.bytes(MAGIC.as_bytes());
+    writer.i8(VERSION);
+    credentials.encode(&mut writer);
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::WireErrorKind;
+
+    #[test]
+    fn other_files_and_versions_are_refused() {
+        let kind = |file: &[u8]| read_token_storage(file).unwrap_err().kind;
+        assert_eq!(kind(b"<xml"), WireErrorKind::BadMagic("HDTS"));
+        assert_eq!(kind(b"HD"), WireErrorKind::BadMagic("HDTS"));
+        assert_eq!(kind(b"HDTS\x01\0\0"), WireErrorKind::BadVersion { found: 1, expected: 0 });
+        assert_eq!(read_token_storage(b"HDTS\0\0\0").unwrap(), Credentials::default());
+    }
+}

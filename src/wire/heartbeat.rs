@@ -1,0 +1,125 @@
+//! The heartbeat and its answer (1.2.1 `InterTrackerProtocol.heartbeat`).
+
+use super::error::{WireErrorKind, excerpt};
+use super::{AttemptId, Decode, Encode, JobId, Reader, Task, TaskTrackerStatus, WireError, Writer};
+
+/// The parameters of a heartbeat.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeartbeatRequest {
+    /// The tracker and its attempts.
+    pub status: TaskTrackerStatus,
+    /// First heartbeat of a tracker process.
+    pub restarted: bool,
+    /// First heartbeat after a start or a reinit.
+    pub initial_contact: bool,
+    /// False = give it no launches.
+    pub accept_new_tasks: bool,
+    /// The id of the last answer it received; -1 in a new process.
+    pub response_id: i16,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeartbeatResponse {
+    /// The request's id + 1, wrapping; a reinit repeats the request's own.
+    pub response_id: i16,
+    /// Pause until the next heartbeat, ms.
+    pub interval_ms: i32,
+    /// What to do, in this order.
+    pub actions: Vec<Action>,
+    /// Jobs whose completion events must be read anew.
+    pub recovered_jobs: Vec<JobId>,
+}
+
+/// One order to a tracker (1.2.1 `TaskTrackerAction`).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Start a task.
+    LaunchTask(Box<Task>),
+    /// Kill an attempt, or forget it and free its files. Never for a successful map: its output would go.
+    KillTask(AttemptId),
+    /// Remove everything of a job.
+    KillJob(JobId),
+    /// Kill everything, forget everything, register anew.
+    ReinitTracker,
+    /// Leave to commit; repeated until the state changes.
+    CommitTask(AttemptId),
+}
+
+// === impl HeartbeatResponse ===
+
+impl HeartbeatResponse {
+    /// The fields of the answer without the class names before them: what the server keeps to send it again.
+    pub fn encode_body(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(64);
+        self.encode(&mut Writer::new(&mut body));
+        body
+    }
+}
+
+impl Decode for HeartbeatResponse {
+    const MIN_BYTES: usize = 11;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let response_id = reader.i16("response id")?;
+        let interval_ms = reader.i32("heartbeat interval")?;
+        let count = reader.vint("number of actions")?;
+        let actions = reader.list(count, "number of actions")?;
+        let count = reader.i32("number of recovered jobs")?;
+        let recovered_jobs = reader.list(count, "number of recovered jobs")?;
+        Ok(Self { response_id, interval_ms, actions, recovered_jobs })
+    }
+}
+
+impl Encode for HeartbeatResponse {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i16(self.response_id);
+        writer.i32(self.interval_ms);
+        writer.vint_count(self.actions.len());
+        writer.list(&self.actions);
+        writer.count(self.recovered_jobs.len());
+        writer.list(&self.recovered_jobs);
+    }
+}
+
+// === impl Action ===
+
+impl Decode for Action {
+    const MIN_BYTES: usize = 13;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let start = reader.clone();
+        Ok(match reader.vint_bytes("action")? {
+            b"LAUNCH_TASK" => Self::LaunchTask(Box::new(Task::decode(reader)?)),
+            b"KILL_TASK" => Self::KillTask(AttemptId::decode(reader)?),
+            b"KILL_JOB" => Self::KillJob(JobId::decode(reader)?),
+            b"REINIT_TRACKER" => Self::ReinitTracker,
+            b"COMMIT_TASK" => Self::CommitTask(AttemptId::decode(reader)?),
+            other => return Err(start.error(WireErrorKind::UnknownName(excerpt(other)), "action")),
+        })
+    }
+}
+
+impl Encode for Action {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        match self {
+            Self::LaunchTask(task) => {
+                writer.text("LAUNCH_TASK");
+                task.encode(writer);
+            }
+            Self::KillTask(attempt) => {
+                writer.text("KILL_TASK");
+                attempt.encode(writer);
+            }
+            Self::KillJob(job) => {
+                writer.text("KILL_JOB");
+                job.encode(writer);
+            }
+            Self::ReinitTracker => writer.text("REINIT_TRACKER"),
+            Self::CommitTask(attempt) => {
+                writer.text("COMMIT_TASK");
+                attempt.encode(writer);
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Jobs, queues and the cluster as clients see them.
+
+mod codec;
+
+use super::{JobId, Text};
+
+/// The state of a job (1.2.1 `JobStatus`), with its number on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum RunState {
+    /// Its setup has succeeded.
+    Running = 1,
+    /// Over, well.
+    Succeeded = 2,
+    /// Over, by its own fault.
+    Failed = 3,
+    /// Accepted, not set up.
+    Prep = 4,
+    /// Over, by request.
+    Killed = 5,
+}
+
+/// The priority of a job (1.2.1 `JobPriority`), most urgent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Priority {
+    /// `VERY_HIGH`
+    VeryHigh,
+    /// `HIGH`
+    High,
+    /// `NORMAL`
+    #[default]
+    Normal,
+    /// `LOW`
+    Low,
+    /// `VERY_LOW`
+    VeryLow,
+}
+
+/// `*`, or `user,user group,group` (1.2.1 `AccessControlList`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessControlList(pub Text);
+
+/// The operations a job's own access list can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum JobAcl {
+    /// `VIEW_JOB`
+    ViewJob,
+    /// `MODIFY_JOB`
+    ModifyJob,
+}
+
+/// What stays the same of a job (1.2.1 `JobProfile`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobProfile {
+    /// The job.
+    pub id: JobId,
+    /// The submitted job.xml.
+    pub job_file: Text,
+    /// Its page.
+    pub url: Text,
+    /// Its owner.
+    pub user: Text,
+    /// Its name.
+    pub name: Text,
+    /// Its queue.
+    pub queue: Text,
+}
+
+/// What changes of a job (1.2.1 `JobStatus`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobStatus {
+    /// The job.
+    pub id: JobId,
+    /// 0 to 1.
+    pub setup_progress: f32,
+    /// 0 to 1.
+    pub map_progress: f32,
+    /// 0 to 1.
+    pub reduce_progress: f32,
+    /// 0 to 1.
+    pub cleanup_progress: f32,
+    /// Its state.
+    pub run_state: RunState,
+    /// When it was submitted, epoch ms.
+    pub start_ms: i64,
+    /// Its owner.
+    pub user: Text,
+    /// Its priority.
+    pub priority: Priority,
+    /// What the scheduler says of it; `NA` when nothing.
+    pub scheduling_info: Text,
+    /// Present when access lists are enabled, `MODIFY_JOB` first.
+    pub acls: Vec<(JobAcl, AccessControlList)>,
+    /// Why it failed; `NA` when it did not.
+    pub failure_info: Text,
+}
+
+/// Trackers in one condition: how many, and in the detailed form their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrackersOfState {
+    /// How many.
+    pub count: i32,
+    /// Their names, in the detailed form only.
+    pub names: Vec<Text>,
+}
+
+/// Whether the JobTracker serves (1.2.1 `JobTracker.State`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrackerState {
+    /// Not yet.
+    Initializing,
+    /// It does.
+    Running,
+}
+
+/// The cluster (1.2.1 `ClusterStatus`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterStatus {
+    /// Trackers that take work.
+    pub active: TrackersOfState,
+    /// Unhealthy trackers.
+    pub blacklisted: TrackersOfState,
+    /// Trackers that many jobs found flaky.
+    pub graylisted: TrackersOfState,
+    /// Hosts excluded by the administrator.
+    pub excluded_nodes: i32,
+    /// After this much silence a tracker is lost, ms.
+    pub tracker_expiry_interval_ms: i64,
+    /// Map attempts running.
+    pub running_maps: i32,
+    /// Reduce attempts running.
+    pub running_reduces: i32,
+    /// Map slots.
+    pub max_map_slots: i32,
+    /// Reduce slots.
+    pub max_reduce_slots: i32,
+    /// Bytes the daemon uses.
+    pub used_memory_bytes: i64,
+    /// Bytes the daemon may use.
+    pub max_memory_bytes: i64,
+    /// Whether the JobTracker serves.
+    pub state: TrackerState,
+}
+
+/// A queue as clients see it (1.2.1 `JobQueueInfo`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobQueueInfo {
+    /// Its name.
+    pub name: Text,
+    /// `running` or `stopped`.
+    pub state: Text,
+    /// What the scheduler says of it; `N/A` when nothing.
+    pub scheduling_info: Text,
+}
+
+/// What the caller may do in a queue (1.2.1 `QueueAclsInfo`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueAclsInfo {
+    /// The queue.
+    pub queue: Text,
+    /// `acl-submit-job`, `acl-administer-jobs`.
+    pub operations: Vec<String>,
+}

@@ -1,0 +1,263 @@
+//! Jobs, queues and the cluster as bytes.
+
+use super::{
+    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, Priority, QueueAclsInfo, RunState,
+    TrackerState, TrackersOfState,
+};
+use crate::wire::error::WireErrorKind;
+use crate::wire::names::names;
+use crate::wire::{Decode, Encode, JobId, Reader, WString, WireError, Writer};
+
+names!(Priority, "priority" {
+    VeryHigh = "VERY_HIGH",
+    High = "HIGH",
+    Normal = "NORMAL",
+    Low = "LOW",
+    VeryLow = "VERY_LOW",
+});
+
+names!(JobAcl, "access list of a job" {
+    ViewJob = "VIEW_JOB",
+    ModifyJob = "MODIFY_JOB",
+});
+
+names!(TrackerState, "state of the JobTracker" {
+    Initializing = "INITIALIZING",
+    Running = "RUNNING",
+});
+
+// === impl RunState ===
+
+impl RunState {
+    /// All states, by their numbers.
+    pub const ALL: [Self; 5] = [Self::Running, Self::Succeeded, Self::Failed, Self::Prep, Self::Killed];
+
+    /// The state of that number.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| *state as i32 == number)
+    }
+}
+
+impl Decode for RunState {
+    const MIN_BYTES: usize = 4;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let start = reader.clone();
+        let number = reader.i32("state of a job")?;
+        let unknown = || start.error(WireErrorKind::UnknownNumber(i64::from(number)), "state of a job");
+        Self::from_number(number).ok_or_else(unknown)
+    }
+}
+
+impl Encode for RunState {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i32(*self as i32);
+    }
+}
+
+// === impl AccessControlList ===
+
+impl Decode for AccessControlList {
+    const MIN_BYTES: usize = 1;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        reader.text("access control list").map(Self)
+    }
+}
+
+impl Encode for AccessControlList {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.0);
+    }
+}
+
+// === impl JobProfile ===
+
+impl Decode for JobProfile {
+    const MIN_BYTES: usize = 10;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            id: JobId::decode(reader)?,
+            job_file: reader.text("job file")?,
+            url: reader.text("page of the job")?,
+            user: reader.text("owner of the job")?,
+            name: reader.text("name of the job")?,
+            queue: reader.text("queue of the job")?,
+        })
+    }
+}
+
+impl Encode for JobProfile {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.id.encode(writer);
+        for text in [&self.job_file, &self.url, &self.user, &self.name, &self.queue] {
+            writer.text(text);
+        }
+    }
+}
+
+// === impl JobStatus ===
+
+impl Decode for JobStatus {
+    const MIN_BYTES: usize = 42;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            id: JobId::decode(reader)?,
+            setup_progress: reader.f32("setup progress")?,
+            map_progress: reader.f32("map progress")?,
+            reduce_progress: reader.f32("reduce progress")?,
+            cleanup_progress: reader.f32("cleanup progress")?,
+            run_state: RunState::decode(reader)?,
+            start_ms: reader.i64("start of the job")?,
+            user: reader.text("owner of the job")?,
+            priority: Priority::decode(reader)?,
+            scheduling_info: reader.text("scheduling information")?,
+            acls: decode_acls(reader)?,
+            failure_info: reader.text("failure information")?,
+        })
+    }
+}
+
+fn decode_acls(reader: &mut Reader<'_>) -> Result<Vec<(JobAcl, AccessControlList)>, WireError> {
+    let count = reader.i32("number of access lists")?;
+    let count = reader.count(count, JobAcl::MIN_BYTES + AccessControlList::MIN_BYTES, "number of access lists")?;
+    let mut acls = Vec::with_capacity(count);
+    for _ in 0..count {
+        acls.push((JobAcl::decode(reader)?, AccessControlList::decode(reader)?));
+    }
+    Ok(acls)
+}
+
+impl Encode for JobStatus {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.id.encode(writer);
+        for progress in [self.setup_progress, self.map_progress, self.reduce_progress, self.cleanup_progress] {
+            writer.f32(progress);
+        }
+        self.run_state.encode(writer);
+        writer.i64(self.start_ms);
+        writer.text(&self.user);
+        self.priority.encode(writer);
+        writer.text(&self.scheduling_info);
+        writer.count(self.acls.len());
+        for (operation, list) in &self.acls {
+            operation.encode(writer);
+            list.encode(writer);
+        }
+        writer.text(&self.failure_info);
+    }
+}
+
+// === impl TrackersOfState ===
+
+impl Decode for TrackersOfState {
+    const MIN_BYTES: usize = 8;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let count = reader.i32("number of trackers")?;
+        let names = reader.i32("number of tracker names")?;
+        Ok(Self { count, names: reader.list(names, "number of tracker names")? })
+    }
+}
+
+impl Encode for TrackersOfState {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i32(self.count);
+        writer.count(self.names.len());
+        writer.list(&self.names);
+    }
+}
+
+// === impl ClusterStatus ===
+
+impl Decode for ClusterStatus {
+    const MIN_BYTES: usize = 70;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            active: TrackersOfState::decode(reader)?,
+            blacklisted: TrackersOfState::decode(reader)?,
+            graylisted: TrackersOfState::decode(reader)?,
+            excluded_nodes: reader.i32("number of excluded nodes")?,
+            tracker_expiry_interval_ms: reader.i64("expiry interval")?,
+            running_maps: reader.i32("running maps")?,
+            running_reduces: reader.i32("running reduces")?,
+            max_map_slots: reader.i32("map slots")?,
+            max_reduce_slots: reader.i32("reduce slots")?,
+            used_memory_bytes: reader.i64("used memory")?,
+            max_memory_bytes: reader.i64("memory limit")?,
+            state: TrackerState::decode(reader)?,
+        })
+    }
+}
+
+impl Encode for ClusterStatus {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.active.encode(writer);
+        self.blacklisted.encode(writer);
+        self.graylisted.encode(writer);
+        writer.i32(self.excluded_nodes);
+        writer.i64(self.tracker_expiry_interval_ms);
+        writer.i32(self.running_maps);
+        writer.i32(self.running_reduces);
+        writer.i32(self.max_map_slots);
+        writer.i32(self.max_reduce_slots);
+        writer.i64(self.used_memory_bytes);
+        writer.i64(self.max_memory_bytes);
+        self.state.encode(writer);
+    }
+}
+
+// === impl JobQueueInfo ===
+
+impl Decode for JobQueueInfo {
+    const MIN_BYTES: usize = 3;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            name: reader.text("name of a queue")?,
+            state: reader.text("state of a queue")?,
+            scheduling_info: reader.text("scheduling information of a queue")?,
+        })
+    }
+}
+
+impl Encode for JobQueueInfo {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.name);
+        writer.text(&self.state);
+        writer.text(&self.scheduling_info);
+    }
+}
+
+// === impl QueueAclsInfo ===
+
+impl Decode for QueueAclsInfo {
+    const MIN_BYTES: usize = 5;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let queue = reader.text("name of a queue")?;
+        let count = reader.i32("number of operations")?;
+        let count = reader.count(count, WString::MIN_BYTES, "number of operations")?;
+        let mut operations = Vec::with_capacity(count);
+        for _ in 0..count {
+            let start = reader.clone();
+            let operation = WString::decode(reader)?;
+            operations.push(operation.0.ok_or_else(|| start.error(WireErrorKind::Null, "operation"))?);
+        }
+        Ok(Self { queue, operations })
+    }
+}
+
+impl Encode for QueueAclsInfo {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.queue);
+        writer.count(self.operations.len());
+        for operation in &self.operations {
+            writer.count(operation.len());
+            writer.bytes(operation.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Calls: call id, method, parameters.
+
+use super::passed::{Passed, PassedError};
+use super::{
+    AdminOperationsCall, InterTrackerCall, JobSubmissionCall, Method, Protocol, RefreshAuthorizationPolicyCall,
+    RefreshUserMappingsCall, ReturnType, TaskUmbilicalCall,
+};
+use crate::wire::error::excerpt;
+use crate::wire::object::{ObjectError, encode_class};
+use crate::wire::{Reader, WireError, Writer};
+
+/// A call of any protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Call {
+    /// `getProtocolVersion`, which all protocols have. The answer is the server's version of the named protocol.
+    ProtocolVersion {
+        /// Class name of a protocol; that of the connection unless a client errs.
+        protocol: String,
+        /// The client's version, which it compares with the answer itself.
+        client_version: i64,
+    },
+    /// From a job client.
+    JobSubmission(JobSubmissionCall),
+    /// From a TaskTracker.
+    InterTracker(InterTrackerCall),
+    /// From an administrator.
+    AdminOperations(AdminOperationsCall),
+    /// From an administrator.
+    RefreshUserMappings(RefreshUserMappingsCall),
+    /// From an administrator.
+    RefreshAuthorizationPolicy(RefreshAuthorizationPolicyCall),
+    /// From a task process.
+    TaskUmbilical(TaskUmbilicalCall),
+}
+
+/// A call with the id that its response will carry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallFrame {
+    /// Chosen by the client: gaps and any order are normal.
+    pub id: i32,
+    /// What is called.
+    pub call: Call,
+}
+
+/// Why a call could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// There is no such method, or null where it takes none. Answer ERROR; the connection is sound.
+    #[error("call {id}: {text}")]
+    Method {
+        /// The call.
+        id: i32,
+        /// The message of the ERROR response, whose class is `java.io.IOException`.
+        text: String,
+    },
+    /// Bytes that mean nothing. Close the connection without an answer, as 1.2.1 `Server` does.
+    #[error("a call that cannot be read: {0}")]
+    Close(#[from] WireError),
+}
+
+const GET_PROTOCOL_VERSION: Method = Method {
+    name: "getProtocolVersion",
+    classes: &[<String as Passed>::CLASSES, <i64 as Passed>::CLASSES],
+    returns: ReturnType::Long,
+};
+
+/// Reads the call in a frame (without the frame's length) of a connection of that protocol. Bytes after the last
+/// parameter are ignored.
+pub fn decode_call(protocol: Protocol, frame: &[u8]) -> Result<CallFrame, CallError> {
+    let mut reader = Reader::new(frame);
+    let id = reader.i32("call id")?;
+    let name = reader.utf8_bytes("method name")?;
+    let count = reader.i32("number of parameters")?;
+    let no_such = |detail: &dyn std::fmt::Display| CallError::Method {
+        id,
+        text: format!(
+            "java.io.IOException: java.lang.NoSuchMethodException: {}.{}: {detail}",
+            protocol.class_name(),
+            excerpt(name)
+        ),
+    };
+    let method = std::str::from_utf8(name).ok().and_then(|name| protocol.method(name));
+    let Some(method) = method else { return Err(no_such(&"no such method")) };
+    if usize::try_from(count) != Ok(method.parameter_count()) {
+        return Err(no_such(&format_args!("{count} parameters instead of {}", method.parameter_count())));
+    }
+    match protocol.decode_parameters(method, &mut reader) {
+        Ok(call) => Ok(CallFrame { id, call }),
+        Err(PassedError::Object(ObjectError::Wire(error))) => Err(error.into()),
+        Err(PassedError::Object(mismatch)) => Err(no_such(&mismatch)),
+        Err(null) => Err(CallError::Method {
+            id,
+            text: format!("java.io.IOException: java.lang.NullPointerException: {}: {null}", method.name),
+        }),
+    }
+}
+
+/// Appends a call as a whole frame, with its length.
+pub fn encode_call(out: &mut Vec<u8>, id: i32, call: &Call) {
+    let start = out.len();
+    let method = call.method();
+    let mut writer = Writer::new(out);
+    writer.i32(0);
+    writer.i32(id);
+    encode_class(method.name, &mut writer);
+    writer.count(method.parameter_count());
+    call.encode_parameters(&mut writer);
+    let length = (out.len() - start - 4) as i32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+// === impl Protocol ===
+
+impl Protocol {
+    /// The method of that name.
+    fn method(self, name: &str) -> Option<&'static Method> {
+        let own = self.methods().iter().find(|method| method.name == name);
+        own.or((name == GET_PROTOCOL_VERSION.name).then_some(&GET_PROTOCOL_VERSION))
+    }
+
+    fn decode_parameters(self, method: &Method, reader: &mut Reader<'_>) -> Result<Call, PassedError> {
+        let own = match self {
+            Self::JobSubmission => JobSubmissionCall::decode(method.name, reader).map(|r| r.map(Call::JobSubmission)),
+            Self::InterTracker => InterTrackerCall::decode(method.name, reader).map(|r| r.map(Call::InterTracker)),
+            Self::AdminOperations => {
+                AdminOperationsCall::decode(method.name, reader).map(|r| r.map(Call::AdminOperations))
+            }
+            Self::RefreshUserMappings => {
+                RefreshUserMappingsCall::decode(method.name, reader).map(|r| r.map(Call::RefreshUserMappings))
+            }
+            Self::RefreshAuthorizationPolicy => RefreshAuthorizationPolicyCall::decode(method.name, reader)
+                .map(|r| r.map(Call::RefreshAuthorizationPolicy)),
+            Self::TaskUmbilical => TaskUmbilicalCall::decode(method.name, reader).map(|r| r.map(Call::TaskUmbilical)),
+        };
+        own.unwrap_or_else(|| {
+            Ok(Call::ProtocolVersion { protocol: Passed::decode(reader)?, client_version: Passed::decode(reader)? })
+        })
+    }
+}
+
+// === impl Call ===
+
+impl Call {
+    /// The method that is called.
+    pub fn method(&self) -> &'static Method {
+        match self {
+            Self::ProtocolVersion { .. } => &GET_PROTOCOL_VERSION,
+            Self::JobSubmission(call) => call.method(),
+            Self::InterTracker(call) => call.method(),
+            Self::AdminOperations(call) => call.method(),
+            Self::RefreshUserMappings(call) => call.method(),
+            Self::RefreshAuthorizationPolicy(call) => call.method(),
+            Self::TaskUmbilical(call) => call.method(),
+        }
+    }
+
+    fn encode_parameters(&self, writer: &mut Writer<'_>) {
+        match self {
+            Self::ProtocolVersion { protocol, client_version } => {
+                Passed::encode(protocol, writer);
+                Passed::encode(client_version, writer);
+            }
+            Self::JobSubmission(call) => call.encode(writer),
+            Self::InterTracker(call) => call.encode(writer),
+            Self::AdminOperations(call) => call.encode(writer),
+            Self::RefreshUserMappings(call) => call.encode(writer),
+            Self::RefreshAuthorizationPolicy(call) => call.encode(writer),
+            Self::TaskUmbilical(call) => call.encode(writer),
+        }
+    }
+}

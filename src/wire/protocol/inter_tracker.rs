@@ -1,0 +1,41 @@
+//! `InterTrackerProtocol` 31: what a TaskTracker tells and asks the JobTracker.
+
+use super::table::protocol;
+use crate::wire::{HeartbeatRequest, JobId};
+
+protocol! {
+    /// Calls of TaskTrackers.
+    InterTrackerCall {
+        /// The heartbeat. It must never fail.
+        Heartbeat = "heartbeat" {
+            /// Its five parameters.
+            request: Box<HeartbeatRequest>,
+        } -> Heartbeat;
+        /// URI of the default file system; 1.2.1 trackers do not ask.
+        GetFilesystemName = "getFilesystemName" -> String;
+        /// A tracker that cannot go on says why.
+        ReportTaskTrackerError = "reportTaskTrackerError" {
+            /// Name of the tracker.
+            tracker: Option<String>,
+            /// Class of the exception; often null.
+            error_class: Option<String>,
+            /// What happened.
+            message: Option<String>,
+        } -> Void;
+        /// A part of a job's list of completion events.
+        GetTaskCompletionEvents = "getTaskCompletionEvents" {
+            /// The job; `None` is one that is not known here.
+            job: Option<JobId>,
+            /// The first event wanted.
+            from: i32,
+            /// At most so many.
+            max: i32,
+        } -> CompletionEvents;
+        /// URI of the system directory; null makes the tracker ask again.
+        GetSystemDir = "getSystemDir" -> String;
+        /// The build, which a tracker compares byte for byte with its own.
+        GetBuildVersion = "getBuildVersion" -> String;
+        /// The release, which a tracker with the relaxed check compares.
+        GetReleaseVersion = "getVIVersion" -> String;
+    }
+}

@@ -1,0 +1,124 @@
+//! Responses. They carry no length: the end of one is known only when it has been decoded whole.
+
+use super::{ReturnType, Value};
+use crate::wire::{Decode, Encode, Reader, WString, WireError, WireErrorKind, Writer};
+
+/// The call id of a FATAL response, which answers no call.
+pub const FATAL_CALL_ID: i32 = -1;
+
+const SUCCESS: i32 = 0;
+const ERROR: i32 = 1;
+const FATAL: i32 = -1;
+
+/// A response as a client gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    /// The call it answers.
+    pub id: i32,
+    /// How the call went.
+    pub outcome: Outcome,
+}
+
+/// How a call went.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Well.
+    Value(Value),
+    /// It failed.
+    Error(RemoteException),
+    /// The connection failed, and is closed by the server.
+    Fatal(RemoteException),
+}
+
+/// An exception that was thrown at the server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{class}: {message}")]
+pub struct RemoteException {
+    /// Its Java class.
+    pub class: String,
+    /// Its text, with a stack trace when a Java server sent it.
+    pub message: String,
+}
+
+/// Appends the response to a call that went well.
+pub fn encode_response(out: &mut Vec<u8>, id: i32, value: &Value) {
+    let mut writer = Writer::new(out);
+    writer.i32(id);
+    writer.i32(SUCCESS);
+    value.encode(&mut writer);
+}
+
+/// Appends the response to a call that failed. Clients see the class and the first line of the message.
+pub fn encode_error(out: &mut Vec<u8>, id: i32, class: &str, message: &str) {
+    encode_exception(out, id, ERROR, class, message);
+}
+
+/// Appends the last response of a connection.
+pub fn encode_fatal(out: &mut Vec<u8>, class: &str, message: &str) {
+    encode_exception(out, FATAL_CALL_ID, FATAL, class, message);
+}
+
+fn encode_exception(out: &mut Vec<u8>, id: i32, status: i32, class: &str, message: &str) {
+    let mut writer = Writer::new(out);
+    writer.i32(id);
+    writer.i32(status);
+    for text in [class, message] {
+        writer.count(text.len());
+        writer.bytes(text.as_bytes());
+    }
+}
+
+/// The call that the response at the start of `bytes` answers; `None` when more bytes are needed.
+pub fn response_id(bytes: &[u8]) -> Option<i32> {
+    bytes.first_chunk().map(|id| i32::from_be_bytes(*id))
+}
+
+/// Reads the response at the start of `bytes` to a call that returns `returns`, and the number of bytes it took.
+/// `None` when more bytes are needed; the caller limits how many it waits for.
+pub fn decode_response(returns: ReturnType, bytes: &[u8]) -> Result<Option<(Response, usize)>, WireError> {
+    let mut reader = Reader::new(bytes);
+    match decode_whole(returns, &mut reader) {
+        Ok(response) => Ok(Some((response, reader.position()))),
+        Err(WireError { kind: WireErrorKind::Truncated { .. }, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn decode_whole(returns: ReturnType, reader: &mut Reader<'_>) -> Result<Response, WireError> {
+    let id = reader.i32("call id")?;
+    let start = reader.clone();
+    let outcome = match reader.i32("status of a response")? {
+        SUCCESS => Outcome::Value(Value::decode(returns, reader)?),
+        ERROR => Outcome::Error(RemoteException::decode(reader)?),
+        FATAL => Outcome::Fatal(RemoteException::decode(reader)?),
+        other => return Err(start.error(WireErrorKind::UnknownNumber(i64::from(other)), "status of a response")),
+    };
+    Ok(Response { id, outcome })
+}
+
+// === impl RemoteException ===
+
+impl Decode for RemoteException {
+    const MIN_BYTES: usize = 8;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let class = WString::decode(reader)?.0.unwrap_or_default();
+        Ok(Self { class, message: WString::decode(reader)?.0.unwrap_or_default() })
+    }
+}
+
+// === impl Response ===
+
+impl Encode for Response {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        let mut out = Vec::new();
+        match &self.outcome {
+            Outcome::Value(value) => encode_response(&mut out, self.id, value),
+            Outcome::Error(exception) => encode_error(&mut out, self.id, &exception.class, &exception.message),
+            Outcome::Fatal(exception) => {
+                encode_exception(&mut out, self.id, FATAL, &exception.class, &exception.message);
+            }
+        }
+        writer.bytes(&out);
+    }
+}

@@ -1,0 +1,128 @@
+//! What methods return.
+
+use std::sync::Arc;
+
+use super::passed::{Passed, PassedError};
+use crate::wire::object::{Object, ObjectError, encode_class, encode_null};
+use crate::wire::{
+    AccessControlList, ClusterStatus, Counters, HeartbeatResponse, JobId, JobProfile, JobQueueInfo, JobStatus, JvmTask,
+    MapEventsUpdate, QueueAclsInfo, Reader, TaskCompletionEvent, TaskReport, Token, WireError, WireErrorKind, Writer,
+    class,
+};
+
+macro_rules! values {
+    ($( $(#[$doc:meta])* $variant:ident($type:ty); )+) => {
+        /// A value that a method returns. `None` is null.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Value {
+            /// The method has come to its end.
+            Void,
+            $( $(#[$doc])* $variant($type), )+
+            /// An answer to a heartbeat by its [`HeartbeatResponse::encode_body`], for answers that may be sent again.
+            EncodedHeartbeat(Arc<[u8]>),
+        }
+
+        /// The type of the value that a method returns.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ReturnType {
+            /// Nothing.
+            Void,
+            $( $(#[$doc])* $variant, )+
+        }
+
+        // === impl Value ===
+
+        impl Value {
+            /// Reads a value of that type, with its class names.
+            pub(super) fn decode(returns: ReturnType, reader: &mut Reader<'_>) -> Result<Self, WireError> {
+                let start = reader.clone();
+                let value = match returns {
+                    ReturnType::Void => <Option<Nothing> as Passed>::decode(reader).map(|_| Self::Void),
+                    $( ReturnType::$variant => <$type as Passed>::decode(reader).map(Self::$variant), )+
+                };
+                value.map_err(|error| wire_error(error, &start))
+            }
+
+            /// Writes the value with its class names.
+            pub(super) fn encode(&self, writer: &mut Writer<'_>) {
+                match self {
+                    Self::Void => encode_null(class::VOID, writer),
+                    $( Self::$variant(value) => Passed::encode(value, writer), )+
+                    Self::EncodedHeartbeat(body) => {
+                        encode_class(class::HEARTBEAT_RESPONSE, writer);
+                        encode_class(class::HEARTBEAT_RESPONSE, writer);
+                        writer.bytes(body);
+                    }
+                }
+            }
+        }
+    };
+}
+
+values! {
+    /// A number.
+    Long(i64);
+    /// A truth.
+    Boolean(bool);
+    /// A string.
+    String(Option<String>);
+    /// Strings.
+    Strings(Vec<String>);
+    /// The id of a job.
+    JobId(JobId);
+    /// The status of a job.
+    JobStatus(Option<JobStatus>);
+    /// Statuses of jobs.
+    JobStatuses(Vec<JobStatus>);
+    /// The profile of a job.
+    JobProfile(Option<JobProfile>);
+    /// Counters.
+    Counters(Option<Counters>);
+    /// Reports on tasks.
+    TaskReports(Vec<TaskReport>);
+    /// Completion events.
+    CompletionEvents(Vec<TaskCompletionEvent>);
+    /// The status of the cluster.
+    ClusterStatus(ClusterStatus);
+    /// An access list.
+    AccessControlList(AccessControlList);
+    /// Queues.
+    Queues(Vec<JobQueueInfo>);
+    /// A queue.
+    QueueInfo(Option<JobQueueInfo>);
+    /// What the caller may do in queues.
+    QueueAcls(Vec<QueueAclsInfo>);
+    /// A token.
+    Token(Option<Token>);
+    /// The answer to a heartbeat.
+    Heartbeat(HeartbeatResponse);
+    /// What a task process shall do.
+    JvmTask(JvmTask);
+    /// News of map outputs.
+    MapEventsUpdate(MapEventsUpdate);
+}
+
+/// A response whose class is not the one declared cannot be read on from: there is no length to go by.
+fn wire_error(error: PassedError, start: &Reader<'_>) -> WireError {
+    const WHAT: &str = "value of a response";
+    match error {
+        PassedError::Object(ObjectError::Wire(error)) => error,
+        PassedError::Object(ObjectError::Mismatch { found, expected }) => {
+            start.error(WireErrorKind::UnexpectedClass { found, expected }, WHAT)
+        }
+        PassedError::Null(_) => start.error(WireErrorKind::Null, WHAT),
+    }
+}
+
+/// A `void` travels as its null; a bare `void` is read too.
+struct Nothing;
+
+impl Object for Nothing {
+    const CLASS: &'static str = class::VOID;
+
+    fn decode_known(_reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError> {
+        Ok(None)
+    }
+
+    fn encode_object(&self, _writer: &mut Writer<'_>) {}
+}

@@ -1,0 +1,191 @@
+//! Tasks as clients see them, and the events that shuffling reduces follow.
+
+use super::error::{WireErrorKind, excerpt};
+use super::names::names;
+use super::{AttemptId, Counters, Decode, Encode, Reader, TaskId, Text, WString, WireError, Writer};
+
+/// How far a task is (1.2.1 `TIPStatus`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TipStatus {
+    /// Not started.
+    Pending,
+    /// Running, with its running attempts.
+    Running(Vec<AttemptId>),
+    /// Done, with the attempt that did it.
+    Complete(AttemptId),
+    /// Killed; 1.2.1 shows failed tasks so too.
+    Killed,
+    /// Failed.
+    Failed,
+}
+
+/// A report on one task (1.2.1 `TaskReport`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskReport {
+    /// The task.
+    pub task: TaskId,
+    /// 0 to 1.
+    pub progress: f32,
+    /// Free text of the best attempt.
+    pub state_text: Text,
+    /// First assignment, epoch ms; 0 = none.
+    pub start_ms: i64,
+    /// Completion, epoch ms; 0 = none.
+    pub finish_ms: i64,
+    /// Diagnostics of its attempts.
+    pub diagnostics: Vec<WString>,
+    /// Counters of the best attempt.
+    pub counters: Counters,
+    /// How far it is.
+    pub status: TipStatus,
+}
+
+/// What a completion event tells (1.2.1 `TaskCompletionEvent.Status`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum CompletionStatus {
+    /// The attempt failed.
+    Failed,
+    /// The attempt was killed.
+    Killed,
+    /// The attempt succeeded.
+    Succeeded,
+    /// It had succeeded, but its output is lost.
+    Obsolete,
+    /// The attempt failed and its task with it.
+    TipFailed,
+}
+
+/// One entry of a job's list of events (1.2.1 `TaskCompletionEvent`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskCompletionEvent {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Index of the task within job and kind.
+    pub id_within_job: i32,
+    /// False for reduces and for all setup and cleanup attempts, whatever slot they took.
+    pub is_map: bool,
+    /// What happened.
+    pub status: CompletionStatus,
+    /// `http://<host>:<port>` of the tracker.
+    pub tracker_http: WString,
+    /// Run time of a success, ms; else 0.
+    pub run_time_ms: i32,
+    /// Position in the list.
+    pub event_id: i32,
+}
+
+// === impl TipStatus ===
+
+impl Decode for TipStatus {
+    const MIN_BYTES: usize = 2;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let start = reader.clone();
+        Ok(match reader.vint_bytes("status of a task")? {
+            b"PENDING" => Self::Pending,
+            b"RUNNING" => {
+                let count = reader.vint("number of running attempts")?;
+                Self::Running(reader.list(count, "number of running attempts")?)
+            }
+            b"COMPLETE" => Self::Complete(AttemptId::decode(reader)?),
+            b"KILLED" => Self::Killed,
+            b"FAILED" => Self::Failed,
+            other => return Err(start.error(WireErrorKind::UnknownName(excerpt(other)), "status of a task")),
+        })
+    }
+}
+
+impl Encode for TipStatus {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        match self {
+            Self::Pending => writer.text("PENDING"),
+            Self::Running(attempts) => {
+                writer.text("RUNNING");
+                writer.vint_count(attempts.len());
+                writer.list(attempts);
+            }
+            Self::Complete(attempt) => {
+                writer.text("COMPLETE");
+                attempt.encode(writer);
+            }
+            Self::Killed => writer.text("KILLED"),
+            Self::Failed => writer.text("FAILED"),
+        }
+    }
+}
+
+// === impl TaskReport ===
+
+impl Decode for TaskReport {
+    const MIN_BYTES: usize = 41;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            task: TaskId::decode(reader)?,
+            progress: reader.f32("progress of a task")?,
+            state_text: reader.text("state text of a task")?,
+            start_ms: reader.i64("start of a task")?,
+            finish_ms: reader.i64("end of a task")?,
+            diagnostics: {
+                let count = reader.i32("number of diagnostics")?;
+                reader.list(count, "number of diagnostics")?
+            },
+            counters: Counters::decode(reader)?,
+            status: TipStatus::decode(reader)?,
+        })
+    }
+}
+
+impl Encode for TaskReport {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.task.encode(writer);
+        writer.f32(self.progress);
+        writer.text(&self.state_text);
+        writer.i64(self.start_ms);
+        writer.i64(self.finish_ms);
+        writer.count(self.diagnostics.len());
+        writer.list(&self.diagnostics);
+        self.counters.encode(writer);
+        self.status.encode(writer);
+    }
+}
+
+// === impl CompletionStatus ===
+
+names!(CompletionStatus, "status of a completion event" {
+    Failed = "FAILED",
+    Killed = "KILLED",
+    Succeeded = "SUCCEEDED",
+    Obsolete = "OBSOLETE",
+    TipFailed = "TIPFAILED",
+});
+
+// === impl TaskCompletionEvent ===
+
+impl Decode for TaskCompletionEvent {
+    const MIN_BYTES: usize = AttemptId::MIN_BYTES + 10;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            attempt: AttemptId::decode(reader)?,
+            id_within_job: reader.vint("task index of an event")?,
+            is_map: reader.bool("kind of an event")?,
+            status: CompletionStatus::decode(reader)?,
+            tracker_http: WString::decode(reader)?,
+            run_time_ms: reader.vint("run time of an event")?,
+            event_id: reader.vint("number of an event")?,
+        })
+    }
+}
+
+impl Encode for TaskCompletionEvent {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.attempt.encode(writer);
+        writer.vint(self.id_within_job);
+        writer.bool(self.is_map);
+        self.status.encode(writer);
+        self.tracker_http.encode(writer);
+        writer.vint(self.run_time_ms);
+        writer.vint(self.event_id);
+    }
+}

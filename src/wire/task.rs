@@ -1,0 +1,211 @@
+//! A task as it is launched.
+
+use super::error::WireErrorKind;
+use super::names::names;
+use super::{AttemptId, Decode, Encode, Reader, RecordRange, TaskStatus, Text, WireError, Writer};
+use crate::scheduler::Kind;
+
+/// The outcome that a job-cleanup task tells the committer (commit or abort).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CleanupOutcome {
+    /// Commit.
+    Succeeded,
+    /// Abort after a failure.
+    Failed,
+    /// Abort after a kill.
+    Killed,
+}
+
+/// Ranges of records to skip (1.2.1 `SortedRanges`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkipRanges {
+    /// Sum of the ranges' lengths.
+    pub records: i64,
+    /// The ranges, ascending.
+    pub ranges: Vec<RecordRange>,
+}
+
+/// Where a map's split stands (1.2.1 `JobSplit.TaskSplitIndex`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitIndex {
+    /// The submitted `job.split`.
+    pub file: Text,
+    /// Offset of the split's class name in it, bytes.
+    pub offset_bytes: i64,
+}
+
+/// What differs between map and reduce tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskBody {
+    /// A map slot's task; the split is `Some` exactly for ordinary maps (no setup or cleanup kind).
+    Map {
+        /// The split.
+        split: Option<SplitIndex>,
+    },
+    /// A reduce slot's task.
+    Reduce {
+        /// Maps of the job.
+        maps: i32,
+    },
+}
+
+/// A task to launch (1.2.1 `MapTask`, `ReduceTask`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// The submitted job.xml, `<staging>/<job>/job.xml`.
+    pub job_file: Text,
+    /// Index of the task within its job and kind.
+    pub partition: i32,
+    /// Slots it takes.
+    pub num_slots: i32,
+    /// Its first status: the attempt id, and the state that tells the tracker to start it.
+    pub status: TaskStatus,
+    /// Records to skip.
+    pub skip_ranges: SkipRanges,
+    /// Whether it runs in skipping mode.
+    pub skipping: bool,
+    /// `Some` exactly for job-cleanup tasks.
+    pub job_cleanup: Option<CleanupOutcome>,
+    /// A job-setup task.
+    pub job_setup: bool,
+    /// Whether skipped records are kept.
+    pub write_skipped_records: bool,
+    /// A task-cleanup attempt.
+    pub task_cleanup: bool,
+    /// Owner of the job.
+    pub user: Text,
+    /// What differs by kind.
+    pub body: TaskBody,
+}
+
+// === impl CleanupOutcome ===
+
+names!(CleanupOutcome, "outcome of the job" {
+    Succeeded = "SUCCEEDED",
+    Failed = "FAILED",
+    Killed = "KILLED",
+});
+
+// === impl SkipRanges ===
+
+impl Decode for SkipRanges {
+    const MIN_BYTES: usize = 12;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let records = reader.i64("number of records to skip")?;
+        let count = reader.i32("number of ranges to skip")?;
+        Ok(Self { records, ranges: reader.list(count, "number of ranges to skip")? })
+    }
+}
+
+impl Encode for SkipRanges {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i64(self.records);
+        writer.count(self.ranges.len());
+        writer.list(&self.ranges);
+    }
+}
+
+// === impl SplitIndex ===
+
+impl Decode for SplitIndex {
+    const MIN_BYTES: usize = 2;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self { file: reader.text("split file")?, offset_bytes: reader.vlong("offset of the split")? })
+    }
+}
+
+impl Encode for SplitIndex {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.file);
+        writer.vlong(self.offset_bytes);
+    }
+}
+
+// === impl TaskBody ===
+
+impl TaskBody {
+    /// Which slots it takes.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Map { .. } => Kind::Map,
+            Self::Reduce { .. } => Kind::Reduce,
+        }
+    }
+}
+
+// === impl Task ===
+
+impl Task {
+    /// Whether it runs a part of the job, and not its setup or some cleanup: of maps, only these have a split.
+    pub const fn is_ordinary(&self) -> bool {
+        self.job_cleanup.is_none() && !self.job_setup && !self.task_cleanup
+    }
+}
+
+impl Decode for Task {
+    const MIN_BYTES: usize = TaskStatus::MIN_BYTES + 40;
+
+    /// Reads `isMap` and the task, as `LAUNCH_TASK` and `getTask` have it.
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let kind = Kind::from_is_map(reader.bool("kind of the task")?);
+        let job_file = reader.text("job file")?;
+        let id = reader.clone();
+        let attempt = AttemptId::decode(reader)?;
+        let partition = reader.i32("partition")?;
+        let num_slots = reader.i32("slots of the task")?;
+        let foreign = || id.error(WireErrorKind::ForeignId, "attempt id");
+        let status = TaskStatus::decode_known(kind, reader)?.filter(|status| status.attempt == attempt);
+        let mut task = Self {
+            job_file,
+            partition,
+            num_slots,
+            status: status.ok_or_else(foreign)?,
+            skip_ranges: SkipRanges::decode(reader)?,
+            skipping: reader.bool("skipping")?,
+            job_cleanup: if reader.bool("job cleanup")? { Some(CleanupOutcome::decode(reader)?) } else { None },
+            job_setup: reader.bool("job setup")?,
+            write_skipped_records: reader.bool("write skipped records")?,
+            task_cleanup: reader.bool("task cleanup")?,
+            user: reader.text("owner of the task")?,
+            body: TaskBody::Map { split: None },
+        };
+        match kind {
+            Kind::Map if task.is_ordinary() => task.body = TaskBody::Map { split: Some(SplitIndex::decode(reader)?) },
+            Kind::Map => {}
+            Kind::Reduce => task.body = TaskBody::Reduce { maps: reader.i32("number of maps")? },
+        }
+        Ok(task)
+    }
+}
+
+impl Encode for Task {
+    /// What the body's kind asks for is written in any case, so that no value here can put a reader out of step.
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.bool(self.body.kind().is_map());
+        writer.text(&self.job_file);
+        self.status.attempt.encode(writer);
+        writer.i32(self.partition);
+        writer.i32(self.num_slots);
+        self.status.encode_as(self.body.kind(), writer);
+        self.skip_ranges.encode(writer);
+        writer.bool(self.skipping);
+        writer.bool(self.job_cleanup.is_some());
+        if let Some(outcome) = self.job_cleanup {
+            outcome.encode(writer);
+        }
+        writer.bool(self.job_setup);
+        writer.bool(self.write_skipped_records);
+        writer.bool(self.task_cleanup);
+        writer.text(&self.user);
+        match &self.body {
+            TaskBody::Map { split } if self.is_ordinary() => match split {
+                Some(split) => split.encode(writer),
+                None => SplitIndex { file: Text::default(), offset_bytes: 0 }.encode(writer),
+            },
+            TaskBody::Map { .. } => {}
+            TaskBody::Reduce { maps } => writer.i32(*maps),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What a tracker says of one attempt.
+
+use super::names::names;
+use super::{AttemptId, Counters, Decode, Encode, Reader, Text, WireError, Writer};
+use crate::scheduler::Kind;
+
+/// The state of an attempt (1.2.1 `TaskStatus.State`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum AttemptState {
+    /// Its process runs.
+    Running,
+    /// Done; final.
+    Succeeded,
+    /// Done by its own fault; final, counts against the attempt limit.
+    Failed,
+    /// Known to the tracker, not started yet.
+    Unassigned,
+    /// Ended by request; final, costs nothing.
+    Killed,
+    /// Waiting for leave to commit its output.
+    CommitPending,
+    /// Failed, its output waits for a task-cleanup attempt.
+    FailedUnclean,
+    /// Killed, its output waits for a task-cleanup attempt.
+    KilledUnclean,
+}
+
+/// What an attempt is busy with (1.2.1 `TaskStatus.Phase`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Before the first phase.
+    Starting,
+    /// A map running.
+    Map,
+    /// A reduce copying map output.
+    Shuffle,
+    /// A reduce merging.
+    Sort,
+    /// A reduce running.
+    Reduce,
+    /// A task-cleanup attempt running.
+    Cleanup,
+}
+
+/// A range of input records (1.2.1 `SortedRanges.Range`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordRange {
+    /// First record, counted from 0.
+    pub start: i64,
+    /// Number of records.
+    pub length: i64,
+}
+
+/// What only reduces report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReduceProgress {
+    /// When copying ended, epoch ms by the tracker's clock; 0 = not yet.
+    pub shuffle_finish_ms: i64,
+    /// When merging ended, epoch ms by the tracker's clock; 0 = not yet.
+    pub sort_finish_ms: i64,
+    /// Maps whose output could not be fetched since the last answered heartbeat.
+    pub failed_fetches: Vec<AttemptId>,
+}
+
+/// A report on one attempt (1.2.1 `TaskStatus`, `MapTaskStatus`, `ReduceTaskStatus`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskStatus {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// 0 to 1, but nothing on the wire keeps a tracker from sending more, less or NaN.
+    pub progress: f32,
+    /// Slots it takes.
+    pub num_slots: i32,
+    /// Its state.
+    pub state: AttemptState,
+    /// New diagnostics since the last answered heartbeat; a delta.
+    pub diagnostics: Text,
+    /// Free text of the task.
+    pub state_text: Text,
+    /// What it is busy with.
+    pub phase: Phase,
+    /// Epoch ms by the tracker's clock; 0 = not started.
+    pub start_ms: i64,
+    /// Epoch ms by the tracker's clock; 0 = not ended.
+    pub finish_ms: i64,
+    /// Bytes of a finished map's output; -1 for all else.
+    pub output_bytes: i64,
+    /// Present about once a minute and with every state but RUNNING.
+    pub counters: Option<Counters>,
+    /// Where the task stands in its input, for skipping bad records.
+    pub next_record_range: RecordRange,
+    /// `Some` exactly for reduce kinds.
+    pub reduce: Option<ReduceProgress>,
+}
+
+// === impl AttemptState ===
+
+names!(AttemptState, "state of an attempt" {
+    Running = "RUNNING",
+    Succeeded = "SUCCEEDED",
+    Failed = "FAILED",
+    Unassigned = "UNASSIGNED",
+    Killed = "KILLED",
+    CommitPending = "COMMIT_PENDING",
+    FailedUnclean = "FAILED_UNCLEAN",
+    KilledUnclean = "KILLED_UNCLEAN",
+});
+
+// === impl Phase ===
+
+names!(Phase, "phase of an attempt" {
+    Starting = "STARTING",
+    Map = "MAP",
+    Shuffle = "SHUFFLE",
+    Sort = "SORT",
+    Reduce = "REDUCE",
+    Cleanup = "CLEANUP",
+});
+
+// === impl RecordRange ===
+
+impl Decode for RecordRange {
+    const MIN_BYTES: usize = 16;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self { start: reader.i64("first record of a range")?, length: reader.i64("number of records of a range")? })
+    }
+}
+
+impl Encode for RecordRange {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i64(self.start);
+        writer.i64(self.length);
+    }
+}
+
+// === impl ReduceProgress ===
+
+impl Decode for ReduceProgress {
+    const MIN_BYTES: usize = 20;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let shuffle_finish_ms = reader.i64("end of the shuffle")?;
+        let sort_finish_ms = reader.i64("end of the sort")?;
+        let count = reader.i32("number of failed fetches")?;
+        let count = reader.count(count, AttemptId::MIN_BYTES, "number of failed fetches")?;
+        let mut failed_fetches = Vec::with_capacity(count);
+        for _ in 0..count {
+            failed_fetches.extend(AttemptId::decode_known(reader)?);
+        }
+        Ok(Self { shuffle_finish_ms, sort_finish_ms, failed_fetches })
+    }
+}
+
+impl Encode for ReduceProgress {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i64(self.shuffle_finish_ms);
+        writer.i64(self.sort_finish_ms);
+        writer.count(self.failed_fetches.len());
+        writer.list(&self.failed_fetches);
+    }
+}
+
+// === impl TaskStatus ===
+
+impl TaskStatus {
+    /// The fewest bytes of a status of either kind.
+    pub const MIN_BYTES: usize = AttemptId::MIN_BYTES + 55;
+
+    /// Which of Hadoop's two classes it is.
+    pub const fn kind(&self) -> Kind {
+        Kind::from_is_map(self.reduce.is_none())
+    }
+
+    /// Reads a status of that kind, which its place tells; `None` when its attempt is none that can be known here.
+    pub fn decode_known(kind: Kind, reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+        let attempt = AttemptId::decode_known(reader)?;
+        let progress = reader.f32("progress of an attempt")?;
+        let num_slots = reader.i32("slots of an attempt")?;
+        let state = AttemptState::decode(reader)?;
+        let diagnostics = reader.text("diagnostics of an attempt")?;
+        let state_text = reader.text("state text of an attempt")?;
+        let phase = Phase::decode(reader)?;
+        let start_ms = reader.i64("start of an attempt")?;
+        let finish_ms = reader.i64("end of an attempt")?;
+        let includes_counters = reader.bool("counters flag of an attempt")?;
+        let output_bytes = reader.i64("output size of an attempt")?;
+        let counters = if includes_counters { Some(Counters::decode(reader)?) } else { None };
+        let next_record_range = RecordRange::decode(reader)?;
+        let reduce = match kind {
+            Kind::Map => None,
+            Kind::Reduce => Some(ReduceProgress::decode(reader)?),
+        };
+        Ok(attempt.map(|attempt| Self {
+            attempt,
+            progress,
+            num_slots,
+            state,
+            diagnostics,
+            state_text,
+            phase,
+            start_ms,
+            finish_ms,
+            output_bytes,
+            counters,
+            next_record_range,
+            reduce,
+        }))
+    }
+
+    /// Writes the fields of a status of that kind; without progress of a reduce, that of one not begun.
+    pub fn encode_as(&self, kind: Kind, writer: &mut Writer<'_>) {
+        self.attempt.encode(writer);
+        writer.f32(self.progress);
+        writer.i32(self.num_slots);
+        self.state.encode(writer);
+        writer.text(&self.diagnostics);
+        writer.text(&self.state_text);
+        self.phase.encode(writer);
+        writer.i64(self.start_ms);
+        writer.i64(self.finish_ms);
+        writer.bool(self.counters.is_some());
+        writer.i64(self.output_bytes);
+        if let Some(counters) = &self.counters {
+            counters.encode(writer);
+        }
+        self.next_record_range.encode(writer);
+        match (kind, &self.reduce) {
+            (Kind::Map, _) => {}
+            (Kind::Reduce, Some(reduce)) => reduce.encode(writer),
+            (Kind::Reduce, None) => ReduceProgress::default().encode(writer),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Tokens and credentials.
+
+use super::{Decode, Encode, Reader, Text, WireError, Writer};
+
+/// A token (`org.apache.hadoop.security.token.Token`). The password is secret: it does not print.
+#[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Token {
+    /// Identifier bytes.
+    pub identifier: Vec<u8>,
+    /// Password bytes.
+    pub password: Vec<u8>,
+    /// For example `mapreduce.job`.
+    pub kind: Text,
+    /// What it is for.
+    pub service: Text,
+}
+
+/// Tokens and secret keys by alias, in the order in which they came.
+#[derive(Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Credentials {
+    /// Tokens by alias.
+    pub tokens: Vec<(Text, Token)>,
+    /// Secret keys by alias.
+    pub secrets: Vec<(Text, Vec<u8>)>,
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Token").field("kind", &self.kind).field("service", &self.service).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials")
+            .field("tokens", &self.tokens.len())
+            .field("secrets", &self.secrets.len())
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Token ===
+
+impl Decode for Token {
+    const MIN_BYTES: usize = 4;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            identifier: reader.vint_bytes("identifier of a token")?.to_vec(),
+            password: reader.vint_bytes("password of a token")?.to_vec(),
+            kind: reader.text("kind of a token")?,
+            service: reader.text("service of a token")?,
+        })
+    }
+}
+
+impl Encode for Token {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.vint_bytes(&self.identifier);
+        writer.vint_bytes(&self.password);
+        writer.text(&self.kind);
+        writer.text(&self.service);
+    }
+}
+
+// === impl Credentials ===
+
+impl Decode for Credentials {
+    const MIN_BYTES: usize = 2;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let count = reader.vint("number of tokens")?;
+        let count = reader.count(count, 1 + Token::MIN_BYTES, "number of tokens")?;
+        let mut tokens = Vec::with_capacity(count);
+        for _ in 0..count {
+            tokens.push((reader.text("alias of a token")?, Token::decode(reader)?));
+        }
+        let count = reader.vint("number of secret keys")?;
+        let count = reader.count(count, 2, "number of secret keys")?;
+        let mut secrets = Vec::with_capacity(count);
+        for _ in 0..count {
+            secrets.push((reader.text("alias of a secret key")?, reader.vint_bytes("secret key")?.to_vec()));
+        }
+        Ok(Self { tokens, secrets })
+    }
+}
+
+impl Encode for Credentials {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.vint_count(self.tokens.len());
+        for (alias, token) in &self.tokens {
+            writer.text(alias);
+            token.encode(writer);
+        }
+        writer.vint_count(self.secrets.len());
+        for (alias, key) in &self.secrets {
+            writer.text(alias);
+            writer.vint_bytes(key);
+        }
+    }
+}

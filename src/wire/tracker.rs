@@ -1,0 +1,179 @@
+//! What a tracker says of itself.
+
+use super::{Decode, Encode, Reader, TaskStatus, Text, WireError, Writer};
+use crate::scheduler::Kind;
+
+/// The status in each heartbeat (1.2.1 `TaskTrackerStatus`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskTrackerStatus {
+    /// `tracker_<host>:<rpc host>/<rpc ip>:<rpc port>`; an opaque key.
+    pub name: Text,
+    /// The host name that counts for topology, node lists and locality.
+    pub host: Text,
+    /// Port of its web server, which also serves map outputs.
+    pub http_port: i32,
+    /// Tasks that failed on it since it started.
+    pub task_failures: i32,
+    /// Local directories that failed.
+    pub dir_failures: i32,
+    /// Map slots.
+    pub max_map_slots: i32,
+    /// Reduce slots.
+    pub max_reduce_slots: i32,
+    /// Memory, space and CPU.
+    pub resources: ResourceStatus,
+    /// One report for each attempt it holds or that just ended there.
+    pub tasks: Vec<TaskStatus>,
+    /// What its health script says.
+    pub health: HealthStatus,
+}
+
+/// Resources of a tracker; -1 = not known. Filled in only when it asks for work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceStatus {
+    /// Bytes.
+    pub total_virtual_bytes: i64,
+    /// Bytes.
+    pub total_physical_bytes: i64,
+    /// Bytes.
+    pub available_virtual_bytes: i64,
+    /// Bytes.
+    pub available_physical_bytes: i64,
+    /// Bytes of one map slot.
+    pub map_slot_bytes: i64,
+    /// Bytes of one reduce slot.
+    pub reduce_slot_bytes: i64,
+    /// Free bytes of its local directories.
+    pub available_space_bytes: i64,
+    /// CPU time used, ms.
+    pub cumulative_cpu_ms: i64,
+    /// Clock, kHz.
+    pub cpu_khz: i64,
+    /// Processors.
+    pub processors: i32,
+    /// Percent.
+    pub cpu_percent: f32,
+}
+
+/// What the node health script says (1.2.1 `TaskTrackerHealthStatus`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthStatus {
+    /// False = give it no work.
+    pub healthy: bool,
+    /// The reason.
+    pub report: Text,
+    /// When, epoch ms; 0 = never.
+    pub last_reported_ms: i64,
+}
+
+// === impl TaskTrackerStatus ===
+
+impl Decode for TaskTrackerStatus {
+    const MIN_BYTES: usize = 50;
+
+    /// Reports on attempts that cannot be known here are left out: no tracker got those from this JobTracker.
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            name: reader.text("name of the tracker")?,
+            host: reader.text("host of the tracker")?,
+            http_port: reader.i32("HTTP port of the tracker")?,
+            task_failures: reader.i32("failed tasks of the tracker")?,
+            dir_failures: reader.i32("failed directories of the tracker")?,
+            max_map_slots: reader.i32("map slots of the tracker")?,
+            max_reduce_slots: reader.i32("reduce slots of the tracker")?,
+            resources: ResourceStatus::decode(reader)?,
+            tasks: decode_reports(reader)?,
+            health: HealthStatus::decode(reader)?,
+        })
+    }
+}
+
+fn decode_reports(reader: &mut Reader<'_>) -> Result<Vec<TaskStatus>, WireError> {
+    let count = reader.i32("number of reports")?;
+    let count = reader.count(count, 1 + TaskStatus::MIN_BYTES, "number of reports")?;
+    let mut reports = Vec::with_capacity(count);
+    for _ in 0..count {
+        let kind = Kind::from_is_map(reader.bool("kind of a report")?);
+        reports.extend(TaskStatus::decode_known(kind, reader)?);
+    }
+    Ok(reports)
+}
+
+impl Encode for TaskTrackerStatus {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.name);
+        writer.text(&self.host);
+        writer.i32(self.http_port);
+        writer.i32(self.task_failures);
+        writer.i32(self.dir_failures);
+        writer.i32(self.max_map_slots);
+        writer.i32(self.max_reduce_slots);
+        self.resources.encode(writer);
+        writer.count(self.tasks.len());
+        for report in &self.tasks {
+            writer.bool(report.kind().is_map());
+            report.encode_as(report.kind(), writer);
+        }
+        self.health.encode(writer);
+    }
+}
+
+// === impl ResourceStatus ===
+
+impl Decode for ResourceStatus {
+    const MIN_BYTES: usize = 14;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            total_virtual_bytes: reader.vlong("total virtual memory")?,
+            total_physical_bytes: reader.vlong("total physical memory")?,
+            available_virtual_bytes: reader.vlong("available virtual memory")?,
+            available_physical_bytes: reader.vlong("available physical memory")?,
+            map_slot_bytes: reader.vlong("memory of a map slot")?,
+            reduce_slot_bytes: reader.vlong("memory of a reduce slot")?,
+            available_space_bytes: reader.vlong("available space")?,
+            cumulative_cpu_ms: reader.vlong("cumulative CPU time")?,
+            cpu_khz: reader.vlong("CPU frequency")?,
+            processors: reader.vint("number of processors")?,
+            cpu_percent: reader.f32("CPU usage")?,
+        })
+    }
+}
+
+impl Encode for ResourceStatus {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.vlong(self.total_virtual_bytes);
+        writer.vlong(self.total_physical_bytes);
+        writer.vlong(self.available_virtual_bytes);
+        writer.vlong(self.available_physical_bytes);
+        writer.vlong(self.map_slot_bytes);
+        writer.vlong(self.reduce_slot_bytes);
+        writer.vlong(self.available_space_bytes);
+        writer.vlong(self.cumulative_cpu_ms);
+        writer.vlong(self.cpu_khz);
+        writer.vint(self.processors);
+        writer.f32(self.cpu_percent);
+    }
+}
+
+// === impl HealthStatus ===
+
+impl Decode for HealthStatus {
+    const MIN_BYTES: usize = 10;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            healthy: reader.bool("health of the tracker")?,
+            report: reader.text("health report")?,
+            last_reported_ms: reader.i64("time of the health report")?,
+        })
+    }
+}
+
+impl Encode for HealthStatus {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.bool(self.healthy);
+        writer.text(&self.report);
+        writer.i64(self.last_reported_ms);
+    }
+}

@@ -1,0 +1,198 @@
+//! The budget file as an image of the ledger.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set itself up has failed")]
+
+mod store_stage;
+
+use std::fs;
+use std::path::PathBuf;
+
+use jobtracker::engine::{Fact, Now};
+use jobtracker::market::{BudgetLine, Market, MarketConfig, budget_file};
+use jobtracker::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Store};
+use store_stage::{Scratch, record};
+
+const FIRST: &str = "# budgets\nalice 100 1\nbob 7.5 0.25\n";
+
+fn lines(text: &str) -> Vec<BudgetLine> {
+    budget_file::parse(text, "budget").unwrap()
+}
+
+struct Stage {
+    scratch: Scratch,
+    path: PathBuf,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let path = scratch.dir.path().join("budget");
+        Self { scratch, path }
+    }
+
+    /// A first start, the endowment written, the image as well.
+    fn endowed() -> Self {
+        let stage = Self::new();
+        fs::write(&stage.path, FIRST).unwrap();
+        let (store, opened, image, found) = stage.start();
+        let ImageAtStart::First(lines) = found else { panic!("{found:?}") };
+        endow(&store, &opened, lines.clone());
+        image.publish(lines);
+        image.close().unwrap();
+        store.close().unwrap();
+        stage
+    }
+
+    fn start(&self) -> (Store, Opened, BudgetImage, ImageAtStart) {
+        let (store, opened) = self.scratch.open();
+        let (image, found) = BudgetImage::open(&store, &opened, &self.path).unwrap();
+        (store, opened, image, found)
+    }
+
+    fn read(&self, ending: &str) -> String {
+        fs::read_to_string(format!("{}{ending}", self.path.display())).unwrap()
+    }
+
+    fn exists(&self, ending: &str) -> bool {
+        fs::exists(format!("{}{ending}", self.path.display())).unwrap()
+    }
+}
+
+fn endow(store: &Store, opened: &Opened, lines: Vec<BudgetLine>) {
+    let config = MarketConfig { signature_window_ms: 300_000, job_signature_uses: 1, job_signature_window_ms: 300_000 };
+    let facts = Market::new(config, 0).endow(lines, Now { mono_ms: 0, wall_ms: 0 });
+    record(&store.sink(), opened.last_fact, facts.into_iter().map(Fact::Market).collect());
+}
+
+#[test]
+fn money_comes_in_at_first_start_and_the_file_becomes_an_image() {
+    let stage = Stage::endowed();
+    assert_eq!(stage.read(""), budget_file::render(&lines(FIRST)));
+    assert_eq!(stage.read(".previous"), FIRST);
+    let (_store, opened, _image, found) = stage.start();
+    assert!(!opened.first_start);
+    assert_eq!(found, ImageAtStart::Ours);
+    assert!(!stage.exists(".rejected-1"));
+}
+
+#[test]
+fn a_first_start_without_a_whole_file_is_refused() {
+    let stage = Stage::new();
+    let (store, opened) = stage.scratch.open();
+    let error = BudgetImage::open(&store, &opened, &stage.path).unwrap_err();
+    assert!(matches!(&error, BudgetImageError::Missing { path } if *path == stage.path), "{error}");
+    fs::write(&stage.path, "alice 100 1\nbob 7.5\n").unwrap();
+    let error = BudgetImage::open(&store, &opened, &stage.path).unwrap_err().to_string();
+    assert!(error.contains("budget:2"), "{error}");
+    fs::write(&stage.path, b"alice 100 1\n\xff").unwrap();
+    let error = BudgetImage::open(&store, &opened, &stage.path).unwrap_err().to_string();
+    assert!(error.contains("not UTF-8"), "{error}");
+}
+
+/// A crash after the money came in and before the image was written.
+#[test]
+fn the_source_of_the_endowment_is_no_foreign_file() {
+    let stage = Stage::new();
+    fs::write(&stage.path, FIRST).unwrap();
+    let (store, opened, image, found) = stage.start();
+    let ImageAtStart::First(lines) = found else { panic!("{found:?}") };
+    endow(&store, &opened, lines);
+    drop((image, store));
+    assert_eq!(stage.start().3, ImageAtStart::Ours);
+}
+
+#[test]
+fn an_edited_file_is_kept_aside_and_the_ledger_wins() {
+    let stage = Stage::endowed();
+    fs::write(&stage.path, "alice 1000000 1\n").unwrap();
+    let (_store, _, image, found) = stage.start();
+    let ImageAtStart::Overruled(line) = found else { panic!("{found:?}") };
+    assert!(line.contains("budget.rejected-1") && line.contains("the ledger holds"), "{line}");
+    image.publish(lines("alice 90 1\n"));
+    image.close().unwrap();
+    assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
+    assert_eq!(stage.read(".rejected-1"), "alice 1000000 1\n");
+}
+
+#[test]
+fn an_edit_while_the_daemon_runs_is_kept_aside() {
+    let stage = Stage::endowed();
+    let (_store, _, image, _) = stage.start();
+    fs::write(&stage.path, "mallory 1 1\n").unwrap();
+    image.publish(lines("alice 90 1\n"));
+    image.close().unwrap();
+    assert_eq!(stage.read(".rejected-1"), "mallory 1 1\n");
+    assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
+}
+
+#[test]
+fn a_file_that_is_gone_is_written_anew() {
+    let stage = Stage::endowed();
+    fs::remove_file(&stage.path).unwrap();
+    let (_store, _, image, found) = stage.start();
+    assert!(matches!(&found, ImageAtStart::Overruled(line) if line.contains("gone")), "{found:?}");
+    image.publish(lines(FIRST));
+    image.close().unwrap();
+    assert_eq!(lines(&stage.read("")), lines(FIRST));
+}
+
+/// Whether the crash came before or after the file was replaced, it is ours.
+#[test]
+fn a_crash_between_pending_and_confirmed_is_no_edit() {
+    for is_replaced in [false, true] {
+        let stage = Stage::endowed();
+        let next = budget_file::render(&lines("alice 90 1\n"));
+        let hash = <sha2::Sha256 as sha2::Digest>::digest(next.as_bytes());
+        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let noted = stage
+            .scratch
+            .look()
+            .execute("UPDATE meta SET value = ?1 WHERE key = 'budget_image_pending'", [hash])
+            .unwrap();
+        assert_eq!(noted, 1);
+        if is_replaced {
+            fs::write(&stage.path, &next).unwrap();
+        }
+        // Twice: what the next write notes must not forget what is there.
+        for _ in 0..2 {
+            assert_eq!(stage.start().3, ImageAtStart::Ours, "replaced: {is_replaced}");
+        }
+        let (_store, _, image, _) = stage.start();
+        image.publish(lines("alice 80 1\n"));
+        image.close().unwrap();
+        assert!(!stage.exists(".rejected-1"));
+        assert_eq!(lines(&stage.read("")), lines("alice 80 1\n"));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_tried_again() {
+    let stage = Stage::endowed();
+    let (_store, _, image, _) = stage.start();
+    // A folder in the place of the temporary file: even root cannot open it for writing.
+    let obstacle = format!("{}.new", stage.path.display());
+    fs::create_dir(&obstacle).unwrap();
+    image.publish(lines("alice 1 1\n"));
+    while image.trouble().is_none() {
+        std::thread::yield_now();
+    }
+    assert!(image.trouble().unwrap().contains("budget.new"));
+    fs::remove_dir(&obstacle).unwrap();
+    image.publish(lines("alice 2 1\n"));
+    image.close().unwrap();
+    assert_eq!(lines(&stage.read("")), lines("alice 2 1\n"));
+}
+
+#[test]
+fn a_failing_store_does_not_hang_the_close() {
+    let stage = Stage::endowed();
+    let (store, _, image, _) = stage.start();
+    let admin = stage.scratch.look();
+    admin.execute_batch("BEGIN IMMEDIATE").unwrap();
+    image.publish(lines("alice 1 1\n"));
+    let error = image.close().unwrap_err().to_string();
+    assert!(error.contains("the store cannot write"), "{error}");
+    assert_eq!(lines(&stage.read("")), lines(FIRST), "nothing is written that was not noted before");
+    drop(admin);
+    store.close().unwrap();
+}

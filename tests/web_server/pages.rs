@@ -1,0 +1,303 @@
+//! The start page, metrics, health and everything that is not there.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use jobtracker::engine::{JobOverview, Overview, QueueOverview, TrackerOverview};
+use jobtracker::scheduler::PerKind;
+use jobtracker::web::Health;
+use jobtracker::wire::{Priority, RunState};
+
+use crate::stage::{NOW_MS, START_MS, Stage};
+
+fn job(number: i32, name: &str, state: RunState) -> JobOverview {
+    JobOverview {
+        id: format!("job_202611211200_{number:04}").parse().unwrap(),
+        name: name.to_owned(),
+        user: "alice".to_owned(),
+        queue: "alice".to_owned(),
+        priority: Priority::Normal,
+        state,
+        submit_ms: START_MS,
+        finish_ms: (state == RunState::Failed).then_some(START_MS + 42_000),
+        tasks: PerKind::new(10, 1),
+        finished: PerKind::new(4, 0),
+        running: PerKind::new(3, 0),
+        failure_info: if state == RunState::Failed { "task_… failed 4 times".to_owned() } else { String::new() },
+    }
+}
+
+fn tracker(host: &str, healthy: bool) -> TrackerOverview {
+    TrackerOverview {
+        name: format!("tracker_{host}:localhost/127.0.0.1:4711"),
+        host: host.to_owned(),
+        rack: "/default-rack".to_owned(),
+        http_port: if healthy { 50060 } else { 0 },
+        slots: PerKind::new(2, 1),
+        running: PerKind::new(2, 0),
+        silent_ms: 2_500,
+        healthy,
+    }
+}
+
+fn overview() -> Overview {
+    Overview {
+        scheduler: "Dynamic Priority".to_owned(),
+        start_ms: START_MS,
+        at_ms: NOW_MS,
+        slots: PerKind::new(4, 2),
+        running: PerKind::new(3, 0),
+        waiting: PerKind::new(12, 1),
+        jobs_accepted: 7,
+        jobs_ended: [3, 1, 2],
+        attempts_launched: 99,
+        heartbeats: 1234,
+        price: Some("1.5".to_owned()),
+        queues: vec![QueueOverview {
+            name: "alice".to_owned(),
+            running: PerKind::new(3, 0),
+            waiting: PerKind::new(12, 1),
+            share: Some("0.333333333".to_owned()),
+        }],
+        jobs: vec![job(2, "word count", RunState::Running), job(1, "<script>alert('x')</script>", RunState::Failed)],
+        trackers: vec![tracker("node1", true), tracker("node2", false)],
+    }
+}
+
+async fn stage(overview: Overview) -> Stage {
+    let stage = Stage::new().await;
+    *stage.cluster.overview.lock().unwrap() = Arc::new(overview);
+    stage
+}
+
+#[tokio::test]
+async fn the_start_page_shows_the_cluster() {
+    let stage = stage(overview()).await;
+    let page = stage.get("/").await;
+    assert_eq!(page.status_line, "HTTP/1.1 200 OK");
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    assert!(!page.body.contains("<script"), "a job's name became markup");
+    assert_eq!(page.body, stage.get("/jobtracker.jsp").await.body);
+    insta::assert_snapshot!(page.body, @r##"
+    <!DOCTYPE html>
+    <html lang="en">
+    <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>JobTracker on myhost</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="/static/jobtracker.css">
+    </head>
+    <body>
+    <header>
+    <h1>JobTracker on myhost</h1>
+    <p><span class="badge succeeded">ready</span>
+    Dynamic Priority scheduler · up 1 min 0 s, since 2023-11-14 22:13:20 UTC</p>
+    <nav><a href="#queues">Queues</a> <a href="#jobs">Jobs</a> <a href="#trackers">Trackers</a> <a href="/metrics">Metrics</a></nav>
+    </header>
+    <main>
+    <dl class="summary">
+    <div><dt>Map slots in use</dt><dd><span class="part"><meter min="0" max="4" value="3" aria-label="map slots in use"></meter> 3&thinsp;/&thinsp;4</span></dd></div>
+    <div><dt>Reduce slots in use</dt><dd><span class="part"><meter min="0" max="2" value="0" aria-label="reduce slots in use"></meter> 0&thinsp;/&thinsp;2</span></dd></div>
+    <div><dt>Waiting tasks</dt><dd>12 <small>maps</small> 1 <small>reduces</small></dd></div>
+    <div><dt>Jobs now</dt><dd>1 <small>running</small> 0 <small>preparing</small></dd></div>
+    <div><dt>Jobs since the start</dt><dd>7 <small>accepted</small> 3 <small>succeeded</small> 1 <small>failed</small> 2 <small>killed</small></dd></div>
+    <div><dt>Trackers</dt><dd>1 <small>healthy of</small> 2</dd></div>
+    <div><dt>Price</dt><dd>1.5 <small>credits, the sum of the active rates</small></dd></div>
+    </dl>
+    <section id="queues">
+    <h2>Queues</h2>
+    <div class="wide"><table>
+    <thead><tr><th>Queue</th><th class="number">Maps running</th><th class="number">Reduces running</th><th class="number">Maps waiting</th><th class="number">Reduces waiting</th><th class="number">Share</th></tr></thead>
+    <tbody>
+    <tr><th scope="row">alice</th><td class="number">3</td><td class="number">0</td><td class="number">12</td><td class="number">1</td><td class="number">0.333333333</td></tr>
+    </tbody>
+    </table></div>
+    </section>
+    <section id="jobs">
+    <h2>Jobs</h2>
+    <div class="wide"><table>
+    <thead><tr><th>Job</th><th>Name</th><th>User</th><th>Queue</th><th>Priority</th><th>State</th><th>Maps done</th><th>Reduces done</th><th class="number">Running</th><th>Submitted</th><th>Took</th></tr></thead>
+    <tbody>
+    <tr><th scope="row">job_202611211200_0002</th><td>word count</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge running">running</span></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td>2023-11-14 22:13:20 UTC</td><td>1 min 0 s</td></tr>
+    <tr><th scope="row">job_202611211200_0001</th><td>&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;</td><td>alice</td><td>alice</td><td>normal</td><td><span class="badge failed">failed</span> <small>task_… failed 4 times</small></td><td><span class="part"><meter min="0" max="10" value="4" aria-label="maps done"></meter> 4&thinsp;/&thinsp;10</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduces done"></meter> 0&thinsp;/&thinsp;1</span></td><td class="number">3 + 0</td><td>2023-11-14 22:13:20 UTC</td><td>42 s</td></tr>
+    </tbody>
+    </table></div>
+    </section>
+    <section id="trackers">
+    <h2>Trackers</h2>
+    <div class="wide"><table>
+    <thead><tr><th>Tracker</th><th>Host</th><th>Rack</th><th>Map slots</th><th>Reduce slots</th><th>Last heartbeat</th><th>Health</th></tr></thead>
+    <tbody>
+    <tr><th scope="row">tracker_node1:localhost/127.0.0.1:4711</th><td><a href="http://node1:50060/">node1</a></td><td>/default-rack</td><td><span class="part"><meter min="0" max="2" value="2" aria-label="map slots in use"></meter> 2&thinsp;/&thinsp;2</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduce slots in use"></meter> 0&thinsp;/&thinsp;1</span></td><td>2 s ago</td><td><span class="badge succeeded">healthy</span></td></tr>
+    <tr><th scope="row">tracker_node2:localhost/127.0.0.1:4711</th><td>node2</td><td>/default-rack</td><td><span class="part"><meter min="0" max="2" value="2" aria-label="map slots in use"></meter> 2&thinsp;/&thinsp;2</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduce slots in use"></meter> 0&thinsp;/&thinsp;1</span></td><td>2 s ago</td><td><span class="badge failed">unhealthy</span></td></tr>
+    </tbody>
+    </table></div>
+    </section>
+    </main>
+    <footer>As of 2023-11-14 22:14:20 UTC · 1234 heartbeats, 99 attempts launched</footer>
+    </body>
+    </html>
+    "##);
+}
+
+#[tokio::test]
+async fn the_page_loads_nothing_but_its_style() {
+    let stage = stage(overview()).await;
+    let style = stage.get("/static/jobtracker.css").await;
+    assert_eq!(style.status_line, "HTTP/1.1 200 OK");
+    assert_eq!(style.header("content-type"), Some("text/css; charset=utf-8"));
+    assert!(!style.body.contains("url("), "the style loads something");
+    let page = stage.get("/").await.body;
+    let sources: Vec<&str> = page.lines().filter(|line| line.contains("src=") || line.contains("<link")).collect();
+    assert_eq!(
+        sources,
+        [r#"<link rel="icon" href="data:,">"#, r#"<link rel="stylesheet" href="/static/jobtracker.css">"#]
+    );
+}
+
+#[tokio::test]
+async fn an_empty_cluster_has_a_page() {
+    let page = stage(Overview::default()).await.get("/").await.body;
+    for text in ["There are no queues.", "No job has been submitted yet.", "No tracker has reported yet."] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_market_the_page_has_no_market() {
+    let with = stage(overview()).await.get("/").await.body;
+    let stage = Stage::with(Default::default(), false).await;
+    *stage.cluster.overview.lock().unwrap() = Arc::new(overview());
+    let without = stage.get("/").await.body;
+    for text in ["Price", "Share", "0.333333333"] {
+        assert!(with.contains(text) && !without.contains(text), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn long_tables_are_cut() {
+    let trackers = (0..1003).map(|number| tracker(&format!("node{number}"), true)).collect();
+    let page = stage(Overview { trackers, ..Overview::default() }).await.get("/").await.body;
+    assert!(page.contains("node999") && !page.contains("node1000"));
+    assert!(page.contains("3 more are not shown."));
+}
+
+#[tokio::test]
+async fn the_page_says_what_is_wrong() {
+    let stage = stage(overview()).await;
+    let text = "the store takes no facts: <disk full>".to_owned();
+    *stage.cluster.health.lock().unwrap() = Health { is_alive: true, is_ready: false, text };
+    let page = stage.get("/").await.body;
+    assert!(page.contains("the store takes no facts: &#60;disk full&#62;"), "{page}");
+}
+
+#[tokio::test]
+async fn metrics_are_open_metrics() {
+    let metrics = stage(overview()).await.get("/metrics").await;
+    assert_eq!(metrics.header("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
+    let of_the_process = |line: &&str| !line.starts_with("process_cpu") && !line.starts_with("process_resident");
+    let stable: Vec<&str> = metrics.body.lines().filter(of_the_process).collect();
+    insta::assert_snapshot!(stable.join("\n"), @r#"
+    # HELP jobtracker_slots Slots of all trackers that take work
+    # TYPE jobtracker_slots gauge
+    jobtracker_slots{kind="map"} 4
+    jobtracker_slots{kind="reduce"} 2
+    # HELP jobtracker_slots_used Slots in use
+    # TYPE jobtracker_slots_used gauge
+    jobtracker_slots_used{kind="map"} 3
+    jobtracker_slots_used{kind="reduce"} 0
+    # HELP jobtracker_tasks_waiting Tasks that wait for a slot
+    # TYPE jobtracker_tasks_waiting gauge
+    jobtracker_tasks_waiting{kind="map"} 12
+    jobtracker_tasks_waiting{kind="reduce"} 1
+    # HELP jobtracker_trackers Trackers
+    # TYPE jobtracker_trackers gauge
+    jobtracker_trackers{health="healthy"} 1
+    jobtracker_trackers{health="unhealthy"} 1
+    # HELP jobtracker_heartbeats Heartbeats processed
+    # TYPE jobtracker_heartbeats counter
+    jobtracker_heartbeats_total 1234
+    # HELP jobtracker_attempts_launched Attempts launched
+    # TYPE jobtracker_attempts_launched counter
+    jobtracker_attempts_launched_total 99
+    # HELP jobtracker_ready 1 while jobs can be submitted and run
+    # TYPE jobtracker_ready gauge
+    jobtracker_ready 1
+    # HELP jobtracker_jobs Jobs that are not over
+    # TYPE jobtracker_jobs gauge
+    jobtracker_jobs{state="prep"} 0
+    jobtracker_jobs{state="running"} 1
+    # HELP jobtracker_jobs_accepted Jobs accepted
+    # TYPE jobtracker_jobs_accepted counter
+    jobtracker_jobs_accepted_total 7
+    # HELP jobtracker_jobs_ended Jobs that are over
+    # TYPE jobtracker_jobs_ended counter
+    jobtracker_jobs_ended_total{state="succeeded"} 3
+    jobtracker_jobs_ended_total{state="failed"} 1
+    jobtracker_jobs_ended_total{state="killed"} 2
+    # HELP jobtracker_queue_slots_used Slots a queue uses
+    # TYPE jobtracker_queue_slots_used gauge
+    jobtracker_queue_slots_used{queue="alice",kind="map"} 3
+    jobtracker_queue_slots_used{queue="alice",kind="reduce"} 0
+    # HELP jobtracker_queue_tasks_waiting Tasks of a queue that wait for a slot
+    # TYPE jobtracker_queue_tasks_waiting gauge
+    jobtracker_queue_tasks_waiting{queue="alice",kind="map"} 12
+    jobtracker_queue_tasks_waiting{queue="alice",kind="reduce"} 1
+    # HELP jobtracker_market_price Sum of the effective spending rates, credits for a slot
+    # TYPE jobtracker_market_price gauge
+    jobtracker_market_price 1.5
+    # HELP jobtracker_queue_share Share a queue has bought, 0 to 1
+    # TYPE jobtracker_queue_share gauge
+    jobtracker_queue_share{queue="alice"} 0.333333333
+    # HELP process_start_time_seconds Start of the daemon, since the epoch
+    # TYPE process_start_time_seconds gauge
+    process_start_time_seconds 1700000000.0
+    # HELP process_cpu_seconds Processor time used
+    # TYPE process_cpu_seconds counter
+    # HELP process_resident_memory_bytes Memory in use
+    # TYPE process_resident_memory_bytes gauge
+    # EOF
+    "#);
+}
+
+#[tokio::test]
+async fn health_is_told_apart_from_readiness() {
+    let stage = Stage::new().await;
+    let statuses = async |is_alive, is_ready| {
+        *stage.cluster.health.lock().unwrap() = Health { is_alive, is_ready, text: "the reason".to_owned() };
+        let (alive, ready) = (stage.get("/healthz").await, stage.get("/readyz").await);
+        assert_eq!(ready.body, "the reason\n");
+        [alive.status_line, ready.status_line].map(|line| line["HTTP/1.1 ".len()..][..3].to_owned())
+    };
+    assert_eq!(statuses(true, true).await, ["200", "200"]);
+    assert_eq!(statuses(true, false).await, ["200", "503"]);
+    assert_eq!(statuses(false, true).await, ["503", "503"]);
+}
+
+#[tokio::test]
+async fn without_an_owner_pages_are_503_and_health_still_answers() {
+    let stage = Stage::new().await;
+    stage.cluster.gone.store(true, Ordering::SeqCst);
+    for target in ["/", "/metrics"] {
+        assert_eq!(stage.get(target).await.status_line, "HTTP/1.1 503 Service Unavailable", "{target}");
+    }
+    assert_eq!(stage.get("/healthz").await.status_line, "HTTP/1.1 200 OK");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_404_and_what_is_not_done_405() {
+    let stage = Stage::new().await;
+    for target in ["/x", "/jobtracker.jsp/", "/static/", "/static/../Cargo.toml", "/healthz/", "/<script>"] {
+        let answer = stage.get(target).await;
+        if answer.status_line != "HTTP/1.1 400 Bad Request" {
+            assert_eq!(answer.status_line, "HTTP/1.1 404 Not Found", "{target}");
+            assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+        }
+    }
+    assert_eq!(stage.request("POST", "/", "").await.status_line, "HTTP/1.1 405 Method Not Allowed");
+    let head = stage.request("HEAD", "/healthz", "").await;
+    assert_eq!((head.status_line.as_str(), head.body.as_str()), ("HTTP/1.1 200 OK", ""));
+}

@@ -1,0 +1,201 @@
+//! A web server on a free port, its owner, and a client that speaks bytes.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use jobtracker::engine::{Now, Overview};
+use jobtracker::market::signature::sign;
+use jobtracker::market::{Acl, Key, Market, MarketConfig, QueueUse, ServletRequest, budget_file};
+use jobtracker::scheduler::PerKind;
+use jobtracker::web::{Health, MarketReply, Owner, OwnerGone, WebLimits, WebState, serve};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+/// When the market started, epoch ms.
+pub const START_MS: i64 = 1_700_000_000_000;
+/// The server's clock, epoch ms. It stands still.
+pub const NOW_MS: i64 = START_MS + 60_000;
+const ACL: &str = "alice user alicekey-abc\nroot admin rootkey\n";
+const BUDGETS: &str = "alice 100.0 0.5\nbob 10.0 1.0\n";
+
+/// A market without a cluster.
+pub struct Cluster {
+    pub market: Mutex<Market>,
+    pub acl: Mutex<Arc<Acl>>,
+    /// How often the list of users was asked for.
+    pub acl_looks: AtomicUsize,
+    pub overview: Mutex<Arc<Overview>>,
+    pub health: Mutex<Health>,
+    /// Nobody answers any more.
+    pub gone: AtomicBool,
+    /// Answers wait for `release`.
+    pub held: AtomicBool,
+    /// A request has reached the owner.
+    pub asked: Notify,
+    pub release: Notify,
+}
+
+/// The owner's handle.
+#[derive(Clone)]
+pub struct Handle(pub Arc<Cluster>);
+
+/// A running server.
+pub struct Stage {
+    pub cluster: Arc<Cluster>,
+    pub address: SocketAddr,
+    pub serving: JoinHandle<()>,
+    pub shutdown: Option<oneshot::Sender<()>>,
+    timestamp_ms: AtomicI64,
+}
+
+/// An answer, taken apart.
+#[derive(Debug)]
+pub struct Answered {
+    pub status_line: String,
+    pub headers: String,
+    pub body: String,
+}
+
+// === impl Handle ===
+
+impl Handle {
+    async fn gate(&self) -> Result<(), OwnerGone> {
+        self.0.asked.notify_one();
+        if self.0.held.load(Ordering::SeqCst) {
+            self.0.release.notified().await;
+        }
+        if self.0.gone.load(Ordering::SeqCst) { Err(OwnerGone) } else { Ok(()) }
+    }
+}
+
+impl Owner for Handle {
+    async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
+        self.gate().await?;
+        Ok(self.0.market.lock().unwrap().operate(request, now(), |queue| queue.as_str() == "bob").answer)
+    }
+
+    async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
+        self.gate().await?;
+        Ok(Arc::clone(&self.0.overview.lock().unwrap()))
+    }
+
+    fn acl(&self) -> Arc<Acl> {
+        self.0.acl_looks.fetch_add(1, Ordering::SeqCst);
+        Arc::clone(&self.0.acl.lock().unwrap())
+    }
+
+    fn health(&self) -> Health {
+        self.0.health.lock().unwrap().clone()
+    }
+}
+
+// === impl Stage ===
+
+impl Stage {
+    /// A server with a market of two funded queues that have seen one tick; `bob` has jobs and a budget.
+    pub async fn new() -> Stage {
+        Stage::with(WebLimits::default(), true).await
+    }
+
+    pub async fn with(limits: WebLimits, has_market: bool) -> Stage {
+        let mut market = Market::new(MarketConfig::default(), START_MS);
+        market.endow(budget_file::parse(BUDGETS, "budget").unwrap(), now());
+        let usage = ["alice", "bob"].map(|queue| QueueUse {
+            queue: queue.parse().unwrap(),
+            running: PerKind::new(1, 0),
+            pending: 3,
+        });
+        market.tick(&usage, PerKind::new(6, 2), now());
+        let cluster = Arc::new(Cluster {
+            market: Mutex::new(market),
+            acl: Mutex::new(Arc::new(Acl::parse(ACL, "acl").unwrap())),
+            acl_looks: AtomicUsize::new(0),
+            overview: Mutex::default(),
+            health: Mutex::new(Health { is_alive: true, is_ready: true, text: "ok".to_owned() }),
+            gone: AtomicBool::new(false),
+            held: AtomicBool::new(false),
+            asked: Notify::new(),
+            release: Notify::new(),
+        });
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let owner = Handle(Arc::clone(&cluster));
+        let state = WebState { owner, host: "myhost.example.com".to_owned(), has_market, limits };
+        let (shutdown, told) = oneshot::channel();
+        let serving = tokio::spawn(serve(listener, state, async { told.await.unwrap_or_default() }));
+        Stage { cluster, address, serving, shutdown: Some(shutdown), timestamp_ms: AtomicI64::new(START_MS) }
+    }
+
+    pub async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Sends bytes and reads until the server closes the connection.
+    pub async fn exchange(&self, request: impl AsRef<[u8]>) -> String {
+        let mut stream = self.connect().await;
+        // The server may have refused and closed before the last byte.
+        let _ = stream.write_all(request.as_ref()).await;
+        read_to_end(stream).await
+    }
+
+    /// One request on a connection of its own.
+    pub async fn request(&self, method: &str, target: &str, headers: &str) -> Answered {
+        let request = format!("{method} {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n");
+        Answered::parse(&self.exchange(request).await)
+    }
+
+    pub async fn get(&self, target: &str) -> Answered {
+        self.request("GET", target, "").await
+    }
+
+    /// A query signed by a user, a millisecond after the last one, and the header that signs it.
+    pub fn sign(&self, user: &str, operation: &str) -> (String, String) {
+        let timestamp_ms = self.timestamp_ms.fetch_add(1, Ordering::SeqCst) + 1;
+        let query = format!("{operation}&user={user}&timestamp={timestamp_ms}");
+        let key = match user {
+            "alice" => "alicekey-abc",
+            "root" => "rootkey",
+            other => other,
+        };
+        let header = format!("Authorization: {}\r\n", sign(&query, &Key::new(key)));
+        (query, header)
+    }
+
+    /// A signed `/scheduler` request.
+    pub async fn signed(&self, method: &str, user: &str, operation: &str) -> Answered {
+        let (query, header) = self.sign(user, operation);
+        self.request(method, &format!("/scheduler?{query}"), &header).await
+    }
+
+    pub fn balance(&self, queue: &str) -> Option<String> {
+        self.cluster.market.lock().unwrap().account(queue).map(|account| account.balance().to_string())
+    }
+}
+
+// === impl Answered ===
+
+impl Answered {
+    pub fn parse(answer: &str) -> Answered {
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
+        let (status_line, headers) = head.split_once("\r\n").unwrap();
+        Answered { status_line: status_line.to_owned(), headers: headers.to_lowercase(), body: body.to_owned() }
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+pub async fn read_to_end(mut stream: TcpStream) -> String {
+    let mut answer = Vec::new();
+    // A connection that is reset has ended too.
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn now() -> Now {
+    Now { mono_ms: 60_000, wall_ms: NOW_MS }
+}

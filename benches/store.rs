@@ -115,7 +115,20 @@ fn durable(criterion: &mut Criterion) {
 fn append(criterion: &mut Criterion) {
     let (_scratch, _store, sink) = open();
     let mut facts = Facts::new();
-    criterion.bench_function("hand in 3 facts", |bencher| {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut watcher = sink.durable();
+    criterion.bench_function("hand in 3 facts to a writer at rest", |bencher| {
+        bencher.iter_batched(
+            || {
+                let last = FactNumber(facts.next - 1);
+                runtime.block_on(async { watcher.wait_for(|durable| durable.number >= last).await.unwrap().number });
+                facts.take(3)
+            },
+            |(first, facts)| black_box(sink.append(first, facts)),
+            BatchSize::PerIteration,
+        );
+    });
+    criterion.bench_function("hand in 3 facts to a writer at work", |bencher| {
         bencher.iter_batched(
             || facts.take(3),
             |(first, facts)| black_box(sink.append(first, facts)),

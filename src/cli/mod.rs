@@ -1,12 +1,14 @@
 //! Argument parsing; one file a subcommand.
 
 pub mod check_config;
+pub mod serve;
 pub mod sign;
+pub mod sign_command;
+pub mod signer;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-pub mod serve;
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market inside.
 #[derive(Debug, Parser)]
@@ -20,7 +22,14 @@ struct Arguments {
 enum Command {
     /// Runs the daemon in the foreground until SIGTERM or SIGINT
     Serve(serve::ServeArguments),
+    /// Checks a configuration and prints what holds and where it was set
+    CheckConfig(serve::ServeArguments),
+    /// Signs a query for /scheduler, or a job
+    Sign(sign_command::SignArguments),
 }
+
+/// The exit code of what the caller must write otherwise.
+const WRONG_USAGE: u8 = 2;
 
 /// Does what the arguments of this process say. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 pub fn main() -> ExitCode {
@@ -30,6 +39,15 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => {
             log_to_stderr();
             serve::run(arguments).map_err(|error| (error.exit_code(), error.to_string()))
+        }
+        Command::CheckConfig(arguments) => {
+            let report = check_config::check_config(&arguments.load_options());
+            print!("{}", report.text);
+            return if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) };
+        }
+        Command::Sign(arguments) => {
+            let signed = sign_command::run(&arguments, crate::server::wall_ms());
+            signed.map(|text| print!("{text}")).map_err(|error| (WRONG_USAGE, error.to_string()))
         }
     };
     match outcome {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::config::{HostPort, LoadOptions, Settings};
 use crate::server::{ServeError, Serving};
 
-/// Runs the daemon in the foreground until SIGTERM or SIGINT.
+/// Which configuration holds, for `serve` and `check-config`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeArguments {
     /// Folder with core-site.xml, mapred-site.xml, ...; default: $HADOOP_CONF_DIR; with neither, standalone on loopback
@@ -27,6 +27,15 @@ pub enum ServeFailure {
     Serve(#[from] ServeError),
 }
 
+// === impl ServeArguments ===
+
+impl ServeArguments {
+    /// What to load.
+    pub fn load_options(&self) -> LoadOptions {
+        LoadOptions::of_process(self.conf.clone(), self.define.clone())
+    }
+}
+
 // === impl ServeFailure ===
 
 impl ServeFailure {
@@ -44,8 +53,7 @@ impl ServeFailure {
 /// # Errors
 /// [`ServeFailure`]
 pub fn run(arguments: ServeArguments) -> Result<(), ServeFailure> {
-    let options = LoadOptions::of_process(arguments.conf, arguments.define);
-    let (settings, warnings) = Settings::load(&options)?;
+    let (settings, warnings) = Settings::load(&arguments.load_options())?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }

@@ -209,7 +209,8 @@ fn first_status(attempt: AttemptId, state: AttemptState, kind: Kind) -> TaskStat
         start_ms: 0,
         finish_ms: 0,
         output_bytes: -1,
-        counters: None,
+        // Empty, not absent: the task's own process goes by this and would never send any.
+        counters: Some(crate::wire::Counters::default()),
         next_record_range: RecordRange::default(),
         reduce: (kind == Kind::Reduce).then(ReduceProgress::default),
     }

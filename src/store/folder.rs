@@ -1,4 +1,7 @@
 //! The state folder: private to its owner, and locked against a second daemon.
+//!
+//! Nothing in this process may open `state.db` but through SQLite once SQLite has it open: closing any other handle on
+//! the file would drop SQLite's own locks (they belong to process and file, not to the handle).
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};

@@ -262,3 +262,72 @@ fn wall_ms() -> i64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::engine::Fact;
+    use crate::store::schema;
+    use crate::wire::Identifier;
+
+    /// A writer without its thread.
+    fn idle_writer(dir: &std::path::Path) -> (Writer, watch::Receiver<Durable>) {
+        let folder = Folder::hold(dir).unwrap();
+        let database = schema::open_for_writing(&folder.database().unwrap()).unwrap();
+        let (durable, watcher) = watch::channel(Durable { number: FactNumber(0), health: Health::Good });
+        let writer = Writer {
+            database,
+            inbox: mpsc::channel().1,
+            durable,
+            backlog: Arc::new(Backlog::new(1000)),
+            counts: Arc::new(Counts::default()),
+            options: StoreOptions::new(dir),
+            folder,
+            queue: Queue::after(FactNumber(0)),
+        };
+        (writer, watcher)
+    }
+
+    /// A database that may not grow is a disk that is full.
+    #[test]
+    fn a_full_disk_holds_facts_until_there_is_room() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (mut writer, watcher) = idle_writer(scratch.path());
+        let pages: u32 = writer.database.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        let limit = |database: &Connection, pages: u32| {
+            database.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
+        };
+        limit(&writer.database, pages);
+        let facts =
+            (1..=1000).map(|number| Fact::Incarnation { identifier: Identifier::from_number(number), start_ms: 0 });
+        writer.backlog.add(1000);
+        writer.queue.take(Message::Facts { first: FactNumber(1), facts: facts.collect() }).unwrap();
+        let mut names = CounterNames::default();
+        let first = writer.try_commit(&mut names, None).unwrap();
+        let second = writer.try_commit(&mut names, Some(first)).unwrap();
+        assert_eq!(second.pause, writer.options.retry_pause_min * 2);
+        let told = watcher.borrow().clone();
+        assert_eq!(told.number, FactNumber(0));
+        assert!(matches!(&told.health, Health::Failing { tries: 2, text, .. } if text.contains("full")), "{told:?}");
+        limit(&writer.database, pages + 1000);
+        assert!(writer.try_commit(&mut names, Some(second)).is_none());
+        assert_eq!(*watcher.borrow(), Durable { number: FactNumber(1000), health: Health::Good });
+    }
+
+    /// A commit may be told to have failed after all of it reached the disk.
+    #[test]
+    fn what_is_recorded_already_is_not_recorded_twice() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (mut writer, _watcher) = idle_writer(scratch.path());
+        let fact = |number| Fact::Incarnation { identifier: Identifier::from_number(number), start_ms: 0 };
+        let mut names = CounterNames::default();
+        writer.queue.take(Message::Facts { first: FactNumber(1), facts: vec![fact(1), fact(2)] }).unwrap();
+        writer.write(&mut names, 1, false).unwrap();
+        writer.queue.take(Message::Facts { first: FactNumber(3), facts: vec![fact(3)] }).unwrap();
+        writer.write(&mut names, 2, true).unwrap();
+        let rows: u32 = writer.database.query_row("SELECT count(*) FROM incarnation", [], |row| row.get(0)).unwrap();
+        assert_eq!((rows, meta::<i64>(&writer.database, LAST_FACT).unwrap()), (3, Some(3)));
+    }
+}

@@ -1,0 +1,90 @@
+//! `jobtracker sign`: its options, and the text it prints.
+
+use super::sign::{QueryCharacterError, SignedQuery, job_arguments};
+use super::signer::{SignerArguments, SignerError};
+
+/// Prints the whole query and the Authorization value on two lines; with --curl the command; with --job the three
+/// properties of a job.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SignArguments {
+    /// What comes after `/scheduler?`, such as `info=alice` or `setSpending=0.5&queue=alice`
+    #[arg(value_name = "QUERY", required_unless_present = "job")]
+    pub query: Option<String>,
+    /// Signs a job submission
+    #[arg(long, conflicts_with_all = ["query", "curl"])]
+    pub job: bool,
+    /// Prints the whole curl command
+    #[arg(long)]
+    pub curl: bool,
+    /// HTTP address of the server, host:port, for --curl; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
+    #[arg(long, value_name = "ADDRESS")]
+    pub server: Option<String>,
+    /// Who signs.
+    #[command(flatten)]
+    pub signer: SignerArguments,
+}
+
+/// Why nothing was signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SignError {
+    /// Nobody can sign.
+    #[error("{0}")]
+    Signer(#[from] SignerError),
+    /// The query cannot travel.
+    #[error("{0}")]
+    Query(#[from] QueryCharacterError),
+}
+
+/// Where the server's address lies: the Dynamic Priority Scheduler document's place.
+const SERVER_FILE: &str = "/etc/hadoop_server";
+const DEFAULT_SERVER: &str = "127.0.0.1:50030";
+
+/// What the command prints, signed at `timestamp_ms`, epoch ms.
+///
+/// # Errors
+/// [`SignError`]
+pub fn run(arguments: &SignArguments, timestamp_ms: i64) -> Result<String, SignError> {
+    let (user, key) = (arguments.signer.user()?, arguments.signer.key()?);
+    let Some(query) = arguments.query.as_deref().filter(|_| !arguments.job) else {
+        return Ok(job_arguments(&user, timestamp_ms, &key));
+    };
+    let signed = SignedQuery::new(query, &user, timestamp_ms, &key)?;
+    Ok(if arguments.curl { signed.curl(&server(arguments)) } else { signed.lines() })
+}
+
+fn server(arguments: &SignArguments) -> String {
+    let from_file = || std::fs::read_to_string(SERVER_FILE).ok().map(|text| text.trim().to_owned());
+    let server = arguments.server.clone().or_else(from_file).filter(|server| !server.is_empty());
+    server.unwrap_or_else(|| DEFAULT_SERVER.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_file_signs_a_query_and_a_job() {
+        let folder = tempfile::tempdir().unwrap();
+        let key_file = folder.path().join("key");
+        std::fs::write(&key_file, "alicekey-abc\n").unwrap();
+        let signer = SignerArguments { user: Some("alice".into()), key_file: Some(key_file) };
+        let mut arguments =
+            SignArguments { query: Some("info=alice".into()), job: false, curl: false, server: None, signer };
+        let text = run(&arguments, 1_700_000_000_000).unwrap();
+        assert!(text.ends_with("JVa0yXYFKIhmBKTdmYzPdNt4IaE%3D\n"), "{text}");
+        arguments.query = None;
+        arguments.job = true;
+        let text = run(&arguments, 1_700_000_000_000).unwrap();
+        assert!(text.contains("-Dmapred.job.signature=JD3O%2Brpv43yYZ9IQpkDsySnG1pI%3D"), "{text}");
+    }
+
+    #[test]
+    fn a_missing_or_empty_key_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let key_file = folder.path().join("key");
+        let signer = SignerArguments { user: Some("alice".into()), key_file: Some(key_file.clone()) };
+        assert!(signer.key().unwrap_err().to_string().contains("cannot read the key in"));
+        std::fs::write(&key_file, " \n").unwrap();
+        assert!(signer.key().unwrap_err().to_string().ends_with("is empty"));
+    }
+}

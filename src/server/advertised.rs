@@ -11,7 +11,6 @@ use super::rpc::RemoteError;
 pub struct Advertised {
     version: String,
     build_version: String,
-    file_system: String,
     system_dir: String,
     directories: Directories,
 }
@@ -24,7 +23,6 @@ impl Advertised {
         Self {
             version: settings.version.clone(),
             build_version: settings.build_version.clone(),
-            file_system: settings.directories.default_file_system.to_string(),
             system_dir: settings.directories.system.to_string(),
             directories: settings.directories.clone(),
         }
@@ -40,9 +38,9 @@ impl Advertised {
         Value::String(Some(self.build_version.clone()))
     }
 
-    /// The default file system, for example `file:///`.
+    /// The default file system. All files of this machine are one: unlike a path it prints with three slashes.
     pub fn file_system(&self) -> Value {
-        Value::String(Some(self.file_system.clone()))
+        Value::String(Some("file:///".to_owned()))
     }
 
     /// Where trackers find job tokens, for example `file:/hadoop/mapred/system`.

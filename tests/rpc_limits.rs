@@ -1,0 +1,164 @@
+//! What one client can take of the server: frames, connections, calls in flight, unread answers.
+
+mod rpc_rig;
+
+use jobtracker::server::rpc::RpcLimits;
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, encode_call};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+
+use rpc_rig::{Rig, Wanted, read_bytes, read_to_close, send, with_daemon};
+
+fn opening(protocol: Protocol) -> Vec<u8> {
+    let user = ConnectionUser { effective: "h1".to_owned(), real: None };
+    let header = ConnectionHeader { protocol: protocol.class_name().into(), user: Some(user) };
+    let mut bytes = Vec::new();
+    encode_opening(&mut bytes, &header);
+    bytes
+}
+
+fn version_call(id: i32) -> Vec<u8> {
+    let protocol = Protocol::JobSubmission.class_name().to_owned();
+    let mut bytes = Vec::new();
+    encode_call(&mut bytes, id, &Call::ProtocolVersion { protocol, client_version: 28 });
+    bytes
+}
+
+fn call(id: i32, call: JobSubmissionCall) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_call(&mut bytes, id, &Call::JobSubmission(call));
+    bytes
+}
+
+const VERSION_ANSWER_BYTES: usize = 22;
+
+async fn opened(rig: &Rig) -> TcpStream {
+    let mut stream = rig.connect().await;
+    send(&mut stream, &opening(Protocol::JobSubmission)).await;
+    stream
+}
+
+fn limited(limits: RpcLimits) -> Wanted {
+    Wanted { limits, ..Wanted::default() }
+}
+
+#[test]
+fn a_frame_that_is_too_long_ends_the_connection_before_its_bytes_come() {
+    let limits = RpcLimits { max_frame_bytes: 1_000, ..RpcLimits::default() };
+    with_daemon(limited(limits), async |rig: Rig| {
+        let mut stream = opened(&rig).await;
+        send(&mut stream, &1_001_i32.to_be_bytes()).await;
+        assert_eq!(read_to_close(&mut stream).await, b"");
+        // A frame at the limit is read.
+        let mut stream = opened(&rig).await;
+        let mut frame = version_call(1);
+        frame.resize(4 + 1_000, 0);
+        frame[..4].copy_from_slice(&1_000_i32.to_be_bytes());
+        send(&mut stream, &frame).await;
+        read_bytes(&mut stream, VERSION_ANSWER_BYTES).await;
+    });
+}
+
+#[test]
+fn a_negative_length_ends_the_connection() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        for length in [-2, -5, i32::MIN] {
+            let mut stream = opened(&rig).await;
+            send(&mut stream, &length.to_be_bytes()).await;
+            assert_eq!(read_to_close(&mut stream).await, b"", "{length}");
+        }
+    });
+}
+
+#[test]
+fn a_truncated_frame_does_not_disturb_others_and_is_given_up_in_time() {
+    let limits = RpcLimits { frame_timeout_ms: 500, ..RpcLimits::default() };
+    with_daemon(limited(limits), async |rig: Rig| {
+        let mut half = opened(&rig).await;
+        let frame = version_call(1);
+        send(&mut half, &frame[..frame.len() / 2]).await;
+        let mut other = opened(&rig).await;
+        send(&mut other, &version_call(2)).await;
+        read_bytes(&mut other, VERSION_ANSWER_BYTES).await;
+        assert_eq!(read_to_close(&mut half).await, b"");
+        // An opening that is not completed, too.
+        let mut silent = rig.connect().await;
+        assert_eq!(read_to_close(&mut silent).await, b"");
+        // Who is between two calls stays.
+        send(&mut other, &version_call(3)).await;
+        read_bytes(&mut other, VERSION_ANSWER_BYTES).await;
+    });
+}
+
+#[test]
+fn at_the_limit_of_connections_none_is_accepted_and_none_closed() {
+    let limits = RpcLimits { max_connections: 2, ..RpcLimits::default() };
+    with_daemon(limited(limits), async |rig: Rig| {
+        let mut first = opened(&rig).await;
+        send(&mut first, &version_call(1)).await;
+        read_bytes(&mut first, VERSION_ANSWER_BYTES).await;
+        let mut second = opened(&rig).await;
+        send(&mut second, &version_call(1)).await;
+        read_bytes(&mut second, VERSION_ANSWER_BYTES).await;
+        // The kernel takes it, we do not: it is neither answered nor closed.
+        let mut third = opened(&rig).await;
+        send(&mut third, &version_call(1)).await;
+        for id in 2..20 {
+            send(&mut first, &version_call(id)).await;
+            read_bytes(&mut first, VERSION_ANSWER_BYTES).await;
+        }
+        assert!(third.try_read(&mut [0; 1]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
+        drop(second);
+        read_bytes(&mut third, VERSION_ANSWER_BYTES).await;
+    });
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_dropped_and_holds_no_one_up() {
+    let limits = RpcLimits { write_timeout_ms: 500, max_calls_in_flight: 10, ..RpcLimits::default() };
+    with_daemon(limited(limits), async |rig: Rig| {
+        let deaf = opened(&rig).await;
+        let (mut hear, mut say) = deaf.into_split();
+        let shouting = tokio::task::spawn_local(async move {
+            let calls: Vec<u8> = (0..100).flat_map(|id| call(id, JobSubmissionCall::GetQueues)).collect();
+            let mut sent = 0_usize;
+            // More answers than the buffers of both kernels hold. It ends because we drop it.
+            while tokio::io::AsyncWriteExt::write_all(&mut say, &calls).await.is_ok() {
+                sent += 1;
+                assert!(sent < 1_000_000, "the server reads on for a client that does not");
+            }
+        });
+        let mut polite = opened(&rig).await;
+        while !shouting.is_finished() {
+            send(&mut polite, &version_call(1)).await;
+            read_bytes(&mut polite, VERSION_ANSWER_BYTES).await;
+        }
+        shouting.await.unwrap();
+        let mut rest = Vec::new();
+        let _ = hear.read_to_end(&mut rest).await;
+        assert!(rest.len() < 64 << 20);
+    });
+}
+
+#[test]
+fn calls_beyond_those_in_flight_wait_in_the_socket() {
+    let limits = RpcLimits { max_calls_in_flight: 3, ..RpcLimits::default() };
+    with_daemon(limited(limits), async |rig: Rig| {
+        // All of a burst are answered, in order, although three are taken at a time.
+        let mut stream = opened(&rig).await;
+        let burst: Vec<u8> = (0..200).flat_map(|id| call(id, JobSubmissionCall::GetSystemDir)).collect();
+        send(&mut stream, &burst).await;
+        let one = {
+            let mut single = opened(&rig).await;
+            send(&mut single, &call(0, JobSubmissionCall::GetSystemDir)).await;
+            let head = read_bytes(&mut single, 8 + 2 + "java.lang.String".len() + 2).await;
+            let length = u16::from_be_bytes([head[head.len() - 2], head[head.len() - 1]]);
+            head.len() + usize::from(length)
+        };
+        let answers = read_bytes(&mut stream, 200 * one).await;
+        let ids: Vec<i32> =
+            answers.chunks(one).map(|answer| i32::from_be_bytes(answer[..4].try_into().unwrap())).collect();
+        assert_eq!(ids, (0..200).collect::<Vec<_>>());
+    });
+}

@@ -1,0 +1,129 @@
+//! A daemon on a loopback port whose store is a gate in the test's hands.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jobtracker::config::{Environment, LoadOptions, Settings};
+use jobtracker::engine::{Engine, FactNumber, Restored};
+use jobtracker::market::{BudgetLine, budget_file};
+use jobtracker::server::rpc::{RpcLimits, listen};
+use jobtracker::server::{AclFile, Clock, Daemon, Owner, OwnerHandle, Parts, engine_config};
+use jobtracker::store::GatedStore;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+
+/// Long enough for anything that comes at all; nothing sleeps for it.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a test wants to be different.
+pub struct Wanted {
+    pub overrides: Vec<String>,
+    pub limits: RpcLimits,
+    pub acl: Option<&'static str>,
+    pub budgets: &'static str,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self { overrides: Vec::new(), limits: RpcLimits::default(), acl: None, budgets: "" }
+    }
+}
+
+/// A running daemon.
+pub struct Rig {
+    pub address: SocketAddr,
+    pub gate: GatedStore,
+    pub handle: OwnerHandle,
+    pub owner: Rc<Owner>,
+    pub folder: tempfile::TempDir,
+}
+
+/// Runs `test` against a daemon on a thread of its own kind; the gate is open, until the test makes a new one.
+pub fn with_daemon<F: Future<Output = ()>>(wanted: Wanted, test: impl FnOnce(Rig) -> F) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let local = LocalSet::new();
+    runtime.block_on(local.run_until(async {
+        let (daemon, listener, rig) = daemon(wanted);
+        let serving = tokio::task::spawn_local(daemon.run(listener, std::future::pending()));
+        tokio::time::timeout(PATIENCE * 2, test(rig)).await.expect("the test hangs");
+        assert!(!serving.is_finished(), "the daemon has ended");
+    }));
+}
+
+fn daemon(wanted: Wanted) -> (Daemon, tokio::net::TcpListener, Rig) {
+    let folder = tempfile::tempdir().unwrap();
+    let acl = wanted.acl.map(|text| {
+        let path = folder.path().join("hadoop.acl");
+        std::fs::write(&path, text).unwrap();
+        Arc::new(AclFile::open(path).unwrap())
+    });
+    let settings = settings(&folder.path().join("hadoop"), &wanted, folder.path());
+    let clock = Clock::start();
+    let now = clock.now();
+    let config = engine_config(&settings, &BTreeSet::new(), now.wall_ms, "http://jt:50030/j?id=".to_owned()).unwrap();
+    let mut engine = Engine::new(config, Restored::default(), now);
+    let lines: Vec<BudgetLine> = budget_file::parse(wanted.budgets, "budgets").unwrap();
+    engine.endow(lines, now);
+    let (gate, sink) = GatedStore::alone(FactNumber(0));
+    let parts = Parts { settings: &settings, rpc_limits: wanted.limits, engine, sink, clock, acl, budget_image: None };
+    let (daemon, handle) = Daemon::new(parts);
+    let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let owner = daemon.owner().clone();
+    (daemon, listener, Rig { address, gate, handle, owner, folder })
+}
+
+fn settings(scratch: &std::path::Path, wanted: &Wanted, folder: &std::path::Path) -> Settings {
+    let mut overrides = vec![format!("hadoop.tmp.dir={}", scratch.display())];
+    if wanted.acl.is_some() {
+        overrides.push("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler".to_owned());
+        overrides.push(format!("mapred.priority-scheduler.acl-file={}", folder.join("hadoop.acl").display()));
+    }
+    overrides.extend(wanted.overrides.iter().cloned());
+    let environment = Environment { conf_dir: None, properties: BTreeMap::new() };
+    let options = LoadOptions { conf_dir: None, overrides, environment };
+    let configuration = options.configuration().unwrap();
+    Settings::from_configuration(configuration, None).unwrap().0
+}
+
+impl Rig {
+    pub async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// The system directory.
+    pub fn system_dir(&self) -> PathBuf {
+        self.folder.path().join("hadoop/mapred/system")
+    }
+
+    /// The staging directory of a user.
+    pub fn staging_dir(&self, user: &str) -> PathBuf {
+        self.folder.path().join(format!("hadoop/mapred/staging/{user}/.staging"))
+    }
+}
+
+/// Exactly so many bytes.
+pub async fn read_bytes(stream: &mut TcpStream, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    tokio::time::timeout(PATIENCE, stream.read_exact(&mut bytes)).await.expect("no answer").expect("closed");
+    bytes
+}
+
+/// Everything until the server closes.
+pub async fn read_to_close(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A server that does not read what we sent resets the connection: closed, too.
+    let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("not closed");
+    bytes
+}
+
+pub async fn send(stream: &mut TcpStream, bytes: &[u8]) {
+    // The server may have closed already.
+    let _ = stream.write_all(bytes).await;
+}

@@ -1,5 +1,7 @@
 //! The recorded conversations of odd clients with a stock JobTracker, held with ours.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod rpc_rig;
 
 use jobtracker::wire::Reader;

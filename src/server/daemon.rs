@@ -54,6 +54,17 @@ pub struct Parts<'a> {
     pub budget_image: Option<Rc<BudgetImage>>,
 }
 
+/// Why the daemon cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Nothing becomes durable any more.
+    #[error(transparent)]
+    StoreGone(#[from] StoreGone),
+    /// One of its tasks has ended by a bug.
+    #[error("a task of the daemon has failed: {0}")]
+    Panicked(tokio::task::JoinError),
+}
+
 // === impl Daemon ===
 
 impl Daemon {
@@ -83,8 +94,8 @@ impl Daemon {
     /// spawned.
     ///
     /// # Errors
-    /// [`StoreGone`]: nothing can be answered any more.
-    pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), StoreGone> {
+    /// [`RunError`]: nothing can be answered any more.
+    pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), RunError> {
         let Self { owner, dispatcher, rpc, edges, effects, requests } = self;
         let serving = requests.serving();
         let mut tasks = JoinSet::new();
@@ -108,12 +119,24 @@ impl Daemon {
                 }
                 Ok(())
             }
-            gone = &mut released => Err(gone.unwrap_or(StoreGone)),
+            gone = &mut released => Err(gone.unwrap_or(StoreGone).into()),
+            panicked = first_panic(&mut tasks) => Err(RunError::Panicked(panicked)),
         };
         serving.set(false);
         released.abort();
         // Until they have let go of what they share, too.
         tasks.shutdown().await;
         served
+    }
+}
+
+/// Completes when a task has panicked. Those that end because nobody needs them any more are no failure.
+async fn first_panic(tasks: &mut JoinSet<()>) -> tokio::task::JoinError {
+    loop {
+        match tasks.join_next().await {
+            Some(Err(error)) if error.is_panic() => return error,
+            Some(_) => {}
+            None => std::future::pending().await,
+        }
     }
 }

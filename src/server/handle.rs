@@ -82,7 +82,10 @@ impl crate::web::Owner for OwnerHandle {
         let is_alive = !self.requests.is_closed();
         let is_serving = self.serving.load(Ordering::Relaxed);
         let store = self.store.borrow().health.clone();
-        let acl = self.acl.as_ref().and_then(|acl| acl.error());
+        let acl = self.acl.as_ref().and_then(|acl| {
+            acl.current();
+            acl.error()
+        });
         let text = match (&store, acl) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),
             _ if !is_serving => "not serving yet, or not any more".to_owned(),

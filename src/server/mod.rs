@@ -24,7 +24,7 @@ mod web_thread;
 pub use acl_file::{AclFile, AclFileError};
 pub use advertised::Advertised;
 pub use clock::{Clock, wall_ms};
-pub use daemon::{Daemon, Parts};
+pub use daemon::{Daemon, Parts, RunError};
 pub use dispatch::Dispatcher;
 pub use engine_config::{HostsError, engine_config};
 pub use handle::{OwnerHandle, Requests};

@@ -37,6 +37,19 @@ enum Held {
     Waiter(oneshot::Sender<()>),
 }
 
+/// Stands for a step that has begun. State that a panic has left half changed must decide nothing more: what is durable
+/// is whole, so the process ends and a restart goes on from there.
+struct WholeStep;
+
+impl Drop for WholeStep {
+    fn drop(&mut self) {
+        tracing::error!(
+            "a bug has cut a step of the engine short; the process ends, a restart goes on from what is durable"
+        );
+        std::process::abort();
+    }
+}
+
 /// The store's thread is gone: nothing more will become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the state store has ended; what waits for it cannot be answered")]
@@ -69,7 +82,9 @@ impl Owner {
     pub fn step(&self, event: Event) -> (Reply, FactNumber) {
         let (step, next_timer_ms) = {
             let mut engine = self.engine.borrow_mut();
+            let whole = WholeStep;
             let step = engine.step(event, self.clock.now());
+            std::mem::forget(whole);
             (step, engine.next_timer_ms())
         };
         if !step.facts.is_empty() {

@@ -17,10 +17,9 @@ use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Store, S
 
 use super::acl_file::{AclFile, AclFileError};
 use super::clock::Clock;
-use super::daemon::{Daemon, Parts};
+use super::daemon::{Daemon, Parts, RunError};
 use super::engine_config::{HostsError, engine_config};
 use super::host_name::host_name;
-use super::owner::StoreGone;
 use super::rpc::{RpcLimits, listen};
 use super::stop::StopSignals;
 use super::submission::make_system_dir;
@@ -72,9 +71,9 @@ pub enum ServeError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The store has ended while the daemon ran.
+    /// Something ended that must not while the daemon runs.
     #[error("{0}; see the log for why. A restart goes on from what is durable")]
-    StoreGone(#[from] StoreGone),
+    Run(#[from] RunError),
 }
 
 /// What is known once the daemon serves.
@@ -87,6 +86,9 @@ pub struct Serving {
     /// The folder of state.db.
     pub state_dir: PathBuf,
 }
+
+/// File descriptors for everything but connections: the database, files of jobs, the runtime.
+const RESERVED_DESCRIPTORS: usize = 256;
 
 /// Runs the daemon on this thread until it is told to stop by SIGTERM or SIGINT. `started` hears once it serves.
 ///
@@ -105,6 +107,8 @@ pub fn serve(settings: &Settings, started: impl FnOnce(&Serving)) -> Result<(), 
 }
 
 async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
+    let connections = settings.rpc.max_connections.saturating_add(settings.http.max_connections);
+    allow_descriptors(connections.saturating_add(RESERVED_DESCRIPTORS) as u64);
     let signals = StopSignals::new().map_err(|source| ServeError::System { what: "signals", source })?;
     // Ports first: what fails soonest leaves nothing behind.
     let (rpc_port, rpc_address) = open_port("mapred.job.tracker", &settings.rpc_address)?;
@@ -144,6 +148,22 @@ async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Resu
     drop(owner);
     store.close()?;
     Ok(served?)
+}
+
+/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us.
+fn allow_descriptors(needed: u64) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return;
+    }
+    let current = Some(limit.maximum.map_or(needed, |maximum| needed.min(maximum)));
+    if setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).is_err() || current < Some(needed) {
+        tracing::warn!(
+            "only {} file descriptors may be open; {needed} are needed for all connections that the configuration allows",
+            current.or(limit.current).unwrap_or_default()
+        );
+    }
 }
 
 /// Binds the port that a key names.

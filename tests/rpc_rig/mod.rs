@@ -1,6 +1,8 @@
 //! A daemon on a loopback port whose store is a gate in the test's hands.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod cluster;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,17 +24,12 @@ use tokio::task::LocalSet;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a test wants to be different.
+#[derive(Default)]
 pub struct Wanted {
     pub overrides: Vec<String>,
     pub limits: RpcLimits,
     pub acl: Option<&'static str>,
     pub budgets: &'static str,
-}
-
-impl Default for Wanted {
-    fn default() -> Self {
-        Self { overrides: Vec::new(), limits: RpcLimits::default(), acl: None, budgets: "" }
-    }
 }
 
 /// A running daemon.

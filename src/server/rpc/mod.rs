@@ -11,6 +11,8 @@ mod limits;
 mod listener;
 mod reading;
 mod spoken;
+#[cfg(test)]
+mod tests;
 mod ticket;
 
 pub use conversation::Service;

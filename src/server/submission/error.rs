@@ -35,7 +35,7 @@ pub enum SubmissionError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: JobConfError,
+        source: Box<JobConfError>,
     },
     /// job.xml names another user.
     #[error("{}: user.name is {found:?}; expected {expected:?}, the user who submits", path.display())]

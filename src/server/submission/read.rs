@@ -89,7 +89,7 @@ impl Reading {
         let limit_bytes = self.limits.job_conf_bytes;
         let bytes = LocalFileSystem.read_limited(path, limit_bytes)?;
         let conf = JobConf::parse(&bytes, limit_bytes, &self.configuration, user)
-            .map_err(|source| SubmissionError::JobConf { path: path.to_owned(), source })?;
+            .map_err(|source| SubmissionError::JobConf { path: path.to_owned(), source: Box::new(source) })?;
         match &conf.user_name {
             Some(found) if found != user => Err(SubmissionError::OtherUser {
                 path: path.to_owned(),

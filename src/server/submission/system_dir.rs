@@ -32,7 +32,8 @@ pub(super) fn write(
         .and_then(|()| LocalFileSystem.write_new(&directory.join("job-info"), &job_info, FILE_MODE))
         .and_then(|()| LocalFileSystem.write_new(&directory.join("jobToken"), token_file, FILE_MODE));
     if written.is_err() {
-        remove(system, job)?;
+        // What cannot be written cannot always be removed; the first error is the one that tells.
+        let _ = remove(system, job);
     }
     written
 }

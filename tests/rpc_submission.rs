@@ -1,0 +1,228 @@
+//! A submission that is refused leaves nothing behind, and says why.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod rpc_rig;
+
+use std::path::Path;
+
+use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::market::Key;
+use jobtracker::market::signature::{job_message, sign};
+use jobtracker::server::wall_ms;
+use jobtracker::wire::JobId;
+use jobtracker::wire::file::read_token_storage;
+use jobtracker::wire::protocol::{JobSubmissionCall, Value};
+
+use rpc_rig::cluster::{IntoCall, new_job_id, submit};
+use rpc_rig::{Rig, Wanted, with_daemon};
+
+const MAPS: (&str, &str) = ("mapred.map.tasks", "2");
+
+/// Class and first line of the refusal.
+async fn refused(client: &mut IpcClient, id: JobId, directory: String) -> (String, String) {
+    match client.call(&submit(id, directory)).await {
+        Err(IpcError::Remote { exception, fatal: false }) => (exception.class, exception.message),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// No trace of the job: no system directory, no job.
+async fn assert_nothing_left(rig: &Rig, client: &mut IpcClient, id: JobId) {
+    assert_eq!(entries(&rig.system_dir()), Vec::<String>::new());
+    let status = JobSubmissionCall::GetJobStatus { job: Some(id) }.into_call();
+    assert_eq!(client.call(&status).await.unwrap(), Value::JobStatus(None));
+    let all = client.call(&JobSubmissionCall::GetAllJobs.into_call()).await.unwrap();
+    assert_eq!(all, Value::JobStatuses(Vec::new()));
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn files_that_cannot_be_taken_are_named() {
+    let overrides = vec!["mapred.user.jobconf.limit=2000".to_owned()];
+    with_daemon(Wanted { overrides, ..Wanted::default() }, async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let good = rig.stage("alice", id, &[MAPS], 2);
+        let folder = rig.staging_dir("alice").join(id.to_string());
+        let (xml, meta) = (folder.join("job.xml"), folder.join("job.splitmetainfo"));
+        let (good_xml, good_meta) = (std::fs::read(&xml).unwrap(), std::fs::read(&meta).unwrap());
+        let bad: [(&Path, &[u8], &[&str]); 7] = [
+            (&xml, b"this is not XML", &["job.xml"]),
+            (&xml, b"<configuration><property>", &["job.xml"]),
+            (&xml, &[b' '; 2_001], &["job.xml", "2000"]),
+            (
+                &xml,
+                b"<configuration><property><name>user.name</name><value>bob</value></property></configuration>",
+                &["job.xml", "user.name", "bob", "alice"],
+            ),
+            (
+                &xml,
+                b"<configuration><property><name>mapred.map.tasks</name><value>3</value></property></configuration>",
+                &["job.splitmetainfo", "2 splits", "3", "mapred.map.tasks"],
+            ),
+            (&meta, &good_meta[..good_meta.len() - 1], &["job.splitmetainfo"]),
+            (&meta, b"META-SPLIT", &["job.splitmetainfo"]),
+        ];
+        for (path, content, expected) in bad {
+            std::fs::write(path, content).unwrap();
+            let (class, text) = refused(&mut client, id, good.clone()).await;
+            assert_eq!(class, "java.io.IOException");
+            assert!(text.starts_with("java.io.IOException: "), "{text}");
+            for expected in expected {
+                assert!(text.contains(expected), "{expected} in {text}");
+            }
+            assert_nothing_left(&rig, &mut client, id).await;
+            std::fs::write(&xml, &good_xml).unwrap();
+            std::fs::write(&meta, &good_meta).unwrap();
+        }
+        for path in [&xml, &meta] {
+            std::fs::rename(path, folder.join("away")).unwrap();
+            let (_, text) = refused(&mut client, id, good.clone()).await;
+            assert!(text.contains(path.to_str().unwrap()) && text.contains("No such file"), "{text}");
+            assert_nothing_left(&rig, &mut client, id).await;
+            std::fs::rename(folder.join("away"), path).unwrap();
+        }
+        // The same id is good once the files are.
+        let accepted = client.call(&submit(id, good)).await.unwrap();
+        assert!(matches!(accepted, Value::JobStatus(Some(status)) if status.id == id));
+    });
+}
+
+#[test]
+fn directories_that_are_not_the_jobs_are_refused() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let good = rig.stage("alice", id, &[MAPS], 2);
+        for directory in ["", "relative", "/", "/etc", "hdfs://n1:8020/staging/x", "file:///nowhere"] {
+            let (_, text) = refused(&mut client, id, directory.to_owned()).await;
+            assert!(text.contains(&id.to_string()) || text.contains("not supported yet"), "{text}");
+            assert_nothing_left(&rig, &mut client, id).await;
+        }
+        let gone = good.replace(".staging", ".gone");
+        let (_, text) = refused(&mut client, id, gone).await;
+        assert!(text.contains("No such file"), "{text}");
+        // An id that this JobTracker has not given out.
+        let foreign = JobId::new(id.identifier, 999);
+        let directory = rig.stage("alice", foreign, &[MAPS], 2);
+        let (_, text) = refused(&mut client, foreign, directory).await;
+        assert!(text.contains("job_"), "{text}");
+        assert_nothing_left(&rig, &mut client, id).await;
+    });
+}
+
+#[test]
+fn unknown_queues_and_too_many_tasks_are_refused_by_the_engine() {
+    let overrides = vec!["mapred.jobtracker.maxtasks.per.job=3".to_owned()];
+    with_daemon(Wanted { overrides, ..Wanted::default() }, async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let directory = rig.stage("alice", id, &[MAPS, ("mapred.job.queue.name", "zed")], 2);
+        let (_, text) = refused(&mut client, id, directory).await;
+        assert!(text.contains("Queue \"zed\" does not exist"), "{text}");
+        assert_nothing_left(&rig, &mut client, id).await;
+        let directory = rig.stage("alice", id, &[MAPS, ("mapred.reduce.tasks", "2")], 2);
+        let (_, text) = refused(&mut client, id, directory).await;
+        assert!(text.contains('3') && text.contains('4'), "{text}");
+        assert_nothing_left(&rig, &mut client, id).await;
+    });
+}
+
+#[test]
+fn what_is_accepted_has_its_token_and_a_repetition_changes_nothing() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let directory = rig.stage("alice", id, &[MAPS], 2);
+        client.call(&submit(id, directory.clone())).await.unwrap();
+        let folder = rig.system_dir().join(id.to_string());
+        let mut names = entries(&folder);
+        names.sort();
+        assert_eq!(names, ["job-info", "jobToken"]);
+        let token = std::fs::read(folder.join("jobToken")).unwrap();
+        let credentials = read_token_storage(&token).unwrap();
+        assert_eq!(&*credentials.tokens[0].0, "ShuffleAndJobToken");
+        assert_eq!(credentials.tokens[0].1.password.len(), 20);
+        use std::os::unix::fs::PermissionsExt;
+        for (path, mode) in [(folder.clone(), 0o700), (folder.join("jobToken"), 0o600)] {
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode, "{}", path.display());
+        }
+        // A client that has not heard the answer asks again.
+        client.call(&submit(id, directory)).await.unwrap();
+        assert_eq!(std::fs::read(folder.join("jobToken")).unwrap(), token);
+    });
+}
+
+#[test]
+fn a_system_directory_that_cannot_be_written_refuses_and_is_tried_anew() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let directory = rig.stage("alice", id, &[MAPS], 2);
+        // Something else stands where the job's directory should be made.
+        std::fs::create_dir_all(rig.system_dir()).unwrap();
+        std::fs::write(rig.system_dir().join(id.to_string()), "in the way").unwrap();
+        let (_, text) = refused(&mut client, id, directory.clone()).await;
+        assert!(text.contains(rig.system_dir().to_str().unwrap()), "{text}");
+        std::fs::remove_file(rig.system_dir().join(id.to_string())).unwrap();
+        assert_nothing_left(&rig, &mut client, id).await;
+        client.call(&submit(id, directory)).await.unwrap();
+    });
+}
+
+#[test]
+fn unsigned_and_wrongly_signed_jobs_are_denied_with_the_reason() {
+    let wanted = Wanted {
+        acl: Some("alice user alicekey\nbob user bobkey\n"),
+        budgets: "alice 100 1\nbob 100 1\n",
+        ..Wanted::default()
+    };
+    with_daemon(wanted, async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let signed = |key: &str, timestamp: &str| sign(&job_message("alice", timestamp), &Key::new(key));
+        let now = (wall_ms() + 1_000).to_string();
+        let old = "1000".to_owned();
+        let queue = ("mapreduce.job.queue.name", "alice");
+        let (wrong, stale, good) = (signed("bobkey", &now), signed("alicekey", &old), signed("alicekey", &now));
+        let denied: [&[(&str, &str)]; 5] = [
+            &[MAPS, queue],
+            &[MAPS, queue, ("mapred.job.timestamp", &now)],
+            &[MAPS, queue, ("mapred.job.timestamp", &now), ("mapred.job.signature", &wrong)],
+            &[MAPS, queue, ("mapred.job.timestamp", &old), ("mapred.job.signature", &stale)],
+            &[
+                MAPS,
+                ("mapreduce.job.queue.name", "bob"),
+                ("mapred.job.timestamp", &now),
+                ("mapred.job.signature", &good),
+            ],
+        ];
+        for properties in denied {
+            let directory = rig.stage("alice", id, properties, 2);
+            let (class, text) = refused(&mut client, id, directory).await;
+            assert_eq!(class, "org.apache.hadoop.security.AccessControlException");
+            let text = text.strip_prefix("org.apache.hadoop.security.AccessControlException: ").expect("the class");
+            assert!(text.starts_with("ACCESS DENIED: "), "{text}");
+            assert_nothing_left(&rig, &mut client, id).await;
+        }
+        let properties = [MAPS, queue, ("mapred.job.timestamp", &now), ("mapred.job.signature", &good)];
+        let directory = rig.stage("alice", id, &properties, 2);
+        client.call(&submit(id, directory)).await.unwrap();
+        // The signature is used up.
+        let second = new_job_id(&mut client).await;
+        let directory = rig.stage("alice", second, &properties, 2);
+        let (_, text) = refused(&mut client, second, directory).await;
+        assert!(text.contains("ACCESS DENIED: "), "{text}");
+    });
+}

@@ -215,6 +215,8 @@ fn unsigned_and_wrongly_signed_jobs_are_denied_with_the_reason() {
             let text = text.strip_prefix("org.apache.hadoop.security.AccessControlException: ").expect("the class");
             assert!(text.starts_with("ACCESS DENIED: "), "{text}");
             assert_nothing_left(&rig, &mut client, id).await;
+            // Many stock clients leave their staging directory when they are refused.
+            assert_eq!(entries(&rig.staging_dir("alice")), Vec::<String>::new());
         }
         let properties = [MAPS, queue, ("mapred.job.timestamp", &now), ("mapred.job.signature", &good)];
         let directory = rig.stage("alice", id, &properties, 2);

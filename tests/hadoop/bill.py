@@ -19,6 +19,10 @@ def plain(amount):
     return format(amount.normalize(), "f")
 
 
+def counted(number, noun):
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def rows(state_db, queue):
     """The ledger's rows of a queue's money: (reason, tick, rate, slots, amount, units)."""
     database = sqlite3.connect(f"file:{state_db}?mode=ro", uri=True)
@@ -52,7 +56,7 @@ def bill(state_db, queue, start, bid, end):
         charged += amount
     print(f"{queue}: {plain(start)} credits at the start")
     for slots, count in sorted(intervals.items()):
-        print(f"    rate {plain(bid)} x {slots} slots x {count} intervals = {plain(bid * slots * count)}")
+        print(f"    rate {plain(bid)} x {counted(slots, 'slot')} x {counted(count, 'interval')} = {plain(bid * slots * count)}")
     print(f"    charged {plain(charged)}, left {plain(end)}")
     if charged == 0:
         wrong.append(f"{queue}: nothing was charged")

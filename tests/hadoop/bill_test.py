@@ -36,8 +36,8 @@ class Bill(unittest.TestCase):
         self.assertEqual(
             ended.stdout,
             "alice: 100 credits at the start\n"
-            "    rate 0.3 x 1 slots x 1 intervals = 0.3\n"
-            "    rate 0.3 x 3 slots x 1 intervals = 0.9\n"
+            "    rate 0.3 x 1 slot x 1 interval = 0.3\n"
+            "    rate 0.3 x 3 slots x 1 interval = 0.9\n"
             "    charged 1.2, left 98.8\n",
         )
 

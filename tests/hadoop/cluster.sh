@@ -94,11 +94,13 @@ cluster_start_jobtracker() {
     case $1 in
     java)
         find_java
-        java_isolated "$DAEMON_USER" "$CLUSTER" 400 org.apache.hadoop.mapred.JobTracker >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
+        # It takes a relative output path as relative to its own place, and writes a copy of the history there.
+        { cd "$CLUSTER" && java_isolated "$DAEMON_USER" "$CLUSTER" 400 org.apache.hadoop.mapred.JobTracker; } \
+            >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
         ;;
     ours)
         program=$(our_program)
-        bound_to_parent "$program" serve --conf "$CLUSTER/conf" >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
+        { cd "$CLUSTER" && bound_to_parent "$program" serve --conf "$CLUSTER/conf"; } >"$CLUSTER/jobtracker.log" 2>&1 </dev/null &
         ;;
     *) fail "cluster_start_jobtracker: java or ours, not $1" ;;
     esac
@@ -111,7 +113,7 @@ cluster_start_jobtracker() {
 our_program() {
     local target=${CARGO_TARGET_DIR:-$PROJECT_DIR/target} newest
     if [[ -n ${JOBTRACKER_PROGRAM:-} ]]; then
-        echo "$JOBTRACKER_PROGRAM"
+        realpath "$JOBTRACKER_PROGRAM"
         return 0
     fi
     newest=$(ls -t "$target/release/jobtracker" "$target/debug/jobtracker" 2>/dev/null | head -n 1 || true)
@@ -133,7 +135,7 @@ cluster_start_tasktracker() {
     cluster_conf "$host" "$home/conf"
     mkdir -p "$home/local"
     chmod 755 "$home" "$home/local"
-    java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.mapred.TaskTracker >"$CLUSTER/$host.log" 2>&1 </dev/null &
+    { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.mapred.TaskTracker; } >"$CLUSTER/$host.log" 2>&1 </dev/null &
     cluster_remember "$host" $!
 }
 

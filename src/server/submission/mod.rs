@@ -82,6 +82,7 @@ impl Submissions {
         let racks = self.topology.racks(&files.hosts).await;
         let user = files.spec.user.clone();
         let submit_dir = files.spec.submit_dir.clone();
+        let submitter = caller.user.clone();
         let read = ReadSubmission {
             id,
             caller,
@@ -94,6 +95,7 @@ impl Submissions {
         let (reply, wait_for) = self.owner.step(Event::SubmissionRead(Box::new(read)));
         let Reply::Submission(SubmissionReply::WriteSystemDir { token_file, .. }) = reply else {
             pending.is_settled = true;
+            self.remove_refused_staging(id, &submitter, &submit_dir).await;
             return Ok((reply, wait_for));
         };
         self.write(id, user, submit_dir, token_file).await?;
@@ -134,6 +136,19 @@ impl Submissions {
                 self.report(self.on_pool(removal).await.map(|removed| removed.map(drop)));
             }
             _ => tracing::warn!("{staging} of {id} stays: it does not lie in {}", self.staging_root),
+        }
+    }
+
+    /// Removes the staging directory of a refused job, for many stock clients leave it: the 1.2.1 `JobClient` cleans up only where
+    /// it happens to have opened its file system. Only the one place where this user was sent to for this job.
+    async fn remove_refused_staging(&self, id: JobId, user: &str, submit_dir: &str) {
+        let own = self.staging_root.join(user).and_then(|folder| folder.join(".staging")?.join(&id.to_string()));
+        match (own, FileUri::parse(submit_dir)) {
+            (Ok(own), Ok(directory)) if own == directory => {
+                let removal = move || crate::fs::LocalFileSystem.remove_dir_all(directory.as_path());
+                self.report(self.on_pool(removal).await.map(|removed| removed.map(drop)));
+            }
+            _ => {}
         }
     }
 

@@ -1,3 +1,5 @@
+//! The server of these tests says one thing to every call; what is looked at is the connection.
+
 use std::rc::Rc;
 
 use tokio::sync::Semaphore;

@@ -1,5 +1,6 @@
 //! The way to the owner for other threads.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -119,14 +120,11 @@ impl Requests {
 
     /// Answers what comes, one request each turn. Ends when all handles are gone.
     pub async fn answer(mut self, owner: Rc<Owner>) {
-        let mut snapshot = Snapshot::default();
+        let snapshot = Rc::new(RefCell::new(Snapshot::default()));
         while let Some(request) = self.requests.recv().await {
             match request {
                 Request::Market(request, reply) => market(&owner, *request, reply),
-                Request::Overview(reply) => {
-                    // The asker may have left.
-                    let _ = reply.send(snapshot.fresh(&owner).await);
-                }
+                Request::Overview(reply) => overview(&owner, &snapshot, reply),
             }
             // Heartbeats that are ready go first.
             tokio::task::yield_now().await;
@@ -152,17 +150,22 @@ struct Snapshot {
     taken_ms: Option<u64>,
 }
 
-impl Snapshot {
-    async fn fresh(&mut self, owner: &Owner) -> Arc<Overview> {
-        let now = owner.clock().now();
-        if self.taken_ms.is_none_or(|taken_ms| now.mono_ms >= taken_ms + FRESH_MS) {
-            let read = owner.overview(now);
-            let durable = tokio::time::timeout(SNAPSHOT_PATIENCE, owner.wait_durable(read.wait_for));
-            if durable.await.is_ok_and(|waited| waited.is_ok()) {
-                self.overview = Arc::new(read.value);
-                self.taken_ms = Some(now.mono_ms);
-            }
-        }
-        self.overview.clone()
+/// Shows the last snapshot while it is fresh, else makes one; whoever comes behind does not wait for it.
+fn overview(owner: &Rc<Owner>, snapshot: &Rc<RefCell<Snapshot>>, reply: oneshot::Sender<Arc<Overview>>) {
+    let now = owner.clock().now();
+    let is_fresh = snapshot.borrow().taken_ms.is_some_and(|taken_ms| now.mono_ms < taken_ms + FRESH_MS);
+    if is_fresh {
+        // The asker may have left.
+        let _ = reply.send(snapshot.borrow().overview.clone());
+        return;
     }
+    let read = owner.overview(now);
+    let (owner, snapshot) = (owner.clone(), snapshot.clone());
+    tokio::task::spawn_local(async move {
+        let durable = tokio::time::timeout(SNAPSHOT_PATIENCE, owner.wait_durable(read.wait_for));
+        if durable.await.is_ok_and(|waited| waited.is_ok()) {
+            *snapshot.borrow_mut() = Snapshot { overview: Arc::new(read.value), taken_ms: Some(now.mono_ms) };
+        }
+        let _ = reply.send(snapshot.borrow().overview.clone());
+    });
 }

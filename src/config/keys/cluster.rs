@@ -49,7 +49,7 @@ keys! {
     TOPOLOGY_SCRIPT_ARGUMENTS = "topology.script.number.args" ["net.topology.script.number.args"], Number(Count, 1, INT), Some("100"),
         "Hosts given to one run of that program.";
     TASK_CACHE_LEVELS = "mapred.task.cache.levels" ["mapreduce.jobtracker.taskcache.levels"], Number(Count, 1, 8), Some("2"),
-        "Levels of locality: 1 host, 2 host and rack.";
+        "Not acted on yet. Levels of locality: 1 host, 2 host and rack.";
     MAX_TASKS_PER_JOB = "mapred.jobtracker.maxtasks.per.job" ["mapreduce.jobtracker.maxtasks.perjob"], Number(Count, ANY, INT), Some("-1"),
         "Most maps and reduces of one job; below 1: no limit.";
     JOB_CONF_LIMIT = "mapred.user.jobconf.limit", Number(Bytes, 1, 1 << 30), Some("5242880"),
@@ -59,25 +59,25 @@ keys! {
     MAX_SPLIT_LOCATIONS = "mapreduce.job.max.split.locations", Number(Count, ANY, INT), None,
         "Most hosts one split may name; unset or below 1: no limit.";
     MAP_SLOT_MEMORY = "mapred.cluster.map.memory.mb" ["mapreduce.cluster.mapmemory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Memory of one map slot; the four memory keys work only when all are set, below 0 is unset.";
+        "Not acted on yet. Memory of one map slot; the four memory keys work only when all are set, below 0 is unset.";
     REDUCE_SLOT_MEMORY = "mapred.cluster.reduce.memory.mb" ["mapreduce.cluster.reducememory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Memory of one reduce slot.";
+        "Not acted on yet. Memory of one reduce slot.";
     MAX_MAP_MEMORY = "mapred.cluster.max.map.memory.mb" ["mapreduce.jobtracker.maxmapmemory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Most memory one map may ask for.";
+        "Not acted on yet. Most memory one map may ask for.";
     MAX_REDUCE_MEMORY = "mapred.cluster.max.reduce.memory.mb" ["mapreduce.jobtracker.maxreducememory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Most memory one reduce may ask for.";
+        "Not acted on yet. Most memory one reduce may ask for.";
     MAX_TASK_VIRTUAL_MEMORY = "mapred.task.limit.maxvmem", Number(Bytes, ANY, MOST), None,
-        "Deprecated: when set, replaces both keys of most memory.";
+        "Not acted on yet. Deprecated: when set, replaces both keys of most memory.";
     COUNTERS_MAX = "mapreduce.job.counters.limit" ["mapreduce.job.counters.max"], Number(Count, 1, INT), Some("120"),
-        "Most counters of one job.";
+        "Not acted on yet. Most counters of one job.";
     COUNTER_GROUPS_MAX = "mapreduce.job.counters.groups.max", Number(Count, 1, INT), Some("50"),
-        "Most counter groups of one job.";
+        "Not acted on yet. Most counter groups of one job.";
     COUNTER_NAME_MAX = "mapreduce.job.counters.counter.name.max", Number(Count, 1, INT), Some("64"),
-        "Longest counter name kept, in characters.";
+        "Not acted on yet. Longest counter name kept, in characters.";
     COUNTER_GROUP_NAME_MAX = "mapreduce.job.counters.group.name.max", Number(Count, 1, INT), Some("128"),
-        "Longest counter group name kept, in characters.";
+        "Not acted on yet. Longest counter group name kept, in characters.";
     RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("false"),
-        "Whether jobs that ran before a restart go on.";
+        "Not acted on yet. Whether jobs that ran before a restart go on.";
     QUEUE_NAMES = "mapred.queue.names", List, Some("default"),
         "The queues. The Dynamic Priority Scheduler adds those of its budget file.";
     QUEUE_STATE = "mapred.queue.<queue>.state", OneOf(&["RUNNING", "STOPPED"]), Some("RUNNING"),
@@ -89,13 +89,13 @@ keys! {
     ACLS_ENABLED = "mapred.acls.enabled" ["mapreduce.cluster.acls.enabled"], Flag, Some("false"),
         "Whether queue and job access lists are looked at.";
     ADMINISTRATORS = "mapreduce.cluster.administrators", Text, None,
-        "Who may do everything: `user,user group,group`. The user of the daemon always may.";
+        "Not acted on yet. Who may do everything: `user,user group,group`. The user of the daemon always may.";
     SECURITY_AUTHENTICATION = "hadoop.security.authentication", OneOf(&["simple"]), Some("simple"),
         "How callers prove who they are. Kerberos is not supported and therefore refused, not ignored.";
     SECURITY_AUTHORIZATION = "hadoop.security.authorization", OneOf(&["false"]), Some("false"),
         "Service-level authorization. Not supported yet and therefore refused when on, not ignored.";
     MAP_SLOTS = "mapred.tasktracker.map.tasks.maximum", Number(Count, 0, INT), Some("2"),
-        "Map slots of the built-in tasktracker.";
+        "Not acted on yet. Map slots of the built-in tasktracker.";
     REDUCE_SLOTS = "mapred.tasktracker.reduce.tasks.maximum", Number(Count, 0, INT), Some("2"),
-        "Reduce slots of the built-in tasktracker.";
+        "Not acted on yet. Reduce slots of the built-in tasktracker.";
 }

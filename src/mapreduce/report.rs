@@ -50,7 +50,9 @@ impl Job {
         let must_last = !report.diagnostics.is_empty()
             || report.reduce.as_ref().is_some_and(|reduce| !reduce.failed_fetches.is_empty())
             || !is_live(report.state);
-        let state = final_word(report.state, attempt.kill_asked, done_by_other, over && !cleaning);
+        // Setups and cleanups leave nothing that a task-cleanup could remove.
+        let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
+        let state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
         attempt.add_diagnostics(&report.diagnostics);
         if done_by_other && report.state == AttemptState::Succeeded {
             attempt.add_diagnostics("Already completed TIP");
@@ -151,7 +153,10 @@ impl Job {
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
                 self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
                 self.record_end(key, position, counters, scene);
-                let number = self.task(key).attempts[position].number;
+                let attempt = &mut self.task_mut(key).attempts[position];
+                // The request is granted by this state; the cleanup is not to be killed for it.
+                attempt.kill_asked = None;
+                let number = attempt.number;
                 self.task_cleanups[kind].push_back((key, number));
                 true
             }
@@ -181,14 +186,27 @@ impl Job {
         self.change(key, position, state, None, scene);
     }
 
-    /// The task-cleanup of an attempt was running on a node that is lost: another one does it.
-    pub fn requeue_task_cleanup(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+    /// The task-cleanup of an attempt was running on a node that is lost: another one does it, or nobody when the job
+    /// ends and its own cleanup removes all.
+    pub fn lose_task_cleanup(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+        if self.is_over_or_ending() {
+            self.end_unclean(key, number, scene);
+            return;
+        }
         let Some(position) = self.task(key).position(number) else { return };
         self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
-        if !self.is_over_or_ending() && !self.task_cleanups[key.kind()].contains(&(key, number)) {
+        if !self.task_cleanups[key.kind()].contains(&(key, number)) {
             self.task_cleanups[key.kind()].push_back((key, number));
         }
         self.refresh_wants(scene.wants);
+    }
+
+    /// An attempt that waits for its task-cleanup, or is in it, is over without it.
+    pub(super) fn end_unclean(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+        let Some(position) = self.task(key).position(number) else { return };
+        if let Some(state) = self.task(key).attempts[position].state_without_cleanup() {
+            self.change(key, position, state, None, scene);
+        }
     }
 
     /// The job is over and a tracker has purged what it ran of it, without another word: its slot is free.
@@ -200,6 +218,8 @@ impl Job {
         let attempt = &mut self.task_mut(key).attempts[position];
         if attempt.is_active() {
             attempt.state = AttemptState::Killed;
+        } else if let Some(state) = attempt.state_without_cleanup() {
+            attempt.state = state;
         }
     }
 
@@ -280,7 +300,7 @@ impl Job {
             }
             return (!std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill);
         }
-        if attempt.kill_asked.is_some() && attempt.is_active() {
+        if attempt.kill_asked.is_some() && (attempt.is_active() || attempt.cleanup_node.is_some()) {
             return Some(Order::Kill);
         }
         (close && !std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill)

@@ -63,7 +63,7 @@ impl Engine {
             }
             // Its task-cleanup was running there: another node does it.
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
-                job.requeue_task_cleanup(key, id.number, &mut scene!(self, now));
+                job.lose_task_cleanup(key, id.number, &mut scene!(self, now));
                 return;
             }
             _ => AttemptState::Killed,

@@ -117,6 +117,15 @@ impl Attempt {
         matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean)
     }
 
+    /// The final state of an attempt that needs its task-cleanup no more; none for one that waits for none.
+    pub fn state_without_cleanup(&self) -> Option<AttemptState> {
+        match self.state {
+            AttemptState::FailedUnclean => Some(AttemptState::Failed),
+            AttemptState::KilledUnclean => Some(AttemptState::Killed),
+            _ => None,
+        }
+    }
+
     /// Appends to the diagnostics, up to [`Self::MAX_DIAGNOSTICS_BYTES`].
     pub fn add_diagnostics(&mut self, text: &str) {
         if text.is_empty() {
@@ -138,7 +147,7 @@ pub fn verdict(old: AttemptState, new: AttemptState, cleaning: bool) -> Verdict 
         (S::Failed | S::Killed, _) if old == new => Verdict::Ignore,
         (S::Failed | S::Killed, S::Running | S::Unassigned | S::CommitPending) => Verdict::Kill,
         (S::Failed | S::Killed, _) => Verdict::Ignore,
-        (S::FailedUnclean | S::KilledUnclean, S::Failed | S::Killed) => Verdict::Change,
+        (S::FailedUnclean | S::KilledUnclean, S::Failed | S::Killed) if cleaning => Verdict::Change,
         (S::FailedUnclean | S::KilledUnclean, S::FailedUnclean | S::KilledUnclean) if cleaning => Verdict::Update,
         (S::FailedUnclean | S::KilledUnclean, _) => Verdict::Ignore,
         (S::Succeeded, S::Failed | S::Killed) => Verdict::Change,
@@ -199,6 +208,7 @@ mod tests {
     fn unclean_ends_only_by_its_cleanup() {
         use AttemptState as S;
         assert_eq!(verdict(S::KilledUnclean, S::Killed, true), Verdict::Change);
+        assert_eq!(verdict(S::KilledUnclean, S::Killed, false), Verdict::Ignore);
         assert_eq!(verdict(S::KilledUnclean, S::KilledUnclean, true), Verdict::Update);
         assert_eq!(verdict(S::KilledUnclean, S::Running, false), Verdict::Ignore);
     }

@@ -224,11 +224,7 @@ impl Job {
     fn abandon_task_cleanups(&mut self, scene: &mut Scene<'_>) {
         for kind in Kind::ALL {
             for (key, number) in std::mem::take(&mut self.task_cleanups[kind]) {
-                let state = match self.attempt(key, number).map(|attempt| attempt.state) {
-                    Some(AttemptState::FailedUnclean) => AttemptState::Failed,
-                    _ => AttemptState::Killed,
-                };
-                self.end_silently(key, number, state, "", scene);
+                self.end_unclean(key, number, scene);
             }
         }
     }

@@ -80,19 +80,25 @@ impl Job {
 
     /// Gives the cleaning up after an attempt of that kind to a node, under the attempt's own id.
     pub fn launch_task_cleanup(&mut self, kind: Kind, node: NodeId, scene: &mut Scene<'_>) -> Option<Launch> {
-        let (key, number) = self.task_cleanups[kind].pop_front()?;
-        self.nodes.insert(node);
-        let task = self.task_mut(key);
-        let position = task.position(number)?;
-        let attempt = task.attempts.get_mut(position)?;
-        attempt.cleanup_node = Some(node);
-        attempt.holds_slot = true;
-        attempt.reported = false;
-        attempt.phase = Phase::Cleanup;
-        attempt.launch_mono_ms = scene.now.mono_ms;
-        scene.scheduler.occupy(node, kind, 1);
+        let launch = loop {
+            let Some((key, number)) = self.task_cleanups[kind].pop_front() else { break None };
+            let task = self.task_mut(key);
+            let Some(attempt) = task.attempts.iter_mut().find(|attempt| attempt.number == number) else { continue };
+            if !attempt.is_unclean() || attempt.cleanup_node.is_some() {
+                continue;
+            }
+            attempt.cleanup_node = Some(node);
+            attempt.holds_slot = true;
+            attempt.reported = false;
+            attempt.phase = Phase::Cleanup;
+            attempt.launch_mono_ms = scene.now.mono_ms;
+            self.nodes.insert(node);
+            scene.scheduler.occupy(node, kind, 1);
+            let attempt = self.task_id(key).attempt(number);
+            break Some(Launch { key, attempt, role: AttemptRole::TaskCleanup });
+        };
         self.refresh_wants(scene.wants);
-        Some(Launch { key, attempt: self.task_id(key).attempt(number), role: AttemptRole::TaskCleanup })
+        launch
     }
 
     fn add_attempt(&mut self, key: TaskKey, role: AttemptRole, node: NodeId, now: Now) -> Launch {

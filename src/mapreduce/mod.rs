@@ -14,6 +14,8 @@ mod report;
 mod scene;
 mod split_table;
 mod task;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use attempt::{Attempt, KillAsked, Verdict};

@@ -50,26 +50,26 @@ impl Job {
         let must_last = !report.diagnostics.is_empty()
             || report.reduce.as_ref().is_some_and(|reduce| !reduce.failed_fetches.is_empty())
             || !is_live(report.state);
-        let state = final_word(report.state, attempt.kill_asked, done_by_other, over && !cleaning);
+        // Setups and cleanups leave nothing that a task-cleanup could remove.
+        let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
+        let state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
         attempt.add_diagnostics(&report.diagnostics);
         if done_by_other && report.state == AttemptState::Succeeded {
             attempt.add_diagnostics("Already completed TIP");
         }
         match verdict(attempt.state, state, cleaning) {
-            Verdict::Ignore => Reported { must_last, order: self.standing_order(key, position), left_node: false },
+            Verdict::Ignore => {
+                Reported { must_last, order: self.standing_order(key, position, scene), left_node: false }
+            }
             Verdict::Kill => Reported { must_last, order: Some(Order::Kill), left_node: false },
             Verdict::Update => {
                 self.note(key, position, report, cleaning, scene);
-                Reported { must_last, order: self.standing_order(key, position), left_node: false }
+                Reported { must_last, order: self.standing_order(key, position, scene), left_node: false }
             }
             Verdict::Change => {
                 let counters = self.note(key, position, report, cleaning, scene);
                 let left_node = self.change(key, position, state, counters, scene);
-                let order = self.standing_order(key, position);
-                if let Some(Order::Commit) = order {
-                    self.grant_commit(key, position, scene);
-                }
-                Reported { must_last, order, left_node }
+                Reported { must_last, order: self.standing_order(key, position, scene), left_node }
             }
         }
     }
@@ -151,7 +151,10 @@ impl Job {
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
                 self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
                 self.record_end(key, position, counters, scene);
-                let number = self.task(key).attempts[position].number;
+                let attempt = &mut self.task_mut(key).attempts[position];
+                // The request is granted by this state; the cleanup is not to be killed for it.
+                attempt.kill_asked = None;
+                let number = attempt.number;
                 self.task_cleanups[kind].push_back((key, number));
                 true
             }
@@ -181,14 +184,27 @@ impl Job {
         self.change(key, position, state, None, scene);
     }
 
-    /// The task-cleanup of an attempt was running on a node that is lost: another one does it.
-    pub fn requeue_task_cleanup(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+    /// The task-cleanup of an attempt was running on a node that is lost: another one does it, or nobody when the job
+    /// ends and its own cleanup removes all.
+    pub fn lose_task_cleanup(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+        if self.is_over_or_ending() {
+            self.end_unclean(key, number, scene);
+            return;
+        }
         let Some(position) = self.task(key).position(number) else { return };
         self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
-        if !self.is_over_or_ending() && !self.task_cleanups[key.kind()].contains(&(key, number)) {
+        if !self.task_cleanups[key.kind()].contains(&(key, number)) {
             self.task_cleanups[key.kind()].push_back((key, number));
         }
         self.refresh_wants(scene.wants);
+    }
+
+    /// An attempt that waits for its task-cleanup, or is in it, is over without it.
+    pub(super) fn end_unclean(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+        let Some(position) = self.task(key).position(number) else { return };
+        if let Some(state) = self.task(key).attempts[position].state_without_cleanup() {
+            self.change(key, position, state, None, scene);
+        }
     }
 
     /// The job is over and a tracker has purged what it ran of it, without another word: its slot is free.
@@ -200,6 +216,8 @@ impl Job {
         let attempt = &mut self.task_mut(key).attempts[position];
         if attempt.is_active() {
             attempt.state = AttemptState::Killed;
+        } else if let Some(state) = attempt.state_without_cleanup() {
+            attempt.state = state;
         }
     }
 
@@ -245,43 +263,36 @@ impl Job {
         })));
     }
 
-    /// The first attempt of a task to ask may commit, and no other while it lives.
-    fn grant_commit(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
-        let id = self.task_id(key);
-        let task = self.task_mut(key);
-        if task.committer != Some(position as u32) {
-            task.committer = Some(position as u32);
-            let attempt = id.attempt(task.attempts[position].number);
-            scene.facts.push(JobFact::CommitGranted { attempt });
-        }
-    }
-
     /// What a tracker that reports this attempt must be told, as things stand (1.2.1 `TaskInProgress.shouldClose`,
-    /// `shouldCommit`).
-    fn standing_order(&mut self, key: TaskKey, position: usize) -> Option<Order> {
+    /// `shouldCommit`). The first attempt of a task to ask may commit, and no other while it lives.
+    fn standing_order(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) -> Option<Order> {
         let ending = self.is_over_or_ending() && !matches!(key, TaskKey::Cleanup(_));
         let over = self.is_over();
+        let id = self.task_id(key);
         let task = self.task_mut(key);
         let winner = task.state == TaskState::Complete(position as u32);
         let given_up = matches!(task.state, TaskState::Failed | TaskState::Killed);
         let complete = task.is_complete();
-        let committer = task.committer;
         let attempt = &mut task.attempts[position];
         // The output of a successful map must stay for the shuffle: KILL_JOB frees it.
         if winner && matches!(key, TaskKey::Work(Kind::Map, _)) {
             return None;
         }
-        // A running task-cleanup is left alone, but for a user's wish.
-        let close = !attempt.is_unclean() && (ending || over || given_up || complete);
-        if attempt.state == AttemptState::CommitPending && !close && attempt.kill_asked.is_none() {
-            let rival = committer.is_some_and(|holder| holder as usize != position);
-            if !rival {
-                return Some(Order::Commit);
-            }
-            return (!std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill);
-        }
-        if attempt.kill_asked.is_some() && attempt.is_active() {
+        if attempt.kill_asked.is_some() && (attempt.is_active() || attempt.cleanup_node.is_some()) {
             return Some(Order::Kill);
+        }
+        // A running task-cleanup is left alone, but for a user's wish.
+        let mut close = !attempt.is_unclean() && (ending || over || given_up || complete);
+        if attempt.state == AttemptState::CommitPending && !close && !attempt.close_sent {
+            match task.committer {
+                Some(holder) if holder as usize == position => return Some(Order::Commit),
+                Some(_) => close = true,
+                None => {
+                    task.committer = Some(position as u32);
+                    scene.facts.push(JobFact::CommitGranted { attempt: id.attempt(attempt.number) });
+                    return Some(Order::Commit);
+                }
+            }
         }
         (close && !std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill)
     }

@@ -300,10 +300,11 @@ impl Cluster {
                 Action::KillTask(attempt) => {
                     assert!(!tracker.outputs.contains(attempt), "{attempt} is a successful map: its output would go");
                     for task in tracker.tasks.iter_mut().filter(|task| task.attempt == *attempt) {
-                        task.state = if task.setup_or_cleanup || task.state == AttemptState::Unassigned {
-                            AttemptState::Killed
-                        } else {
-                            AttemptState::KilledUnclean
+                        task.state = match task.state {
+                            AttemptState::FailedUnclean => AttemptState::Failed,
+                            AttemptState::KilledUnclean | AttemptState::Unassigned => AttemptState::Killed,
+                            _ if task.setup_or_cleanup => AttemptState::Killed,
+                            _ => AttemptState::KilledUnclean,
                         };
                     }
                 }

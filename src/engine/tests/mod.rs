@@ -6,3 +6,4 @@ mod heartbeats;
 mod laws;
 mod market;
 mod success;
+mod task_cleanups;

@@ -1,0 +1,96 @@
+//! Attempts that leave something behind, and the runs that remove it.
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
+use crate::engine::{Caller, Event, Fact, Reply};
+use crate::mapreduce::{AttemptRole, JobFact};
+use crate::scheduler::Kind;
+use crate::wire::{Action, AttemptId, AttemptState, RunState};
+
+fn ends_of(cluster: &Cluster, attempt: AttemptId) -> Vec<AttemptState> {
+    let end = |fact: &Fact| match fact {
+        Fact::Job(JobFact::AttemptEnded(ended)) if ended.attempt == attempt => Some(ended.state),
+        _ => None,
+    };
+    cluster.facts.iter().filter_map(end).collect()
+}
+
+fn first_fails_unclean(task: &FakeTask) -> Fate {
+    match task.attempt.number {
+        0 if !task.setup_or_cleanup => Fate::FailUnclean,
+        _ => Fate::Succeed,
+    }
+}
+
+/// Beats until the cleaning up after map 0 runs on the tracker.
+fn until_cleaning(cluster: &mut Cluster, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
+    for _ in 0..20 {
+        if cluster.trackers[index].tasks.iter().any(|task| task.cleaning) {
+            return;
+        }
+        cluster.beat(index, &fate);
+    }
+    panic!("no task-cleanup was launched");
+}
+
+#[test]
+fn a_task_cleanup_that_is_lost_while_its_job_ends_is_over() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let attempt = id.task(Kind::Map, 0).attempt(0);
+    until_cleaning(&mut cluster, 0, first_fails_unclean);
+    cluster.step(Event::KillJob { id, caller: Caller { user: "alice".into() } });
+    cluster.pass_ms(2_000_000);
+    cluster.step(Event::Timer);
+    assert_eq!(ends_of(&cluster, attempt), [AttemptState::FailedUnclean, AttemptState::Failed]);
+    cluster.trackers.clear();
+    cluster.add_tracker("h1", 1, 1);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Killed);
+}
+
+#[test]
+fn setups_and_cleanups_need_no_cleaning_up() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let end = cluster.run(id, |task| match task.attempt.number {
+        0 if task.setup_or_cleanup => Fate::FailUnclean,
+        _ => Fate::Succeed,
+    });
+    assert_eq!(end, RunState::Succeeded);
+    let is_task_cleanup =
+        |fact: &Fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::TaskCleanup, .. }));
+    assert!(!cluster.facts.iter().any(is_task_cleanup));
+    for setup_or_cleanup in [1, 2] {
+        let attempt = id.task(Kind::Map, setup_or_cleanup).attempt(0);
+        assert_eq!(ends_of(&cluster, attempt), [AttemptState::Failed]);
+    }
+}
+
+#[test]
+fn a_users_wish_ends_the_attempt_and_a_second_one_its_cleanup() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let attempt = id.task(Kind::Map, 0).attempt(0);
+    let hang = |task: &FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
+    for _ in 0..5 {
+        cluster.beat(0, hang);
+    }
+    let ask = |cluster: &mut Cluster| {
+        let caller = Caller { user: "alice".into() };
+        matches!(cluster.step(Event::KillTask { id: attempt, fail: false, caller }).0, Reply::Boolean(true))
+    };
+    assert!(ask(&mut cluster));
+    until_cleaning(&mut cluster, 0, hang);
+    // It runs on, undisturbed by the wish that was granted.
+    let request = cluster.request(0);
+    let (response, _) = cluster.send(0, request);
+    assert_eq!(response.actions, []);
+    assert!(ask(&mut cluster));
+    let request = cluster.request(0);
+    let (response, _) = cluster.send(0, request);
+    assert_eq!(response.actions, [Action::KillTask(attempt)]);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    assert_eq!(ends_of(&cluster, attempt), [AttemptState::KilledUnclean, AttemptState::Killed]);
+}

@@ -1,0 +1,148 @@
+//! A job and its surroundings.
+
+use std::sync::Arc;
+
+use crate::engine::Now;
+use crate::mapreduce::*;
+use crate::scheduler::{AppId, AppSpec, FifoOptions, Kind, NodeId, PerKind, Scheduler};
+use crate::wire::{AttemptId, AttemptState, Phase, Priority, RecordRange, ReduceProgress, TaskStatus, Text};
+
+/// A job on nodes that have slots for everything.
+pub struct Stage {
+    pub job: Job,
+    pub facts: Vec<JobFact>,
+    pub now: Now,
+    scheduler: Scheduler,
+    interner: CounterInterner,
+    nodes: NodeBook,
+    wants: Wants,
+}
+
+fn spec(maps: u32, reduces: u32) -> JobSpec {
+    JobSpec {
+        user: "alice".into(),
+        submit_dir: "file:/staging/job".into(),
+        job_file: "file:/staging/job/job.xml".into(),
+        split_file: "file:/staging/job/job.split".into(),
+        name: "test".into(),
+        queue: "default".into(),
+        priority: Priority::Normal,
+        maps,
+        reduces,
+        map_max_attempts: 4,
+        reduce_max_attempts: 4,
+        max_map_failures_percent: 0,
+        max_reduce_failures_percent: 0,
+        slowstart_millionths: 0,
+        keep_staging: false,
+        view_acl: None,
+        modify_acl: None,
+        recover: true,
+    }
+}
+
+impl Stage {
+    /// A job whose setup has succeeded.
+    pub fn running(maps: u32, reduces: u32) -> Self {
+        Self::changed(maps, reduces, |_| {})
+    }
+
+    /// A job as `change` wants it, whose setup has succeeded.
+    pub fn changed(maps: u32, reduces: u32, change: impl FnOnce(&mut JobSpec)) -> Self {
+        let mut scheduler = Scheduler::fifo(FifoOptions::default());
+        let group = scheduler.open_group("default");
+        let app = AppId::new(1);
+        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 1 }).unwrap();
+        let mut splits = SplitTable::builder();
+        (0..maps).for_each(|map| splits.push(i64::from(map), 100, ["h0"]));
+        let mut spec = spec(maps, reduces);
+        change(&mut spec);
+        let accepted = AcceptedJob {
+            id: "job_1_0001".parse().unwrap(),
+            spec: Arc::new(spec),
+            splits: Arc::new(splits.build(|_| "/default-rack".into())),
+            order: 1,
+            submit_ms: 0,
+            token_file: Arc::new([]),
+        };
+        let mut wants = Wants::default();
+        let job = Job::new(&accepted, app, scheduler.topology_mut(), &mut wants);
+        let mut stage = Self {
+            job,
+            facts: Vec::new(),
+            now: Now { mono_ms: 1_000, wall_ms: 1_000_000 },
+            scheduler,
+            interner: CounterInterner::default(),
+            nodes: NodeBook::default(),
+            wants,
+        };
+        let node = stage.add_node("h0");
+        let launch = stage.act(|job, scene| job.launch_setup(Kind::Map, node, scene));
+        stage.report(node, launch.attempt, AttemptState::Succeeded);
+        assert_eq!(stage.job.state(), JobState::Running);
+        stage
+    }
+
+    pub fn add_node(&mut self, host: &str) -> NodeId {
+        let host_id = self.scheduler.topology_mut().intern_host(host, "/default-rack");
+        let node = self.scheduler.add_node(host_id, PerKind::new(100, 100));
+        let rack = self.scheduler.topology().rack_of(host_id);
+        let face = NodeFace { name: host.into(), host: host_id, rack, http: format!("http://{host}:50060").into() };
+        self.nodes.insert(node, face);
+        node
+    }
+
+    /// Does something with the job in its surroundings.
+    pub fn act<T>(&mut self, act: impl FnOnce(&mut Job, &mut Scene<'_>) -> T) -> T {
+        let mut scene = Scene {
+            scheduler: &mut self.scheduler,
+            interner: &mut self.interner,
+            nodes: &self.nodes,
+            wants: &mut self.wants,
+            facts: &mut self.facts,
+            now: self.now,
+        };
+        act(&mut self.job, &mut scene)
+    }
+
+    /// Gives an attempt of a task to a node, whether the task waits for one or not.
+    pub fn launch(&mut self, kind: Kind, number: u32, node: NodeId) -> AttemptId {
+        let (launch, _) = self.job.grant(kind, number, node, &self.nodes, self.now);
+        self.scheduler.started(self.job.app, kind, node);
+        launch.attempt
+    }
+
+    /// A report of nothing but a state.
+    pub fn report(&mut self, node: NodeId, attempt: AttemptId, state: AttemptState) -> Reported {
+        self.report_with(node, attempt, state, |_| {})
+    }
+
+    /// A report as `change` wants it.
+    pub fn report_with(
+        &mut self,
+        node: NodeId,
+        attempt: AttemptId,
+        state: AttemptState,
+        change: impl FnOnce(&mut TaskStatus),
+    ) -> Reported {
+        let kind = attempt.task.kind;
+        let mut report = TaskStatus {
+            attempt,
+            progress: 0.0,
+            num_slots: 1,
+            state,
+            diagnostics: Text::default(),
+            state_text: Text::default(),
+            phase: if kind == Kind::Map { Phase::Map } else { Phase::Reduce },
+            start_ms: 0,
+            finish_ms: 0,
+            output_bytes: -1,
+            counters: None,
+            next_record_range: RecordRange::default(),
+            reduce: (kind == Kind::Reduce).then(ReduceProgress::default),
+        };
+        change(&mut report);
+        let key = self.job.key_of(attempt.task).unwrap();
+        self.act(|job, scene| job.apply_report(key, report, node, scene))
+    }
+}

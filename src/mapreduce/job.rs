@@ -9,7 +9,7 @@ use crate::engine::FactNumber;
 use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topology};
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
-use super::pending_maps::PendingMaps;
+use super::pending_tasks::PendingTasks;
 use super::{AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitTable, Task, TaskState, Wants};
 
 /// A task of a job, by what it is for.
@@ -100,8 +100,8 @@ pub struct Job {
     pub(super) work: PerKind<Vec<Task>>,
     pub(super) setup: PerKind<Task>,
     pub(super) cleanup: PerKind<Task>,
-    pub(super) pending_maps: PendingMaps,
-    pub(super) pending_reduces: BTreeSet<(std::cmp::Reverse<u32>, u32)>,
+    /// Tasks that no attempt is at work on, once the setup has succeeded.
+    pub(super) waiting: PerKind<PendingTasks>,
     /// Whether reduces have been asked for: enough maps are done.
     pub(super) reduces_open: bool,
     /// Preferred hosts of each map; equal lists are shared.
@@ -191,8 +191,7 @@ impl Job {
             work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
             setup: PerKind::default(),
             cleanup: PerKind::default(),
-            pending_maps: PendingMaps::default(),
-            pending_reduces: (0..spec.reduces).map(|reduce| (std::cmp::Reverse(0), reduce)).collect(),
+            waiting: PerKind::default(),
             reduces_open: false,
             task_cleanups: PerKind::default(),
             events: Vec::new(),
@@ -315,9 +314,19 @@ impl Job {
         }
     }
 
-    /// A map waits again.
-    pub(super) fn put_back_map(&mut self, number: u32, failures: u32, place: &[HostId]) {
-        self.pending_maps.put_back(number, failures, place, &self.racks);
+    /// A task waits again, after `failures` failures.
+    pub(super) fn put_back(&mut self, kind: Kind, number: u32, failures: u32, place: &[HostId]) {
+        self.waiting[kind].put_back(number, failures, place, &self.racks);
+    }
+
+    /// Comes to another state; false, and nothing has happened, where [`JobState::may_become`] says no. The only place
+    /// that changes the state.
+    pub(super) fn enter(&mut self, next: JobState) -> bool {
+        let may = self.state.may_become(next);
+        if may {
+            self.state = next;
+        }
+        may
     }
 
     /// FAILED attempts that fail a task of that kind.
@@ -337,11 +346,14 @@ impl Job {
 
     /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
     pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
-        self.state = JobState::Running;
+        if !self.enter(JobState::Running) {
+            return;
+        }
         scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
         let desired = self.total();
         scene.scheduler.set_desired(self.app, desired);
-        self.pending_maps = PendingMaps::new(&self.places, &self.racks);
+        self.waiting =
+            PerKind::new(PendingTasks::maps(&self.places, &self.racks), PendingTasks::reduces(desired.reduce));
         for place in &self.places {
             scene.scheduler.request(self.app, Kind::Map, place, 1);
         }
@@ -355,7 +367,7 @@ impl Job {
             return;
         }
         self.reduces_open = true;
-        let waiting = u32::try_from(self.pending_reduces.len()).unwrap_or(u32::MAX);
+        let waiting = u32::try_from(self.waiting.reduce.len()).unwrap_or(u32::MAX);
         if waiting > 0 {
             scene.scheduler.request(self.app, Kind::Reduce, &[], waiting);
         }

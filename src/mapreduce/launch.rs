@@ -27,23 +27,10 @@ impl Job {
     /// A waiting map or reduce for `node`, as the scheduler has granted it.
     pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
         let face = nodes.get(node)?;
-        match kind {
-            Kind::Map => {
-                let tasks = &self.work.map;
-                let may_run =
-                    |map: u32| tasks.get(map as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));
-                self.pending_maps.take(level, face.host, face.rack, may_run)
-            }
-            Kind::Reduce => {
-                let tasks = &self.work.reduce;
-                let found = self.pending_reduces.iter().find(|(_, reduce)| {
-                    tasks.get(*reduce as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes))
-                });
-                let entry = *found?;
-                self.pending_reduces.remove(&entry);
-                Some(entry.1)
-            }
-        }
+        let tasks = &self.work[kind];
+        let may_run =
+            |number: u32| tasks.get(number as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));
+        self.waiting[kind].take(level, face.host, face.rack, may_run)
     }
 
     /// Makes the attempt for a task that was taken and tells the scheduler what it was asked for with.

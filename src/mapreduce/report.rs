@@ -40,7 +40,7 @@ impl Job {
         };
         let over = self.is_over_or_ending();
         let task = self.task_mut(key);
-        let done_by_other = matches!(task.state, TaskState::Complete(winner) if winner as usize != position);
+        let done_by_other = matches!(task.state, TaskState::Complete(winner) if winner != position);
         let attempt = &mut task.attempts[position];
         if attempt.node != node && attempt.cleanup_node != Some(node) {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
@@ -270,7 +270,7 @@ impl Job {
         let over = self.is_over();
         let id = self.task_id(key);
         let task = self.task_mut(key);
-        let winner = task.state == TaskState::Complete(position as u32);
+        let winner = task.state == TaskState::Complete(position);
         let given_up = matches!(task.state, TaskState::Failed | TaskState::Killed);
         let complete = task.is_complete();
         let attempt = &mut task.attempts[position];
@@ -285,10 +285,10 @@ impl Job {
         let mut close = !attempt.is_unclean() && (ending || over || given_up || complete);
         if attempt.state == AttemptState::CommitPending && !close && !attempt.close_sent {
             match task.committer {
-                Some(holder) if holder as usize == position => return Some(Order::Commit),
+                Some(holder) if holder == position => return Some(Order::Commit),
                 Some(_) => close = true,
                 None => {
-                    task.committer = Some(position as u32);
+                    task.committer = Some(position);
                     scene.facts.push(JobFact::CommitGranted { attempt: id.attempt(attempt.number) });
                     return Some(Order::Commit);
                 }

@@ -77,12 +77,12 @@ pub struct SplitTableBuilder {
 impl SplitTableBuilder {
     /// Adds the next split.
     pub fn push<'a>(&mut self, offset_bytes: i64, length_bytes: i64, hosts: impl IntoIterator<Item = &'a str>) {
-        let first_location = self.table.locations.len() as u32;
+        let first_location = count(self.table.locations.len());
         for host in hosts {
             let index = match self.by_name.get(host) {
                 Some(&index) => index,
                 None => {
-                    let index = self.table.hosts.len() as u32;
+                    let index = count(self.table.hosts.len());
                     self.table.hosts.push(SplitHost { host: host.to_owned(), rack: String::new() });
                     self.by_name.insert(host.to_owned(), index);
                     index
@@ -93,7 +93,7 @@ impl SplitTableBuilder {
                 self.table.locations.push(index);
             }
         }
-        let locations = self.table.locations.len() as u32 - first_location;
+        let locations = count(self.table.locations.len()) - first_location;
         self.table.splits.push(Split { offset_bytes, length_bytes, first_location, locations });
     }
 
@@ -104,6 +104,11 @@ impl SplitTableBuilder {
         }
         self.table
     }
+}
+
+/// Locations beyond this many are as good as none; no file is that large.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub enum TaskState {
     /// An attempt is at work on it, or waits for its cleanup.
     Running,
     /// Done, by the attempt with this place in [`Task::attempts`].
-    Complete(u32),
+    Complete(usize),
     /// Given up: too many failures.
     Failed,
     /// Given up: the job ends.
@@ -30,7 +30,7 @@ pub struct Task {
     /// Attempts that FAILED.
     pub failures: u32,
     /// The attempt that may commit, by its place.
-    pub committer: Option<u32>,
+    pub committer: Option<usize>,
     /// 0 to 1.
     pub progress: f32,
     /// When the first attempt was given away, epoch ms; 0 = never.
@@ -38,7 +38,7 @@ pub struct Task {
     /// When it was done, epoch ms; 0 = not.
     pub finish_ms: i64,
     /// Place of its success in the job's list of events.
-    pub success_event: Option<u32>,
+    pub success_event: Option<usize>,
     /// Hosts on which it failed, without repetition.
     pub failed_hosts: Vec<HostId>,
 }
@@ -90,7 +90,7 @@ impl Task {
     /// else the last.
     pub fn best_attempt(&self) -> Option<&Attempt> {
         if let TaskState::Complete(position) = self.state {
-            return self.attempts.get(position as usize);
+            return self.attempts.get(position);
         }
         let running = self.attempts.iter().filter(|attempt| attempt.is_active());
         running.max_by(|left, right| left.progress.total_cmp(&right.progress)).or_else(|| self.attempts.last())

@@ -394,7 +394,7 @@ impl Job {
         }
     }
 
-    /// Whether an attempt of `task` may run on `node`: never where the task failed, unless it failed everywhere.
+    /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed everywhere.
     pub(super) fn may_run_on(task: &Task, host: HostId, nodes: &NodeBook) -> bool {
         task.failed_hosts.is_empty()
             || !task.failed_hosts.contains(&host)

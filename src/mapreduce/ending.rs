@@ -6,7 +6,7 @@ use crate::scheduler::{HostId, Kind, PerKind};
 use crate::wire::{AttemptState, CompletionStatus, WString};
 
 use super::job::{Ending, Job, JobEvent, JobState, Outcome, TaskKey};
-use super::{JobFact, Scene, TaskState};
+use super::{JobFact, Scene, Task, TaskState};
 
 // === impl Job: tasks end ===
 
@@ -56,7 +56,8 @@ impl Job {
                 task.failed_hosts.push(host);
             }
         }
-        let given_up = failed && !task.is_over() && task.failures >= max_attempts;
+        let too_often = (failed && task.failures >= max_attempts) || task.attempts.len() >= Task::MAX_ATTEMPTS;
+        let given_up = too_often && !task.is_over();
         let failures = task.failures;
         if given_up {
             task.state = TaskState::Failed;

@@ -10,7 +10,9 @@ use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topo
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
 use super::pending_tasks::PendingTasks;
-use super::{AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitTable, Task, TaskState, Wants};
+use super::{
+    AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
+};
 
 /// A task of a job, by what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,6 +122,9 @@ pub struct Job {
     pub(super) failed: PerKind<u32>,
 }
 
+/// Hosts that may be known through the splits of jobs.
+const MAX_HOSTS_NAMED: usize = 200_000;
+
 // === impl Outcome ===
 
 impl Outcome {
@@ -164,14 +169,18 @@ impl Job {
     pub fn new(accepted: &AcceptedJob, app: AppId, topology: &mut Topology, wants: &mut Wants) -> Self {
         let spec = accepted.spec.clone();
         let splits = accepted.splits.clone();
-        let hosts: Vec<HostId> =
-            splits.hosts().iter().map(|host| topology.intern_host(&host.host, &host.rack)).collect();
-        let racks = hosts.iter().map(|host| (*host, topology.rack_of(*host))).collect();
+        // The table of hosts never shrinks: what jobs name beyond its bound stays unknown, until a node registers there.
+        let mut id_of = |host: &SplitHost| match topology.len() < MAX_HOSTS_NAMED {
+            true => Some(topology.intern_host(&host.host, &host.rack)),
+            false => topology.host(&host.host),
+        };
+        let hosts: Vec<Option<HostId>> = splits.hosts().iter().map(&mut id_of).collect();
+        let racks = hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
         let nowhere: Arc<[HostId]> = Arc::new([]);
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
         let places = splits.splits().iter().map(|split| {
             let place: Arc<[HostId]> =
-                splits.locations(split).iter().filter_map(|index| hosts.get(*index as usize).copied()).collect();
+                splits.locations(split).iter().filter_map(|index| *hosts.get(*index as usize)?).collect();
             shared.entry(place.clone()).or_insert(place).clone()
         });
         let mut job = Self {

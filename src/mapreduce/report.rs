@@ -87,7 +87,7 @@ impl Job {
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
         attempt.progress = clamp(report.progress);
-        attempt.state_text = report.state_text.0;
+        attempt.set_state_text(report.state_text.0);
         if report.finish_ms > 0 {
             attempt.finish_ms = report.finish_ms;
         }

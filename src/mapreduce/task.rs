@@ -46,6 +46,9 @@ pub struct Task {
 // === impl Task ===
 
 impl Task {
+    /// Most attempts of one task, killed ones included, which nothing else limits: then the task is given up.
+    pub const MAX_ATTEMPTS: usize = 1_000;
+
     /// A task that waits.
     pub fn new() -> Self {
         Self {

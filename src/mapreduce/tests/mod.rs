@@ -1,4 +1,5 @@
 //! One job alone, where a whole cluster could not bring it into the state that is tested.
 
+mod bounds;
 mod commits;
 mod stage;

@@ -227,7 +227,10 @@ impl Job {
         }
         self.finish_ms = scene.now.wall_ms;
         scene.scheduler.remove_app(self.app);
-        self.task_cleanups = Default::default();
+        // What only launches need goes: the job may be kept for long.
+        self.task_cleanups = PerKind::default();
+        self.waiting = PerKind::default();
+        self.places = Vec::new();
         self.refresh_wants(scene.wants);
         scene.facts.push(JobFact::Ended {
             job: self.id,

@@ -350,7 +350,8 @@ impl Job {
     /// Maps that must be done before reduces are asked for.
     fn slowstart_maps(&self) -> u32 {
         let needed = u64::from(self.spec.slowstart_millionths) * u64::from(self.spec.maps);
-        u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX)
+        // More than all would be never.
+        u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(self.spec.maps)
     }
 
     /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.

@@ -100,7 +100,7 @@ impl Task {
     }
 
     /// Works the progress out anew and returns by how much it changed (1.2.1 `TaskInProgress.recomputeProgress`).
-    pub fn recompute_progress(&mut self) -> f32 {
+    pub fn recompute_progress(&mut self) -> f64 {
         let old = self.progress;
         self.progress = match self.state {
             TaskState::Complete(_) => 1.0,
@@ -118,7 +118,7 @@ impl Task {
                 best
             }
         };
-        self.progress - old
+        f64::from(self.progress) - f64::from(old)
     }
 }
 

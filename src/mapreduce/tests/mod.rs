@@ -2,4 +2,5 @@
 
 mod bounds;
 mod commits;
+mod ends;
 mod stage;

@@ -28,6 +28,8 @@ pub(super) struct Orders {
 const ALIVE_GRACE_MS: u64 = 10_000;
 /// The rack of hosts that nobody has placed (1.2.1 `NetworkTopology.DEFAULT_RACK`).
 pub(super) const DEFAULT_RACK: &str = "/default-rack";
+/// Most trackers registered at once.
+const MAX_TRACKERS: usize = 100_000;
 /// Most slots of a kind that a tracker is believed to have.
 const MAX_SLOTS: u32 = 100_000;
 
@@ -75,7 +77,11 @@ impl Engine {
                 "Tasktracker denied communication with jobtracker: {name}"
             )));
         }
-        let tracker = self.trackers.get(&**name)?;
+        let Some(tracker) = self.trackers.get(&**name) else {
+            let is_full = request.initial_contact && self.trackers.len() >= MAX_TRACKERS;
+            return is_full
+                .then(|| Refusal::DisallowedTracker(format!("no more than {MAX_TRACKERS} TaskTrackers are served")));
+        };
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
         let longest = 2 * self.config.heartbeat.interval_ms(self.trackers.len(), true) as u64 + ALIVE_GRACE_MS;
         let alive = self.connections.contains_key(&tracker.connection) && silent_ms <= longest;
@@ -146,7 +152,8 @@ impl Engine {
         tracker.busy = PerKind::default();
         for report in &status.tasks {
             if holds_slot(report) {
-                tracker.busy[report.attempt.task.kind] += slots(report.num_slots);
+                let busy = &mut tracker.busy[report.attempt.task.kind];
+                *busy = busy.saturating_add(slots(report.num_slots));
             }
         }
         tracker.name.clone()

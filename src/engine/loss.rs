@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::mapreduce::{AttemptRole, TaskKey};
-use crate::scheduler::Kind;
+use crate::mapreduce::AttemptRole;
 use crate::wire::{AttemptId, AttemptState};
 
 use super::engine::{Engine, Wait, scene};
@@ -49,13 +48,10 @@ impl Engine {
         let Some(job) = self.jobs.get_mut(id.task.job) else { return };
         let Some(key) = job.key_of(id.task) else { return };
         let Some(attempt) = job.attempt(key, id.number) else { return };
-        let has_reduces = job.total().reduce > 0;
         let state = match attempt.state {
             // Its output is gone; without reduces it lies in the file system, where nobody needs the tracker.
-            AttemptState::Succeeded => match key {
-                TaskKey::Work(Kind::Map, _) if has_reduces && !job.is_over_or_ending() => AttemptState::Killed,
-                _ => return,
-            },
+            AttemptState::Succeeded if job.needs_output(key) => AttemptState::Killed,
+            AttemptState::Succeeded => return,
             AttemptState::Running | AttemptState::CommitPending
                 if attempt.role == AttemptRole::Work && !job.is_over_or_ending() =>
             {

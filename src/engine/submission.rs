@@ -23,6 +23,8 @@ pub(super) enum PendingSubmission {
 
 /// The kind of token that 1.2.1 gives a job.
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
+/// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
+const MAX_TASKS: u32 = 1_000_000;
 /// Submissions that may be under way at once.
 const MAX_PENDING: usize = 10_000;
 
@@ -105,9 +107,8 @@ impl Engine {
             )));
         }
         let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
-        if let Some(limit) = self.config.max_tasks_per_job
-            && tasks > u64::from(limit)
-        {
+        let limit = self.config.max_tasks_per_job.unwrap_or(MAX_TASKS).min(MAX_TASKS);
+        if tasks > u64::from(limit) {
             return Err(Refusal::Invalid(format!(
                 "The number of tasks for this job {tasks} exceeds the configured limit {limit}"
             )));

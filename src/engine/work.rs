@@ -1,14 +1,18 @@
 //! Which work a tracker gets: cleanups and setups first, then what the scheduler grants (1.2.1
 //! `JobTracker.getSetupAndCleanupTasks`, `TaskScheduler.assignTasks`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{JobFact, Launch};
+use crate::mapreduce::{Job, JobFact, Launch};
 use crate::scheduler::{AppId, Beat, Kind, NodeId};
 use crate::wire::{AttemptId, JobId, Task};
 
 use super::engine::{Engine, scene};
 use super::{Now, PolicyConfig};
+
+/// How many jobs are asked whether their setup or cleanup may run on a node.
+const MAX_ASKED: usize = 100;
 
 // === impl Engine: work ===
 
@@ -42,18 +46,23 @@ impl Engine {
 
     /// A task that the scheduler does not give out: a job's cleanup, a task-cleanup, a job's setup; jobs by id.
     fn launch_aside(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
-        let wanted = |set: &std::collections::BTreeSet<JobId>| set.first().copied();
-        if let Some(id) = wanted(&self.wants.cleanup) {
+        if let Some(id) = self.first_that(&self.wants.cleanup, |job| job.may_clean_up_on(node, &self.nodes)) {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_cleanup(kind, node, &mut scene!(self, now))));
         }
-        if let Some(id) = wanted(&self.wants.task_cleanup[kind]) {
+        if let Some(id) = self.wants.task_cleanup[kind].first().copied() {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_task_cleanup(kind, node, &mut scene!(self, now))?));
         }
-        let id = wanted(&self.wants.setup)?;
+        let id = self.first_that(&self.wants.setup, |job| job.may_set_up_on(node, &self.nodes))?;
         let job = self.jobs.get_mut(id)?;
         Some((job.app, job.launch_setup(kind, node, &mut scene!(self, now))))
+    }
+
+    /// The first of the jobs that suits; those far behind many that do not are left to other nodes.
+    fn first_that(&self, wanting: &BTreeSet<JobId>, suits: impl Fn(&Job) -> bool) -> Option<JobId> {
+        let asked = wanting.iter().take(MAX_ASKED).copied();
+        asked.filter(|id| self.jobs.get(*id).is_some_and(&suits)).next()
     }
 
     /// The facts of the launches just given to a tracker.

@@ -78,7 +78,9 @@ pub struct Attempt {
 
 impl Attempt {
     /// Longest diagnostics kept of one attempt, bytes: what comes later is dropped.
-    pub const MAX_DIAGNOSTICS_BYTES: usize = 64 * 1024;
+    pub const MAX_DIAGNOSTICS_BYTES: usize = 16 * 1024;
+    /// Longest word of a task on itself, bytes: the rest is cut.
+    pub const MAX_STATE_TEXT_BYTES: usize = 1024;
 
     /// An attempt just given to a node.
     pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: NodeId, now: crate::engine::Now) -> Self {
@@ -132,11 +134,13 @@ impl Attempt {
             return;
         }
         let room = Self::MAX_DIAGNOSTICS_BYTES.saturating_sub(self.diagnostics.len());
-        let mut end = text.len().min(room);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        self.diagnostics.push_str(&text[..end]);
+        self.diagnostics.push_str(&text[..text.floor_char_boundary(room)]);
+    }
+
+    /// Notes its word on itself, up to [`Self::MAX_STATE_TEXT_BYTES`].
+    pub fn set_state_text(&mut self, mut text: String) {
+        text.truncate(text.floor_char_boundary(Self::MAX_STATE_TEXT_BYTES));
+        self.state_text = text;
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::{HostId, Kind};
+use crate::scheduler::{HostId, Kind, PerKind};
 use crate::wire::{AttemptState, CompletionStatus, WString};
 
 use super::job::{Ending, Job, JobEvent, JobState, Outcome, TaskKey};
-use super::{JobFact, Scene, TaskState};
+use super::{JobFact, Scene, Task, TaskState};
 
 // === impl Job: tasks end ===
 
@@ -15,7 +15,7 @@ impl Job {
     pub(super) fn complete(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
         let event = self.add_event(key, position, CompletionStatus::Succeeded, scene);
         let task = self.task_mut(key);
-        task.state = TaskState::Complete(position as u32);
+        task.state = TaskState::Complete(position);
         task.finish_ms = scene.now.wall_ms;
         task.success_event = Some(event);
         let counters = task.attempts[position].counters.clone();
@@ -46,7 +46,7 @@ impl Job {
         let host = self.host_of(key, position, scene);
         let over = self.is_over_or_ending();
         let task = self.task_mut(key);
-        if task.committer == Some(position as u32) {
+        if task.committer == Some(position) {
             task.committer = None;
         }
         let failed = task.attempts[position].state == AttemptState::Failed;
@@ -56,7 +56,8 @@ impl Job {
                 task.failed_hosts.push(host);
             }
         }
-        let given_up = failed && !task.is_over() && task.failures >= max_attempts;
+        let too_often = (failed && task.failures >= max_attempts) || task.attempts.len() >= Task::MAX_ATTEMPTS;
+        let given_up = too_often && !task.is_over();
         let failures = task.failures;
         if given_up {
             task.state = TaskState::Failed;
@@ -89,7 +90,7 @@ impl Job {
     fn lose_output(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
         let kind = key.kind();
         let task = self.task_mut(key);
-        if task.state != TaskState::Complete(position as u32) {
+        if task.state != TaskState::Complete(position) {
             return;
         }
         task.state = TaskState::Waiting;
@@ -103,7 +104,7 @@ impl Job {
             }
         }
         if let Some(index) = event {
-            if let Some(event) = self.events.get_mut(index as usize) {
+            if let Some(event) = self.events.get_mut(index) {
                 event.status = CompletionStatus::Obsolete;
             }
             self.record_event(index, scene);
@@ -111,19 +112,10 @@ impl Job {
     }
 
     fn ask_again(&mut self, kind: Kind, number: u32, failures: u32, scene: &mut Scene<'_>) {
-        match kind {
-            Kind::Map => {
-                let place = self.place(TaskKey::Work(kind, number));
-                self.put_back_map(number, failures, &place);
-                scene.scheduler.request(self.app, kind, &place, 1);
-            }
-            Kind::Reduce => {
-                self.pending_reduces.insert((std::cmp::Reverse(failures), number));
-                if self.reduces_open {
-                    scene.scheduler.request(self.app, kind, &[], 1);
-                }
-            }
-        }
+        let place = self.place(TaskKey::Work(kind, number));
+        self.put_back(kind, number, failures, &place);
+        // A reduce that has had an attempt was asked for before, so the reduces are open.
+        scene.scheduler.request(self.app, kind, &place, 1);
     }
 
     /// A task is given up: the job may be able to live with it.
@@ -148,7 +140,7 @@ impl Job {
     }
 
     /// Appends a completion event and returns its place.
-    fn add_event(&mut self, key: TaskKey, position: usize, status: CompletionStatus, scene: &mut Scene<'_>) -> u32 {
+    fn add_event(&mut self, key: TaskKey, position: usize, status: CompletionStatus, scene: &mut Scene<'_>) -> usize {
         let attempt = &self.task(key).attempts[position];
         let http: Arc<str> = match scene.nodes.get(attempt.node) {
             Some(face) => face.http.clone(),
@@ -156,19 +148,19 @@ impl Job {
         };
         let run_time_ms = match status {
             CompletionStatus::Succeeded => {
-                attempt.finish_ms.saturating_sub(attempt.start_ms).clamp(0, i64::from(i32::MAX))
+                i32::try_from(attempt.finish_ms.saturating_sub(attempt.start_ms).max(0)).unwrap_or(i32::MAX)
             }
             _ => 0,
         };
-        let event = JobEvent { key, attempt: attempt.number, status, http, run_time_ms: run_time_ms as i32 };
-        let index = self.events.len() as u32;
+        let event = JobEvent { key, attempt: attempt.number, status, http, run_time_ms };
+        let index = self.events.len();
         self.events.push(event);
         self.record_event(index, scene);
         index
     }
 
-    fn record_event(&self, index: u32, scene: &mut Scene<'_>) {
-        if let Some(event) = self.event(index as usize) {
+    fn record_event(&self, index: usize, scene: &mut Scene<'_>) {
+        if let Some(event) = self.event(index) {
             scene.facts.push(JobFact::CompletionEvent { job: self.id, event });
         }
     }
@@ -184,7 +176,7 @@ impl Job {
             status: event.status,
             tracker_http: WString(Some(event.http.to_string())),
             run_time_ms: event.run_time_ms,
-            event_id: index as i32,
+            event_id: i32::try_from(index).unwrap_or(i32::MAX),
         })
     }
 }
@@ -201,8 +193,7 @@ impl Job {
         scene.facts.push(JobFact::Ending { job: self.id, outcome: outcome.run_state(), reason: reason.clone() });
         self.ending = Some(Ending { outcome, reason });
         scene.scheduler.remove_app(self.app);
-        self.pending_maps = Default::default();
-        self.pending_reduces.clear();
+        self.waiting = PerKind::default();
         self.abandon_task_cleanups(scene);
         for kind in Kind::ALL {
             for task in self.work[kind].iter_mut().chain([&mut self.setup[kind]]) {
@@ -231,13 +222,15 @@ impl Job {
 
     /// The job is over.
     fn finish(&mut self, outcome: Outcome, scene: &mut Scene<'_>) {
-        if !self.state.may_become(JobState::Over(outcome)) {
+        if !self.enter(JobState::Over(outcome)) {
             return;
         }
-        self.state = JobState::Over(outcome);
         self.finish_ms = scene.now.wall_ms;
         scene.scheduler.remove_app(self.app);
-        self.task_cleanups = Default::default();
+        // What only launches need goes: the job may be kept for long.
+        self.task_cleanups = PerKind::default();
+        self.waiting = PerKind::default();
+        self.places = Vec::new();
         self.refresh_wants(scene.wants);
         scene.facts.push(JobFact::Ended {
             job: self.id,

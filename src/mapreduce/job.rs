@@ -9,8 +9,10 @@ use crate::engine::FactNumber;
 use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topology};
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
-use super::pending_maps::PendingMaps;
-use super::{AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitTable, Task, TaskState, Wants};
+use super::pending_tasks::PendingTasks;
+use super::{
+    AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
+};
 
 /// A task of a job, by what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,8 +102,8 @@ pub struct Job {
     pub(super) work: PerKind<Vec<Task>>,
     pub(super) setup: PerKind<Task>,
     pub(super) cleanup: PerKind<Task>,
-    pub(super) pending_maps: PendingMaps,
-    pub(super) pending_reduces: BTreeSet<(std::cmp::Reverse<u32>, u32)>,
+    /// Tasks that no attempt is at work on, once the setup has succeeded.
+    pub(super) waiting: PerKind<PendingTasks>,
     /// Whether reduces have been asked for: enough maps are done.
     pub(super) reduces_open: bool,
     /// Preferred hosts of each map; equal lists are shared.
@@ -119,6 +121,9 @@ pub struct Job {
     pub(super) finished: PerKind<u32>,
     pub(super) failed: PerKind<u32>,
 }
+
+/// Hosts that may be known through the splits of jobs.
+const MAX_HOSTS_NAMED: usize = 200_000;
 
 // === impl Outcome ===
 
@@ -164,14 +169,18 @@ impl Job {
     pub fn new(accepted: &AcceptedJob, app: AppId, topology: &mut Topology, wants: &mut Wants) -> Self {
         let spec = accepted.spec.clone();
         let splits = accepted.splits.clone();
-        let hosts: Vec<HostId> =
-            splits.hosts().iter().map(|host| topology.intern_host(&host.host, &host.rack)).collect();
-        let racks = hosts.iter().map(|host| (*host, topology.rack_of(*host))).collect();
+        // The table of hosts never shrinks: what jobs name beyond its bound stays unknown, until a node registers there.
+        let mut id_of = |host: &SplitHost| match topology.len() < MAX_HOSTS_NAMED {
+            true => Some(topology.intern_host(&host.host, &host.rack)),
+            false => topology.host(&host.host),
+        };
+        let hosts: Vec<Option<HostId>> = splits.hosts().iter().map(&mut id_of).collect();
+        let racks = hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
         let nowhere: Arc<[HostId]> = Arc::new([]);
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
         let places = splits.splits().iter().map(|split| {
             let place: Arc<[HostId]> =
-                splits.locations(split).iter().filter_map(|index| hosts.get(*index as usize).copied()).collect();
+                splits.locations(split).iter().filter_map(|index| *hosts.get(*index as usize)?).collect();
             shared.entry(place.clone()).or_insert(place).clone()
         });
         let mut job = Self {
@@ -191,8 +200,7 @@ impl Job {
             work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
             setup: PerKind::default(),
             cleanup: PerKind::default(),
-            pending_maps: PendingMaps::default(),
-            pending_reduces: (0..spec.reduces).map(|reduce| (std::cmp::Reverse(0), reduce)).collect(),
+            waiting: PerKind::default(),
             reduces_open: false,
             task_cleanups: PerKind::default(),
             events: Vec::new(),
@@ -315,9 +323,19 @@ impl Job {
         }
     }
 
-    /// A map waits again.
-    pub(super) fn put_back_map(&mut self, number: u32, failures: u32, place: &[HostId]) {
-        self.pending_maps.put_back(number, failures, place, &self.racks);
+    /// A task waits again, after `failures` failures.
+    pub(super) fn put_back(&mut self, kind: Kind, number: u32, failures: u32, place: &[HostId]) {
+        self.waiting[kind].put_back(number, failures, place, &self.racks);
+    }
+
+    /// Comes to another state; false, and nothing has happened, where [`JobState::may_become`] says no. The only place
+    /// that changes the state.
+    pub(super) fn enter(&mut self, next: JobState) -> bool {
+        let may = self.state.may_become(next);
+        if may {
+            self.state = next;
+        }
+        may
     }
 
     /// FAILED attempts that fail a task of that kind.
@@ -332,16 +350,20 @@ impl Job {
     /// Maps that must be done before reduces are asked for.
     fn slowstart_maps(&self) -> u32 {
         let needed = u64::from(self.spec.slowstart_millionths) * u64::from(self.spec.maps);
-        u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX)
+        // More than all would be never.
+        u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(self.spec.maps)
     }
 
     /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
     pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
-        self.state = JobState::Running;
+        if !self.enter(JobState::Running) {
+            return;
+        }
         scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
         let desired = self.total();
         scene.scheduler.set_desired(self.app, desired);
-        self.pending_maps = PendingMaps::new(&self.places, &self.racks);
+        self.waiting =
+            PerKind::new(PendingTasks::maps(&self.places, &self.racks), PendingTasks::reduces(desired.reduce));
         for place in &self.places {
             scene.scheduler.request(self.app, Kind::Map, place, 1);
         }
@@ -355,7 +377,7 @@ impl Job {
             return;
         }
         self.reduces_open = true;
-        let waiting = u32::try_from(self.pending_reduces.len()).unwrap_or(u32::MAX);
+        let waiting = u32::try_from(self.waiting.reduce.len()).unwrap_or(u32::MAX);
         if waiting > 0 {
             scene.scheduler.request(self.app, Kind::Reduce, &[], waiting);
         }
@@ -382,7 +404,7 @@ impl Job {
         }
     }
 
-    /// Whether an attempt of `task` may run on `node`: never where the task failed, unless it failed everywhere.
+    /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed everywhere.
     pub(super) fn may_run_on(task: &Task, host: HostId, nodes: &NodeBook) -> bool {
         task.failed_hosts.is_empty()
             || !task.failed_hosts.contains(&host)

@@ -1,7 +1,9 @@
 //! Giving attempts to nodes: which task, under which number, and how it travels.
 
+use std::collections::BTreeSet;
+
 use crate::engine::Now;
-use crate::scheduler::{Kind, Level, NodeId, Taken};
+use crate::scheduler::{HostId, Kind, Level, NodeId, PerKind, Taken};
 use crate::wire::{
     self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex,
     TaskBody, TaskStatus, Text,
@@ -27,23 +29,10 @@ impl Job {
     /// A waiting map or reduce for `node`, as the scheduler has granted it.
     pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
         let face = nodes.get(node)?;
-        match kind {
-            Kind::Map => {
-                let tasks = &self.work.map;
-                let may_run =
-                    |map: u32| tasks.get(map as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));
-                self.pending_maps.take(level, face.host, face.rack, may_run)
-            }
-            Kind::Reduce => {
-                let tasks = &self.work.reduce;
-                let found = self.pending_reduces.iter().find(|(_, reduce)| {
-                    tasks.get(*reduce as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes))
-                });
-                let entry = *found?;
-                self.pending_reduces.remove(&entry);
-                Some(entry.1)
-            }
-        }
+        let tasks = &self.work[kind];
+        let may_run =
+            |number: u32| tasks.get(number as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));
+        self.waiting[kind].take(level, face.host, face.rack, may_run)
     }
 
     /// Makes the attempt for a task that was taken and tells the scheduler what it was asked for with.
@@ -60,6 +49,24 @@ impl Job {
             }
         }
         (launch, Taken::Task { hosts: self.place(key) })
+    }
+
+    /// Whether the setup may run on a node: never where it failed, unless it failed everywhere.
+    pub fn may_set_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
+        Self::neither_failed_on(&self.setup, node, nodes)
+    }
+
+    /// Whether the cleanup may run on a node: never where it failed, unless it failed everywhere.
+    pub fn may_clean_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
+        Self::neither_failed_on(&self.cleanup, node, nodes)
+    }
+
+    fn neither_failed_on(variants: &PerKind<Task>, node: NodeId, nodes: &NodeBook) -> bool {
+        let Some(face) = nodes.get(node) else { return false };
+        // Both variants do the same, so where one failed the other will.
+        let failed: BTreeSet<HostId> =
+            Kind::ALL.iter().flat_map(|kind| &variants[*kind].failed_hosts).copied().collect();
+        !failed.contains(&face.host) || failed.len() >= nodes.hosts()
     }
 
     /// Gives the job's setup, in the variant for `kind`, to a node.

@@ -9,7 +9,7 @@ mod job_spec;
 mod jobs;
 mod launch;
 mod node_book;
-mod pending_maps;
+mod pending_tasks;
 mod report;
 mod scene;
 mod split_table;

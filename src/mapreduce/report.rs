@@ -40,7 +40,12 @@ impl Job {
         };
         let over = self.is_over_or_ending();
         let task = self.task_mut(key);
-        let done_by_other = matches!(task.state, TaskState::Complete(winner) if winner as usize != position);
+        let done_by_other = match task.state {
+            TaskState::Complete(winner) => winner != position,
+            // It was given up and counted as that; its success comes too late.
+            TaskState::Failed => true,
+            TaskState::Waiting | TaskState::Running | TaskState::Killed => false,
+        };
         let attempt = &mut task.attempts[position];
         if attempt.node != node && attempt.cleanup_node != Some(node) {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
@@ -57,7 +62,12 @@ impl Job {
         if done_by_other && report.state == AttemptState::Succeeded {
             attempt.add_diagnostics("Already completed TIP");
         }
+        let is_lost_output = attempt.state == AttemptState::Succeeded;
         match verdict(attempt.state, state, cleaning) {
+            // Nobody will read it.
+            Verdict::Change if is_lost_output && !self.needs_output(key) => {
+                Reported { must_last, ..Reported::default() }
+            }
             Verdict::Ignore => {
                 Reported { must_last, order: self.standing_order(key, position, scene), left_node: false }
             }
@@ -74,6 +84,12 @@ impl Job {
         }
     }
 
+    /// Whether a finished task must be done again when its output is lost: a map, while reduces still read.
+    pub fn needs_output(&self, key: TaskKey) -> bool {
+        let is_read = self.finished.reduce + self.failed.reduce < self.total().reduce;
+        matches!(key, TaskKey::Work(Kind::Map, _)) && is_read && !self.is_over_or_ending()
+    }
+
     /// Copies what a report says beside the state. Of a task-cleanup only its own progress counts.
     fn note(
         &mut self,
@@ -87,7 +103,7 @@ impl Job {
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
         attempt.progress = clamp(report.progress);
-        attempt.state_text = report.state_text.0;
+        attempt.set_state_text(report.state_text.0);
         if report.finish_ms > 0 {
             attempt.finish_ms = report.finish_ms;
         }
@@ -122,7 +138,7 @@ impl Job {
     fn refresh_progress(&mut self, key: TaskKey, kind: Kind) {
         let change = self.task_mut(key).recompute_progress();
         if key.is_work() {
-            self.progress_sum[kind] += f64::from(change);
+            self.progress_sum[kind] += change;
         }
     }
 
@@ -144,6 +160,7 @@ impl Job {
             AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending => false,
             AttemptState::Succeeded => {
                 self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
+                self.meter(key, position);
                 self.record_end(key, position, counters, scene);
                 self.complete(key, position, scene);
                 !matches!(key, TaskKey::Work(Kind::Map, _))
@@ -160,6 +177,9 @@ impl Job {
             }
             AttemptState::Failed | AttemptState::Killed => {
                 self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
+                if before != AttemptState::Succeeded {
+                    self.meter(key, position);
+                }
                 self.record_end(key, position, counters, scene);
                 self.fall(key, position, before == AttemptState::Succeeded, scene);
                 true
@@ -232,7 +252,6 @@ impl Job {
         if attempt.finish_ms == 0 {
             attempt.finish_ms = now_ms;
         }
-        let run_ms = if attempt.start_ms > 0 { (attempt.finish_ms - attempt.start_ms).max(0) } else { 0 };
         match (attempt.cleanup_node.take(), attempt.role) {
             (Some(node), _) => scheduler.release(node, kind, 1),
             (None, AttemptRole::Work) => {
@@ -241,8 +260,17 @@ impl Job {
             }
             (None, _) => scheduler.release(attempt.node, kind, 1),
         }
-        // 1.2.1 `meterTaskAttempt`: setup and cleanup attempts count here too.
-        self.counts.slot_ms[kind] += run_ms;
+    }
+
+    /// Counts the time of an attempt that ends for good, its task-cleanup included; setups and cleanups count too (1.2.1
+    /// `JobInProgress.meterTaskAttempt`). The times are those of the tracker, which may say anything.
+    fn meter(&mut self, key: TaskKey, position: usize) {
+        let attempt = &self.task(key).attempts[position];
+        if attempt.start_ms > 0 {
+            let run_ms = attempt.finish_ms.saturating_sub(attempt.start_ms).max(0);
+            let total_ms = &mut self.counts.slot_ms[key.kind()];
+            *total_ms = total_ms.saturating_add(run_ms);
+        }
     }
 
     fn record_end(&mut self, key: TaskKey, position: usize, counters: Option<Arc<Counters>>, scene: &mut Scene<'_>) {
@@ -270,7 +298,7 @@ impl Job {
         let over = self.is_over();
         let id = self.task_id(key);
         let task = self.task_mut(key);
-        let winner = task.state == TaskState::Complete(position as u32);
+        let winner = task.state == TaskState::Complete(position);
         let given_up = matches!(task.state, TaskState::Failed | TaskState::Killed);
         let complete = task.is_complete();
         let attempt = &mut task.attempts[position];
@@ -285,10 +313,10 @@ impl Job {
         let mut close = !attempt.is_unclean() && (ending || over || given_up || complete);
         if attempt.state == AttemptState::CommitPending && !close && !attempt.close_sent {
             match task.committer {
-                Some(holder) if holder as usize == position => return Some(Order::Commit),
+                Some(holder) if holder == position => return Some(Order::Commit),
                 Some(_) => close = true,
                 None => {
-                    task.committer = Some(position as u32);
+                    task.committer = Some(position);
                     scene.facts.push(JobFact::CommitGranted { attempt: id.attempt(attempt.number) });
                     return Some(Order::Commit);
                 }

@@ -65,6 +65,11 @@ impl SplitTable {
     }
 }
 
+/// Hosts kept of one split: more bring no task nearer to its input (1.2.1 clients write ten at most).
+const MAX_LOCATIONS: usize = 100;
+/// Hosts kept of one job; those named after are as good as unknown.
+const MAX_HOSTS: usize = 20_000;
+
 /// Makes a [`SplitTable`].
 #[derive(Default)]
 pub struct SplitTableBuilder {
@@ -75,14 +80,19 @@ pub struct SplitTableBuilder {
 // === impl SplitTableBuilder ===
 
 impl SplitTableBuilder {
-    /// Adds the next split.
+    /// Adds the next split. Hosts beyond the bounds of this file are left out: they are hints, and names are cheap to
+    /// make up.
     pub fn push<'a>(&mut self, offset_bytes: i64, length_bytes: i64, hosts: impl IntoIterator<Item = &'a str>) {
-        let first_location = self.table.locations.len() as u32;
+        let first_location = count(self.table.locations.len());
         for host in hosts {
+            if self.table.locations.len() - first_location as usize >= MAX_LOCATIONS {
+                break;
+            }
             let index = match self.by_name.get(host) {
                 Some(&index) => index,
+                None if self.table.hosts.len() >= MAX_HOSTS => continue,
                 None => {
-                    let index = self.table.hosts.len() as u32;
+                    let index = count(self.table.hosts.len());
                     self.table.hosts.push(SplitHost { host: host.to_owned(), rack: String::new() });
                     self.by_name.insert(host.to_owned(), index);
                     index
@@ -93,7 +103,7 @@ impl SplitTableBuilder {
                 self.table.locations.push(index);
             }
         }
-        let locations = self.table.locations.len() as u32 - first_location;
+        let locations = count(self.table.locations.len()) - first_location;
         self.table.splits.push(Split { offset_bytes, length_bytes, first_location, locations });
     }
 
@@ -104,6 +114,11 @@ impl SplitTableBuilder {
         }
         self.table
     }
+}
+
+/// Locations beyond this many are as good as none; no file is that large.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -121,5 +136,18 @@ mod tests {
         assert_eq!(locations, [vec![0, 1], vec![], vec![1]]);
         assert_eq!(table.hosts()[1], SplitHost { host: "a".into(), rack: "/rack-a".into() });
         assert_eq!(table.splits()[2].offset_bytes, 107);
+    }
+
+    #[test]
+    fn made_up_hosts_are_bounded_for_each_split_and_in_all() {
+        let names: Vec<String> = (0..MAX_HOSTS + 1_000).map(|host| format!("h{host}")).collect();
+        let mut builder = SplitTable::builder();
+        builder.push(7, 100, names.iter().map(String::as_str));
+        names.iter().for_each(|host| builder.push(8, 100, [host.as_str()]));
+        let table = builder.build(|_| "/default-rack".into());
+        assert_eq!(table.locations(&table.splits()[0]).len(), MAX_LOCATIONS);
+        assert_eq!(table.hosts().len(), MAX_HOSTS);
+        assert_eq!(table.locations(&table.splits()[MAX_HOSTS]).len(), 1);
+        assert!(table.locations(&table.splits()[MAX_HOSTS + 1]).is_empty());
     }
 }

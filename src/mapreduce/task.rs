@@ -13,7 +13,7 @@ pub enum TaskState {
     /// An attempt is at work on it, or waits for its cleanup.
     Running,
     /// Done, by the attempt with this place in [`Task::attempts`].
-    Complete(u32),
+    Complete(usize),
     /// Given up: too many failures.
     Failed,
     /// Given up: the job ends.
@@ -30,7 +30,7 @@ pub struct Task {
     /// Attempts that FAILED.
     pub failures: u32,
     /// The attempt that may commit, by its place.
-    pub committer: Option<u32>,
+    pub committer: Option<usize>,
     /// 0 to 1.
     pub progress: f32,
     /// When the first attempt was given away, epoch ms; 0 = never.
@@ -38,7 +38,7 @@ pub struct Task {
     /// When it was done, epoch ms; 0 = not.
     pub finish_ms: i64,
     /// Place of its success in the job's list of events.
-    pub success_event: Option<u32>,
+    pub success_event: Option<usize>,
     /// Hosts on which it failed, without repetition.
     pub failed_hosts: Vec<HostId>,
 }
@@ -46,6 +46,9 @@ pub struct Task {
 // === impl Task ===
 
 impl Task {
+    /// Most attempts of one task, killed ones included, which nothing else limits: then the task is given up.
+    pub const MAX_ATTEMPTS: usize = 1_000;
+
     /// A task that waits.
     pub fn new() -> Self {
         Self {
@@ -90,14 +93,14 @@ impl Task {
     /// else the last.
     pub fn best_attempt(&self) -> Option<&Attempt> {
         if let TaskState::Complete(position) = self.state {
-            return self.attempts.get(position as usize);
+            return self.attempts.get(position);
         }
         let running = self.attempts.iter().filter(|attempt| attempt.is_active());
         running.max_by(|left, right| left.progress.total_cmp(&right.progress)).or_else(|| self.attempts.last())
     }
 
     /// Works the progress out anew and returns by how much it changed (1.2.1 `TaskInProgress.recomputeProgress`).
-    pub fn recompute_progress(&mut self) -> f32 {
+    pub fn recompute_progress(&mut self) -> f64 {
         let old = self.progress;
         self.progress = match self.state {
             TaskState::Complete(_) => 1.0,
@@ -115,7 +118,7 @@ impl Task {
                 best
             }
         };
-        self.progress - old
+        f64::from(self.progress) - f64::from(old)
     }
 }
 

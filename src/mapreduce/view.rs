@@ -132,7 +132,7 @@ impl Job {
             Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_complete())
         };
         let status = match task.state {
-            TaskState::Complete(position) => match task.attempts.get(position as usize) {
+            TaskState::Complete(position) => match task.attempts.get(position) {
                 Some(attempt) => TipStatus::Complete(id.attempt(attempt.number)),
                 None => TipStatus::Pending,
             },

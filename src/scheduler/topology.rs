@@ -67,6 +67,16 @@ impl Topology {
         self.host_by_name.get(name).copied()
     }
 
+    /// How many ids of hosts were given.
+    pub fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Whether no host was ever named.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
     /// The rack of a host.
     pub fn rack_of(&self, host: HostId) -> RackId {
         self.hosts[host.0 as usize].rack

@@ -128,3 +128,27 @@ fn a_users_word_decides_how_an_attempt_ends() {
         assert_eq!(first.status, status);
     }
 }
+
+#[test]
+fn a_bad_host_does_not_fail_every_job_at_its_setup() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("bad", 4, 4);
+    cluster.add_tracker("good", 1, 1);
+    cluster.beat(1, |_| Fate::Succeed);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let bad = cluster.trackers[0].name.clone();
+    // The bad host calls ten times as often.
+    for _ in 0..20 {
+        for _ in 0..10 {
+            cluster.beat(0, |_| Fate::Fail);
+        }
+        cluster.beat(1, |_| Fate::Succeed);
+    }
+    assert_eq!(cluster.state(id), RunState::Succeeded);
+    use crate::mapreduce::{AttemptRole, JobFact};
+    let setups_there = cluster.facts.iter().filter(|fact| {
+        matches!(fact, crate::engine::Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::JobSetup, tracker, .. })
+            if **tracker == bad)
+    });
+    assert_eq!(setups_there.count(), 1);
+}

@@ -128,3 +128,18 @@ fn excluded_hosts_are_turned_away() {
     let (reply, _) = cluster.step(Event::Heartbeat { request, connection: 1 });
     assert!(matches!(reply, Reply::Refused(Refusal::DisallowedTracker(_))));
 }
+
+#[test]
+fn absurd_numbers_of_slots_are_survived() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", i32::MAX, -1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    cluster.beat(0, |_| Fate::Hang);
+    let mut request = cluster.request(0);
+    let mut stranger = request.status.tasks[0].clone();
+    stranger.num_slots = i32::MAX;
+    stranger.attempt = id.task(crate::scheduler::Kind::Map, 77).attempt(0);
+    request.status.tasks.extend(std::iter::repeat_n(stranger, 50_000));
+    let (response, _) = cluster.send(0, request);
+    assert!(!response.actions.iter().any(|action| matches!(action, Action::LaunchTask(_))), "it is full");
+}

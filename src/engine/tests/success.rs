@@ -133,3 +133,10 @@ fn ids_are_given_once_and_only_given_ones_are_taken() {
         assert!(matches!(cluster.step(asked).0, crate::engine::Reply::Refused(_)), "{stranger}");
     }
 }
+
+#[test]
+fn a_job_of_absurd_size_is_refused() {
+    let mut cluster = Cluster::new(fifo());
+    let refused = cluster.submit(spec("alice", "default", 1, i32::MAX as u32)).unwrap_err();
+    assert_eq!(refused.to_string(), "The number of tasks for this job 2147483648 exceeds the configured limit 1000000");
+}

@@ -1,4 +1,6 @@
 //! One job alone, where a whole cluster could not bring it into the state that is tested.
 
+mod bounds;
 mod commits;
+mod ends;
 mod stage;

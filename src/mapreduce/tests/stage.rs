@@ -112,6 +112,11 @@ impl Stage {
         launch.attempt
     }
 
+    /// Tasks that the scheduler is asked to place.
+    pub fn waiting(&self) -> PerKind<u32> {
+        self.scheduler.app_waiting(self.job.app)
+    }
+
     /// A report of nothing but a state.
     pub fn report(&mut self, node: NodeId, attempt: AttemptId, state: AttemptState) -> Reported {
         self.report_with(node, attempt, state, |_| {})

@@ -1,0 +1,162 @@
+//! Which waiting task a node gets: failed ones first, then by distance, then in split order (1.2.1
+//! `JobInProgress.findNewMapTask`, `findNewReduceTask`).
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::scheduler::{HostId, Level, RackId};
+
+/// The waiting maps or reduces of a job.
+///
+/// Invariant: a fresh task stands in the list of each of its hosts and racks; what else stands there has been given away
+/// through another list and is dropped when met. So a task is taken in constant time, but for failed ones that may not
+/// run on the node.
+#[derive(Debug, Default)]
+pub(super) struct PendingTasks {
+    /// Tasks that have not failed: they may run anywhere.
+    fresh: BTreeSet<u32>,
+    /// Tasks that have, most failures first: where they failed they may not run again.
+    failed: BTreeSet<(Reverse<u32>, u32)>,
+    // Last first. Never iterated as maps.
+    by_host: FxHashMap<HostId, Vec<u32>>,
+    by_rack: FxHashMap<RackId, Vec<u32>>,
+}
+
+/// The rack of each host that holds input.
+pub(super) type Racks = FxHashMap<HostId, RackId>;
+
+/// How many failed tasks that may not run on a host are passed over before the search goes on with fresh ones.
+const SEARCH_LIMIT: usize = 100;
+
+// === impl PendingTasks ===
+
+impl PendingTasks {
+    /// All maps wait: `places` gives the hosts of each, in split order.
+    pub(super) fn maps(places: &[Arc<[HostId]>], racks: &Racks) -> Self {
+        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let mut pending = Self { fresh: (0..count).collect(), ..Self::default() };
+        for (map, hosts) in (0..count).zip(places).rev() {
+            pending.list(map, hosts, racks);
+        }
+        pending
+    }
+
+    /// `count` reduces wait, which have no place.
+    pub(super) fn reduces(count: u32) -> Self {
+        Self { fresh: (0..count).collect(), ..Self::default() }
+    }
+
+    /// Tasks that wait.
+    pub(super) fn len(&self) -> usize {
+        self.fresh.len() + self.failed.len()
+    }
+
+    /// A task waits again, after `failures` failures.
+    pub(super) fn put_back(&mut self, task: u32, failures: u32, hosts: &[HostId], racks: &Racks) {
+        if failures > 0 {
+            self.failed.insert((Reverse(failures), task));
+        } else if self.fresh.insert(task) {
+            self.list(task, hosts, racks);
+        }
+    }
+
+    /// Takes the task that suits a node best; `level` is the nearest at which one is known to wait, `may_run` is asked of
+    /// failed ones.
+    pub(super) fn take(
+        &mut self,
+        level: Level,
+        host: HostId,
+        rack: RackId,
+        may_run: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let failed = self.failed.iter().take(SEARCH_LIMIT).find(|(_, task)| may_run(*task)).copied();
+        if let Some(failed) = failed {
+            self.failed.remove(&failed);
+            return Some(failed.1);
+        }
+        let mut near = None;
+        if level == Level::Node {
+            near = next_of(self.by_host.get_mut(&host), &self.fresh);
+        }
+        if near.is_none() && level != Level::Any {
+            near = next_of(self.by_rack.get_mut(&rack), &self.fresh);
+        }
+        let task = near.or_else(|| self.fresh.first().copied())?;
+        self.fresh.remove(&task);
+        Some(task)
+    }
+
+    fn list(&mut self, map: u32, hosts: &[HostId], racks: &Racks) {
+        for (index, host) in hosts.iter().enumerate() {
+            self.by_host.entry(*host).or_default().push(map);
+            let Some(rack) = racks.get(host) else { continue };
+            if !hosts[..index].iter().any(|other| racks.get(other) == Some(rack)) {
+                self.by_rack.entry(*rack).or_default().push(map);
+            }
+        }
+    }
+}
+
+/// Takes the first task of a list that is fresh; drops those met before it.
+fn next_of(list: Option<&mut Vec<u32>>, fresh: &BTreeSet<u32>) -> Option<u32> {
+    let list = list?;
+    std::iter::from_fn(|| list.pop()).find(|task| fresh.contains(task))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::Topology;
+
+    #[test]
+    fn failed_first_then_near_then_in_order() {
+        let mut topology = Topology::default();
+        let a = topology.intern_host("a", "/r1");
+        let b = topology.intern_host("b", "/r2");
+        let racks: Racks = [(a, topology.rack_of(a)), (b, topology.rack_of(b))].into_iter().collect();
+        let places: [Arc<[HostId]>; 4] = [[b].into(), [a].into(), [a, b].into(), [].into()];
+        let mut pending = PendingTasks::maps(&places, &racks);
+        let take = |pending: &mut PendingTasks, level| pending.take(level, a, topology.rack_of(a), |_| true);
+        assert_eq!(take(&mut pending, Level::Node), Some(1));
+        pending.put_back(1, 1, &[a], &racks);
+        assert_eq!(pending.take(Level::Node, a, topology.rack_of(a), |map| map != 1), Some(2), "never where it failed");
+        assert_eq!(pending.len(), 3);
+        assert_eq!(take(&mut pending, Level::Any), Some(1), "failed ones come first");
+        assert_eq!(take(&mut pending, Level::Any), Some(0));
+        assert_eq!(take(&mut pending, Level::Any), Some(3));
+        assert_eq!(take(&mut pending, Level::Any), None);
+        assert_eq!(pending.len(), 0);
+    }
+
+    #[test]
+    fn a_map_that_comes_back_is_found_near_its_data_again() {
+        let mut topology = Topology::default();
+        let a = topology.intern_host("a", "/r1");
+        let racks: Racks = [(a, topology.rack_of(a))].into_iter().collect();
+        let places: [Arc<[HostId]>; 2] = [[a].into(), [a].into()];
+        let mut pending = PendingTasks::maps(&places, &racks);
+        let any = pending.take(Level::Any, a, topology.rack_of(a), |_| true);
+        assert_eq!(any, Some(0));
+        pending.put_back(0, 0, &[a], &racks);
+        let near: Vec<_> = std::iter::from_fn(|| pending.take(Level::Node, a, topology.rack_of(a), |_| true)).collect();
+        assert_eq!(near, [0, 1]);
+    }
+
+    #[test]
+    fn many_that_failed_here_hide_none_that_may_run() {
+        let mut topology = Topology::default();
+        let a = topology.intern_host("a", "/r1");
+        let count = SEARCH_LIMIT as u32 + 50;
+        let mut pending = PendingTasks::reduces(count + 1);
+        let rack = topology.rack_of(a);
+        for reduce in 0..count {
+            assert_eq!(pending.take(Level::Any, a, rack, |_| true), Some(reduce));
+        }
+        (0..count).for_each(|reduce| pending.put_back(reduce, 1, &[], &Racks::default()));
+        assert_eq!(pending.take(Level::Any, a, rack, |_| false), Some(count));
+        assert_eq!(pending.take(Level::Any, a, rack, |_| false), None);
+    }
+}

@@ -1,0 +1,36 @@
+//! What nobody else bounds.
+
+use super::stage::Stage;
+use crate::mapreduce::{Attempt, JobFact, Task, TaskState};
+use crate::scheduler::Kind;
+use crate::wire::{AttemptState, RunState};
+
+#[test]
+fn a_task_that_is_killed_without_end_is_given_up() {
+    let mut stage = Stage::running(1, 0);
+    let node = stage.add_node("h1");
+    for _ in 0..Task::MAX_ATTEMPTS {
+        assert!(stage.job.ending().is_none());
+        let attempt = stage.launch(Kind::Map, 0, node);
+        stage.report(node, attempt, AttemptState::Killed);
+    }
+    let key = stage.job.key_of(stage.job.id.task(Kind::Map, 0)).unwrap();
+    assert_eq!(stage.job.task(key).state, TaskState::Failed);
+    let is_failing = |fact: &JobFact| matches!(fact, JobFact::Ending { outcome: RunState::Failed, .. });
+    assert!(stage.facts.iter().any(is_failing));
+}
+
+#[test]
+fn texts_of_a_task_are_cut_at_characters() {
+    let mut stage = Stage::running(1, 0);
+    let node = stage.add_node("h1");
+    let attempt = stage.launch(Kind::Map, 0, node);
+    stage.report_with(node, attempt, AttemptState::Running, |report| {
+        report.state_text = "x\u{1f600}".repeat(10_000).as_str().into();
+        report.diagnostics = "\u{1f600}".repeat(10_000).as_str().into();
+    });
+    let key = stage.job.key_of(attempt.task).unwrap();
+    let attempt = stage.job.attempt(key, attempt.number).unwrap();
+    assert_eq!(attempt.state_text.len(), Attempt::MAX_STATE_TEXT_BYTES - 4 + 1);
+    assert_eq!(attempt.diagnostics.len(), Attempt::MAX_DIAGNOSTICS_BYTES);
+}

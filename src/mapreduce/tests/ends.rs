@@ -1,0 +1,113 @@
+//! What ends count, and what they change when they come late.
+
+use super::stage::Stage;
+use crate::mapreduce::{JobFact, JobState, Order, Outcome, TaskState};
+use crate::scheduler::Kind;
+use crate::wire::{AttemptState, TaskStatus};
+
+/// Slot time of maps in the counters that clients see, ms.
+fn map_slot_ms(stage: &Stage) -> i64 {
+    let counters = stage.job.counters().groups.into_iter().flat_map(|group| group.counters);
+    counters.filter(|counter| &*counter.name == "SLOTS_MILLIS_MAPS").map(|counter| counter.value).sum()
+}
+
+fn ran(start_ms: i64, finish_ms: i64) -> impl FnOnce(&mut TaskStatus) {
+    move |report| (report.start_ms, report.finish_ms) = (start_ms, finish_ms)
+}
+
+#[test]
+fn the_time_of_an_attempt_counts_once_its_cleanup_included() {
+    let mut stage = Stage::running(1, 1);
+    let node = stage.add_node("h1");
+    let attempt = stage.launch(Kind::Map, 0, node);
+    stage.report_with(node, attempt, AttemptState::FailedUnclean, ran(1_000, 1_500));
+    assert_eq!(map_slot_ms(&stage), 0);
+    stage.act(|job, scene| job.launch_task_cleanup(Kind::Map, node, scene)).unwrap();
+    stage.report_with(node, attempt, AttemptState::Failed, ran(1_700, 1_900));
+    assert_eq!(map_slot_ms(&stage), 900);
+    let attempt = stage.launch(Kind::Map, 0, node);
+    stage.report_with(node, attempt, AttemptState::Succeeded, ran(2_000, 2_100));
+    stage.report(node, attempt, AttemptState::Failed);
+    assert_eq!(map_slot_ms(&stage), 1_000, "its loss costs no time");
+}
+
+#[test]
+fn absurd_times_are_survived() {
+    let mut stage = Stage::running(2, 1);
+    let node = stage.add_node("h1");
+    for map in 0..2 {
+        let attempt = stage.launch(Kind::Map, map, node);
+        stage.report_with(node, attempt, AttemptState::Succeeded, ran(1, i64::MAX));
+    }
+    assert_eq!(map_slot_ms(&stage), i64::MAX);
+    let backwards = stage.launch(Kind::Reduce, 0, node);
+    stage.report_with(node, backwards, AttemptState::Succeeded, ran(i64::MAX, i64::MIN));
+}
+
+#[test]
+fn lost_output_that_nobody_will_read_changes_nothing() {
+    let mut stage = Stage::running(1, 1);
+    let node = stage.add_node("h1");
+    let map = stage.launch(Kind::Map, 0, node);
+    stage.report(node, map, AttemptState::Succeeded);
+    let reduce = stage.launch(Kind::Reduce, 0, node);
+    stage.report(node, reduce, AttemptState::Succeeded);
+    stage.report(node, map, AttemptState::Failed);
+    assert_eq!(stage.job.finished().map, 1);
+    let cleanup = stage.act(|job, scene| job.launch_cleanup(Kind::Map, node, scene)).attempt;
+    stage.report(node, cleanup, AttemptState::Succeeded);
+    assert_eq!(stage.job.state(), JobState::Over(Outcome::Succeeded));
+    let facts = stage.facts.len();
+    stage.report(node, map, AttemptState::Failed);
+    assert_eq!(stage.facts.len(), facts);
+}
+
+#[test]
+fn lost_output_that_is_read_is_made_again() {
+    let mut stage = Stage::running(1, 1);
+    let node = stage.add_node("h1");
+    let map = stage.launch(Kind::Map, 0, node);
+    stage.report(node, map, AttemptState::Succeeded);
+    stage.report(node, map, AttemptState::Failed);
+    assert_eq!((stage.job.finished().map, stage.job.pending().map), (0, 1));
+}
+
+#[test]
+fn a_success_after_its_task_was_given_up_comes_too_late() {
+    let mut stage = Stage::changed(2, 0, |spec| {
+        spec.map_max_attempts = 1;
+        spec.max_map_failures_percent = 50;
+    });
+    let (left, right) = (stage.add_node("h1"), stage.add_node("h2"));
+    let fails = stage.launch(Kind::Map, 0, left);
+    let late = stage.launch(Kind::Map, 0, right);
+    stage.report(left, fails, AttemptState::Failed);
+    assert_eq!(stage.report(right, late, AttemptState::Succeeded).order, Some(Order::Kill));
+    let key = stage.job.key_of(late.task).unwrap();
+    assert_eq!(stage.job.task(key).state, TaskState::Failed);
+    assert_eq!(stage.job.finished().map, 0);
+    assert!(!stage.facts.iter().any(|fact| matches!(fact, JobFact::Ended { .. })));
+}
+
+#[test]
+fn a_slow_start_above_all_maps_is_all_maps() {
+    let mut stage = Stage::changed(1, 1, |spec| spec.slowstart_millionths = 3_000_000);
+    let node = stage.add_node("h1");
+    assert_eq!(stage.waiting().reduce, 0);
+    let map = stage.launch(Kind::Map, 0, node);
+    stage.report(node, map, AttemptState::Succeeded);
+    assert_eq!(stage.waiting().reduce, 1);
+}
+
+#[test]
+fn a_job_that_is_over_stays_as_it_is() {
+    for outcome in [Outcome::Succeeded, Outcome::Failed, Outcome::Killed] {
+        let over = JobState::Over(outcome);
+        let all =
+            [JobState::Prep, JobState::Running, JobState::Over(Outcome::Succeeded), JobState::Over(Outcome::Killed)];
+        assert!(all.iter().all(|next| !over.may_become(*next)));
+        assert!(JobState::Running.may_become(over));
+        assert_eq!(JobState::Prep.may_become(over), outcome != Outcome::Succeeded, "success needs the setup");
+    }
+    assert!(!JobState::Running.may_become(JobState::Prep));
+}

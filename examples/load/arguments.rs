@@ -1,0 +1,172 @@
+//! The command line.
+
+use std::net::SocketAddr;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Puts a JobTracker of this machine under a load and prints what that cost it
+#[derive(Debug, Parser)]
+#[command(name = "load")]
+pub struct Arguments {
+    /// RPC address of the JobTracker; of loopback, since its process must be of this machine
+    #[arg(long, default_value = "127.0.0.1:8021")]
+    pub jobtracker: SocketAddr,
+    /// Its process
+    #[arg(long, default_value_t = 0)]
+    pub pid: u32,
+    /// What to call it in the table
+    #[arg(long, default_value = "ours")]
+    pub server: String,
+    /// The user that submits
+    #[arg(long, default_value = "load")]
+    pub user: String,
+    /// Prints a JSON object for each row
+    #[arg(long)]
+    pub json: bool,
+    /// The load
+    #[command(subcommand)]
+    pub load: Load,
+}
+
+/// The loads.
+#[derive(Debug, Subcommand)]
+pub enum Load {
+    /// Heartbeats of trackers that have nothing and get nothing
+    Idle(Idle),
+    /// Jobs from submission to their end, every task reported RUNNING once and then SUCCEEDED
+    Tasks(Tasks),
+    /// Heartbeats of trackers with free slots while jobs run that have nothing to give
+    Hold(Hold),
+    /// Heartbeats at a fixed rate while tasks finish; latencies count from when a heartbeat was due
+    Open(Open),
+    /// submitJob of staged jobs
+    Submit(Submit),
+    /// One large job, from submission to its first launch
+    Ready(Ready),
+    /// getJobStatus
+    Status(Status),
+    /// What a tracker, a waiting map, a finished map and a job take of resident memory
+    Memory(Memory),
+    /// Makes one table of the rows that --json printed, read from stdin
+    Table,
+}
+
+/// How trackers call.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Calling {
+    /// Trackers, 4 map slots and 2 reduce slots each
+    #[arg(long, default_value_t = 100)]
+    pub trackers: u32,
+    /// Heartbeats per second of all of them; 0: each calls as soon as it has its answer
+    #[arg(long, default_value_t = 0)]
+    pub rate: u32,
+}
+
+/// `idle`
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Idle {
+    #[command(flatten)]
+    pub calling: Calling,
+    /// Measured time
+    #[arg(long, default_value_t = 5)]
+    pub seconds: u64,
+    /// Jobs of one map that are run first, so that the JobTracker remembers them
+    #[arg(long, default_value_t = 0)]
+    pub finished_jobs: u32,
+}
+
+/// `tasks`
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Tasks {
+    #[command(flatten)]
+    pub calling: Calling,
+    /// Jobs
+    #[arg(long, default_value_t = 3)]
+    pub jobs: u32,
+    /// Maps of each
+    #[arg(long, default_value_t = 3000)]
+    pub maps: u32,
+    /// Reduces of each
+    #[arg(long, default_value_t = 30)]
+    pub reduces: u32,
+    /// How often all of it is done; the last time is shown, the others warm the JobTracker up
+    #[arg(long, default_value_t = 1)]
+    pub rounds: u32,
+    /// Longest time of a round
+    #[arg(long, default_value_t = 300)]
+    pub seconds: u64,
+}
+
+/// `hold`
+#[derive(Clone, Debug, Args)]
+pub struct Hold {
+    #[command(flatten)]
+    pub calling: Calling,
+    /// Running jobs: one row for each number, ascending
+    #[arg(long, value_delimiter = ',', default_values_t = [10, 100, 1000])]
+    pub jobs: Vec<u32>,
+    /// Measured time of each
+    #[arg(long, default_value_t = 5)]
+    pub seconds: u64,
+}
+
+/// `open`
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Open {
+    /// Trackers, 4 map slots and 2 reduce slots each
+    #[arg(long, default_value_t = 500)]
+    pub trackers: u32,
+    /// Heartbeats per second of all of them
+    #[arg(long, default_value_t = 1000)]
+    pub rate: u32,
+    /// Measured time
+    #[arg(long, default_value_t = 15)]
+    pub seconds: u64,
+    /// Jobs that run
+    #[arg(long, default_value_t = 3)]
+    pub jobs: u32,
+}
+
+/// `submit`
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Submit {
+    /// Jobs of 10 maps and a reduce
+    #[arg(long, default_value_t = 400)]
+    pub jobs: u32,
+    /// Clients, each with one submission at a time
+    #[arg(long, default_value_t = 4)]
+    pub clients: u32,
+}
+
+/// `ready`
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Ready {
+    /// Maps of the job
+    #[arg(long, default_value_t = 100_000)]
+    pub maps: u32,
+}
+
+/// `status`
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Status {
+    /// Clients, each with one call at a time
+    #[arg(long, default_value_t = 10)]
+    pub clients: u32,
+    /// Measured time
+    #[arg(long, default_value_t = 5)]
+    pub seconds: u64,
+}
+
+/// `memory`
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Memory {
+    /// Trackers
+    #[arg(long, default_value_t = 4000)]
+    pub trackers: u32,
+    /// Maps, first waiting and then finished
+    #[arg(long, default_value_t = 50_000)]
+    pub maps: u32,
+    /// Jobs of 10 maps and a reduce
+    #[arg(long, default_value_t = 1000)]
+    pub jobs: u32,
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# compare.sh [--quick] [SERVER]... -- [LOAD [OPTION]...]
+#
+# Puts each SERVER (java, ours; default both) under each load, every time a fresh JobTracker with a folder of its own, and prints one table.
+# With a LOAD after --, only that one. --quick: small sizes, a minute or two for ours. Build first:
+#   cargo build --release && cargo build --release --example load
+# Java needs the stock jars: tests/hadoop/fetch-jars.sh, or JOBTRACKER_HADOOP_HOME. JOBTRACKER_KEEP_ROWS=FILE keeps the rows as JSON.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+project=$(cd "$here/../.." && pwd)
+# shellcheck source=../../tests/hadoop/environment.sh
+. "$project/tests/hadoop/environment.sh"
+generator=${CARGO_TARGET_DIR:-$project/target}/release/examples/load
+[[ -x $generator ]] || fail "no $generator: cargo build --release --example load"
+
+LOADS=(
+    "idle --trackers 10"
+    "idle --trackers 100 --rate 500"
+    "idle --trackers 1000"
+    "idle --trackers 4000"
+    "idle --trackers 100 --finished-jobs 200"
+    "tasks --jobs 3 --maps 3000 --reduces 30 --rounds 2"
+    "tasks --jobs 1000 --maps 8 --reduces 1 --rounds 2"
+    "hold --trackers 100 --jobs 10,100,1000"
+    "open --trackers 500 --rate 1000"
+    "submit --clients 1"
+    "submit --clients 4"
+    "ready --maps 100000"
+    "status"
+    "memory"
+)
+QUICK_LOADS=(
+    "idle --trackers 100 --seconds 2"
+    "tasks --jobs 3 --maps 500 --reduces 5"
+    "hold --trackers 20 --jobs 5,50 --seconds 2"
+    "open --trackers 100 --rate 300 --seconds 5"
+    "submit --jobs 50"
+    "ready --maps 10000"
+    "status --seconds 2"
+    "memory --trackers 400 --maps 2000 --jobs 50"
+)
+
+servers=()
+while (($# > 0)); do
+    case $1 in
+    --quick) LOADS=("${QUICK_LOADS[@]}") ;;
+    --)
+        shift
+        (($# == 0)) || LOADS=("$*")
+        break
+        ;;
+    java | ours) servers+=("$1") ;;
+    *) fail "$1: java, ours, --quick or --" ;;
+    esac
+    shift
+done
+((${#servers[@]} > 0)) || servers=(ours java)
+
+rows=${JOBTRACKER_KEEP_ROWS:-}
+if [[ -z $rows ]]; then
+    rows=$(mktemp)
+    trap 'rm -f "$rows"' EXIT
+fi
+: >"$rows"
+
+# Runs one load against one fresh server; a process of its own, since the cluster ends with its shell.
+one() (
+    local server=$1 pid child
+    shift
+    # shellcheck source=../../tests/hadoop/cluster.sh
+    . "$project/tests/hadoop/cluster.sh"
+    # Java with the heap, collector and compiler it would have in use, not those of the small live tests; the last -Xmx holds.
+    local option options=(-Xmx4096m)
+    for option in "${JAVA_OPTIONS[@]}"; do
+        case $option in
+        -XX:+UseSerialGC | -XX:TieredStopAtLevel=1) ;;
+        *) options+=("$option") ;;
+        esac
+    done
+    JAVA_OPTIONS=("${options[@]}")
+    cluster_create
+    cd "$CLUSTER"
+    cluster_start_jobtracker "$server"
+    # Java runs below the script that isolates it.
+    pid=${CLUSTER_PIDS[jobtracker]}
+    while child=$(pgrep -P "$pid" | head -n 1) && [[ -n $child ]]; do pid=$child; done
+    note "$server: $*"
+    # shellcheck disable=SC2068
+    "$generator" --jobtracker "127.0.0.1:$RPC_PORT" --pid "$pid" --server "$server" --json $@ >>"$rows"
+)
+
+for load in "${LOADS[@]}"; do
+    for server in "${servers[@]}"; do
+        one "$server" "$load" || note "$server: $load failed"
+    done
+done
+"$generator" table <"$rows"

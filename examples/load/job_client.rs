@@ -1,0 +1,97 @@
+//! A job client.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, bail};
+use jobtracker::client::ipc::IpcClient;
+use jobtracker::fs::FileUri;
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::{Credentials, JobId, JobStatus, RunState};
+
+use crate::staging::{self, JobShape};
+
+/// A connection of a user.
+#[derive(Debug)]
+pub struct JobClient {
+    ipc: IpcClient,
+    user: String,
+    staging: FileUri,
+}
+
+/// A job whose files are written.
+#[derive(Clone, Debug)]
+pub struct StagedJob {
+    /// The job.
+    pub id: JobId,
+    directory: FileUri,
+}
+
+// === impl JobClient ===
+
+impl JobClient {
+    /// Connects, and asks where staged files go.
+    pub async fn connect(jobtracker: SocketAddr, user: &str) -> anyhow::Result<Self> {
+        let mut ipc = IpcClient::connect(jobtracker, Protocol::JobSubmission, user).await?;
+        let staging = match ipc.call(&Call::JobSubmission(JobSubmissionCall::GetStagingAreaDir)).await? {
+            Value::String(Some(staging)) => FileUri::parse(&staging)?,
+            other => bail!("getStagingAreaDir was answered by {other:?}"),
+        };
+        Ok(Self { ipc, user: user.to_owned(), staging })
+    }
+
+    async fn call(&mut self, call: JobSubmissionCall) -> anyhow::Result<Value> {
+        let name = call.method().name;
+        self.ipc.call(&Call::JobSubmission(call)).await.context(name)
+    }
+
+    /// Gets an id and writes the files of a job.
+    pub async fn stage(&mut self, shape: &JobShape) -> anyhow::Result<StagedJob> {
+        let Value::JobId(id) = self.call(JobSubmissionCall::GetNewJobId).await? else { bail!("no job id") };
+        let directory = self.staging.join(&id.to_string())?;
+        staging::write(directory.as_path(), &directory.to_string(), id, &self.user, shape)?;
+        Ok(StagedJob { id, directory })
+    }
+
+    /// Stages so many jobs.
+    pub async fn stage_many(&mut self, count: u32, shape: &JobShape) -> anyhow::Result<Vec<StagedJob>> {
+        let mut staged = Vec::new();
+        for _ in 0..count {
+            staged.push(self.stage(shape).await?);
+        }
+        Ok(staged)
+    }
+
+    /// Submits a job.
+    pub async fn submit(&mut self, job: &StagedJob) -> anyhow::Result<()> {
+        let call = JobSubmissionCall::SubmitJob {
+            job: Some(job.id),
+            directory: Some(job.directory.to_string()),
+            credentials: Some(Credentials::default()),
+        };
+        match self.call(call).await? {
+            Value::JobStatus(Some(status)) if status.id == job.id => Ok(()),
+            other => bail!("submitJob of {} was answered by {other:?}", job.id),
+        }
+    }
+
+    /// The status of a job, which must be known.
+    pub async fn status(&mut self, id: JobId) -> anyhow::Result<JobStatus> {
+        match self.call(JobSubmissionCall::GetJobStatus { job: Some(id) }).await? {
+            Value::JobStatus(Some(status)) => Ok(status),
+            other => bail!("getJobStatus of {id} was answered by {other:?}"),
+        }
+    }
+
+    /// Whether a job is over; an error when it did not succeed. One that is forgotten has succeeded.
+    pub async fn has_succeeded(&mut self, id: JobId) -> anyhow::Result<bool> {
+        match self.call(JobSubmissionCall::GetJobStatus { job: Some(id) }).await? {
+            Value::JobStatus(None) => Ok(true),
+            Value::JobStatus(Some(status)) => match status.run_state {
+                RunState::Succeeded => Ok(true),
+                RunState::Prep | RunState::Running => Ok(false),
+                RunState::Failed | RunState::Killed => bail!("{id} ended as {status:?}"),
+            },
+            other => bail!("getJobStatus of {id} was answered by {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a tracker, a waiting map, a finished map and a job take of resident memory.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use tokio::time::sleep;
+
+use super::{Bench, Drive, POLL_EVERY};
+use crate::arguments::Memory;
+use crate::fake_tracker::Ending;
+use crate::fleet::USUAL_SLOTS;
+use crate::row::Row;
+use crate::staging::JobShape;
+
+/// Trackers that run the maps; the rest keep silent after their first call.
+const BUSY: u32 = 200;
+const LIMIT: Duration = Duration::from_secs(300);
+
+pub async fn run(bench: &Bench, arguments: &Memory) -> anyhow::Result<Vec<Row>> {
+    let &Memory { trackers, maps, jobs } = arguments;
+    let mut client = bench.client().await?;
+    let mut rows = Vec::new();
+    let mut before = bench.process.resident_bytes()?;
+    let mut note = |size: String, of: &str, count: u32| -> anyhow::Result<()> {
+        let after = bench.process.resident_bytes()?;
+        rows.push(bench.row("memory", size, of, count.into()).memory(before, after));
+        before = after;
+        Ok(())
+    };
+
+    // The first are the busy ones, whose reduce never ends: the job stays, with all its maps.
+    let mut busy = bench.fleet(0, BUSY, USUAL_SLOTS, Ending::MapsSoon).await?;
+    let silent = bench.fleet(BUSY, trackers.saturating_sub(BUSY), USUAL_SLOTS, Ending::Never).await?;
+    bench.process.settle().await?;
+    note("registered, with its connection".to_owned(), "tracker", trackers.max(BUSY))?;
+
+    let shape = JobShape { maps, reduces: 1, reduces_start_early: false, holders: trackers };
+    let large = client.stage(&shape).await?;
+    client.submit(&large).await?;
+    bench.process.settle().await?;
+    note(format!("one job of {maps} maps"), "waiting map", maps)?;
+
+    let drive = Drive::new(0, LIMIT);
+    let finished = async {
+        while !drive.is_over() && drive.told().ended < u64::from(maps) {
+            sleep(POLL_EVERY).await;
+        }
+        drive.stop();
+    };
+    let (driven, ()) = tokio::join!(busy.drive(&drive), finished);
+    driven?;
+    ensure!(drive.told().ended == u64::from(maps), "{} of {maps} maps finished", drive.told().ended);
+    bench.process.settle().await?;
+    note("on top of a waiting one".to_owned(), "finished map", maps)?;
+
+    let shape = JobShape { maps: 10, reduces: 1, reduces_start_early: true, holders: trackers };
+    let small = client.stage_many(jobs, &shape).await?;
+    bench.submit_all(&mut client, &small).await?;
+    note("10 waiting maps, 1 reduce".to_owned(), "job", jobs)?;
+    drop((busy, silent));
+    Ok(rows)
+}

@@ -1,0 +1,53 @@
+//! A load generator: fake trackers and job clients over real IPC, one socket each, against either JobTracker.
+//!
+//! It runs beside the JobTracker on one machine, over loopback, and reads what that process costs from `/proc`: CPU is user
+//! and system time of all its threads. Every loop is bounded in count or time. `docs/performance.md` tells how to use it.
+
+mod arguments;
+mod fake_tracker;
+mod fleet;
+mod job_client;
+mod latencies;
+mod loads;
+mod row;
+mod server_process;
+mod staging;
+mod station;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::task::LocalSet;
+
+use crate::arguments::{Arguments, Load};
+use crate::loads::Bench;
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("load: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if let Load::Table = arguments.load {
+        let rows = row::read_rows(std::io::stdin().lock())?;
+        print!("{}", row::table(&rows));
+        return Ok(());
+    }
+    let bench = Bench::new(arguments)?;
+    // One thread: the JobTracker needs the other core.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let rows = runtime.block_on(LocalSet::new().run_until(loads::run(&bench, &arguments.load)))?;
+    if arguments.json {
+        for row in &rows {
+            println!("{}", serde_json::to_string(row)?);
+        }
+    } else {
+        print!("{}", row::table(&rows));
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! The files of a job, as a stock client leaves them in its staging directory.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use jobtracker::wire::JobId;
+use jobtracker::wire::file::{FileSplit, SplitApi, SplitsWriter, write_split_meta};
+
+use crate::fake_tracker::host_of;
+
+/// What a job is like.
+#[derive(Clone, Copy, Debug)]
+pub struct JobShape {
+    /// Its maps.
+    pub maps: u32,
+    /// Its reduces.
+    pub reduces: u32,
+    /// Whether reduces start before all maps are done.
+    pub reduces_start_early: bool,
+    /// Trackers 0 to this hold its input, three each split; 0: nobody does.
+    pub holders: u32,
+}
+
+/// The job.xml that a stock client wrote for the word count example.
+const JOB_XML: &str = include_str!("../../tests/fixtures/hadoop1/files/staging-new-api/job.xml");
+const SPLIT_BYTES: i64 = 64 << 20;
+const REPLICAS: u32 = 3;
+
+/// Writes the files of a job of `user` into the directory, which is made, and whose URI is `uri`.
+pub fn write(directory: &Path, uri: &str, id: JobId, user: &str, shape: &JobShape) -> anyhow::Result<()> {
+    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    let write = |name: &str, bytes: &[u8]| {
+        let path = directory.join(name);
+        fs::write(&path, bytes).with_context(|| path.display().to_string())
+    };
+    let mut splits = SplitsWriter::default();
+    for map in 0..shape.maps {
+        let replicas = if shape.holders == 0 { 0 } else { REPLICAS.min(shape.holders) };
+        let holder = |replica| host_of((map.wrapping_mul(REPLICAS) + replica) % shape.holders).into();
+        let split = FileSplit {
+            api: SplitApi::New,
+            path: "file:/load/input".to_owned(),
+            start_bytes: i64::from(map) * SPLIT_BYTES,
+            length_bytes: SPLIT_BYTES,
+        };
+        splits.add(&split, (0..replicas).map(holder).collect());
+    }
+    let (splits, metas) = splits.finish();
+    write("job.split", &splits)?;
+    write("job.splitmetainfo", &write_split_meta(&metas))?;
+    write("job.xml", job_xml(uri, id, user, shape).as_bytes())
+}
+
+/// The recorded file; what is written last holds.
+fn job_xml(uri: &str, id: JobId, user: &str, shape: &JobShape) -> String {
+    let [maps, reduces] = [shape.maps, shape.reduces].map(|count| count.to_string());
+    let name = format!("load {id}");
+    let jar = format!("{uri}/job.jar");
+    let slowstart = if shape.reduces_start_early { "0.05" } else { "1.0" };
+    let properties = [
+        ("user.name", user),
+        ("mapred.job.name", &name),
+        ("mapred.job.queue.name", "default"),
+        ("mapred.map.tasks", &maps),
+        ("mapred.reduce.tasks", &reduces),
+        ("mapred.reduce.slowstart.completed.maps", slowstart),
+        ("mapred.map.tasks.speculative.execution", "false"),
+        ("mapred.reduce.tasks.speculative.execution", "false"),
+        ("mapreduce.job.dir", uri),
+        ("mapred.jar", &jar),
+        // The output directory of the recording is none of ours.
+        ("hadoop.job.history.user.location", "none"),
+    ];
+    let body = JOB_XML.trim_end().strip_suffix("</configuration>").unwrap_or(JOB_XML);
+    let mut text = body.to_owned();
+    for (name, value) in properties {
+        text.push_str(&format!("<property><name>{name}</name><value>{value}</value></property>\n"));
+    }
+    text.push_str("</configuration>\n");
+    text
+}

@@ -17,7 +17,7 @@ impl Engine {
         let Some(job) = self.jobs.get_mut(id) else { return (Reply::Done, Wait::Nothing) };
         let reason = format!("Job {id} was killed by {}", caller.user);
         job.end(Outcome::Killed, reason, &mut scene!(self, now));
-        self.record_job_facts(now);
+        self.record_job_facts();
         (Reply::Done, Wait::All)
     }
 

@@ -30,6 +30,16 @@ pub enum Effect {
     },
 }
 
+// === impl Effect ===
+
+impl Effect {
+    /// Whether it may happen only once everything that led to it is durable: files that are gone do not come back, and the
+    /// budget file must never show what the ledger does not know.
+    pub fn needs_facts(&self) -> bool {
+        matches!(self, Effect::RemoveJobFiles { .. } | Effect::WriteBudgetImage)
+    }
+}
+
 /// How much a log line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {

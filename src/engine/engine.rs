@@ -9,6 +9,7 @@ use crate::scheduler::{AppId, Scheduler};
 use crate::wire::JobId;
 
 use super::fact_log::FactLog;
+use super::over::KillDebt;
 use super::submission::PendingSubmission;
 use super::tracker::Tracker;
 use super::{Effect, EngineConfig, Event, Fact, FactNumber, LogLevel, Now, PolicyConfig, Reply, Step};
@@ -41,13 +42,15 @@ pub struct Engine {
     /// Connections that the last heartbeat of a tracker came on and that are still open, with its name.
     pub(super) connections: BTreeMap<u64, Arc<str>>,
     /// Trackers that still have to receive a finished job's KILL_JOB.
-    pub(super) kill_debts: BTreeMap<JobId, BTreeSet<Arc<str>>>,
+    pub(super) kill_debts: BTreeMap<JobId, KillDebt>,
     /// Finished jobs, oldest first.
     pub(super) finished: VecDeque<JobId>,
     /// Unfinished jobs of each queue that has any.
     pub(super) live_jobs: BTreeMap<String, u32>,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
+    /// Job numbers that were given out and not used yet.
+    pub(super) open_numbers: BTreeSet<i32>,
     pub(super) last_order: u64,
     pub(super) market: Option<Market>,
     pub(super) next_tick_mono_ms: u64,
@@ -95,6 +98,7 @@ impl Engine {
             live_jobs: BTreeMap::new(),
             submissions: BTreeMap::new(),
             last_job_number: 0,
+            open_numbers: BTreeSet::new(),
             last_order: restored.last_order,
             market,
             next_tick_mono_ms: u64::MAX,
@@ -112,14 +116,17 @@ impl Engine {
     /// Does everything that one event entails.
     pub fn step(&mut self, event: Event, now: Now) -> Step {
         let (reply, wait) = self.handle(event, now);
-        self.record_job_facts(now);
+        self.record_job_facts();
         let wait_for = match wait {
             Wait::Nothing => FactNumber::default(),
             Wait::All => self.log.last(),
             Wait::For(fact) => fact,
         };
+        let effects = std::mem::take(&mut self.effects);
+        let is_final = effects.iter().any(Effect::needs_facts);
+        let effects_wait_for = if is_final { self.log.last() } else { FactNumber::default() };
         let (first_fact, facts) = self.log.take();
-        Step { reply, wait_for, effects: std::mem::take(&mut self.effects), facts, first_fact }
+        Step { reply, wait_for, effects, effects_wait_for, facts, first_fact }
     }
 
     fn handle(&mut self, event: Event, now: Now) -> (Reply, Wait) {
@@ -135,13 +142,10 @@ impl Engine {
                 (Reply::Done, Wait::Nothing)
             }
             Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),
-            Event::NewJobId => {
-                self.last_job_number += 1;
-                (Reply::JobId(JobId::new(self.config.identifier, self.last_job_number)), Wait::Nothing)
-            }
+            Event::NewJobId => self.new_job_id(),
             Event::SubmitAsked { id, caller } => self.submit_asked(id, &caller),
             Event::SubmissionRead(read) => self.submission_read(*read, now),
-            Event::SystemDirWritten { id } => self.system_dir_written(id, now),
+            Event::SystemDirWritten { id } => self.system_dir_written(id),
             Event::SubmissionAbandoned { id } => {
                 self.submissions.remove(&id);
                 (Reply::Done, Wait::Nothing)
@@ -150,9 +154,9 @@ impl Engine {
             Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
             Event::Market(request) => self.market_request(*request, now),
-            Event::Timer => {
+            Event::Timer { durable } => {
                 self.tick_when_due(now);
-                self.expire_trackers_when_due(now);
+                self.expire_trackers_when_due(durable, now);
                 (Reply::Done, Wait::Nothing)
             }
         }
@@ -183,7 +187,7 @@ impl Engine {
     }
 
     /// Numbers what happened to jobs, and does what follows when one is over.
-    pub(super) fn record_job_facts(&mut self, now: Now) {
+    pub(super) fn record_job_facts(&mut self) {
         let mut over = Vec::new();
         for fact in std::mem::take(&mut self.job_facts) {
             let id = fact.job();
@@ -196,7 +200,7 @@ impl Engine {
             }
         }
         for id in over {
-            self.job_is_over(id, now);
+            self.job_is_over(id);
         }
     }
 }

@@ -6,6 +6,8 @@ use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
 use crate::wire::{AttemptId, Credentials, HeartbeatRequest, JobId};
 
+use super::FactNumber;
+
 /// Who asks: the user of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -113,5 +115,9 @@ pub enum Event {
     /// A request to `/scheduler`. Answered by [`Reply::Market`](super::Reply::Market).
     Market(Box<ServletRequest>),
     /// The moment named by [`Engine::next_timer_ms`](super::Engine::next_timer_ms) has come.
-    Timer,
+    Timer {
+        /// The last fact that is durable: a tracker whose answer is held back until a later one is not silent by its own
+        /// fault.
+        durable: FactNumber,
+    },
 }

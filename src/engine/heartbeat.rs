@@ -10,7 +10,7 @@ use crate::wire::{
 
 use super::engine::{Engine, Wait, scene};
 use super::tracker::{LastAnswer, Tracker};
-use super::{Effect, Fact, HeartbeatAnswer, LogLevel, Now, Refusal, Reply};
+use super::{Effect, Fact, FactNumber, HeartbeatAnswer, LogLevel, Now, Refusal, Reply};
 
 /// What the reports of one heartbeat ask to be answered, in the order of 1.2.1.
 #[derive(Debug, Default)]
@@ -41,16 +41,20 @@ impl Engine {
         if let Some(refusal) = self.refuse_tracker(&request, connection, now) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
+        let mut is_successor = false;
         let name = &*request.status.name;
-        match self.trackers.get(name) {
+        match self.trackers.get_mut(name) {
             None if !request.initial_contact => return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing),
             Some(tracker) if !request.initial_contact && tracker.response_id != request.response_id => {
                 // The last answer was lost.
+                tracker.last_seen_mono_ms = now.mono_ms;
+                tracker.answer_waits_for = self.log.last();
                 return (Reply::Heartbeat(tracker.repeat_answer()), Wait::All);
             }
             Some(_) if request.initial_contact => {
                 let name: Arc<str> = name.into();
                 self.lose_tracker(&name, "registered anew", now);
+                is_successor = true;
             }
             _ => {}
         }
@@ -62,8 +66,10 @@ impl Engine {
         let node = self.trackers.get(&name).map(|tracker| tracker.node);
         let Some(node) = node else { return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing) };
         let accepts = request.accept_new_tasks && request.status.health.healthy;
-        let orders = self.take_reports(&name, node, request.status.tasks, now);
-        self.record_job_facts(now);
+        let mut orders = self.take_reports(&name, node, request.status.tasks, now);
+        // What its predecessor ran is lost, and it will never report it.
+        orders.must_last |= is_successor;
+        self.record_job_facts();
         self.answer(&name, node, request.response_id.wrapping_add(1), accepts, orders, now)
     }
 
@@ -123,6 +129,7 @@ impl Engine {
             last_seen_mono_ms: 0,
             response_id: 0,
             last_answer: LastAnswer::Idle(0),
+            answer_waits_for: FactNumber::default(),
             attempts: Default::default(),
             kill_jobs: Default::default(),
             kill_jobs_told: Vec::new(),
@@ -230,6 +237,7 @@ impl Engine {
         if actions.is_empty() {
             tracker.last_answer = LastAnswer::Idle(interval_ms);
             let wait = if orders.must_last { Wait::All } else { Wait::Nothing };
+            tracker.answer_waits_for = if orders.must_last { self.log.last() } else { FactNumber::default() };
             return (Reply::Heartbeat(HeartbeatAnswer::Fresh(Tracker::idle_answer(response_id, interval_ms))), wait);
         }
         let response = HeartbeatResponse { response_id, interval_ms, actions, recovered_jobs: Vec::new() };
@@ -237,6 +245,9 @@ impl Engine {
         tracker.last_answer = LastAnswer::Encoded(body.clone());
         if launched {
             self.record_launches(name, response_id, &body, now);
+        }
+        if let Some(tracker) = self.trackers.get_mut(name) {
+            tracker.answer_waits_for = self.log.last();
         }
         (Reply::Heartbeat(HeartbeatAnswer::Encoded(body)), Wait::All)
     }
@@ -248,7 +259,7 @@ impl Engine {
             }
             self.job_facts.push(fact);
         }
-        self.record_job_facts(now);
+        self.record_job_facts();
         self.log.push(Fact::LaunchAnswer { tracker: name.clone(), response_id, answer: answer.clone() });
     }
 

@@ -6,24 +6,28 @@ use crate::mapreduce::AttemptRole;
 use crate::wire::{AttemptId, AttemptState};
 
 use super::engine::{Engine, Wait, scene};
-use super::{LogLevel, Now, Reply};
+use super::{FactNumber, LogLevel, Now, Reply};
 
 // === impl Engine: lost trackers ===
 
 impl Engine {
     /// Looks for trackers that have been silent too long, three times in an expiry interval as 1.2.1 does.
-    pub(super) fn expire_trackers_when_due(&mut self, now: Now) {
+    /// Those that wait for their answer, as `durable` tells, are not silent.
+    pub(super) fn expire_trackers_when_due(&mut self, durable: FactNumber, now: Now) {
         if now.mono_ms < self.next_expiry_mono_ms {
             return;
         }
         self.next_expiry_mono_ms = now.mono_ms + (self.config.tracker_expiry_ms / 3).max(1);
         let expiry_ms = self.config.tracker_expiry_ms;
+        for tracker in self.trackers.values_mut().filter(|tracker| tracker.answer_waits_for > durable) {
+            tracker.last_seen_mono_ms = now.mono_ms;
+        }
         let silent = |last: u64| now.mono_ms.saturating_sub(last) > expiry_ms;
         let lost = self.trackers.values().filter(|tracker| silent(tracker.last_seen_mono_ms));
         let lost: Vec<Arc<str>> = lost.map(|tracker| tracker.name.clone()).collect();
         for name in lost {
             self.lose_tracker(&name, "silent for too long", now);
-            self.record_job_facts(now);
+            self.record_job_facts();
         }
     }
 
@@ -32,13 +36,13 @@ impl Engine {
         let Some(tracker) = self.trackers.remove(name) else { return };
         self.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
         self.connections.remove(&tracker.connection);
-        // What it owed nobody will collect any more; what was owed to it neither.
-        for job in &tracker.kill_jobs {
-            self.pay_kill_debt(*job, name);
-        }
         // Its face stays until the events about its attempts are written: they name its address.
         for attempt in &tracker.attempts {
             self.lose_attempt(*attempt, name, now);
+        }
+        // What was owed to it nobody will collect any more: should it come back, it is told to start anew.
+        for job in &tracker.kill_jobs {
+            self.pay_kill_debt(*job, name);
         }
         self.nodes.remove(tracker.node);
         self.scheduler.remove_node(tracker.node);

@@ -1,17 +1,27 @@
 //! What follows when a job is over: every tracker that ran any of it is told, then its files go.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mapreduce::{JobState, Outcome};
+use crate::scheduler::Kind;
 use crate::wire::JobId;
 
 use super::engine::Engine;
-use super::{Effect, Fact, Now};
+use super::{Effect, Fact};
+
+/// Who still has to hear of a job's end.
+#[derive(Debug, Default)]
+pub(super) struct KillDebt {
+    debtors: BTreeSet<Arc<str>>,
+    /// Nobody but the debtors needs the job any more.
+    forget_when_paid: bool,
+}
 
 // === impl Engine: jobs that are over ===
 
 impl Engine {
-    pub(super) fn job_is_over(&mut self, id: JobId, _now: Now) {
+    pub(super) fn job_is_over(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let JobState::Over(outcome) = job.state() else { return };
         let tally = match outcome {
@@ -36,7 +46,8 @@ impl Engine {
         if told.is_empty() {
             self.remove_job_files(id);
         } else {
-            self.kill_debts.insert(id, told.iter().cloned().collect());
+            let debtors = told.iter().cloned().collect();
+            self.kill_debts.insert(id, KillDebt { debtors, forget_when_paid: false });
             self.log.push(Fact::KillJobOwed { job: id, trackers: told });
         }
         self.finished.push_back(id);
@@ -46,10 +57,11 @@ impl Engine {
     /// A tracker has been told that a job is over, or is gone.
     pub(super) fn pay_kill_debt(&mut self, id: JobId, tracker: &Arc<str>) {
         self.log.push(Fact::KillJobPaid { job: id, tracker: tracker.clone() });
-        let job_attempts = |attempt: &crate::wire::AttemptId| attempt.task.job == id;
         if let Some(tracker) = self.trackers.get_mut(tracker) {
             // It purges what it runs of the job without another word.
-            let gone: Vec<_> = tracker.attempts.iter().copied().filter(job_attempts).collect();
+            let first = id.task(Kind::Map, i32::MIN).attempt(i32::MIN);
+            let last = id.task(Kind::Reduce, i32::MAX).attempt(i32::MAX);
+            let gone: Vec<_> = tracker.attempts.range(first..=last).copied().collect();
             for attempt in gone {
                 tracker.attempts.remove(&attempt);
                 if let Some(job) = self.jobs.get_mut(id) {
@@ -57,11 +69,15 @@ impl Engine {
                 }
             }
         }
-        let Some(debtors) = self.kill_debts.get_mut(&id) else { return };
-        debtors.remove(tracker);
-        if debtors.is_empty() {
+        let Some(debt) = self.kill_debts.get_mut(&id) else { return };
+        debt.debtors.remove(tracker);
+        if debt.debtors.is_empty() {
+            let forget = debt.forget_when_paid;
             self.kill_debts.remove(&id);
             self.remove_job_files(id);
+            if forget {
+                self.jobs.remove(id);
+            }
         }
     }
 
@@ -72,16 +88,14 @@ impl Engine {
         self.effects.push(Effect::RemoveJobFiles { job: id, submit_dir });
     }
 
-    /// Keeps memory bounded: the oldest finished jobs go, once no tracker is owed a word about them.
+    /// Keeps memory bounded: the oldest finished jobs go, each once no tracker is owed a word about it.
     fn forget_oldest_finished(&mut self) {
         while self.finished.len() > self.config.finished_jobs_kept {
-            let Some(oldest) = self.finished.front().copied() else { return };
-            if self.kill_debts.contains_key(&oldest) {
-                return;
+            let Some(oldest) = self.finished.pop_front() else { return };
+            match self.kill_debts.get_mut(&oldest) {
+                Some(debt) => debt.forget_when_paid = true,
+                None => drop(self.jobs.remove(oldest)),
             }
-            self.finished.pop_front();
-            self.jobs.remove(oldest);
-            self.interner.shrink();
         }
     }
 }

@@ -14,8 +14,10 @@ pub struct Step {
     pub reply: Reply,
     /// The reply may leave only when this fact is durable; `FactNumber(0)` waits for nothing.
     pub wait_for: FactNumber,
-    /// What the edges shall do; each only once `wait_for` is durable.
+    /// What the edges shall do, once `effects_wait_for` is durable.
     pub effects: Vec<Effect>,
+    /// The fact that the effects wait for: what cannot be undone waits for all facts, a log line for none.
+    pub effects_wait_for: FactNumber,
     /// What has happened, in order.
     pub facts: Vec<Fact>,
     /// The number of the first of `facts`; they count up from it.

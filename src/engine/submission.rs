@@ -25,6 +25,8 @@ pub(super) enum PendingSubmission {
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
 const MAX_TASKS: u32 = 1_000_000;
+/// Job ids that wait for their submission; the oldest goes when one more is given out.
+const MAX_OPEN_NUMBERS: usize = 100_000;
 /// Submissions that may be under way at once.
 const MAX_PENDING: usize = 10_000;
 
@@ -43,15 +45,28 @@ impl PendingSubmission {
 // === impl Engine: submission ===
 
 impl Engine {
+    /// A job id that no other call gets.
+    pub(super) fn new_job_id(&mut self) -> (Reply, Wait) {
+        let Some(number) = self.last_job_number.checked_add(1) else {
+            return refuse(Refusal::Invalid("all job ids of this JobTracker are used up: restart it".to_owned()));
+        };
+        self.last_job_number = number;
+        self.open_numbers.insert(number);
+        if self.open_numbers.len() > MAX_OPEN_NUMBERS {
+            self.open_numbers.pop_first();
+        }
+        (Reply::JobId(JobId::new(self.config.identifier, number)), Wait::Nothing)
+    }
+
     pub(super) fn submit_asked(&mut self, id: JobId, caller: &Caller) -> (Reply, Wait) {
         if let Some(job) = self.jobs.get(id) {
             // 1.2.1 answers a repeated submission with the job's status.
             let status = job.status(self.config.acls_enabled);
             return (Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact));
         }
-        if id.identifier != self.config.identifier || id.number < 1 || id.number > self.last_job_number {
+        if id.identifier != self.config.identifier || !self.open_numbers.contains(&id.number) {
             return refuse(Refusal::Invalid(format!(
-                "{id} was not given out by this JobTracker: ask for a new job id"
+                "{id} was not given out by this JobTracker, or long ago, or has been used: ask for a new job id"
             )));
         }
         if self.submissions.contains_key(&id) {
@@ -69,10 +84,8 @@ impl Engine {
             Some(PendingSubmission::Reading(caller)) if caller == read.caller => {}
             _ => return refuse(Refusal::Invalid(format!("{} is not being submitted by this user", read.id))),
         }
-        match self.judge(&read, now) {
-            Ok(()) => {}
-            // The stamp of a refused signature may be a fact; the refusal itself depends on nothing.
-            Err(refusal) => return refuse(refusal),
+        if let Err(refusal) = self.judge(&read, now) {
+            return refuse(refusal);
         }
         let token_file = token_file(&read);
         let accepted = AcceptedJob {
@@ -84,7 +97,8 @@ impl Engine {
             token_file: token_file.clone(),
         };
         self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted)));
-        (Reply::Submission(SubmissionReply::WriteSystemDir { job: read.id, token_file }), Wait::Nothing)
+        // The signature has been used up: nobody may hear of the outcome, good or bad, before that is durable.
+        (Reply::Submission(SubmissionReply::WriteSystemDir { job: read.id, token_file }), Wait::All)
     }
 
     /// Everything that can be said against a submission; the signature last, so that a job that is refused for another
@@ -146,13 +160,13 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn system_dir_written(&mut self, id: JobId, now: Now) -> (Reply, Wait) {
+    pub(super) fn system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
         let Some(PendingSubmission::Writing(mut accepted)) = self.submissions.remove(&id) else {
             return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
         };
         let Some(group) = self.scheduler.group(&accepted.spec.queue) else {
             // The queue was removed between the phases.
-            return refuse(unknown_queue(&accepted.spec.queue));
+            return (Reply::Refused(unknown_queue(&accepted.spec.queue)), Wait::All);
         };
         self.last_order += 1;
         accepted.order = self.last_order;
@@ -165,15 +179,16 @@ impl Engine {
             order: accepted.order,
         };
         if let Err(error) = self.scheduler.add_app(spec) {
-            return refuse(Refusal::Invalid(error.to_string()));
+            return (Reply::Refused(Refusal::Invalid(error.to_string())), Wait::All);
         }
+        self.open_numbers.remove(&id.number);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
         *self.live_jobs.entry(accepted.spec.queue.clone()).or_default() += 1;
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.jobs.insert(job);
         self.job_facts.push(JobFact::Accepted(accepted));
-        self.record_job_facts(now);
+        self.record_job_facts();
         (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::scheduler::{NodeId, PerKind};
 use crate::wire::{AttemptId, HeartbeatResponse, JobId};
 
+use super::FactNumber;
+
 /// One registered tracker.
 #[derive(Debug)]
 pub(super) struct Tracker {
@@ -23,6 +25,8 @@ pub(super) struct Tracker {
     /// The id of the last answer.
     pub(super) response_id: i16,
     pub(super) last_answer: LastAnswer,
+    /// The fact that the last answer was held back for.
+    pub(super) answer_waits_for: FactNumber,
     /// Attempts that run there or whose map output lies there.
     pub(super) attempts: BTreeSet<AttemptId>,
     /// Jobs whose end it has not been told yet, or not received.

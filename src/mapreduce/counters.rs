@@ -24,11 +24,17 @@ pub struct CounterValues {
 }
 
 /// Makes [`CounterValues`]; owns the names.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CounterInterner {
-    // Looked up by the hash of the names, never iterated.
+    // Looked up by the hash of the names; iterated only to forget, where order is nothing.
     schemas: FxHashMap<u64, Vec<Arc<Schema>>>,
+    count: usize,
+    /// So many make it look for unused ones.
+    shrink_at: usize,
 }
+
+/// Fewer schemas than this are kept whether they are used or not.
+const FEW_SCHEMAS: usize = 256;
 
 /// A running sum over the counters of many attempts.
 #[derive(Clone, Debug, Default)]
@@ -38,9 +44,20 @@ pub struct CounterSum {
 
 // === impl CounterInterner ===
 
+impl Default for CounterInterner {
+    fn default() -> Self {
+        Self { schemas: FxHashMap::default(), count: 0, shrink_at: FEW_SCHEMAS }
+    }
+}
+
 impl CounterInterner {
-    /// Keeps the values of `counters`, and their names when nobody has sent them before.
+    /// Keeps the values of `counters`, and their names when nobody has sent them before. Names that no attempt uses any
+    /// more are forgotten when their number has doubled.
     pub fn intern(&mut self, counters: &Counters) -> CounterValues {
+        if self.count >= self.shrink_at {
+            self.shrink();
+            self.shrink_at = (2 * self.count).max(FEW_SCHEMAS);
+        }
         let hash = hash_of_names(counters);
         let values = counters.groups.iter().flat_map(|group| &group.counters).map(|counter| counter.value).collect();
         let same_hash = self.schemas.entry(hash).or_default();
@@ -55,15 +72,18 @@ impl CounterInterner {
         }
         let schema = Arc::new(Schema { names, counters: count });
         same_hash.push(schema.clone());
+        self.count += 1;
         CounterValues { schema, values }
     }
 
-    /// Forgets names that no attempt uses any more.
-    pub fn shrink(&mut self) {
+    fn shrink(&mut self) {
+        let mut count = 0;
         self.schemas.retain(|_, schemas| {
             schemas.retain(|schema| Arc::strong_count(schema) > 1);
+            count += schemas.len();
             !schemas.is_empty()
         });
+        self.count = count;
     }
 }
 
@@ -228,9 +248,10 @@ mod tests {
     fn unused_names_are_forgotten() {
         let mut interner = CounterInterner::default();
         let kept = interner.intern(&counters(&[("g", "a", 1)]));
-        drop(interner.intern(&counters(&[("g", "b", 1)])));
-        interner.shrink();
-        assert_eq!(interner.schemas.len(), 1);
-        drop(kept);
+        for number in 0..10 * FEW_SCHEMAS {
+            drop(interner.intern(&counters(&[("g", &number.to_string(), 1)])));
+        }
+        assert!(interner.count <= FEW_SCHEMAS);
+        assert!(Arc::ptr_eq(&kept.schema, &interner.intern(&counters(&[("g", "a", 1)])).schema));
     }
 }

@@ -91,7 +91,7 @@ impl Owner {
             self.sink.append(step.first_fact, step.facts);
         }
         if !step.effects.is_empty() {
-            self.hold(step.wait_for, Held::Effects(step.effects));
+            self.hold(step.effects_wait_for, Held::Effects(step.effects));
         }
         // A timer that moved away may ring early; it finds nothing due and sleeps on.
         if next_timer_ms.is_some_and(|next_ms| next_ms < self.timer_ms.get()) {
@@ -176,7 +176,7 @@ impl Owner {
         loop {
             let next_ms = self.engine.borrow().next_timer_ms();
             if next_ms.is_some_and(|next_ms| next_ms <= self.clock.mono_ms()) {
-                self.step(Event::Timer);
+                self.step(Event::Timer { durable: self.durable.get() });
                 // Others get their turn even if the engine asks to be rung at once.
                 tokio::task::yield_now().await;
                 continue;

@@ -55,6 +55,10 @@ pub struct Cluster {
     pub trackers: Vec<FakeTracker>,
     pub facts: Vec<Fact>,
     pub effects: Vec<Effect>,
+    /// The rack of all hosts, as submissions name it.
+    pub rack: String,
+    /// What the effects of the last step wait for.
+    pub effects_wait_for: FactNumber,
     /// Every attempt ever launched for real work, to catch a second launch.
     pub launched: BTreeSet<AttemptId>,
 }
@@ -117,7 +121,16 @@ impl Cluster {
         let mut engine = Engine::new(config(policy), Restored::default(), now);
         let (first, facts) = engine.take_start_facts();
         assert_eq!(first, FactNumber(1));
-        Self { engine, now, trackers: Vec::new(), facts, effects: Vec::new(), launched: BTreeSet::new() }
+        Self {
+            engine,
+            now,
+            trackers: Vec::new(),
+            facts,
+            effects: Vec::new(),
+            rack: "/default-rack".into(),
+            effects_wait_for: FactNumber(0),
+            launched: BTreeSet::new(),
+        }
     }
 
     pub fn add_tracker(&mut self, host: &str, maps: i32, reduces: i32) -> usize {
@@ -144,12 +157,19 @@ impl Cluster {
     /// A step with everything that must always hold of one.
     pub fn step(&mut self, event: Event) -> (Reply, FactNumber) {
         let last = FactNumber(self.facts.len() as u64);
-        let Step { reply, wait_for, effects, facts, first_fact } = self.engine.step(event, self.now);
+        let Step { reply, wait_for, effects, effects_wait_for, facts, first_fact } = self.engine.step(event, self.now);
+        self.effects_wait_for = effects_wait_for;
         assert_eq!(first_fact.0, last.0 + 1, "facts are numbered without a gap");
         self.facts.extend(facts);
         assert!(wait_for.0 <= self.facts.len() as u64, "nothing waits for what never comes");
         self.effects.extend(effects);
         (reply, wait_for)
+    }
+
+    /// Rings the timer, with a store that is never behind.
+    pub fn timer(&mut self) -> FactNumber {
+        let durable = FactNumber(self.facts.len() as u64);
+        self.step(Event::Timer { durable }).1
     }
 
     pub fn new_job_id(&mut self) -> JobId {
@@ -172,6 +192,24 @@ impl Cluster {
         }
     }
 
+    /// A submission as the edge reads it: every map has its input on `h0` or `h1`.
+    pub fn read_submission(&self, id: JobId, spec: JobSpec, signature: JobSignature) -> ReadSubmission {
+        let mut splits = SplitTable::builder();
+        for map in 0..spec.maps {
+            let host = format!("h{}", map % 2);
+            splits.push(7 + i64::from(map), 100, [host.as_str()]);
+        }
+        ReadSubmission {
+            id,
+            caller: Caller { user: spec.user.as_str().into() },
+            spec: Arc::new(spec),
+            splits: Arc::new(splits.build(|_| self.rack.clone())),
+            credentials: Default::default(),
+            signature,
+            token_secret: [7; 20],
+        }
+    }
+
     pub fn submit_signed(&mut self, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
         let id = self.new_job_id();
         let caller = Caller { user: spec.user.as_str().into() };
@@ -179,20 +217,7 @@ impl Cluster {
             Reply::Submission(SubmissionReply::ReadFiles) => {}
             other => panic!("{other:?}"),
         }
-        let mut splits = SplitTable::builder();
-        for map in 0..spec.maps {
-            let host = format!("h{}", map % 2);
-            splits.push(7 + i64::from(map), 100, [host.as_str()]);
-        }
-        let read = ReadSubmission {
-            id,
-            caller,
-            spec: Arc::new(spec),
-            splits: Arc::new(splits.build(|_| "/default-rack".into())),
-            credentials: Default::default(),
-            signature,
-            token_secret: [7; 20],
-        };
+        let read = self.read_submission(id, spec, signature);
         match self.step(Event::SubmissionRead(Box::new(read))).0 {
             Reply::Submission(SubmissionReply::WriteSystemDir { job, .. }) => assert_eq!(job, id),
             Reply::Refused(refusal) => return Err(refusal),

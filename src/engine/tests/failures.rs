@@ -69,7 +69,7 @@ fn a_lost_tracker_costs_its_running_attempts_and_its_map_output() {
     cluster.pass_ms(500_000);
     cluster.beat(1, |_| Fate::Hang);
     cluster.pass_ms(200_000);
-    cluster.step(Event::Timer);
+    cluster.timer();
     let events = cluster.engine.completion_events(id, 0, 100).value;
     let of_lost: Vec<_> = events.iter().filter(|event| event.attempt == lost).map(|event| event.status).collect();
     assert_eq!(of_lost, [CompletionStatus::Obsolete, CompletionStatus::Killed]);
@@ -151,4 +151,29 @@ fn a_bad_host_does_not_fail_every_job_at_its_setup() {
             if **tracker == bad)
     });
     assert_eq!(setups_there.count(), 1);
+}
+
+#[test]
+fn a_silent_tracker_keeps_no_finished_job_but_its_own() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.engine.config.finished_jobs_kept = 1;
+    cluster.add_tracker("h0", 1, 0);
+    cluster.add_tracker("h1", 1, 0);
+    cluster.beat(1, |_| Fate::Succeed);
+    let first = cluster.submit(spec("alice", "default", 2, 0)).unwrap();
+    assert_eq!(cluster.run(first, |_| Fate::Succeed), RunState::Succeeded);
+    // The second tracker is silent from now on, and has not been told of the end.
+    for _ in 0..3 {
+        let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+        (0..20).for_each(|_| drop(cluster.beat(0, |_| Fate::Succeed)));
+        assert!(cluster.engine.job_status(id).value.is_none_or(|status| status.run_state == RunState::Succeeded));
+    }
+    cluster.beat(0, |_| Fate::Succeed);
+    let kept: Vec<_> = cluster.engine.all_jobs().value.iter().map(|status| status.id.number).collect();
+    assert_eq!(kept, [1, 4]);
+    cluster.pass_ms(2_000_000);
+    cluster.timer();
+    let kept: Vec<_> = cluster.engine.all_jobs().value.iter().map(|status| status.id.number).collect();
+    assert_eq!(kept, [4]);
+    assert_eq!(cluster.engine.overview(cluster.now).value.running.map, 0);
 }

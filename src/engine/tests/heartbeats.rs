@@ -143,3 +143,55 @@ fn absurd_numbers_of_slots_are_survived() {
     let (response, _) = cluster.send(0, request);
     assert!(!response.actions.iter().any(|action| matches!(action, Action::LaunchTask(_))), "it is full");
 }
+
+#[test]
+fn what_a_successor_does_not_report_is_lost_for_good_before_it_is_answered() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    cluster.beat(0, |_| Fate::Hang);
+    cluster.trackers[0].registered = false;
+    cluster.trackers[0].tasks.clear();
+    let mut request = cluster.request(0);
+    request.accept_new_tasks = false;
+    let (response, wait_for) = cluster.send(0, request);
+    assert_eq!(response.actions, []);
+    assert_eq!(wait_for.0, cluster.facts.len() as u64);
+}
+
+#[test]
+fn a_tracker_that_waits_for_the_store_is_not_silent() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let (_, held_for) = cluster.beat(0, |_| Fate::Succeed);
+    for _ in 0..10 {
+        cluster.pass_ms(300_000);
+        cluster.step(Event::Timer { durable: FactNumber(held_for.0 - 1) });
+    }
+    assert_eq!(cluster.engine.overview(cluster.now).value.trackers.len(), 1);
+    // From its answer on it has a whole interval.
+    cluster.pass_ms(300_000);
+    cluster.timer();
+    assert_eq!(cluster.engine.overview(cluster.now).value.trackers.len(), 1);
+    cluster.pass_ms(600_000);
+    cluster.timer();
+    assert_eq!(cluster.engine.overview(cluster.now).value.trackers.len(), 0);
+}
+
+#[test]
+fn files_go_when_the_end_is_durable_and_lines_of_the_log_at_once() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let (_, wait_for) = cluster.beat(0, |_| Fate::Succeed);
+    assert!(wait_for.0 > 0 && !cluster.effects.is_empty());
+    assert_eq!(cluster.effects_wait_for, FactNumber(0), "its rack is asked for while the launch is being stored");
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    cluster.effects.clear();
+    // The tracker that still has to hear of the end never comes back: nobody waits for an answer.
+    cluster.pass_ms(2_000_000);
+    assert_eq!(cluster.timer(), FactNumber(0));
+    assert!(cluster.effects.iter().any(crate::engine::Effect::needs_facts));
+    assert_eq!(cluster.effects_wait_for.0, cluster.facts.len() as u64);
+}

@@ -69,7 +69,7 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
             }
             Turn::Pass(ms) => {
                 cluster.pass_ms(u64::from(*ms));
-                cluster.step(Event::Timer);
+                cluster.timer();
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Jobs under the market: who may submit, who is served first, who pays what.
 
 use super::cluster::{Cluster, Fate, dynamic, spec};
-use crate::engine::{Effect, Event, Fact, Refusal};
+use crate::engine::{Caller, Effect, Event, Fact, FactNumber, Refusal, Reply, SubmissionReply};
 use crate::market::{BudgetLine, Credits, JobSignature, MarketFact, QueueName, Reason};
 use crate::scheduler::Kind;
 use crate::wire::RunState;
@@ -68,7 +68,7 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
     let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
     cluster.beat(0, hang);
     cluster.pass_ms(1_000);
-    cluster.step(Event::Timer);
+    cluster.timer();
     for _ in 0..4 {
         cluster.beat(0, hang);
     }
@@ -79,7 +79,7 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
     assert_eq!((running(&cluster, "alice"), running(&cluster, "bob")), (2, 4));
     for interval in 1..=5_u64 {
         cluster.pass_ms(1_000);
-        cluster.step(Event::Timer);
+        cluster.timer();
         let paid = |rate: &str, slots: u64| credits(rate).checked_mul(slots * interval).unwrap();
         assert_eq!(balance(&cluster, "alice"), credits("100").checked_sub(paid("0.5", 2)).unwrap());
         assert_eq!(balance(&cluster, "bob"), credits("100").checked_sub(paid("1", 4)).unwrap());
@@ -104,7 +104,7 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
 fn a_late_tick_is_one_tick() {
     let mut cluster = market(&[("alice", "100", "1")]);
     cluster.pass_ms(10_500);
-    cluster.step(Event::Timer);
+    cluster.timer();
     assert_eq!(cluster.engine.market().unwrap().tick_number(), 1);
     assert_eq!(cluster.engine.next_timer_ms(), Some(1_000_000 + 11_000));
 }
@@ -118,9 +118,23 @@ fn a_job_without_money_runs_on_slots_that_nobody_pays_for() {
     let id = cluster.submit_signed(spec("alice", "alice", 3, 1), signature).unwrap();
     for _ in 0..30 {
         cluster.pass_ms(500);
-        cluster.step(Event::Timer);
+        cluster.timer();
         cluster.beat(0, |_| Fate::Succeed);
     }
     assert_eq!(cluster.state(id), RunState::Succeeded);
     assert_eq!(balance(&cluster, "alice"), Credits::ZERO);
+}
+
+#[test]
+fn nobody_hears_of_a_submission_before_its_signature_is_durably_used() {
+    let mut cluster = market(&[("alice", "100", "1")]);
+    cluster.pass_ms(1_000);
+    let id = cluster.new_job_id();
+    let caller = Caller { user: "alice".into() };
+    cluster.step(Event::SubmitAsked { id, caller });
+    let read = cluster.read_submission(id, spec("alice", "alice", 1, 0), cluster.signature("alice"));
+    let (reply, wait_for) = cluster.step(Event::SubmissionRead(Box::new(read)));
+    assert!(matches!(reply, Reply::Submission(SubmissionReply::WriteSystemDir { .. })));
+    assert!(matches!(cluster.facts.last(), Some(Fact::Market(MarketFact::Stamp(_)))));
+    assert_eq!(wait_for, FactNumber(cluster.facts.len() as u64));
 }

@@ -140,3 +140,18 @@ fn a_job_of_absurd_size_is_refused() {
     let refused = cluster.submit(spec("alice", "default", 1, i32::MAX as u32)).unwrap_err();
     assert_eq!(refused.to_string(), "The number of tasks for this job 2147483648 exceeds the configured limit 1000000");
 }
+
+#[test]
+fn an_id_is_good_for_one_job_even_when_that_is_forgotten() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.engine.config.finished_jobs_kept = 0;
+    cluster.add_tracker("h0", 2, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let asked = Event::SubmitAsked { id, caller: crate::engine::Caller { user: "alice".into() } };
+    while cluster.engine.job_status(id).value.is_some_and(|status| status.run_state != RunState::Succeeded) {
+        cluster.beat(0, |_| Fate::Succeed);
+    }
+    (0..3).for_each(|_| drop(cluster.beat(0, |_| Fate::Succeed)));
+    assert_eq!(cluster.engine.job_status(id).value, None, "forgotten");
+    assert!(matches!(cluster.step(asked).0, crate::engine::Reply::Refused(_)));
+}

@@ -41,7 +41,7 @@ fn a_task_cleanup_that_is_lost_while_its_job_ends_is_over() {
     until_cleaning(&mut cluster, 0, first_fails_unclean);
     cluster.step(Event::KillJob { id, caller: Caller { user: "alice".into() } });
     cluster.pass_ms(2_000_000);
-    cluster.step(Event::Timer);
+    cluster.timer();
     assert_eq!(ends_of(&cluster, attempt), [AttemptState::FailedUnclean, AttemptState::Failed]);
     cluster.trackers.clear();
     cluster.add_tracker("h1", 1, 1);

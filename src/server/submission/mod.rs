@@ -59,14 +59,16 @@ impl Submissions {
 
     /// Answers a submitJob, when the job is durable or refused.
     pub async fn submit(self: Rc<Self>, asked: Asked, ticket: Ticket) {
-        let (answer, wait_for) = match self.take_in(asked).await {
+        let mut stamped = FactNumber::default();
+        let (answer, wait_for) = match self.take_in(asked, &mut stamped).await {
             Ok((reply, wait_for)) => (answer_of(reply), wait_for),
-            Err(error) => (Answer::Error(error), FactNumber::default()),
+            Err(error) => (Answer::Error(error), stamped),
         };
         self.owner.answer(ticket, answer, wait_for);
     }
 
-    async fn take_in(&self, asked: Asked) -> Result<(Reply, FactNumber), RemoteError> {
+    /// `stamped` is the fact that a failure from there on has to wait for: a used signature.
+    async fn take_in(&self, asked: Asked, stamped: &mut FactNumber) -> Result<(Reply, FactNumber), RemoteError> {
         let Asked { id, caller, submit_dir, credentials } = asked;
         let first = self.owner.step(Event::SubmitAsked { id, caller: caller.clone() });
         if !matches!(first.0, Reply::Submission(SubmissionReply::ReadFiles)) {
@@ -98,6 +100,7 @@ impl Submissions {
             self.remove_refused_staging(id, &submitter, &submit_dir).await;
             return Ok((reply, wait_for));
         };
+        *stamped = wait_for;
         self.write(id, user, submit_dir, token_file).await?;
         let (reply, wait_for) = self.owner.step(Event::SystemDirWritten { id });
         pending.is_settled = true;

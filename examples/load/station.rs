@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use jobtracker::client::ipc::IpcClient;
+use jobtracker::wire::Action;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use tokio::time::Instant;
 
@@ -26,15 +27,21 @@ impl Station {
         Ok(Self { tracker: FakeTracker::new(number, slots, ending), client })
     }
 
-    /// One heartbeat; what it brought, and how long the answer took.
+    /// One heartbeat; what it brought, and how long the answer took. An answer out of turn is an error.
     pub async fn beat(&mut self) -> anyhow::Result<(Told, Duration)> {
         let request = Box::new(self.tracker.heartbeat());
+        let next_id = request.response_id.wrapping_add(1);
         let call = Call::InterTracker(InterTrackerCall::Heartbeat { request });
         let sent = Instant::now();
         let value = self.client.call(&call).await?;
         let took = sent.elapsed();
         match value {
-            Value::Heartbeat(answer) => Ok((self.tracker.obey(answer), took)),
+            Value::Heartbeat(answer) => {
+                // Neither a repeated answer nor a tracker thrown out is the load that was meant.
+                ensure!(answer.response_id == next_id, "answer {} instead of {next_id}", answer.response_id);
+                ensure!(!answer.actions.contains(&Action::ReinitTracker), "a tracker was told to register anew");
+                Ok((self.tracker.obey(answer), took))
+            }
             other => bail!("a heartbeat was answered by {other:?}"),
         }
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use anyhow::ensure;
+
 use super::{Bench, Drive, WARM_UP, stop_when_over};
 use crate::arguments::Idle;
 use crate::fake_tracker::Ending;
@@ -28,6 +30,7 @@ pub async fn run(bench: &Bench, arguments: &Idle) -> anyhow::Result<Vec<Row>> {
     let start = bench.mark()?;
     let mut totals = fleet.drive_for(calling.rate, Duration::from_secs(seconds)).await?;
     let (cpu_us, took) = start.until(bench.mark()?);
+    ensure!(totals.told.launched + totals.told.housekeeping == 0, "tasks were launched where there are none");
     let mut size = format!("{} trackers", calling.trackers);
     if calling.rate > 0 {
         size.push_str(&format!(" at {}/s", calling.rate));

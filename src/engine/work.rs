@@ -61,8 +61,8 @@ impl Engine {
 
     /// The first of the jobs that suits; those far behind many that do not are left to other nodes.
     fn first_that(&self, wanting: &BTreeSet<JobId>, suits: impl Fn(&Job) -> bool) -> Option<JobId> {
-        let asked = wanting.iter().take(MAX_ASKED).copied();
-        asked.filter(|id| self.jobs.get(*id).is_some_and(&suits)).next()
+        let mut asked = wanting.iter().take(MAX_ASKED).copied();
+        asked.find(|id| self.jobs.get(*id).is_some_and(&suits))
     }
 
     /// The facts of the launches just given to a tracker.

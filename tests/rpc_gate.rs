@@ -161,7 +161,6 @@ fn a_failure_that_waits_for_its_cleanup_waits_too() {
 }
 
 #[test]
-#[ignore = "the engine records no fact for diagnostics of a running attempt yet"]
 fn diagnostics_wait() {
     with_daemon(Wanted::default(), async |rig: Rig| {
         let (_, _, line, mut tracker) = map_running(&rig).await;

@@ -142,6 +142,11 @@ fn an_attempt_is_followed_to_its_end() {
     let scratch = Scratch::new();
     let facts = vec![
         launched(attempt(0), AttemptRole::Work, "tracker_a:1", -32_768),
+        Fact::Job(JobFact::AttemptSaid {
+            attempt: attempt(0),
+            diagnostics: "disk on fire".into(),
+            failed_fetches: Vec::new(),
+        }),
         Fact::Job(JobFact::AttemptKillAsked { attempt: attempt(0), fail: true }),
         Fact::Job(JobFact::CommitGranted { attempt: attempt(0) }),
     ];

@@ -118,6 +118,15 @@ pub enum JobFact {
     },
     /// An attempt ended, or waits for its cleanup.
     AttemptEnded(Box<EndedAttempt>),
+    /// A live attempt has said what its tracker will not repeat.
+    AttemptSaid {
+        /// The attempt.
+        attempt: AttemptId,
+        /// All its diagnostics so far.
+        diagnostics: String,
+        /// Maps whose output it could not fetch, since it was last heard.
+        failed_fetches: Vec<AttemptId>,
+    },
     /// Someone asked for an attempt's end.
     AttemptKillAsked {
         /// The attempt.
@@ -152,6 +161,7 @@ impl JobFact {
             | JobFact::Priority { job, .. }
             | JobFact::CompletionEvent { job, .. } => *job,
             JobFact::AttemptLaunched { attempt, .. }
+            | JobFact::AttemptSaid { attempt, .. }
             | JobFact::AttemptKillAsked { attempt, .. }
             | JobFact::CommitGranted { attempt } => attempt.task.job,
             JobFact::AttemptEnded(ended) => ended.attempt.task.job,

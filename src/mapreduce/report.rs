@@ -33,7 +33,13 @@ pub struct Reported {
 
 impl Job {
     /// Takes in a report from `node` on one of the job's attempts.
-    pub fn apply_report(&mut self, key: TaskKey, report: TaskStatus, node: NodeId, scene: &mut Scene<'_>) -> Reported {
+    pub fn apply_report(
+        &mut self,
+        key: TaskKey,
+        mut report: TaskStatus,
+        node: NodeId,
+        scene: &mut Scene<'_>,
+    ) -> Reported {
         let number = report.attempt.number;
         let Some(position) = self.task(key).position(number) else {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
@@ -52,13 +58,19 @@ impl Job {
         }
         let cleaning = attempt.cleanup_node == Some(node);
         attempt.reported = true;
-        let must_last = !report.diagnostics.is_empty()
-            || report.reduce.as_ref().is_some_and(|reduce| !reduce.failed_fetches.is_empty())
-            || !is_live(report.state);
+        let failed_fetches = report.reduce.as_mut().map(|reduce| std::mem::take(&mut reduce.failed_fetches));
+        let failed_fetches = failed_fetches.unwrap_or_default();
+        let said = !report.diagnostics.is_empty() || !failed_fetches.is_empty();
+        let must_last = said || !is_live(report.state);
         // Setups and cleanups leave nothing that a task-cleanup could remove.
         let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
         let state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
         attempt.add_diagnostics(&report.diagnostics);
+        // The end of an attempt tells its diagnostics itself.
+        if said && is_live(report.state) {
+            let diagnostics = attempt.diagnostics.clone();
+            scene.facts.push(JobFact::AttemptSaid { attempt: report.attempt, diagnostics, failed_fetches });
+        }
         if done_by_other && report.state == AttemptState::Succeeded {
             attempt.add_diagnostics("Already completed TIP");
         }

@@ -63,6 +63,10 @@ pub(super) fn record(
         )
         .map(drop),
         JobFact::AttemptEnded(ended) => end_attempt(transaction, names, number, ended),
+        // What a reduce could not fetch moves nothing yet, so it is not kept.
+        JobFact::AttemptSaid { attempt, diagnostics, .. } => {
+            change("UPDATE attempt SET diagnostics = ?2 WHERE attempt = ?1", params![attempt.to_string(), diagnostics])
+        }
         JobFact::AttemptKillAsked { attempt, fail } => change(
             "UPDATE attempt SET kill_asked = ?2 WHERE attempt = ?1",
             params![attempt.to_string(), if *fail { "FAILED" } else { "KILLED" }],

@@ -367,6 +367,19 @@ impl Cluster {
         }
     }
 
+    /// A tracker's process ends, and another takes its place under its name.
+    pub fn restart(&mut self, index: usize) {
+        let connection = self.trackers[index].connection;
+        self.step(Event::ConnectionClosed { connection });
+        let tracker = &mut self.trackers[index];
+        tracker.tasks.clear();
+        tracker.unanswered = None;
+        tracker.outputs.clear();
+        tracker.registered = false;
+        tracker.response_id = -1;
+        tracker.connection += 100;
+    }
+
     /// Lets all trackers call in turn until the job is over.
     pub fn run(&mut self, id: JobId, fate: impl Fn(&FakeTask) -> Fate) -> RunState {
         for _ in 0..500 {

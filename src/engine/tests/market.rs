@@ -6,11 +6,11 @@ use crate::market::{BudgetLine, Credits, JobSignature, MarketFact, QueueName, Re
 use crate::scheduler::Kind;
 use crate::wire::{AttemptState, RunState};
 
-fn credits(text: &str) -> Credits {
+pub fn credits(text: &str) -> Credits {
     text.parse().unwrap()
 }
 
-fn market(lines: &[(&str, &str, &str)]) -> Cluster {
+pub fn market(lines: &[(&str, &str, &str)]) -> Cluster {
     let mut cluster = Cluster::new(dynamic());
     let line = |(queue, budget, rate): &(&str, &str, &str)| BudgetLine {
         queue: QueueName::new(queue).unwrap(),

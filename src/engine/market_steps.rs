@@ -95,25 +95,25 @@ impl Engine {
 
     pub(super) fn market_request(&mut self, request: ServletRequest, now: Now) -> (Reply, Wait) {
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
-        let live_jobs = &self.live_jobs;
-        let submissions = &self.submissions;
+        let (live_jobs, submissions, scheduler) = (&self.live_jobs, &self.submissions, &self.scheduler);
         let busy = |queue: &crate::market::QueueName| {
-            live_jobs.contains_key(queue.as_str()) || submissions.values().any(|pending| pending.is_for(queue.as_str()))
+            let queue = queue.as_str();
+            // Attempts of ended jobs hold slots that the queue still has to pay for.
+            let holds_slots =
+                || scheduler.group(queue).is_some_and(|group| scheduler.usage(group) != PerKind::default());
+            live_jobs.contains_key(queue) || holds_slots() || submissions.values().any(|pending| pending.is_for(queue))
         };
         let operated = market.operate(request, now, busy);
-        let mut closed = Vec::new();
         for change in operated.changes {
             match change {
                 QueueChange::Opened(queue) => {
                     self.scheduler.open_group(queue.as_str());
                 }
-                QueueChange::Closed(queue) => closed.push(queue),
-            }
-        }
-        for queue in closed {
-            if let Some(group) = self.scheduler.group(queue.as_str()) {
-                // Attempts of ended jobs may still hold slots there; the account is gone all the same.
-                let _busy = self.scheduler.close_group(group);
+                QueueChange::Closed(queue) => {
+                    // A queue that was not busy has no app, so it closes.
+                    let closed = self.scheduler.group(queue.as_str()).map(|group| self.scheduler.close_group(group));
+                    debug_assert_eq!(closed, Some(Ok(())), "the account of {queue:?} is gone, its group is not");
+                }
             }
         }
         self.budgets_changed |= operated.facts.iter().any(is_money);

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, Job, JobFact};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, SplitHost, SplitTable};
 use crate::market::JobDenied;
 use crate::scheduler::AppSpec;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Encode, JobId, Text, Token, Writer};
 
 use super::engine::{Engine, Wait};
+use super::heartbeat::DEFAULT_RACK;
 use super::{Caller, Fact, Now, ReadSubmission, Refusal, Reply, SubmissionReply};
 
 /// A submission between its phases.
@@ -182,6 +183,7 @@ impl Engine {
             return (Reply::Refused(Refusal::Invalid(error.to_string())), Wait::All);
         }
         self.open_numbers.remove(&id.number);
+        self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
         *self.live_jobs.entry(accepted.spec.queue.clone()).or_default() += 1;
         self.tallies.accepted += 1;
@@ -190,6 +192,20 @@ impl Engine {
         self.job_facts.push(JobFact::Accepted(accepted));
         self.record_job_facts();
         (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
+    }
+}
+
+impl Engine {
+    /// A node may stand in the default rack since the answer about its host is still on the way: the submission has it.
+    /// Where the job's input lies is by host and rack, so the node moves before the job comes.
+    fn learn_racks(&mut self, splits: &SplitTable) {
+        for SplitHost { host, rack } in splits.hosts() {
+            let topology = self.scheduler.topology();
+            let known = topology.host(host).map(|id| topology.rack_name(topology.rack_of(id)));
+            if known == Some(DEFAULT_RACK) && rack != DEFAULT_RACK {
+                self.rack_resolved(host, rack);
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::engine::{
     QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
 };
 use crate::mapreduce::{JobSpec, SplitTable};
-use crate::market::{JobSignature, MarketConfig, VerifiedUser};
+use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ServletRequest, Shape, VerifiedUser};
 use crate::scheduler::{FifoOptions, Kind};
 use crate::wire::{
     Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, Decode, HealthStatus, HeartbeatRequest,
@@ -192,6 +192,22 @@ impl Cluster {
         }
     }
 
+    /// Asks the market for something, as its administrator.
+    pub fn admin_asks(&mut self, operation: &str) -> Result<Answer, MarketError> {
+        let acl = crate::market::Acl::parse("root admin secret\n", "acl").unwrap();
+        let key_id = acl.get("root").unwrap().key.key_id();
+        let query = format!("{operation}&user=root&timestamp={}", self.now.wall_ms);
+        let verified = Some(VerifiedUser { user: "root".into(), role: crate::market::Role::Admin, key_id });
+        let request = ServletRequest { verified, shape: Shape::parse(&query).unwrap() };
+        match self.step(Event::Market(Box::new(request))) {
+            (Reply::Market(answer), wait_for) => {
+                assert_eq!(wait_for.0, self.facts.len() as u64, "answers show durable state only");
+                answer
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// A submission as the edge reads it: every map has its input on `h0` or `h1`.
     pub fn read_submission(&self, id: JobId, spec: JobSpec, signature: JobSignature) -> ReadSubmission {
         let mut splits = SplitTable::builder();
@@ -349,6 +365,19 @@ impl Cluster {
                 }
             }
         }
+    }
+
+    /// A tracker's process ends, and another takes its place under its name.
+    pub fn restart(&mut self, index: usize) {
+        let connection = self.trackers[index].connection;
+        self.step(Event::ConnectionClosed { connection });
+        let tracker = &mut self.trackers[index];
+        tracker.tasks.clear();
+        tracker.unanswered = None;
+        tracker.outputs.clear();
+        tracker.registered = false;
+        tracker.response_id = -1;
+        tracker.connection += 100;
     }
 
     /// Lets all trackers call in turn until the job is over.

@@ -52,17 +52,7 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
                 cluster.beat(*index, fate);
             }
             Turn::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
-            Turn::Restart(index) => {
-                let connection = cluster.trackers[*index].connection;
-                cluster.step(Event::ConnectionClosed { connection });
-                let tracker = &mut cluster.trackers[*index];
-                tracker.tasks.clear();
-                tracker.unanswered = None;
-                tracker.outputs.clear();
-                tracker.registered = false;
-                tracker.response_id = -1;
-                tracker.connection += 100;
-            }
+            Turn::Restart(index) => cluster.restart(*index),
             Turn::Kill(index) => {
                 let caller = Caller { user: "alice".into() };
                 cluster.step(Event::KillJob { id: jobs[*index], caller });
@@ -87,7 +77,7 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_job_ends_and_nothing_leaks(turns in turns()) {

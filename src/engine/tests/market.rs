@@ -4,13 +4,13 @@ use super::cluster::{Cluster, Fate, dynamic, spec};
 use crate::engine::{Caller, Effect, Event, Fact, FactNumber, Refusal, Reply, SubmissionReply};
 use crate::market::{BudgetLine, Credits, JobSignature, MarketFact, QueueName, Reason};
 use crate::scheduler::Kind;
-use crate::wire::RunState;
+use crate::wire::{AttemptState, RunState};
 
-fn credits(text: &str) -> Credits {
+pub fn credits(text: &str) -> Credits {
     text.parse().unwrap()
 }
 
-fn market(lines: &[(&str, &str, &str)]) -> Cluster {
+pub fn market(lines: &[(&str, &str, &str)]) -> Cluster {
     let mut cluster = Cluster::new(dynamic());
     let line = |(queue, budget, rate): &(&str, &str, &str)| BudgetLine {
         queue: QueueName::new(queue).unwrap(),
@@ -137,4 +137,39 @@ fn nobody_hears_of_a_submission_before_its_signature_is_durably_used() {
     assert!(matches!(reply, Reply::Submission(SubmissionReply::WriteSystemDir { .. })));
     assert!(matches!(cluster.facts.last(), Some(Fact::Market(MarketFact::Stamp(_)))));
     assert_eq!(wait_for, FactNumber(cluster.facts.len() as u64));
+}
+
+#[test]
+fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
+    let mut cluster = market(&[("alice", "100", "1")]);
+    cluster.add_tracker("h0", 3, 0);
+    cluster.pass_ms(1_000);
+    let signature = cluster.signature("alice");
+    let id = cluster.submit_signed(spec("alice", "alice", 2, 0), signature).unwrap();
+    let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
+    (0..5).for_each(|_| drop(cluster.beat(0, hang)));
+    // The job ends, while its tracker is slow to kill what runs.
+    cluster.step(Event::KillJob { id, caller: Caller { user: "alice".into() } });
+    for _ in 0..5 {
+        for task in cluster.trackers[0].tasks.iter_mut().filter(|task| !task.setup_or_cleanup) {
+            task.state = AttemptState::Running;
+        }
+        cluster.beat(0, hang);
+        if cluster.state(id) == RunState::Killed {
+            break;
+        }
+    }
+    assert_eq!(cluster.state(id), RunState::Killed);
+    let remove = |cluster: &mut Cluster| {
+        cluster.pass_ms(1);
+        cluster.admin_asks("removeQueue=alice")
+    };
+    assert!(remove(&mut cluster).is_err(), "its attempts still hold slots");
+    (0..3).for_each(|_| drop(cluster.beat(0, hang)));
+    assert!(remove(&mut cluster).is_ok());
+    let signature = cluster.signature("alice");
+    assert_eq!(
+        cluster.submit_signed(spec("alice", "alice", 1, 0), signature),
+        Err(Refusal::Invalid("Queue \"alice\" does not exist".into()))
+    );
 }

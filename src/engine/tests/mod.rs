@@ -5,5 +5,6 @@ mod failures;
 mod heartbeats;
 mod laws;
 mod market;
+mod market_laws;
 mod success;
 mod task_cleanups;

@@ -155,3 +155,20 @@ fn an_id_is_good_for_one_job_even_when_that_is_forgotten() {
     assert_eq!(cluster.engine.job_status(id).value, None, "forgotten");
     assert!(matches!(cluster.step(asked).0, crate::engine::Reply::Refused(_)));
 }
+
+#[test]
+fn a_submission_tells_the_rack_of_a_node_that_is_still_being_looked_up() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 0);
+    cluster.beat(0, |_| Fate::Succeed);
+    assert!(cluster.effects.contains(&Effect::ResolveRack { host: "h0".into() }));
+    cluster.rack = "/r1".into();
+    // The first map has its input on the node, the second on another of its rack.
+    let id = cluster.submit(spec("alice", "default", 2, 0)).unwrap();
+    cluster.step(Event::RackResolved { host: "h0".into(), rack: "/r1".into() });
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    let counters = cluster.engine.job_counters(id).value.unwrap();
+    let counters: Vec<_> = counters.groups.into_iter().flat_map(|group| group.counters).collect();
+    let value = |name: &str| counters.iter().find(|counter| &*counter.name == name).map(|counter| counter.value);
+    assert_eq!((value("DATA_LOCAL_MAPS"), value("RACK_LOCAL_MAPS")), (Some(1), Some(1)));
+}

@@ -1,0 +1,235 @@
+//! Laws of the market over random clusters, jobs, bids and faults: credits are conserved, nobody pays more than rate times
+//! quota-limited slots, idle queues pay nothing, every interval that was bought is paid.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::cluster::{Cluster, FakeTask, Fate, spec};
+use super::market::{credits, market};
+use crate::engine::{Caller, Event, Fact};
+use crate::market::{Credits, Interval, LedgerAccount, LedgerEntry, MarketFact, Reason};
+use crate::scheduler::PerKind;
+use crate::wire::{JobId, RunState};
+
+const USERS: [&str; 3] = ["alice", "bob", "carol"];
+const HOSTS: [&str; 3] = ["h0", "h1", "h2"];
+
+#[derive(Clone, Debug)]
+enum Turn {
+    Submit {
+        user: usize,
+        maps: u32,
+        reduces: u32,
+    },
+    Beat(usize),
+    Restart(usize),
+    Kill(usize),
+    /// Time passes; the timer rings, be it early, in time or late.
+    Pass(u64),
+    SetSpending {
+        user: usize,
+        rate: u32,
+    },
+    AddBudget {
+        user: usize,
+        amount: i32,
+    },
+    Remove(usize),
+}
+
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    let user = 0..USERS.len();
+    let turn = prop_oneof![
+        3 => (user.clone(), 0..9_u32, 0..4_u32).prop_map(|(user, maps, reduces)| Turn::Submit { user, maps, reduces }),
+        16 => (0..HOSTS.len()).prop_map(Turn::Beat),
+        1 => (0..HOSTS.len()).prop_map(Turn::Restart),
+        1 => (0..20_usize).prop_map(Turn::Kill),
+        6 => (1..2_500_u64).prop_map(Turn::Pass),
+        2 => (user.clone(), 0..40_u32).prop_map(|(user, rate)| Turn::SetSpending { user, rate }),
+        2 => (user.clone(), -300..300_i32).prop_map(|(user, amount)| Turn::AddBudget { user, amount }),
+        1 => user.prop_map(Turn::Remove),
+    ];
+    prop::collection::vec(turn, 0..150)
+}
+
+/// Some tasks hang for a while, some fail once, most go on.
+fn fate(task: &FakeTask) -> Fate {
+    let salt = task.attempt.task.number * 5 + task.attempt.task.job.number * 3 + task.attempt.number;
+    match salt % 7 {
+        0 if task.attempt.number == 0 => Fate::Fail,
+        1 if task.attempt.number == 0 => Fate::FailUnclean,
+        2 if !task.setup_or_cleanup => Fate::Hang,
+        _ => Fate::Succeed,
+    }
+}
+
+/// The market's intervals as its facts tell them, checked as they come.
+#[derive(Default)]
+struct Auditor {
+    seen: usize,
+    open: BTreeMap<String, Interval>,
+    next: BTreeMap<String, Interval>,
+    charged: BTreeMap<String, Credits>,
+    balances: BTreeMap<String, Credits>,
+}
+
+impl Auditor {
+    /// Reads the facts that have come; `running` is what each queue held when they came.
+    fn read(&mut self, cluster: &Cluster, running: &BTreeMap<String, PerKind<u32>>) {
+        for fact in &cluster.facts[self.seen..] {
+            let Fact::Market(fact) = fact else { continue };
+            match fact {
+                MarketFact::Ledger(entry) => self.book(entry, running),
+                MarketFact::Account { queue, balance, .. } => {
+                    assert!(*balance >= Credits::ZERO);
+                    assert_eq!(self.balances.get(queue.as_str()).copied().unwrap_or(Credits::ZERO), *balance);
+                }
+                MarketFact::Allocated { queue, interval, .. } => {
+                    self.next.insert(queue.as_str().to_owned(), *interval);
+                }
+                MarketFact::Tick { .. } => self.turn(running),
+                MarketFact::AccountRemoved { queue } => {
+                    assert!(!running.contains_key(queue.as_str()), "slots it has to pay for");
+                    self.open.remove(queue.as_str());
+                }
+                MarketFact::Stamp(_) => {}
+            }
+        }
+        self.seen = cluster.facts.len();
+        let market = cluster.engine.market().unwrap();
+        assert_eq!(market.total(), market.ledger().expected_balance(), "credits are conserved");
+    }
+
+    fn book(&mut self, entry: &LedgerEntry, running: &BTreeMap<String, PerKind<u32>>) {
+        let zero = Credits::ZERO;
+        if let LedgerAccount::Queue(queue) = &entry.debit {
+            let balance = self.balances.entry(queue.as_str().to_owned()).or_insert(zero);
+            *balance = balance.checked_sub(entry.amount).unwrap();
+        }
+        if let LedgerAccount::Queue(queue) = &entry.credit {
+            let balance = self.balances.entry(queue.as_str().to_owned()).or_insert(zero);
+            *balance = balance.checked_add(entry.amount).unwrap();
+        }
+        if let (LedgerAccount::Queue(queue), Reason::Charge { rate, map_slots, reduce_slots }) =
+            (&entry.debit, &entry.reason)
+        {
+            let queue = queue.as_str();
+            let interval = self.open.get(queue).expect("only an open interval is charged");
+            let used = used(interval, running.get(queue));
+            assert_eq!(*rate, interval.share.rate(), "the rate that opened the interval");
+            assert_eq!((*map_slots, *reduce_slots), (used.map, used.reduce), "within the quota, and all of it");
+            assert_eq!(entry.amount, cost(interval, used));
+            assert!(self.charged.insert(queue.to_owned(), entry.amount).is_none(), "once");
+        }
+    }
+
+    /// The open intervals are over: what was bought has been paid.
+    fn turn(&mut self, running: &BTreeMap<String, PerKind<u32>>) {
+        for (queue, interval) in &self.open {
+            let owed = cost(interval, used(interval, running.get(queue)));
+            assert_eq!(self.charged.get(queue).copied().unwrap_or(Credits::ZERO), owed, "{queue} owes its interval");
+        }
+        assert!(self.charged.keys().all(|queue| self.open.contains_key(queue)));
+        self.charged.clear();
+        self.open = std::mem::take(&mut self.next);
+        for (queue, interval) in &self.open {
+            let balance = self.balances.get(queue).copied().unwrap_or(Credits::ZERO);
+            assert!(cost(interval, interval.quota) <= balance, "{queue} was sold more than it can pay");
+        }
+    }
+}
+
+fn used(interval: &Interval, running: Option<&PerKind<u32>>) -> PerKind<u32> {
+    let running = running.copied().unwrap_or_default();
+    PerKind::new(running.map.min(interval.quota.map), running.reduce.min(interval.quota.reduce))
+}
+
+fn cost(interval: &Interval, slots: PerKind<u32>) -> Credits {
+    interval.share.rate().checked_mul(u64::from(slots.map) + u64::from(slots.reduce)).unwrap()
+}
+
+fn running(cluster: &Cluster) -> BTreeMap<String, PerKind<u32>> {
+    let queues = cluster.engine.overview(cluster.now).value.queues.into_iter();
+    queues.filter(|queue| queue.running != PerKind::default()).map(|queue| (queue.name, queue.running)).collect()
+}
+
+fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
+    match turn {
+        Turn::Submit { user, maps, reduces } => {
+            cluster.pass_ms(1);
+            let signature = cluster.signature(USERS[*user]);
+            let submitted = cluster.submit_signed(spec(USERS[*user], USERS[*user], *maps, *reduces), signature);
+            jobs.extend(submitted.ok());
+        }
+        Turn::Beat(index) => drop(cluster.beat(*index, fate)),
+        Turn::Restart(index) => cluster.restart(*index),
+        Turn::Kill(index) => {
+            if let Some(id) = jobs.get(*index) {
+                cluster.step(Event::KillJob { id: *id, caller: Caller { user: "root".into() } });
+            }
+        }
+        Turn::Pass(ms) => {
+            cluster.pass_ms(*ms);
+            cluster.timer();
+        }
+        Turn::SetSpending { user, rate } => {
+            cluster.pass_ms(1);
+            let rate = f64::from(*rate) / 8.0;
+            drop(cluster.admin_asks(&format!("setSpending={rate}&queue={}", USERS[*user])));
+        }
+        Turn::AddBudget { user, amount } => {
+            cluster.pass_ms(1);
+            drop(cluster.admin_asks(&format!("addBudget={amount}.5&queue={}", USERS[*user])));
+        }
+        Turn::Remove(user) => {
+            cluster.pass_ms(1);
+            drop(cluster.admin_asks(&format!("removeQueue={}", USERS[*user])));
+        }
+    }
+}
+
+fn play(turns: &[Turn]) -> String {
+    let mut cluster = market(&[("alice", "100", "0.5"), ("bob", "40", "1.25"), ("carol", "0", "2")]);
+    for host in HOSTS {
+        cluster.add_tracker(host, 3, 2);
+    }
+    let mut auditor = Auditor::default();
+    auditor.read(&cluster, &running(&cluster));
+    let mut jobs = Vec::new();
+    for turn in turns {
+        // Time passes before the step whose facts are judged by what ran then.
+        let before = running(&cluster);
+        take(&mut cluster, turn, &mut jobs);
+        auditor.read(&cluster, &before);
+    }
+    for id in &jobs {
+        let end = cluster.run(*id, |_| Fate::Succeed);
+        assert!(matches!(end, RunState::Succeeded | RunState::Failed | RunState::Killed));
+    }
+    (0..HOSTS.len()).for_each(|index| drop(cluster.beat(index, |_| Fate::Succeed)));
+    (0..HOSTS.len()).for_each(|index| drop(cluster.beat(index, |_| Fate::Succeed)));
+    auditor.seen = cluster.facts.len();
+    assert!(running(&cluster).is_empty(), "a slot leaked");
+    // Whoever does nothing pays nothing: the first tick closes what is open, the next charges nobody.
+    cluster.pass_ms(1_000);
+    cluster.timer();
+    let idle_from = cluster.facts.len();
+    cluster.pass_ms(1_000);
+    cluster.timer();
+    let is_charge = |fact: &Fact| {
+        matches!(fact, Fact::Market(MarketFact::Ledger(LedgerEntry { reason: Reason::Charge { .. }, .. })))
+    };
+    assert!(!cluster.facts[idle_from..].iter().any(is_charge));
+    assert_eq!(cluster.engine.market().unwrap().price(), credits("0"));
+    format!("{:?}", cluster.facts)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn credits_are_conserved_and_every_bought_interval_is_paid(turns in turns()) {
+        prop_assert_eq!(play(&turns), play(&turns), "same events, same decisions");
+    }
+}

@@ -62,7 +62,9 @@ if [[ -z $rows ]]; then
     rows=$(mktemp)
     trap 'rm -f "$rows"' EXIT
 fi
+# The cluster's folder becomes the working directory below.
 : >"$rows"
+rows=$(realpath "$rows")
 
 # Runs one load against one fresh server; a process of its own, since the cluster ends with its shell.
 one() (

@@ -231,7 +231,7 @@ impl FakeTask {
             },
             start_ms: START_MS,
             finish_ms,
-            output_bytes: if is_over && is_map { 1 << 20 } else { -1 },
+            output_bytes: if is_over && is_map && !self.is_housekeeping { 1 << 20 } else { -1 },
             counters: (!is_running).then(|| counters.clone()),
             next_record_range: RecordRange::default(),
             reduce: (!is_map).then(|| ReduceProgress {

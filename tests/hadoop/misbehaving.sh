@@ -1,7 +1,7 @@
 # Sourced after cluster.sh: streaming jobs whose tasks wait, fail or die as told, and what the stock client says of them.
 # shellcheck shell=bash
 #
-#   job_submit FOLDER MAPS MAPPER REDUCES REDUCER [-D KEY=VALUE]...   in the background; sets JOB and CLIENT
+#   job_submit FOLDER MAPS MAPPER REDUCES REDUCER [-D KEY=VALUE]...   in the background; sets JOB, JOB_MAPS, JOB_REDUCES, CLIENT
 #   job_await_attempts FOLDER N PATTERN                               returns when N attempts like PATTERN have begun
 #   client [ARG]...                                                   the stock JobClient
 
@@ -26,7 +26,8 @@ job_submit() {
         -reducer "/bin/bash $LIVE_DIR/faults/task.sh $reducer $folder" >"$folder/client.log" 2>&1 &
     CLIENT=$!
     wait_until "$JOB_START_S" "the id of the job in $folder/client.log" job_has_id "$folder"
-    JOB=$(job_id "$folder")
+    # shellcheck disable=SC2034
+    JOB=$(job_id "$folder") JOB_MAPS=$maps JOB_REDUCES=$reduces
 }
 
 job_id() { grep -osm1 'job_[0-9]*_[0-9]*' "$1/client.log"; }

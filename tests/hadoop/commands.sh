@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# commands.sh [--jobtracker java|ours] [--record FOLDER]
+#
+# Asks everything that the stock JobClient and JobQueueClient can ask, about a job that ended, one that was killed, one that runs and one that
+# never was. What they print is compared with recorded/commands/, as it was under the Java JobTracker, or with --record written to FOLDER;
+# ids, times, ports and sizes are left out. Ends with a line `N passed, N failed`, and 1 when any failed.
+#
+# To record anew: commands.sh --jobtracker java --record tests/hadoop/recorded/commands
+set -euo pipefail
+
+. "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+. "$LIVE_DIR/misbehaving.sh"
+
+usage="usage: commands.sh [--jobtracker java|ours] [--record FOLDER]"
+jobtracker=ours record=
+while [[ $# -gt 0 ]]; do
+    [[ $# -ge 2 ]] || fail "$usage"
+    case $1 in
+    --jobtracker) jobtracker=$2 ;;
+    --record) record=$2 ;;
+    *) fail "$usage" ;;
+    esac
+    shift 2
+done
+
+"$LIVE_DIR/fetch-jars.sh"
+# One map at a time: what happened first is then always the same.
+MAP_SLOTS=1
+cluster_create
+cluster_start_jobtracker "$jobtracker"
+cluster_start_tasktracker worker-1
+cluster_wait_trackers 1
+
+UNKNOWN=job_200001010000_0007
+answers=$CLUSTER/answers
+mkdir "$answers"
+topic=
+
+# Replaces what differs from run to run, and puts the counters of a group in order: the client keeps them in a hash table.
+without_volatile() {
+    awk '/^\t\t/ { print | "sort"; group = 1; next } group { close("sort"); group = 0 } { print; fflush() }' | sed -E -e "s|$CLUSTER|CLUSTER|g" -e "s/$UNKNOWN/UNKNOWN/g" -e 's/(job|task|attempt)_2[0-9]{11}_/\1_START_/g' \
+        -e 's/(tracker_worker-1):[^ ]*/\1:ADDRESS/' -e 's/\b(127\.0\.0\.1|localhost|worker-1):[0-9]+/\1:PORT/g' \
+        -e 's/\b1[0-9]{12}\b/TIME/g' \
+        -e 's|^(tracking URL: http://)[^:/]*:|\1HOST:|' \
+        -e '/(\((ms|bytes)\)|snapshot|SLOTS_MILLIS_|_BYTES_(READ|WRITTEN)|SPLIT_RAW_BYTES).*=/s/=[0-9]+$/=N/'
+}
+
+# ask jobs|queues [ARG]...: runs the client and notes under the current topic what it was asked, what it said and how it ended.
+ask() {
+    local class=JobClient status=0
+    [[ $1 == jobs ]] || class=JobQueueClient
+    shift
+    hadoop alice "org.apache.hadoop.mapred.$class" "$@" >"$CLUSTER/said" 2>"$CLUSTER/complained" || status=$?
+    {
+        echo "\$ $class $*"
+        cat "$CLUSTER/said"
+        # Neither the client's log nor the Java code an error passed through.
+        grep -vE '^20[0-9]{2}-|^\s+at ' "$CLUSTER/complained" || true
+        echo "exit $status"
+        echo
+    } | without_volatile >>"$answers/$topic.txt"
+}
+
+# Everything that only reads, about the job $1, which shows as far as $2 says: whole, or the server's own part of a job that moves.
+ask_about() {
+    local kind state
+    ask jobs -status "$1"
+    ask jobs -counter "$1" 'org.apache.hadoop.mapred.JobInProgress$Counter' TOTAL_LAUNCHED_MAPS
+    ask jobs -counter "$1" no.such.group NOTHING
+    ask jobs -events "$1" 0 100
+    ask jobs -events "$1" 1 2
+    ask jobs -events "$1" 50 10
+    for kind in map reduce setup cleanup; do
+        for state in running completed; do
+            ask jobs -list-attempt-ids "$1" "$kind" "$state"
+        done
+    done
+}
+
+# How far tasks have come, and what they counted, changes while they run.
+of_running_job() {
+    sed -i -E -e 's/^((map|reduce)\(\) completion: ).*/\1SOME/' -e '/^\t(Map-Reduce Framework|File(System| Input Format) ?Counters)/,/^$/{/^\t/d}' "$answers/$topic.txt"
+}
+
+has_ended() { client -list all 2>/dev/null | grep -qP "^$1\t[235]\t"; }
+has_event() { client -events "$1" 0 100 2>/dev/null | grep -q "^$2 attempt_[0-9_]*_$3 "; }
+
+topic=empty
+ask jobs -list
+ask jobs -list all
+ask queues -info default -showJobs
+
+note "the jobs"
+job_submit "$CLUSTER/finished" 2 pass 1 pass
+FINISHED=$JOB
+wait_client "$CLIENT"
+job_submit "$CLUSTER/killed" 1 gate 1 pass
+KILLED=$JOB
+job_await_attempts "$CLUSTER/killed" 1 'm_*_0'
+topic=killed
+ask jobs -kill "$KILLED"
+wait_client "$CLIENT" || true
+job_submit "$CLUSTER/running" 1 gate 1 pass
+RUNNING=$JOB
+job_await_attempts "$CLUSTER/running" 1 'm_*_0'
+
+note "the cluster"
+topic=cluster
+ask jobs -list
+ask jobs -list all
+ask jobs -list-active-trackers
+ask jobs -list-blacklisted-trackers
+ask queues -list
+ask queues -info default
+ask queues -info default -showJobs
+# Not with -showJobs: the Java FIFO scheduler then lists the jobs of all queues.
+ask queues -info nowhere
+ask queues -showacls
+
+note "the running job"
+topic=running
+ask_about "$RUNNING"
+ask jobs -kill-task "${RUNNING/job/attempt}_m_000000_0"
+wait_until 60 "the event of the killed attempt" has_event "$RUNNING" KILLED m_000000_0
+job_await_attempts "$CLUSTER/running" 1 'm_*_1'
+ask jobs -fail-task "${RUNNING/job/attempt}_m_000000_1"
+wait_until 60 "the event of the failed attempt" has_event "$RUNNING" FAILED m_000000_1
+job_await_attempts "$CLUSTER/running" 1 'm_*_2'
+ask jobs -events "$RUNNING" 0 100
+ask jobs -counter "$RUNNING" 'org.apache.hadoop.mapred.JobInProgress$Counter' TOTAL_LAUNCHED_MAPS
+ask jobs -list-attempt-ids "$RUNNING" map running
+ask jobs -kill-task "${RUNNING/job/attempt}_m_000000_0"
+ask jobs -fail-task "${RUNNING/job/attempt}_m_000000_1"
+ask jobs -kill-task "${RUNNING/job/attempt}_m_000000_7"
+ask jobs -kill-task "${RUNNING/job/attempt}_m_000099_0"
+ask jobs -set-priority "$RUNNING" HIGH
+ask jobs -set-priority "$RUNNING" URGENT
+ask jobs -list
+of_running_job
+
+note "the job that ended"
+topic=finished
+ask_about "$FINISHED"
+ask jobs -kill "$FINISHED"
+ask jobs -kill-task "${FINISHED/job/attempt}_m_000000_0"
+ask jobs -fail-task "${FINISHED/job/attempt}_m_000000_0"
+ask jobs -set-priority "$FINISHED" LOW
+ask jobs -list all
+
+note "the killed job"
+topic=killed
+ask_about "$KILLED"
+ask jobs -kill "$KILLED"
+ask jobs -set-priority "$KILLED" LOW
+
+note "a job that never was"
+topic=unknown
+ask_about "$UNKNOWN"
+ask jobs -kill "$UNKNOWN"
+ask jobs -kill-task "${UNKNOWN/job/attempt}_m_000000_0"
+ask jobs -fail-task "${UNKNOWN/job/attempt}_m_000000_0"
+ask jobs -set-priority "$UNKNOWN" LOW
+ask jobs -set-priority "$UNKNOWN" URGENT
+
+passed=0 failed=0
+[[ -z $record ]] || mkdir -p "$record"
+for topic in empty cluster running finished killed unknown; do
+    recorded=$LIVE_DIR/recorded/commands/$topic.txt verdict=ok why=
+    if [[ -n $record ]]; then
+        cp "$answers/$topic.txt" "$record/$topic.txt"
+        verdict=recorded
+    elif ! why=$(diff -U 8 "$recorded" "$answers/$topic.txt" 2>&1); then
+        verdict=FAILED
+    fi
+    echo "$topic: $(grep -c '^\$ ' "$answers/$topic.txt") commands ... $verdict ($jobtracker JobTracker)"
+    if [[ $verdict == FAILED ]]; then
+        echo "not what the Java JobTracker answered (recorded -, now +):"
+        echo "$why"
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+done
+echo "$passed passed, $failed failed"
+((failed == 0))

@@ -96,7 +96,7 @@ pub fn table(rows: &[Row]) -> String {
         ["server", "load", "size", "of", "count", "per second", "CPU µs", "p50 µs", "p99 µs", "p99.9 µs", "RSS bytes"];
     let mut cells = vec![HEAD.map(str::to_owned)];
     cells.extend(rows.iter().map(|row| {
-        let number = |value: Option<f64>| value.map_or(String::new(), |value| short(value));
+        let number = |value: Option<f64>| value.map_or(String::new(), short);
         let whole = |value: Option<u32>| value.map_or(String::new(), |value| value.to_string());
         [
             row.server.clone(),

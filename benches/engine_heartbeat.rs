@@ -2,6 +2,7 @@
 //! much. Beside it what is done seldom, but must not hold heartbeats up: a tick with many queues, a large job.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::hint::black_box;
 use std::path::Path;

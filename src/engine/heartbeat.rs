@@ -107,13 +107,14 @@ impl Engine {
     fn register(&mut self, status: &TaskTrackerStatus) {
         let name: Arc<str> = (&*status.name).into();
         let host: Arc<str> = (&*status.host).into();
-        let known = self.scheduler.topology().host(&host);
-        let host_id = known.unwrap_or_else(|| self.scheduler.topology_mut().intern_host(&host, DEFAULT_RACK));
-        if known.is_none() {
+        let host_id = self.scheduler.topology_mut().intern_host(&host, DEFAULT_RACK);
+        let node = self.scheduler.add_node(host_id, PerKind::default());
+        let topology = self.scheduler.topology();
+        let rack = topology.rack_of(host_id);
+        // The splits of a job may have named it before, when its rack could not be told.
+        if topology.rack_name(rack) == DEFAULT_RACK {
             self.effects.push(Effect::ResolveRack { host: host.clone() });
         }
-        let node = self.scheduler.add_node(host_id, PerKind::default());
-        let rack = self.scheduler.topology().rack_of(host_id);
         let http = format!("http://{host}:{}", status.http_port).into();
         self.nodes.insert(node, NodeFace { name: name.clone(), host: host_id, rack, http });
         self.log_line(LogLevel::Info, format!("{name} registered"));

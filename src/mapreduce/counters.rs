@@ -13,7 +13,6 @@ use crate::wire::{Counter, CounterGroup, Counters, Text};
 struct Schema {
     /// All values zero.
     names: Counters,
-    counters: usize,
 }
 
 /// The counters of one attempt.
@@ -37,10 +36,17 @@ pub struct CounterInterner {
 const FEW_SCHEMAS: usize = 256;
 
 /// A running sum over the counters of many attempts.
+///
+/// Attempts of a job send the same names, but for a few; where each sends its own, what exceeds [`MAX_PARTS`] is added by
+/// name.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSum {
     parts: Vec<(Arc<Schema>, Box<[i64]>)>,
+    by_name: Option<Box<CounterTotal>>,
 }
+
+/// Sums that are kept beside their schema.
+const MAX_PARTS: usize = 32;
 
 // === impl CounterInterner ===
 
@@ -65,12 +71,10 @@ impl CounterInterner {
             return CounterValues { schema: schema.clone(), values };
         }
         let mut names = counters.clone();
-        let mut count = 0;
         for counter in names.groups.iter_mut().flat_map(|group| &mut group.counters) {
             counter.value = 0;
-            count += 1;
         }
-        let schema = Arc::new(Schema { names, counters: count });
+        let schema = Arc::new(Schema { names });
         same_hash.push(schema.clone());
         self.count += 1;
         CounterValues { schema, values }
@@ -116,34 +120,44 @@ impl CounterSum {
 
     fn apply(&mut self, values: &CounterValues, operation: fn(i64, i64) -> i64) {
         let known = self.parts.iter_mut().find(|(schema, _)| Arc::ptr_eq(schema, &values.schema));
-        let sums = match known {
-            Some((_, sums)) => sums,
-            None => {
-                self.parts.push((values.schema.clone(), vec![0; values.schema.counters].into()));
-                match self.parts.last_mut() {
-                    Some((_, sums)) => sums,
-                    None => return,
-                }
+        if let Some((_, sums)) = known {
+            for (sum, value) in sums.iter_mut().zip(&values.values) {
+                *sum = operation(*sum, *value);
             }
-        };
-        for (sum, value) in sums.iter_mut().zip(&values.values) {
-            *sum = operation(*sum, *value);
+        } else if self.parts.len() < MAX_PARTS {
+            let sums = values.values.iter().map(|value| operation(0, *value));
+            self.parts.push((values.schema.clone(), sums.collect()));
+        } else {
+            let total = self.by_name.get_or_insert_default();
+            for ((group, counter), value) in values.schema.named().zip(&values.values) {
+                total.add(group, counter, operation(0, *value));
+            }
         }
     }
 
     /// Adds the sums to `total`.
     pub fn add_to(&self, total: &mut CounterTotal) {
         for (schema, sums) in &self.parts {
-            let named = schema.names.groups.iter().flat_map(|group| group.counters.iter().map(move |c| (group, c)));
-            for ((group, counter), sum) in named.zip(sums) {
+            for ((group, counter), sum) in schema.named().zip(sums) {
                 total.add(group, counter, *sum);
             }
+        }
+        if let Some(by_name) = &self.by_name {
+            total.merge(by_name);
         }
     }
 }
 
+// === impl Schema ===
+
+impl Schema {
+    fn named(&self) -> impl Iterator<Item = (&CounterGroup, &Counter)> {
+        self.names.groups.iter().flat_map(|group| group.counters.iter().map(move |counter| (group, counter)))
+    }
+}
+
 /// Counters added up by group and name (1.2.1 `Counters.incrAllCounters`).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CounterTotal {
     groups: BTreeMap<String, (Text, BTreeMap<String, Counter>)>,
 }
@@ -159,6 +173,17 @@ impl CounterTotal {
             .entry(counter.name.0.clone())
             .and_modify(|sum| sum.value = sum.value.wrapping_add(value))
             .or_insert_with(|| Counter { value, ..counter.clone() });
+    }
+
+    fn merge(&mut self, other: &CounterTotal) {
+        for (name, (display_name, counters)) in &other.groups {
+            let (_, own) = self.groups.entry(name.clone()).or_insert_with(|| (display_name.clone(), BTreeMap::new()));
+            for (name, counter) in counters {
+                own.entry(name.clone())
+                    .and_modify(|sum| sum.value = sum.value.wrapping_add(counter.value))
+                    .or_insert_with(|| counter.clone());
+            }
+        }
     }
 
     /// As they travel, ordered by name.
@@ -242,6 +267,26 @@ mod tests {
         let mut total = CounterTotal::default();
         sum.add_to(&mut total);
         assert_eq!(total.into_counters(), counters(&[("g", "a", 101), ("h", "b", 2)]));
+    }
+
+    #[test]
+    fn a_sum_of_many_kinds_of_counters_is_the_same_sum() {
+        let mut interner = CounterInterner::default();
+        let attempts = 5 * MAX_PARTS;
+        let mut of = |number: usize| {
+            let own = format!("only {number}");
+            interner.intern(&counters(&[("g", "shared", 2), ("g", &own, number as i64)]))
+        };
+        let mut sum = CounterSum::default();
+        (0..attempts).for_each(|number| sum.add(&of(number)));
+        assert_eq!(sum.parts.len(), MAX_PARTS);
+        (0..attempts).step_by(2).for_each(|number| sum.subtract(&of(number)));
+        let mut total = CounterTotal::default();
+        sum.add_to(&mut total);
+        let sums = total.into_counters().groups.remove(0).counters;
+        let value = |name: &str| sums.iter().find(|counter| &*counter.name == name).map(|counter| counter.value);
+        assert_eq!(value("shared"), Some(attempts as i64));
+        assert_eq!((value("only 6"), value("only 151")), (Some(0), Some(151)));
     }
 
     #[test]

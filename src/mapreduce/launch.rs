@@ -113,6 +113,10 @@ impl Job {
         self.nodes.insert(node);
         let task = self.task_mut(key);
         let number = task.next_number();
+        if task.attempts.is_empty() {
+            // Most tasks have one attempt for ever.
+            task.attempts.reserve_exact(1);
+        }
         task.attempts.push(Attempt::launched(number, role, first_phase(kind), node, now));
         task.state = TaskState::Running;
         if task.first_launch_ms == 0 {

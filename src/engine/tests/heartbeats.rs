@@ -195,3 +195,15 @@ fn files_go_when_the_end_is_durable_and_lines_of_the_log_at_once() {
     assert!(cluster.effects.iter().any(crate::engine::Effect::needs_facts));
     assert_eq!(cluster.effects_wait_for.0, cluster.facts.len() as u64);
 }
+
+#[test]
+fn the_rack_of_a_host_that_only_splits_named_is_asked_for_when_it_registers() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    cluster.add_tracker("h0", 1, 1);
+    cluster.beat(0, |_| Fate::Succeed);
+    assert!(cluster.effects.contains(&crate::engine::Effect::ResolveRack { host: "h0".into() }));
+    cluster.step(Event::RackResolved { host: "h0".into(), rack: "/r7".into() });
+    let trackers = cluster.engine.overview(cluster.now).value.trackers;
+    assert_eq!(trackers[0].rack, "/r7");
+}

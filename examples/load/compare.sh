@@ -84,6 +84,8 @@ one() (
     cluster_create
     cd "$CLUSTER"
     cluster_start_jobtracker "$server"
+    # Java opens its ports before it can answer a heartbeat.
+    [[ $server == ours ]] || wait_until "$DAEMON_START_S" "the JobTracker" grep -q "Starting RUNNING" "$CLUSTER/jobtracker.log"
     # Java runs below the script that isolates it.
     pid=${CLUSTER_PIDS[jobtracker]}
     while child=$(pgrep -P "$pid" | head -n 1) && [[ -n $child ]]; do pid=$child; done

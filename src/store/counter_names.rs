@@ -15,8 +15,8 @@ const CACHE_LIMIT: usize = 20_000;
 /// The names known to be in the database, with their ids.
 #[derive(Debug, Default)]
 pub(super) struct CounterNames {
-    ids: FxHashMap<String, i64>,
-    key: String,
+    ids: FxHashMap<Vec<u8>, i64>,
+    key: Vec<u8>,
 }
 
 // === impl CounterNames ===
@@ -53,8 +53,11 @@ impl CounterNames {
         let name = counter.map(|counter| &counter.name.0);
         let display_name = counter.and_then(|counter| counter.display_name.as_ref()).map(|text| &text.0);
         self.key.clear();
-        // Debug quotes and escapes, so different names never run into the same key. Writing to a String cannot fail.
-        let _ = write!(self.key, "{:?}{:?}{name:?}{display_name:?}", group.name.0, group.display_name.0);
+        // Each with its length before it, so that different names never run into the same key.
+        for text in [Some(&group.name.0), Some(&group.display_name.0), name, display_name] {
+            self.key.extend_from_slice(&text.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
+            self.key.extend_from_slice(text.map_or(&[], |text| text.as_bytes()));
+        }
         if let Some(&id) = self.ids.get(&self.key) {
             return Ok(id);
         }

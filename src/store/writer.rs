@@ -184,17 +184,16 @@ impl Writer {
 
     /// Moves the log into the database if it is that large. Readers and failures only put it off: the log keeps all.
     fn checkpoint_if_above(&mut self, bytes: u64) {
-        let pages = |mode: &str| {
-            self.database.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-                Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
-            })
+        let pages = |statement: &str| {
+            let mut statement = self.database.prepare_cached(statement)?;
+            statement.query_row([], |row| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))
         };
         // Asks only: pages in the log, pages of it moved already.
-        let Ok((in_log, moved)) = pages("NOOP") else { return };
+        let Ok((in_log, moved)) = pages("PRAGMA wal_checkpoint(NOOP)") else { return };
         if in_log == moved || (in_log - moved).cast_unsigned() * PAGE_BYTES < bytes {
             return;
         }
-        match pages("PASSIVE") {
+        match pages("PRAGMA wal_checkpoint(PASSIVE)") {
             Ok(_) => {
                 self.counts.checkpoints.fetch_add(1, Ordering::Relaxed);
             }

@@ -13,8 +13,9 @@ use crate::fleet::USUAL_SLOTS;
 use crate::row::Row;
 use crate::staging::JobShape;
 
-/// Map slots of the trackers that hold the jobs' maps.
-const HELD_BY_ONE: u32 = 50;
+/// Of the trackers that hold the jobs' maps: 1.2.1 `JobQueueTaskScheduler` spreads maps evenly over all slots there are,
+/// so one with many slots would not be filled.
+const ONE_MAP: Slots = Slots { maps: 1, reduces: 0 };
 /// Numbers of those trackers, beyond those that ask.
 const FIRST_HOLDER: u32 = 1 << 16;
 const HOLD_LIMIT: Duration = Duration::from_secs(180);
@@ -27,23 +28,19 @@ pub async fn run(bench: &Bench, arguments: &Hold) -> anyhow::Result<Vec<Row>> {
     let shape = JobShape { maps: 1, reduces: 1, reduces_start_early: false, holders: 0 };
     let mut holding = Vec::new();
     let mut held = 0;
-    let mut holders = 0;
     let mut rows = Vec::new();
     for &size in sizes {
         let added = size.checked_sub(held).filter(|added| *added > 0);
         let Some(added) = added else { anyhow::bail!("{size} jobs are not more than the {held} before") };
         let staged = client.stage_many(added, &shape).await?;
         bench.submit_all(&mut client, &staged).await?;
-        let slots = Slots { maps: HELD_BY_ONE as i32, reduces: 0 };
-        let count = added.div_ceil(HELD_BY_ONE);
-        let mut fleet = bench.fleet(FIRST_HOLDER + holders, count, slots, Ending::Never).await?;
+        let mut fleet = bench.fleet(FIRST_HOLDER + held, added, ONE_MAP, Ending::Never).await?;
         let drive = Drive::new(0, HOLD_LIMIT);
         let (driven, ()) = tokio::join!(fleet.drive(&drive), stop_when_launched(&drive, u64::from(added)));
         driven?;
         ensure!(drive.told().launched == u64::from(added), "{} of {added} maps run", drive.told().launched);
         // Their trackers stay connected and silent: a JobTracker waits ten minutes for one.
         holding.push(fleet);
-        holders += count;
         held = size;
 
         asking.drive_for(calling.rate, WARM_UP).await?;

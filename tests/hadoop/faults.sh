@@ -58,17 +58,18 @@ mend() {
 
 # A fault in a process of its own: what fails in it ends only it, and a tracker it starts ends with it.
 judged() {
-    local limit=$SECONDS status=0
+    local end=$((SECONDS + FAULT_LIMIT_S)) status=0 judge
     fault_judge "$1" "$CLUSTER/faults/$1" "$CLUSTER/record" >"$CLUSTER/why" 2>&1 &
-    limit=$((SECONDS + FAULT_LIMIT_S))
-    while kill -0 $! 2>/dev/null; do
-        if ((SECONDS >= limit)); then
-            kill $! 2>/dev/null || true
+    judge=$!
+    while kill -0 "$judge" 2>/dev/null; do
+        if ((SECONDS >= end)); then
             echo "not over after $FAULT_LIMIT_S s" >>"$CLUSTER/why"
+            kill "$judge" 2>/dev/null || true
+            break
         fi
         sleep 0.2
     done
-    wait $! || status=$?
+    wait "$judge" || status=$?
     return "$status"
 }
 

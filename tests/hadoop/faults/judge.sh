@@ -43,6 +43,7 @@ worker_processes() {
 
 signal_worker() {
     local process
+    kill -0 "${CLUSTER_PIDS[$1]:-none}" 2>/dev/null || return 0
     for process in $(worker_processes "$1"); do
         kill -"$2" "$process" 2>/dev/null || true
     done
@@ -123,18 +124,24 @@ leftovers() {
 nothing_is_left() { [[ -z $(leftovers) ]]; }
 no_slot_is_held() { [[ $(cluster_counts) == *" 0 0" ]]; }
 
-# What a fault that went wrong left to see.
+# Shows what a fault that went wrong left, and ends its job, so that the next fault finds the cluster idle.
 fault_ended() {
     local status=$?
     ((status != 0)) || return 0
+    [[ -n ${JOB:-} ]] || return 0
     echo "trackers, maps, reduces: $(cluster_counts)"
     echo "left of the job:" "$(leftovers)"
     tail -n 5 "$FAULT_FOLDER/client.log"
+    signal_worker worker-1 CONT || true
+    signal_worker worker-2 CONT || true
+    client -kill "$JOB" || true
+    kill "$CLIENT" 2>/dev/null || true
 }
 
 fault_judge() {
     local record=$3
     trap fault_ended EXIT
+    trap 'exit 143' TERM
     FAULT_FOLDER=$2 FAULT_NAME=$1
     mkdir -p "$FAULT_FOLDER"
     unstable='^$'

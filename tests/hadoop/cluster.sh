@@ -135,7 +135,7 @@ cluster_start_tasktracker() {
     cluster_conf "$host" "$home/conf"
     mkdir -p "$home/local"
     chmod 755 "$home" "$home/local"
-    { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.mapred.TaskTracker; } >"$CLUSTER/$host.log" 2>&1 </dev/null &
+    { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.mapred.TaskTracker; } >>"$CLUSTER/$host.log" 2>&1 </dev/null &
     cluster_remember "$host" $!
 }
 

@@ -77,7 +77,7 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn every_job_ends_and_nothing_leaks(turns in turns()) {

@@ -37,8 +37,7 @@ const FEW_SCHEMAS: usize = 256;
 
 /// A running sum over the counters of many attempts.
 ///
-/// Attempts of a job send the same names, but for a few; where each sends its own, what exceeds [`MAX_PARTS`] is added by
-/// name.
+/// Attempts of a job send the same names, but for a few; where each sends its own, what exceeds a bound is added by name.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSum {
     parts: Vec<(Arc<Schema>, Box<[i64]>)>,

@@ -6,21 +6,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target"
-passed=0 failed=0
-
-# step NAME COMMAND [ARG]...: one thing that passes or fails.
-step() {
-    local name=$1 began=$SECONDS
-    shift
-    echo "=== $name"
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "=== $name: ok ($((SECONDS - began)) s)"
-    else
-        failed=$((failed + 1))
-        echo "=== $name: FAILED ($((SECONDS - began)) s)"
-    fi
-}
+. tests/steps.sh
 
 # Runs the tests and counts each of them.
 count_tests() {

@@ -237,7 +237,7 @@ impl Job {
             state: outcome.run_state(),
             finish_ms: self.finish_ms,
             failure_info: self.failure_info.clone(),
-            counters: Arc::new(self.counters()),
+            counters: scene.interner.intern(&(&self.counters()).into()),
         });
     }
 }

@@ -227,7 +227,7 @@ fn first_status(attempt: AttemptId, state: AttemptState, kind: Kind) -> TaskStat
         finish_ms: 0,
         output_bytes: -1,
         // Empty, not absent: the task's own process goes by this and would never send any.
-        counters: Some(crate::wire::Counters::default()),
+        counters: Some(crate::wire::ReportedCounters::default()),
         next_record_range: RecordRange::default(),
         reduce: (kind == Kind::Reduce).then(ReduceProgress::default),
     }

@@ -19,7 +19,7 @@ mod tests;
 mod view;
 
 pub use attempt::{Attempt, KillAsked, Verdict};
-pub use counters::{CounterInterner, CounterSum, CounterTotal, CounterValues};
+pub use counters::{CounterInterner, CounterSchema, CounterSum, CounterTotal, CounterValues};
 pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 pub use job::{Ending, Job, JobState, Outcome, TaskKey};
 pub use job_spec::JobSpec;

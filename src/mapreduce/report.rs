@@ -1,9 +1,7 @@
 //! What a tracker's report on an attempt does to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
-use std::sync::Arc;
-
 use crate::scheduler::{Kind, NodeId, Scheduler};
-use crate::wire::{AttemptState, Counters, TaskStatus};
+use crate::wire::{AttemptState, TaskStatus};
 
 use super::attempt::verdict;
 use super::job::{Job, Outcome, TaskKey};
@@ -89,8 +87,8 @@ impl Job {
                 Reported { must_last, order: self.standing_order(key, position, scene), left_node: false }
             }
             Verdict::Change => {
-                let counters = self.note(key, position, report, cleaning, scene);
-                let left_node = self.change(key, position, state, counters, scene);
+                self.note(key, position, report, cleaning, scene);
+                let left_node = self.change(key, position, state, scene);
                 Reported { must_last, order: self.standing_order(key, position, scene), left_node }
             }
         }
@@ -103,14 +101,7 @@ impl Job {
     }
 
     /// Copies what a report says beside the state. Of a task-cleanup only its own progress counts.
-    fn note(
-        &mut self,
-        key: TaskKey,
-        position: usize,
-        report: TaskStatus,
-        cleaning: bool,
-        scene: &mut Scene<'_>,
-    ) -> Option<Arc<Counters>> {
+    fn note(&mut self, key: TaskKey, position: usize, report: TaskStatus, cleaning: bool, scene: &mut Scene<'_>) {
         let kind = key.kind();
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
@@ -119,7 +110,6 @@ impl Job {
         if report.finish_ms > 0 {
             attempt.finish_ms = report.finish_ms;
         }
-        let mut counters = None;
         if !cleaning {
             if report.start_ms > 0 {
                 attempt.start_ms = report.start_ms;
@@ -134,7 +124,6 @@ impl Job {
             // A report without counters keeps the old ones.
             if let Some(new) = report.counters {
                 attempt.counters = Some(scene.interner.intern(&new));
-                counters = Some(Arc::new(new));
             }
             if matches!(report.state, AttemptState::Running) {
                 attempt.state = match attempt.state {
@@ -144,7 +133,6 @@ impl Job {
             }
         }
         self.refresh_progress(key, kind);
-        counters
     }
 
     fn refresh_progress(&mut self, key: TaskKey, kind: Kind) {
@@ -155,14 +143,7 @@ impl Job {
     }
 
     /// Puts an attempt into a new state, with all that follows. Returns whether it has left its node for good.
-    fn change(
-        &mut self,
-        key: TaskKey,
-        position: usize,
-        state: AttemptState,
-        counters: Option<Arc<Counters>>,
-        scene: &mut Scene<'_>,
-    ) -> bool {
+    fn change(&mut self, key: TaskKey, position: usize, state: AttemptState, scene: &mut Scene<'_>) -> bool {
         let kind = key.kind();
         let before = {
             let attempt = &mut self.task_mut(key).attempts[position];
@@ -173,13 +154,13 @@ impl Job {
             AttemptState::Succeeded => {
                 self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
                 self.meter(key, position);
-                self.record_end(key, position, counters, scene);
+                self.record_end(key, position, scene);
                 self.complete(key, position, scene);
                 !matches!(key, TaskKey::Work(Kind::Map, _))
             }
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
                 self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
-                self.record_end(key, position, counters, scene);
+                self.record_end(key, position, scene);
                 let attempt = &mut self.task_mut(key).attempts[position];
                 // The request is granted by this state; the cleanup is not to be killed for it.
                 attempt.kill_asked = None;
@@ -192,7 +173,7 @@ impl Job {
                 if before != AttemptState::Succeeded {
                     self.meter(key, position);
                 }
-                self.record_end(key, position, counters, scene);
+                self.record_end(key, position, scene);
                 self.fall(key, position, before == AttemptState::Succeeded, scene);
                 true
             }
@@ -213,7 +194,7 @@ impl Job {
         if attempt.finish_ms == 0 {
             attempt.finish_ms = scene.now.wall_ms;
         }
-        self.change(key, position, state, None, scene);
+        self.change(key, position, state, scene);
     }
 
     /// The task-cleanup of an attempt was running on a node that is lost: another one does it, or nobody when the job
@@ -235,7 +216,7 @@ impl Job {
     pub(super) fn end_unclean(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         if let Some(state) = self.task(key).attempts[position].state_without_cleanup() {
-            self.change(key, position, state, None, scene);
+            self.change(key, position, state, scene);
         }
     }
 
@@ -285,10 +266,9 @@ impl Job {
         }
     }
 
-    fn record_end(&mut self, key: TaskKey, position: usize, counters: Option<Arc<Counters>>, scene: &mut Scene<'_>) {
+    fn record_end(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
         let id = self.task_id(key);
         let attempt = &self.task(key).attempts[position];
-        let counters = counters.or_else(|| attempt.counters.as_ref().map(|values| Arc::new(values.to_counters())));
         scene.facts.push(JobFact::AttemptEnded(Box::new(EndedAttempt {
             attempt: id.attempt(attempt.number),
             state: attempt.state,
@@ -299,7 +279,7 @@ impl Job {
             output_bytes: attempt.output_bytes,
             diagnostics: attempt.diagnostics.clone(),
             state_text: attempt.state_text.clone(),
-            counters,
+            counters: attempt.counters.clone(),
         })));
     }
 

@@ -105,7 +105,7 @@ fn end_attempt(
     number: FactNumber,
     ended: &EndedAttempt,
 ) -> rusqlite::Result<()> {
-    let counters = ended.counters.as_deref().map(|counters| names.text(transaction, counters)).transpose()?;
+    let counters = ended.counters.as_ref().map(|counters| names.text(transaction, counters)).transpose()?;
     change(
         transaction,
         number,

@@ -65,10 +65,12 @@ impl Job {
             task.state = TaskState::Waiting;
         }
         let waits = task.state == TaskState::Waiting;
-        let status = match (given_up, failed) {
-            (true, _) => CompletionStatus::TipFailed,
-            (false, true) => CompletionStatus::Failed,
-            (false, false) => CompletionStatus::Killed,
+        // Nobody need wait for a task that was given up, by this attempt or before it (1.2.1
+        // `JobInProgress.updateTaskStatus`).
+        let status = match task.state {
+            TaskState::Failed | TaskState::Killed => CompletionStatus::TipFailed,
+            _ if failed => CompletionStatus::Failed,
+            _ => CompletionStatus::Killed,
         };
         self.add_event(key, position, status, scene);
         match key {

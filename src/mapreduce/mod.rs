@@ -2,6 +2,7 @@
 
 mod attempt;
 mod counters;
+mod diagnostics;
 mod ending;
 mod fact;
 mod job;
@@ -20,6 +21,7 @@ mod view;
 
 pub use attempt::{Attempt, KillAsked, Verdict};
 pub use counters::{CounterInterner, CounterSum, CounterTotal, CounterValues};
+pub use diagnostics::Diagnostics;
 pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 pub use job::{Ending, Job, JobState, Outcome, TaskKey};
 pub use job_spec::JobSpec;

@@ -65,14 +65,14 @@ impl Job {
         // Setups and cleanups leave nothing that a task-cleanup could remove.
         let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
         let state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
-        attempt.add_diagnostics(&report.diagnostics);
+        attempt.diagnostics.add(&report.diagnostics);
         // The end of an attempt tells its diagnostics itself.
         if said && is_live(report.state) {
-            let diagnostics = attempt.diagnostics.clone();
+            let diagnostics = attempt.diagnostics.joined();
             scene.facts.push(JobFact::AttemptSaid { attempt: report.attempt, diagnostics, failed_fetches });
         }
         if done_by_other && report.state == AttemptState::Succeeded {
-            attempt.add_diagnostics("Already completed TIP");
+            attempt.diagnostics.add("Already completed TIP");
         }
         let is_lost_output = attempt.state == AttemptState::Succeeded;
         match verdict(attempt.state, state, cleaning) {
@@ -166,6 +166,10 @@ impl Job {
         let kind = key.kind();
         let before = {
             let attempt = &mut self.task_mut(key).attempts[position];
+            // The request is granted by this end; a task-cleanup is not to be killed for it.
+            if is_bad_end(state) && attempt.kill_asked.take().is_some() {
+                attempt.diagnostics.add(&format!("Task has been {} by the user", state.name()));
+            }
             std::mem::replace(&mut attempt.state, state)
         };
         let left = match state {
@@ -180,10 +184,7 @@ impl Job {
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
                 self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
                 self.record_end(key, position, counters, scene);
-                let attempt = &mut self.task_mut(key).attempts[position];
-                // The request is granted by this state; the cleanup is not to be killed for it.
-                attempt.kill_asked = None;
-                let number = attempt.number;
+                let number = self.task(key).attempts[position].number;
                 self.task_cleanups[kind].push_back((key, number));
                 true
             }
@@ -206,10 +207,11 @@ impl Job {
     pub fn end_silently(&mut self, key: TaskKey, number: i32, state: AttemptState, why: &str, scene: &mut Scene<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         let attempt = &mut self.task_mut(key).attempts[position];
+        let state = final_word(state, attempt.kill_asked, false, false);
         if verdict(attempt.state, state, attempt.cleanup_node.is_some()) != Verdict::Change {
             return;
         }
-        attempt.add_diagnostics(why);
+        attempt.diagnostics.add(why);
         if attempt.finish_ms == 0 {
             attempt.finish_ms = scene.now.wall_ms;
         }
@@ -297,7 +299,7 @@ impl Job {
             shuffle_finish_ms: attempt.shuffle_finish_ms,
             sort_finish_ms: attempt.sort_finish_ms,
             output_bytes: attempt.output_bytes,
-            diagnostics: attempt.diagnostics.clone(),
+            diagnostics: attempt.diagnostics.joined(),
             state_text: attempt.state_text.clone(),
             counters,
         })));
@@ -337,7 +339,8 @@ impl Job {
         (close && !std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill)
     }
 
-    /// Notes a user's wish for an attempt's end; false when it is not running.
+    /// Notes a user's wish for an attempt's end; false when it is not running, or was asked to end before. The last
+    /// wish decides how it ends all the same (1.2.1 `TaskInProgress.killTask`).
     pub fn ask_kill(&mut self, key: TaskKey, number: i32, fail: bool, facts: &mut Vec<JobFact>) -> bool {
         let id = self.task_id(key);
         let task = self.task_mut(key);
@@ -346,11 +349,19 @@ impl Job {
         if !attempt.is_active() && attempt.cleanup_node.is_none() {
             return false;
         }
-        if attempt.kill_asked.is_none() {
-            attempt.kill_asked = Some(if fail { KillAsked::Fail } else { KillAsked::Kill });
-            facts.push(JobFact::AttemptKillAsked { attempt: id.attempt(number), fail });
+        let id = id.attempt(number);
+        let wish = if fail { KillAsked::Fail } else { KillAsked::Kill };
+        let before = attempt.kill_asked.replace(wish);
+        if before != Some(wish) {
+            facts.push(JobFact::AttemptKillAsked { attempt: id, fail });
         }
-        true
+        if before.is_none() {
+            let verb = if fail { "fail" } else { "kill" };
+            attempt.diagnostics.add(&format!("Request received to {verb} task '{id}' by user"));
+            let diagnostics = attempt.diagnostics.joined();
+            facts.push(JobFact::AttemptSaid { attempt: id, diagnostics, failed_fetches: Vec::new() });
+        }
+        before.is_none()
     }
 }
 
@@ -370,6 +381,12 @@ fn final_word(reported: AttemptState, asked: Option<KillAsked>, done_by_other: b
         (Some(KillAsked::Kill), S::FailedUnclean) => S::KilledUnclean,
         (_, state) => state,
     }
+}
+
+/// Whether an attempt comes to nothing in this state.
+fn is_bad_end(state: AttemptState) -> bool {
+    use AttemptState as S;
+    matches!(state, S::Failed | S::Killed | S::FailedUnclean | S::KilledUnclean)
 }
 
 /// Whether a tracker goes on reporting an attempt in this state.

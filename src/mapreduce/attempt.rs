@@ -44,8 +44,8 @@ pub struct Attempt {
     pub cleanup_node: Option<NodeId>,
     /// Whether it holds a slot of `node`.
     pub holds_slot: bool,
-    /// Whether the tracker has mentioned it yet.
-    pub reported: bool,
+    /// Whether the tracker has said that it is at work on it, or on its task-cleanup.
+    pub started: bool,
     /// Whether the one order to close it was given.
     pub close_sent: bool,
     /// A user asked for its end.
@@ -90,7 +90,7 @@ impl Attempt {
             node,
             cleanup_node: None,
             holds_slot: true,
-            reported: false,
+            started: false,
             close_sent: false,
             kill_asked: None,
             progress: 0.0,

@@ -27,6 +27,8 @@ pub struct Reported {
     pub order: Option<Order>,
     /// The attempt no longer concerns its node: neither running nor holding map output.
     pub left_node: bool,
+    /// The first word from the tracker that it is at work on what it was given.
+    pub started: bool,
 }
 
 // === impl Job: reports ===
@@ -57,7 +59,7 @@ impl Job {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
         }
         let cleaning = attempt.cleanup_node == Some(node);
-        attempt.reported = true;
+        let started = report.state != AttemptState::Unassigned && !std::mem::replace(&mut attempt.started, true);
         let failed_fetches = report.reduce.as_mut().map(|reduce| std::mem::take(&mut reduce.failed_fetches));
         let failed_fetches = failed_fetches.unwrap_or_default();
         let said = !report.diagnostics.is_empty() || !failed_fetches.is_empty();
@@ -75,25 +77,23 @@ impl Job {
             attempt.diagnostics.add("Already completed TIP");
         }
         let is_lost_output = attempt.state == AttemptState::Succeeded;
+        let mut reported = Reported { must_last, started, ..Reported::default() };
         match verdict(attempt.state, state, cleaning) {
             // Nobody will read it.
-            Verdict::Change if is_lost_output && !self.needs_output(key) => {
-                Reported { must_last, ..Reported::default() }
+            Verdict::Change if is_lost_output && !self.needs_output(key) => return reported,
+            Verdict::Kill => {
+                reported.order = Some(Order::Kill);
+                return reported;
             }
-            Verdict::Ignore => {
-                Reported { must_last, order: self.standing_order(key, position, scene), left_node: false }
-            }
-            Verdict::Kill => Reported { must_last, order: Some(Order::Kill), left_node: false },
-            Verdict::Update => {
-                self.note(key, position, report, cleaning, scene);
-                Reported { must_last, order: self.standing_order(key, position, scene), left_node: false }
-            }
+            Verdict::Ignore => {}
+            Verdict::Update => drop(self.note(key, position, report, cleaning, scene)),
             Verdict::Change => {
                 let counters = self.note(key, position, report, cleaning, scene);
-                let left_node = self.change(key, position, state, counters, scene);
-                Reported { must_last, order: self.standing_order(key, position, scene), left_node }
+                reported.left_node = self.change(key, position, state, counters, scene);
             }
         }
+        reported.order = self.standing_order(key, position, scene);
+        reported
     }
 
     /// Whether a finished task must be done again when its output is lost: a map, while reduces still read.

@@ -3,6 +3,7 @@
 mod cluster;
 mod failures;
 mod heartbeats;
+mod launching;
 mod laws;
 mod market;
 mod market_laws;

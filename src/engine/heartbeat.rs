@@ -210,6 +210,9 @@ impl Engine {
             {
                 tracker.attempts.remove(&attempt);
             }
+            for map in reported.unfetchable {
+                self.fail_attempt(map, "Too many fetch-failures", now);
+            }
         }
         orders
     }

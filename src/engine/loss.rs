@@ -78,6 +78,9 @@ impl Engine {
         let Some(job) = self.jobs.get_mut(id.task.job) else { return };
         let Some(key) = job.key_of(id.task) else { return };
         let Some(attempt) = job.attempt(key, id.number) else { return };
+        if matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
+            return;
+        }
         let node = attempt.cleanup_node.unwrap_or(attempt.node);
         job.end_silently(key, id.number, AttemptState::Failed, why, &mut scene!(self, now));
         let Some(face) = self.nodes.get(node) else { return };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::scheduler::{HostId, Kind, PerKind};
 use crate::wire::{AttemptState, CompletionStatus, WString};
 
+use super::fetch_failures::FetchFailures;
 use super::job::{Ending, Job, JobEvent, JobState, Outcome, TaskKey};
 use super::{JobFact, Scene, Task, TaskState};
 
@@ -233,6 +234,7 @@ impl Job {
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();
         self.places = Vec::new();
+        self.fetch_failures = FetchFailures::default();
         self.refresh_wants(scene.wants);
         scene.facts.push(JobFact::Ended {
             job: self.id,

@@ -5,6 +5,7 @@ mod counters;
 mod diagnostics;
 mod ending;
 mod fact;
+mod fetch_failures;
 mod job;
 mod job_spec;
 mod jobs;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::scheduler::{Kind, NodeId, Scheduler};
-use crate::wire::{AttemptState, Counters, TaskStatus};
+use crate::wire::{AttemptId, AttemptState, Counters, TaskStatus};
 
 use super::attempt::verdict;
 use super::job::{Job, Outcome, TaskKey};
@@ -19,7 +19,7 @@ pub enum Order {
 }
 
 /// What became of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
     /// The tracker forgets something once it is answered, so the answer must wait until it is durable here.
     pub must_last: bool,
@@ -29,6 +29,8 @@ pub struct Reported {
     pub left_node: bool,
     /// The first word from the tracker that it is at work on what it was given.
     pub started: bool,
+    /// Maps of the job whose output too many reduces could not fetch: they have FAILED.
+    pub unfetchable: Vec<AttemptId>,
 }
 
 // === impl Job: reports ===
@@ -71,6 +73,7 @@ impl Job {
         // The end of an attempt tells its diagnostics itself.
         if said && is_live(report.state) {
             let diagnostics = attempt.diagnostics.joined();
+            let failed_fetches = failed_fetches.clone();
             scene.facts.push(JobFact::AttemptSaid { attempt: report.attempt, diagnostics, failed_fetches });
         }
         if done_by_other && report.state == AttemptState::Succeeded {
@@ -93,7 +96,24 @@ impl Job {
             }
         }
         reported.order = self.standing_order(key, position, scene);
+        reported.unfetchable = self.note_failed_fetches(&failed_fetches);
         reported
+    }
+
+    /// Counts what a reduce could not fetch; returns the maps that are condemned by it.
+    fn note_failed_fetches(&mut self, failed: &[AttemptId]) -> Vec<AttemptId> {
+        let mut condemned = Vec::new();
+        for id in failed {
+            let Some(key @ TaskKey::Work(Kind::Map, map)) = self.key_of(id.task) else { continue };
+            let is_known = id.task.job == self.id && self.attempt(key, id.number).is_some();
+            if is_known
+                && self.needs_output(key)
+                && self.fetch_failures.note(map, id.number, self.running[Kind::Reduce])
+            {
+                condemned.push(*id);
+            }
+        }
+        condemned
     }
 
     /// Whether a finished task must be done again when its output is lost: a map, while reduces still read.

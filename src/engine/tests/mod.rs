@@ -2,6 +2,7 @@
 
 mod cluster;
 mod failures;
+mod fetch_failures;
 mod heartbeats;
 mod launching;
 mod laws;

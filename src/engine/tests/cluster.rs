@@ -23,6 +23,8 @@ pub enum Fate {
     Fail,
     FailUnclean,
     Hang,
+    /// Does not even start.
+    Linger,
 }
 
 #[derive(Clone, Debug)]
@@ -423,6 +425,7 @@ fn advance(task: &mut FakeTask, fate: Fate) {
     task.state = match (task.state, fate) {
         (S::FailedUnclean, _) if task.cleaning => S::Failed,
         (S::KilledUnclean, _) if task.cleaning => S::Killed,
+        (S::Unassigned, Fate::Linger) => S::Unassigned,
         (S::Unassigned, _) => S::Running,
         (S::Running, Fate::Succeed) if task.reduces && !task.setup_or_cleanup => S::CommitPending,
         (S::Running, Fate::Succeed) => S::Succeeded,

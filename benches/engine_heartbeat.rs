@@ -69,6 +69,7 @@ fn spec(user: &str, maps: usize) -> JobSpec {
         reduce_max_attempts: 4,
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
+        max_tracker_failures: 4,
         slowstart_millionths: 1_000_000,
         keep_staging: false,
         view_acl: None,

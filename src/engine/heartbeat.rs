@@ -156,6 +156,7 @@ impl Engine {
             tracker.slots = counted;
             tracker.healthy = status.health.healthy;
             self.scheduler.set_slots(tracker.node, counted);
+            self.nodes.set_healthy(tracker.node, tracker.healthy);
         }
         tracker.busy = PerKind::default();
         for report in &status.tasks {

@@ -70,6 +70,9 @@ impl Job {
             (false, true) => CompletionStatus::Failed,
             (false, false) => CompletionStatus::Killed,
         };
+        if let (true, Some(host)) = (failed, host) {
+            self.note_host_failure(host, scene.nodes);
+        }
         self.add_event(key, position, status, scene);
         match key {
             TaskKey::Work(_, number) if waits && !over => self.ask_again(kind, number, failures, scene),

@@ -9,6 +9,7 @@ use crate::engine::FactNumber;
 use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topology};
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
+use super::flaky_hosts::FlakyHosts;
 use super::pending_tasks::PendingTasks;
 use super::{
     AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
@@ -113,6 +114,8 @@ pub struct Job {
     racks: FxHashMap<HostId, RackId>,
     /// Attempts whose task-cleanup waits for a slot.
     pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
+    /// Failures of its attempts, host by host.
+    pub(super) flaky_hosts: FlakyHosts,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
     pub(super) counter_sums: PerKind<CounterSum>,
@@ -203,6 +206,7 @@ impl Job {
             waiting: PerKind::default(),
             reduces_open: false,
             task_cleanups: PerKind::default(),
+            flaky_hosts: FlakyHosts::new(spec.max_tracker_failures),
             events: Vec::new(),
             counts: JobCounts::default(),
             counter_sums: PerKind::default(),

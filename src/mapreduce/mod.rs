@@ -4,6 +4,7 @@ mod attempt;
 mod counters;
 mod ending;
 mod fact;
+mod flaky_hosts;
 mod job;
 mod job_spec;
 mod jobs;

@@ -50,7 +50,7 @@ keys! {
         Number(Percent, 0, 100), Some("0"),
         "Share of reduces that may fail without failing the job.";
     MAX_TRACKER_FAILURES = "mapred.max.tracker.failures" ["mapreduce.job.maxtaskfailures.per.tracker"], Number(Count, 1, INT), Some("4"),
-        "Not acted on yet. Failed attempts on one host after which the job avoids it.";
+        "Failed attempts on one host after which the job avoids it.";
     MAP_SPECULATIVE = "mapred.map.tasks.speculative.execution" ["mapreduce.map.speculative"], Flag, Some("true"),
         "Not acted on yet. Whether slow maps get a second attempt.";
     REDUCE_SPECULATIVE = "mapred.reduce.tasks.speculative.execution" ["mapreduce.reduce.speculative"], Flag, Some("true"),

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod failures;
+mod flaky_hosts;
 mod heartbeats;
 mod laws;
 mod market;

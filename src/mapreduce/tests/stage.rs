@@ -33,6 +33,7 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         reduce_max_attempts: 4,
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
+        max_tracker_failures: 4,
         slowstart_millionths: 0,
         keep_staging: false,
         view_acl: None,

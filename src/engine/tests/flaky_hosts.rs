@@ -123,9 +123,11 @@ fn losing_a_tracker_counts_as_one_failure_there() {
 #[test]
 fn a_task_that_failed_on_every_other_host_goes_back_to_one_of_them() {
     let mut cluster = five_hosts();
+    cluster.trackers[0].slots = (1, 1);
     let id = cluster.submit(touchy(3, 2)).unwrap();
     // Two maps fail on the bad host, which is avoided from then on; then the third on each other host, once.
-    (0..5).for_each(|_| drop(cluster.beat(0, fail_work)));
+    (0..10).for_each(|_| drop(cluster.beat(0, fail_work)));
+    assert_eq!(launched_on_bad(&cluster, id)[&AttemptRole::Work], 2);
     let fail_first = |task: &FakeTask| match (task.attempt.task.number, task.attempt.number) {
         (2, 0..4) => Fate::Fail,
         _ => Fate::Succeed,

@@ -109,6 +109,7 @@ impl World {
             queues: users.iter().map(open).collect(),
             acls_enabled: false,
             max_tasks_per_job: None,
+            limits: Default::default(),
             heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
             tracker_expiry_ms: 600_000,
             included_hosts: Default::default(),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::mapreduce::{NodeFace, Order};
 use crate::scheduler::{Kind, NodeId, PerKind};
 use crate::wire::{
-    Action, AttemptState, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus, TaskTrackerStatus,
+    Action, AttemptState, HealthStatus, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus,
+    TaskTrackerStatus,
 };
 
 use super::engine::{Engine, Wait, scene};
@@ -41,6 +42,7 @@ impl Engine {
         if let Some(refusal) = self.refuse_tracker(&request, connection, now) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
+        self.review_faults(&request, now);
         let mut is_successor = false;
         let name = &*request.status.name;
         match self.trackers.get_mut(name) {
@@ -126,6 +128,7 @@ impl Engine {
             slots: PerKind::default(),
             busy: PerKind::default(),
             healthy: true,
+            complaint: String::new(),
             connection: 0,
             last_seen_mono_ms: 0,
             response_id: 0,
@@ -152,6 +155,7 @@ impl Engine {
         let said = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
         // An unhealthy tracker has no part in the load that is spread.
         let counted = if status.health.healthy { said } else { PerKind::default() };
+        note_complaint(&mut tracker.complaint, &status.health);
         if tracker.slots != counted || tracker.healthy != status.health.healthy {
             tracker.slots = counted;
             tracker.healthy = status.health.healthy;
@@ -287,6 +291,18 @@ impl Tracker {
             }
             LastAnswer::Encoded(body) => HeartbeatAnswer::Encoded(body.clone()),
         }
+    }
+}
+
+/// Longest complaint of a health script that is kept, bytes: the rest is cut.
+const MAX_COMPLAINT_BYTES: usize = 1024;
+
+/// Keeps what a health script complains about, and nothing of one that is content.
+fn note_complaint(complaint: &mut String, health: &HealthStatus) {
+    let said = if health.healthy { "" } else { &*health.report };
+    let said = &said[..said.floor_char_boundary(MAX_COMPLAINT_BYTES)];
+    if complaint != said {
+        said.clone_into(complaint);
     }
 }
 

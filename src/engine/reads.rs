@@ -151,8 +151,8 @@ impl Engine {
 
     /// The cluster; tracker names in the detailed form only.
     pub fn cluster_status(&self, detailed: bool) -> Read<ClusterStatus> {
-        let of = |healthy: bool| {
-            let trackers: Vec<&Tracker> = self.trackers.values().filter(|tracker| tracker.healthy == healthy).collect();
+        let of = |is_so: &dyn Fn(&Tracker) -> bool| {
+            let trackers: Vec<&Tracker> = self.trackers.values().filter(|tracker| is_so(tracker)).collect();
             let names = match detailed {
                 true => trackers.iter().map(|tracker| Text::from(&*tracker.name)).collect(),
                 false => Vec::new(),
@@ -161,9 +161,9 @@ impl Engine {
         };
         let totals = self.scheduler.totals();
         let value = ClusterStatus {
-            active: of(true),
-            blacklisted: of(false),
-            graylisted: TrackersOfState::default(),
+            active: of(&|tracker| tracker.healthy),
+            blacklisted: of(&|tracker| !tracker.healthy),
+            graylisted: of(&|tracker| self.host_faults.is_graylisted(&tracker.host)),
             excluded_nodes: count(self.config.excluded_hosts.len()),
             tracker_expiry_interval_ms: self.config.tracker_expiry_ms as i64,
             running_maps: count(self.trackers.values().map(|tracker| tracker.busy.map as usize).sum()),

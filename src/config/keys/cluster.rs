@@ -1,7 +1,7 @@
 //! Hadoop's keys of the JobTracker itself (1.2.1 `JobTracker`, `QueueManager`, `mapred-default.xml`, `core-default.xml`).
 
 use super::Kind::{Address, Class, FileSystemPath, Flag, List, LocalPath, LocalPaths, Number, OneOf, Ratio, Text};
-use super::Unit::{Bytes, Count, Megabytes, Milliseconds};
+use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Minutes};
 use super::keys;
 
 const ANY: i64 = i64::MIN;
@@ -44,6 +44,14 @@ keys! {
         "File with the hosts whose trackers are admitted; unset: all.";
     HOSTS_EXCLUDE = "mapred.hosts.exclude" ["mapreduce.jobtracker.hosts.exclude.filename"], LocalPath, None,
         "File with the hosts whose trackers are not admitted.";
+    MAX_TRACKER_BLACKLISTS = "mapred.max.tracker.blacklists" ["mapreduce.jobtracker.tasktracker.maxblacklists"], Number(Count, 1, INT), Some("4"),
+        "Faults that put a host on the graylist, which is shown and changes nothing else. A fault is a job that succeeded but avoided the host.";
+    FAULT_WINDOW = "mapred.jobtracker.blacklist.fault-timeout-window", Number(Minutes, 1, INT), Some("180"),
+        "How long a fault counts.";
+    FAULT_BUCKET = "mapred.jobtracker.blacklist.fault-bucket-width", Number(Minutes, 1, INT), Some("15"),
+        "Faults are forgotten in steps of so long; at most the whole window.";
+    AVERAGE_BLACKLIST_THRESHOLD = "mapred.cluster.average.blacklist.threshold", Ratio(u64::MAX), Some("0.5"),
+        "A host is graylisted only if its faults exceed the average of all trackers by more than this share of it.";
     TOPOLOGY_SCRIPT = "topology.script.file.name" ["net.topology.script.file.name"], LocalPath, None,
         "Program that prints the rack of each host given to it; unset: all in `/default-rack`.";
     TOPOLOGY_SCRIPT_ARGUMENTS = "topology.script.number.args" ["net.topology.script.number.args"], Number(Count, 1, INT), Some("100"),

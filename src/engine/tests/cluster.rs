@@ -75,6 +75,7 @@ pub fn config(policy: PolicyConfig) -> EngineConfig {
         }],
         acls_enabled: false,
         max_tasks_per_job: None,
+        limits: Default::default(),
         heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
         tracker_expiry_ms: 600_000,
         included_hosts: BTreeSet::new(),

@@ -7,7 +7,7 @@ use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
 use crate::wire::{JobId, RunState};
 
 /// Five trackers; the first one's host is the bad one.
-fn five_hosts() -> Cluster {
+pub fn five_hosts() -> Cluster {
     let mut cluster = Cluster::new(fifo());
     for host in ["bad", "h1", "h2", "h3", "h4"] {
         let index = cluster.add_tracker(host, 2, 1);
@@ -16,7 +16,7 @@ fn five_hosts() -> Cluster {
     cluster
 }
 
-fn touchy(maps: u32, failures: u32) -> JobSpec {
+pub fn touchy(maps: u32, failures: u32) -> JobSpec {
     JobSpec { max_tracker_failures: failures, map_max_attempts: 100, ..spec("alice", "default", maps, 0) }
 }
 
@@ -35,7 +35,7 @@ fn launched_on_bad(cluster: &Cluster, id: JobId) -> BTreeMap<AttemptRole, usize>
 }
 
 /// Beats until the job is over: maps fail on the bad host, whose tracker calls ten times as often.
-fn run(cluster: &mut Cluster, id: JobId, bad_fate: impl Fn(&FakeTask) -> Fate) -> RunState {
+pub fn run(cluster: &mut Cluster, id: JobId, bad_fate: impl Fn(&FakeTask) -> Fate) -> RunState {
     for _ in 0..300 {
         for _ in 0..10 {
             cluster.beat(0, &bad_fate);
@@ -50,7 +50,7 @@ fn run(cluster: &mut Cluster, id: JobId, bad_fate: impl Fn(&FakeTask) -> Fate) -
     panic!("{id} does not end")
 }
 
-fn fail_work(task: &FakeTask) -> Fate {
+pub fn fail_work(task: &FakeTask) -> Fate {
     if task.setup_or_cleanup { Fate::Succeed } else { Fate::Fail }
 }
 

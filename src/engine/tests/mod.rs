@@ -3,6 +3,7 @@
 mod cluster;
 mod failures;
 mod flaky_hosts;
+mod graylist;
 mod heartbeats;
 mod laws;
 mod market;

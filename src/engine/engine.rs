@@ -228,6 +228,7 @@ macro_rules! scene {
             nodes: &$engine.nodes,
             wants: &mut $engine.wants,
             facts: &mut $engine.job_facts,
+            counter_limits: $engine.config.limits.counters,
             now: $now,
         }
     };

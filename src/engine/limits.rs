@@ -1,5 +1,7 @@
 //! Limits of the cluster that hold for every job.
 
+use crate::mapreduce::CounterLimits;
+
 use super::FaultConfig;
 
 /// Limits of the cluster.
@@ -7,4 +9,6 @@ use super::FaultConfig;
 pub struct Limits {
     /// When a host is shown on the graylist.
     pub faults: FaultConfig,
+    /// Counters of a job.
+    pub counters: CounterLimits,
 }

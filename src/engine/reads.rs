@@ -1,5 +1,6 @@
 //! What clients may read. Everything comes with the fact that must be durable before anyone sees it.
 
+use crate::mapreduce::CountersExceeded;
 use crate::scheduler::Kind;
 use crate::wire::{
     AccessControlList, AttemptId, ClusterStatus, Counters, JobId, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo,
@@ -35,9 +36,10 @@ impl Engine {
         self.read_job(id, |job| job.profile(format!("{}{id}", self.config.job_page_prefix)))
     }
 
-    /// The counters of a job; none for an unknown one.
-    pub fn job_counters(&self, id: JobId) -> Read<Option<Counters>> {
-        self.read_job(id, |job| job.counters())
+    /// The counters of a job, none for an unknown one; an error when it has too many.
+    pub fn job_counters(&self, id: JobId) -> Read<Result<Option<Counters>, CountersExceeded>> {
+        let read = self.read_job(id, |job| job.counters(&self.config.limits.counters));
+        Read { value: read.value.transpose(), wait_for: read.wait_for }
     }
 
     /// Reports on the tasks of a job; none for an unknown one.

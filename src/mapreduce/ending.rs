@@ -26,6 +26,7 @@ impl Job {
                     self.counter_sums[kind].add(&counters);
                 }
                 self.open_reduces_when_due(scene);
+                self.fail_of_counters(scene);
             }
             TaskKey::Setup(_) if self.state == JobState::Prep && self.ending.is_none() => self.open_work(scene),
             TaskKey::Setup(_) => {}
@@ -240,7 +241,7 @@ impl Job {
             state: outcome.run_state(),
             finish_ms: self.finish_ms,
             failure_info: self.failure_info.clone(),
-            counters: Arc::new(self.counters()),
+            counters: Arc::new(self.counters(&scene.counter_limits).unwrap_or_default()),
         });
     }
 }

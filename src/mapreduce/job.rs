@@ -388,7 +388,7 @@ impl Job {
     }
 
     /// Whether every map and reduce is done or given up.
-    fn work_is_over(&self) -> bool {
+    pub(super) fn work_is_over(&self) -> bool {
         Kind::ALL.iter().all(|kind| self.finished[*kind] + self.failed[*kind] >= self.total()[*kind])
     }
 

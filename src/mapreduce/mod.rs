@@ -1,6 +1,7 @@
 //! Jobs, tasks and attempts: turns jobs into request tables and grants into attempts. Pure.
 
 mod attempt;
+mod counter_limits;
 mod counters;
 mod ending;
 mod fact;
@@ -20,6 +21,7 @@ mod tests;
 mod view;
 
 pub use attempt::{Attempt, KillAsked, Verdict};
+pub use counter_limits::{CounterLimits, CountersExceeded};
 pub use counters::{CounterInterner, CounterSum, CounterTotal, CounterValues};
 pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 pub use job::{Ending, Job, JobState, Outcome, TaskKey};

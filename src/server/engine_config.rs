@@ -7,6 +7,7 @@ use crate::config::Settings;
 use crate::config::settings::{QueueState, SchedulerKind};
 use crate::engine::{EngineConfig, FaultConfig, HeartbeatConfig, Limits, PolicyConfig, QueueConfig};
 use crate::fs::{FsError, LocalFileSystem};
+use crate::mapreduce::CounterLimits;
 use crate::market::MarketConfig;
 use crate::scheduler::FifoOptions;
 use crate::wire::Identifier;
@@ -59,8 +60,15 @@ pub fn engine_config(
 
 fn limits(settings: &Settings) -> Limits {
     let faults = &settings.trackers.faults;
+    let counters = &settings.job_limits.counters;
     Limits {
         faults: FaultConfig::new(faults.threshold, faults.window_min, faults.bucket_min, faults.excess_over_average.0),
+        counters: CounterLimits {
+            counters: counters.counters,
+            groups: counters.groups,
+            name_length: counters.name_length,
+            group_name_length: counters.group_name_length,
+        },
     }
 }
 

@@ -77,13 +77,13 @@ keys! {
     MAX_TASK_VIRTUAL_MEMORY = "mapred.task.limit.maxvmem", Number(Bytes, ANY, MOST), None,
         "Not acted on yet. Deprecated: when set, replaces both keys of most memory.";
     COUNTERS_MAX = "mapreduce.job.counters.limit" ["mapreduce.job.counters.max"], Number(Count, 1, INT), Some("120"),
-        "Not acted on yet. Most counters of one job.";
+        "Most counters of one job; it fails when it has more at its end.";
     COUNTER_GROUPS_MAX = "mapreduce.job.counters.groups.max", Number(Count, 1, INT), Some("50"),
-        "Not acted on yet. Most counter groups of one job.";
+        "Most counter groups of one job; as in Hadoop one more is let pass.";
     COUNTER_NAME_MAX = "mapreduce.job.counters.counter.name.max", Number(Count, 1, INT), Some("64"),
-        "Not acted on yet. Longest counter name kept, in characters.";
+        "Longest counter name in a job's sums, in UTF-16 units; of a longer one the end is kept.";
     COUNTER_GROUP_NAME_MAX = "mapreduce.job.counters.group.name.max", Number(Count, 1, INT), Some("128"),
-        "Not acted on yet. Longest counter group name kept, in characters.";
+        "Longest counter group name in a job's sums, likewise.";
     RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("false"),
         "Not acted on yet. Whether jobs that ran before a restart go on.";
     QUEUE_NAMES = "mapred.queue.names", List, Some("default"),

@@ -6,6 +6,7 @@ mod flaky_hosts;
 mod graylist;
 mod heartbeats;
 mod laws;
+mod limits;
 mod market;
 mod market_laws;
 mod success;

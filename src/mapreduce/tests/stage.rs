@@ -101,6 +101,7 @@ impl Stage {
             nodes: &self.nodes,
             wants: &mut self.wants,
             facts: &mut self.facts,
+            counter_limits: CounterLimits::default(),
             now: self.now,
         };
         act(&mut self.job, &mut scene)

@@ -70,6 +70,7 @@ fn spec(user: &str, maps: usize) -> JobSpec {
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
         max_tracker_failures: 4,
+        reduce_input_limit_bytes: None,
         slowstart_millionths: 1_000_000,
         keep_staging: false,
         view_acl: None,

@@ -118,7 +118,7 @@ impl Engine {
             self.effects.push(Effect::ResolveRack { host: host.clone() });
         }
         let http = format!("http://{host}:{}", status.http_port).into();
-        self.nodes.insert(node, NodeFace { name: name.clone(), host: host_id, rack, http });
+        self.nodes.insert(node, NodeFace { name: name.clone(), host: host_id, rack, http, free_disk_bytes: None });
         self.log_line(LogLevel::Info, format!("{name} registered"));
         let tracker = Tracker {
             name: name.clone(),
@@ -155,6 +155,7 @@ impl Engine {
         let said = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
         // An unhealthy tracker has no part in the load that is spread.
         let counted = if status.health.healthy { said } else { PerKind::default() };
+        self.nodes.set_free_disk(tracker.node, u64::try_from(status.resources.available_space_bytes).ok());
         note_complaint(&mut tracker.complaint, &status.health);
         if tracker.slots != counted || tracker.healthy != status.health.healthy {
             tracker.slots = counted;

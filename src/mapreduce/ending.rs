@@ -26,6 +26,7 @@ impl Job {
                     self.counter_sums[kind].add(&counters);
                 }
                 self.open_reduces_when_due(scene);
+                self.learn_output(key, position, scene);
                 self.fail_of_counters(scene);
             }
             TaskKey::Setup(_) if self.state == JobState::Prep && self.ending.is_none() => self.open_work(scene),

@@ -10,6 +10,7 @@ use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topo
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
 use super::flaky_hosts::FlakyHosts;
+use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
 use super::{
     AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
@@ -116,6 +117,8 @@ pub struct Job {
     pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
     /// Failures of its attempts, host by host.
     pub(super) flaky_hosts: FlakyHosts,
+    /// What its maps are expected to write.
+    pub(super) output: OutputEstimate,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
     pub(super) counter_sums: PerKind<CounterSum>,
@@ -206,6 +209,7 @@ impl Job {
             waiting: PerKind::default(),
             reduces_open: false,
             task_cleanups: PerKind::default(),
+            output: OutputEstimate::new(&splits, slowstart_maps(&spec)),
             flaky_hosts: FlakyHosts::new(spec.max_tracker_failures),
             events: Vec::new(),
             counts: JobCounts::default(),
@@ -351,13 +355,6 @@ impl Job {
         limit.max(1)
     }
 
-    /// Maps that must be done before reduces are asked for.
-    fn slowstart_maps(&self) -> u32 {
-        let needed = u64::from(self.spec.slowstart_millionths) * u64::from(self.spec.maps);
-        // More than all would be never.
-        u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(self.spec.maps)
-    }
-
     /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
     pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
         if !self.enter(JobState::Running) {
@@ -377,7 +374,7 @@ impl Job {
     /// Asks for the reduces once enough maps are done.
     pub(super) fn open_reduces_when_due(&mut self, scene: &mut Scene<'_>) {
         let done = self.finished.map + self.failed.map;
-        if self.reduces_open || self.state != JobState::Running || done < self.slowstart_maps() {
+        if self.reduces_open || self.state != JobState::Running || done < slowstart_maps(&self.spec) {
             return;
         }
         self.reduces_open = true;
@@ -414,6 +411,13 @@ impl Job {
             || !task.failed_hosts.contains(&host)
             || task.failed_hosts.len() >= nodes.hosts().max(1)
     }
+}
+
+/// Maps that must be done before reduces are asked for.
+fn slowstart_maps(spec: &JobSpec) -> u32 {
+    let needed = u64::from(spec.slowstart_millionths) * u64::from(spec.maps);
+    // More than all would be never.
+    u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(spec.maps)
 }
 
 fn tasks(count: u32) -> Vec<Task> {

@@ -34,6 +34,9 @@ pub struct JobSpec {
     /// Failures on one host after which the job avoids it: `mapred.max.tracker.failures`.
     #[serde(default = "four")]
     pub max_tracker_failures: u32,
+    /// Most input of one reduce, bytes, if limited: `mapreduce.reduce.input.limit`.
+    #[serde(default)]
+    pub reduce_input_limit_bytes: Option<u64>,
     /// Share of maps that must be done before reduces start, millionths:
     /// `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,

@@ -29,7 +29,7 @@ impl Job {
     /// A waiting map or reduce for `node`, as the scheduler has granted it.
     pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
         let face = nodes.get(node)?;
-        if self.avoids(node, nodes) {
+        if self.avoids(node, nodes) || (kind == Kind::Map && !self.has_room_on(node, nodes)) {
             return None;
         }
         let (tasks, flaky) = (&self.work[kind], &self.flaky_hosts);

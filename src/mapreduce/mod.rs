@@ -11,6 +11,7 @@ mod job_spec;
 mod jobs;
 mod launch;
 mod node_book;
+mod output_estimate;
 mod pending_tasks;
 mod report;
 mod scene;

@@ -18,6 +18,8 @@ pub struct NodeFace {
     pub rack: RackId,
     /// `http://<host>:<port>` of its web server.
     pub http: Arc<str>,
+    /// Free room in its local directories, bytes; none while it does not tell.
+    pub free_disk_bytes: Option<u64>,
 }
 
 /// All nodes that are registered, by id.
@@ -68,6 +70,13 @@ impl NodeBook {
     /// Whether no node is registered.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// Notes how much room a node has left, as far as it tells.
+    pub fn set_free_disk(&mut self, node: NodeId, bytes: Option<u64>) {
+        if let Some(face) = self.nodes.get_mut(&node) {
+            face.free_disk_bytes = bytes;
+        }
     }
 
     /// Notes what a node says of its health.

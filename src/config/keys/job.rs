@@ -65,7 +65,7 @@ keys! {
     JOB_VIRTUAL_MEMORY = "mapred.task.maxvmem", Number(Bytes, ANY, MOST), None,
         "Not acted on yet. Deprecated: when set, replaces both keys of asked memory.";
     REDUCE_INPUT_LIMIT = "mapreduce.reduce.input.limit", Number(Bytes, ANY, MOST), Some("-1"),
-        "Not acted on yet. Fail the job when a reduce would get more input; below 0: no limit.";
+        "Fail the job when a reduce is expected to get more input; below 1: no limit.";
     LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),
         "Not acted on yet. How long a map may wait for a near slot, as a factor.";
     JOB_ACL_VIEW = "mapreduce.job.acl-view-job", Text, Some(" "),

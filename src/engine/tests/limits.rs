@@ -2,7 +2,8 @@
 
 use super::cluster::{Cluster, Fate, fifo, spec};
 use crate::engine::Fact;
-use crate::mapreduce::{CountersExceeded, JobFact};
+use crate::mapreduce::{AttemptRole, CountersExceeded, JobFact, JobSpec};
+use crate::scheduler::Kind;
 use crate::wire::{Action, CleanupOutcome, Counters, RunState};
 
 fn failure(cluster: &Cluster, id: crate::wire::JobId) -> String {
@@ -40,4 +41,41 @@ fn a_job_with_too_many_counters_fails_once_its_work_is_done() {
         _ => None,
     });
     assert_eq!(*ended.unwrap(), Counters::default());
+}
+
+#[test]
+fn a_job_whose_reduces_would_get_too_much_fails() {
+    for (limit, end) in [(1_000, RunState::Failed), (2_000, RunState::Succeeded), (0, RunState::Succeeded)] {
+        let mut cluster = Cluster::new(fifo());
+        cluster.add_tracker("h0", 4, 1);
+        // Twenty maps write 100 bytes each, for one reduce.
+        let spec = JobSpec { reduce_input_limit_bytes: Some(limit), ..spec("alice", "default", 20, 1) };
+        let id = cluster.submit(spec).unwrap();
+        assert_eq!(cluster.run(id, |_| Fate::Succeed), end);
+        if end == RunState::Failed {
+            let text = "Job exceeded Reduce Input limit  Limit:  1000 Estimated: 2000";
+            assert_eq!(failure(&cluster, id), text);
+        }
+    }
+}
+
+#[test]
+fn maps_go_where_there_is_room_for_their_output() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    cluster.add_tracker("h1", 2, 1);
+    // Twice what a map has been seen to write, but for a byte.
+    cluster.trackers[0].free_disk_bytes = 199;
+    cluster.trackers[1].free_disk_bytes = 200;
+    let id = cluster.submit(JobSpec { slowstart_millionths: 1_000_000, ..spec("alice", "default", 30, 1) }).unwrap();
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    let launched = |kind: Kind, host: &str| {
+        let on_host = cluster.facts.iter().filter(|fact| {
+            matches!(fact, Fact::Job(JobFact::AttemptLaunched { attempt, role: AttemptRole::Work, tracker, .. })
+                if attempt.task.kind == kind && tracker.contains(host))
+        });
+        on_host.count()
+    };
+    assert!((1..=4).contains(&launched(Kind::Map, "h0")), "only before three were done: {}", launched(Kind::Map, "h0"));
+    assert_eq!(launched(Kind::Reduce, "h0") + launched(Kind::Reduce, "h1"), 1);
 }

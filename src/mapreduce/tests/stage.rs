@@ -34,6 +34,7 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
         max_tracker_failures: 4,
+        reduce_input_limit_bytes: None,
         slowstart_millionths: 0,
         keep_staging: false,
         view_acl: None,
@@ -88,7 +89,13 @@ impl Stage {
         let host_id = self.scheduler.topology_mut().intern_host(host, "/default-rack");
         let node = self.scheduler.add_node(host_id, PerKind::new(100, 100));
         let rack = self.scheduler.topology().rack_of(host_id);
-        let face = NodeFace { name: host.into(), host: host_id, rack, http: format!("http://{host}:50060").into() };
+        let face = NodeFace {
+            name: host.into(),
+            host: host_id,
+            rack,
+            http: format!("http://{host}:50060").into(),
+            free_disk_bytes: None,
+        };
         self.nodes.insert(node, face);
         node
     }

@@ -6,6 +6,8 @@ use crate::market::MarketConfig;
 use crate::scheduler::FifoOptions;
 use crate::wire::Identifier;
 
+use super::Limits;
+
 /// The engine's settings.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -19,6 +21,8 @@ pub struct EngineConfig {
     pub acls_enabled: bool,
     /// Most maps and reduces of one job (`mapred.jobtracker.maxtasks.per.job`); none = no limit.
     pub max_tasks_per_job: Option<u32>,
+    /// Limits that hold for every job.
+    pub limits: Limits,
     /// How often trackers shall call.
     pub heartbeat: HeartbeatConfig,
     /// After this much silence a tracker is lost, ms (`mapred.tasktracker.expiry.interval`).

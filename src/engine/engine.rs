@@ -9,6 +9,7 @@ use crate::scheduler::{AppId, Scheduler};
 use crate::wire::JobId;
 
 use super::fact_log::FactLog;
+use super::host_faults::HostFaults;
 use super::launching::Launching;
 use super::over::KillDebt;
 use super::submission::PendingSubmission;
@@ -38,6 +39,7 @@ pub struct Engine {
     pub(super) nodes: NodeBook,
     pub(super) jobs: Jobs,
     pub(super) wants: Wants,
+    pub(super) host_faults: HostFaults,
     pub(super) interner: CounterInterner,
     pub(super) trackers: BTreeMap<Arc<str>, Tracker>,
     /// Connections that the last heartbeat of a tracker came on and that are still open, with its name.
@@ -92,6 +94,7 @@ impl Engine {
             nodes: NodeBook::default(),
             jobs: Jobs::default(),
             wants: Wants::default(),
+            host_faults: HostFaults::default(),
             interner: CounterInterner::default(),
             trackers: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -228,6 +231,7 @@ macro_rules! scene {
             nodes: &$engine.nodes,
             wants: &mut $engine.wants,
             facts: &mut $engine.job_facts,
+            counter_limits: $engine.config.limits.counters,
             now: $now,
         }
     };

@@ -36,6 +36,10 @@ impl Engine {
                 self.live_jobs.remove(&job.spec.queue);
             }
         }
+        if outcome == Outcome::Succeeded {
+            self.charge_flaky_hosts(id);
+        }
+        let Some(job) = self.jobs.get(id) else { return };
         let told: Vec<Arc<str>> =
             job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|face| face.name.clone()).collect();
         for name in &told {

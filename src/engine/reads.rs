@@ -1,5 +1,6 @@
 //! What clients may read. Everything comes with the fact that must be durable before anyone sees it.
 
+use crate::mapreduce::CountersExceeded;
 use crate::scheduler::Kind;
 use crate::wire::{
     AccessControlList, AttemptId, ClusterStatus, Counters, JobId, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo,
@@ -35,9 +36,10 @@ impl Engine {
         self.read_job(id, |job| job.profile(format!("{}{id}", self.config.job_page_prefix)))
     }
 
-    /// The counters of a job; none for an unknown one.
-    pub fn job_counters(&self, id: JobId) -> Read<Option<Counters>> {
-        self.read_job(id, |job| job.counters())
+    /// The counters of a job, none for an unknown one; an error when it has too many.
+    pub fn job_counters(&self, id: JobId) -> Read<Result<Option<Counters>, CountersExceeded>> {
+        let read = self.read_job(id, |job| job.counters(&self.config.limits.counters));
+        Read { value: read.value.transpose(), wait_for: read.wait_for }
     }
 
     /// Reports on the tasks of a job; none for an unknown one.
@@ -151,8 +153,8 @@ impl Engine {
 
     /// The cluster; tracker names in the detailed form only.
     pub fn cluster_status(&self, detailed: bool) -> Read<ClusterStatus> {
-        let of = |healthy: bool| {
-            let trackers: Vec<&Tracker> = self.trackers.values().filter(|tracker| tracker.healthy == healthy).collect();
+        let of = |is_so: &dyn Fn(&Tracker) -> bool| {
+            let trackers: Vec<&Tracker> = self.trackers.values().filter(|tracker| is_so(tracker)).collect();
             let names = match detailed {
                 true => trackers.iter().map(|tracker| Text::from(&*tracker.name)).collect(),
                 false => Vec::new(),
@@ -161,9 +163,9 @@ impl Engine {
         };
         let totals = self.scheduler.totals();
         let value = ClusterStatus {
-            active: of(true),
-            blacklisted: of(false),
-            graylisted: TrackersOfState::default(),
+            active: of(&|tracker| tracker.healthy),
+            blacklisted: of(&|tracker| !tracker.healthy),
+            graylisted: of(&|tracker| self.host_faults.is_graylisted(&tracker.host)),
             excluded_nodes: count(self.config.excluded_hosts.len()),
             tracker_expiry_interval_ms: self.config.tracker_expiry_ms as i64,
             running_maps: count(self.trackers.values().map(|tracker| tracker.busy.map as usize).sum()),

@@ -27,6 +27,8 @@ impl Job {
                     self.counter_sums[kind].add(&counters);
                 }
                 self.open_reduces_when_due(scene);
+                self.learn_output(key, position, scene);
+                self.fail_of_counters(scene);
             }
             TaskKey::Setup(_) if self.state == JobState::Prep && self.ending.is_none() => self.open_work(scene),
             TaskKey::Setup(_) => {}
@@ -73,6 +75,9 @@ impl Job {
             _ if failed => CompletionStatus::Failed,
             _ => CompletionStatus::Killed,
         };
+        if let (true, Some(host)) = (failed, host) {
+            self.note_host_failure(host, scene.nodes);
+        }
         self.add_event(key, position, status, scene);
         match key {
             TaskKey::Work(_, number) if waits && !over => self.ask_again(kind, number, failures, scene),
@@ -241,7 +246,7 @@ impl Job {
             state: outcome.run_state(),
             finish_ms: self.finish_ms,
             failure_info: self.failure_info.clone(),
-            counters: scene.interner.intern(&(&self.counters()).into()),
+            counters: scene.interner.intern(&(&self.counters(&scene.counter_limits).unwrap_or_default()).into()),
         });
     }
 }

@@ -10,6 +10,8 @@ use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topo
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
 use super::fetch_failures::FetchFailures;
+use super::flaky_hosts::FlakyHosts;
+use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
 use super::{
     AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
@@ -115,6 +117,10 @@ pub struct Job {
     /// Attempts whose task-cleanup waits for a slot.
     pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
     pub(super) fetch_failures: FetchFailures,
+    /// Failures of its attempts, host by host.
+    pub(super) flaky_hosts: FlakyHosts,
+    /// What its maps are expected to write.
+    pub(super) output: OutputEstimate,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
     pub(super) counter_sums: PerKind<CounterSum>,
@@ -206,6 +212,8 @@ impl Job {
             reduces_open: false,
             task_cleanups: PerKind::default(),
             fetch_failures: FetchFailures::default(),
+            output: OutputEstimate::new(&splits, slowstart_maps(&spec)),
+            flaky_hosts: FlakyHosts::new(spec.max_tracker_failures),
             events: Vec::new(),
             counts: JobCounts::default(),
             counter_sums: PerKind::default(),
@@ -350,13 +358,6 @@ impl Job {
         limit.max(1)
     }
 
-    /// Maps that must be done before reduces are asked for.
-    fn slowstart_maps(&self) -> u32 {
-        let needed = u64::from(self.spec.slowstart_millionths) * u64::from(self.spec.maps);
-        // More than all would be never.
-        u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(self.spec.maps)
-    }
-
     /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
     pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
         if !self.enter(JobState::Running) {
@@ -376,7 +377,7 @@ impl Job {
     /// Asks for the reduces once enough maps are done.
     pub(super) fn open_reduces_when_due(&mut self, scene: &mut Scene<'_>) {
         let done = self.finished.map + self.failed.map;
-        if self.reduces_open || self.state != JobState::Running || done < self.slowstart_maps() {
+        if self.reduces_open || self.state != JobState::Running || done < slowstart_maps(&self.spec) {
             return;
         }
         self.reduces_open = true;
@@ -387,7 +388,7 @@ impl Job {
     }
 
     /// Whether every map and reduce is done or given up.
-    fn work_is_over(&self) -> bool {
+    pub(super) fn work_is_over(&self) -> bool {
         Kind::ALL.iter().all(|kind| self.finished[*kind] + self.failed[*kind] >= self.total()[*kind])
     }
 
@@ -413,6 +414,13 @@ impl Job {
             || !task.failed_hosts.contains(&host)
             || task.failed_hosts.len() >= nodes.hosts().max(1)
     }
+}
+
+/// Maps that must be done before reduces are asked for.
+fn slowstart_maps(spec: &JobSpec) -> u32 {
+    let needed = u64::from(spec.slowstart_millionths) * u64::from(spec.maps);
+    // More than all would be never.
+    u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(spec.maps)
 }
 
 fn tasks(count: u32) -> Vec<Task> {

@@ -31,6 +31,12 @@ pub struct JobSpec {
     pub max_map_failures_percent: u32,
     /// Failed reduces the job can live with, percent: `mapred.max.reduce.failures.percent`.
     pub max_reduce_failures_percent: u32,
+    /// Failures on one host after which the job avoids it: `mapred.max.tracker.failures`.
+    #[serde(default = "four")]
+    pub max_tracker_failures: u32,
+    /// Most input of one reduce, bytes, if limited: `mapreduce.reduce.input.limit`.
+    #[serde(default)]
+    pub reduce_input_limit_bytes: Option<u64>,
     /// Share of maps that must be done before reduces start, millionths:
     /// `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,
@@ -42,4 +48,9 @@ pub struct JobSpec {
     pub modify_acl: Option<String>,
     /// Whether a restart may take it up again: `mapreduce.job.restart.recover`.
     pub recover: bool,
+}
+
+/// What job specifications that were stored without it mean (1.2.1 `JobConf.getMaxTaskFailuresPerTracker`).
+fn four() -> u32 {
+    4
 }

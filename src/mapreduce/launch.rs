@@ -29,9 +29,15 @@ impl Job {
     /// A waiting map or reduce for `node`, as the scheduler has granted it.
     pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
         let face = nodes.get(node)?;
-        let tasks = &self.work[kind];
-        let may_run =
-            |number: u32| tasks.get(number as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));
+        if self.avoids(node, nodes) || (kind == Kind::Map && !self.has_room_on(node, nodes)) {
+            return None;
+        }
+        let (tasks, flaky) = (&self.work[kind], &self.flaky_hosts);
+        let may_run = |number: u32| {
+            tasks.get(number as usize).is_some_and(|task| {
+                Self::may_run_on(task, face.host, nodes) || flaky.leave_none_but(&task.failed_hosts, nodes)
+            })
+        };
         self.waiting[kind].take(level, face.host, face.rack, may_run)
     }
 
@@ -51,22 +57,28 @@ impl Job {
         (launch, Taken::Task { hosts: self.place(key) })
     }
 
-    /// Whether the setup may run on a node: never where it failed, unless it failed everywhere.
+    /// Whether the setup may run on a node: not where too much failed, and never where it failed, unless it failed
+    /// everywhere else.
     pub fn may_set_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
-        Self::neither_failed_on(&self.setup, node, nodes)
+        self.neither_failed_on(&self.setup, node, nodes)
     }
 
-    /// Whether the cleanup may run on a node: never where it failed, unless it failed everywhere.
+    /// Whether the cleanup may run on a node: not where too much failed, and never where it failed, unless it failed
+    /// everywhere else.
     pub fn may_clean_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
-        Self::neither_failed_on(&self.cleanup, node, nodes)
+        self.neither_failed_on(&self.cleanup, node, nodes)
     }
 
-    fn neither_failed_on(variants: &PerKind<Task>, node: NodeId, nodes: &NodeBook) -> bool {
+    fn neither_failed_on(&self, variants: &PerKind<Task>, node: NodeId, nodes: &NodeBook) -> bool {
         let Some(face) = nodes.get(node) else { return false };
+        if self.avoids(node, nodes) {
+            return false;
+        }
         // Both variants do the same, so where one failed the other will.
         let failed: BTreeSet<HostId> =
             Kind::ALL.iter().flat_map(|kind| &variants[*kind].failed_hosts).copied().collect();
-        !failed.contains(&face.host) || failed.len() >= nodes.hosts()
+        let failed: Vec<HostId> = failed.into_iter().collect();
+        !failed.contains(&face.host) || failed.len() >= nodes.hosts() || self.flaky_hosts.leave_none_but(&failed, nodes)
     }
 
     /// Gives the job's setup, in the variant for `kind`, to a node.

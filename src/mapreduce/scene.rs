@@ -6,7 +6,7 @@ use crate::engine::Now;
 use crate::scheduler::{PerKind, Scheduler};
 use crate::wire::JobId;
 
-use super::{CounterInterner, JobFact, NodeBook};
+use super::{CounterInterner, CounterLimits, JobFact, NodeBook};
 
 /// The surroundings of a job.
 pub struct Scene<'a> {
@@ -20,6 +20,8 @@ pub struct Scene<'a> {
     pub wants: &'a mut Wants,
     /// What has happened, in order.
     pub facts: &'a mut Vec<JobFact>,
+    /// How many counters the job may have.
+    pub counter_limits: CounterLimits,
     /// When.
     pub now: Now,
 }

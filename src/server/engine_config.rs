@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
 use crate::config::settings::{QueueState, SchedulerKind};
-use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
+use crate::engine::{EngineConfig, FaultConfig, HeartbeatConfig, Limits, PolicyConfig, QueueConfig};
 use crate::fs::{FsError, LocalFileSystem};
+use crate::mapreduce::CounterLimits;
 use crate::market::MarketConfig;
 use crate::scheduler::FifoOptions;
 use crate::wire::Identifier;
@@ -43,6 +44,7 @@ pub fn engine_config(
         queues: queues(settings),
         acls_enabled: settings.queues.acls_enabled,
         max_tasks_per_job: settings.job_limits.max_tasks,
+        limits: limits(settings),
         heartbeat: HeartbeatConfig {
             min_interval_ms: u32::try_from(settings.heartbeat.min_interval_ms).unwrap_or(u32::MAX),
             in_second: settings.heartbeat.heartbeats_in_second,
@@ -54,6 +56,20 @@ pub fn engine_config(
         job_page_prefix,
         finished_jobs_kept: FINISHED_JOBS_KEPT,
     })
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let faults = &settings.trackers.faults;
+    let counters = &settings.job_limits.counters;
+    Limits {
+        faults: FaultConfig::new(faults.threshold, faults.window_min, faults.bucket_min, faults.excess_over_average.0),
+        counters: CounterLimits {
+            counters: counters.counters,
+            groups: counters.groups,
+            name_length: counters.name_length,
+            group_name_length: counters.group_name_length,
+        },
+    }
 }
 
 fn policy(scheduler: &SchedulerKind) -> PolicyConfig {

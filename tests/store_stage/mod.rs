@@ -79,6 +79,8 @@ pub fn spec() -> JobSpec {
         reduce_max_attempts: 4,
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
+        max_tracker_failures: 4,
+        reduce_input_limit_bytes: None,
         slowstart_millionths: 50_000,
         keep_staging: false,
         view_acl: Some("*".into()),

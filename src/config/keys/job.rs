@@ -50,7 +50,7 @@ keys! {
         Number(Percent, 0, 100), Some("0"),
         "Share of reduces that may fail without failing the job.";
     MAX_TRACKER_FAILURES = "mapred.max.tracker.failures" ["mapreduce.job.maxtaskfailures.per.tracker"], Number(Count, 1, INT), Some("4"),
-        "Not acted on yet. Failed attempts on one host after which the job avoids it.";
+        "Failed attempts on one host after which the job avoids it.";
     MAP_SPECULATIVE = "mapred.map.tasks.speculative.execution" ["mapreduce.map.speculative"], Flag, Some("true"),
         "Not acted on yet. Whether slow maps get a second attempt.";
     REDUCE_SPECULATIVE = "mapred.reduce.tasks.speculative.execution" ["mapreduce.reduce.speculative"], Flag, Some("true"),
@@ -65,7 +65,7 @@ keys! {
     JOB_VIRTUAL_MEMORY = "mapred.task.maxvmem", Number(Bytes, ANY, MOST), None,
         "Not acted on yet. Deprecated: when set, replaces both keys of asked memory.";
     REDUCE_INPUT_LIMIT = "mapreduce.reduce.input.limit", Number(Bytes, ANY, MOST), Some("-1"),
-        "Not acted on yet. Fail the job when a reduce would get more input; below 0: no limit.";
+        "Fail the job when a reduce is expected to get more input; below 1: no limit.";
     LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),
         "Not acted on yet. How long a map may wait for a near slot, as a factor.";
     JOB_ACL_VIEW = "mapreduce.job.acl-view-job", Text, Some(" "),

@@ -49,6 +49,8 @@ pub struct FakeTracker {
     pub unanswered: Option<HeartbeatRequest>,
     /// Map outputs it holds.
     pub outputs: BTreeSet<AttemptId>,
+    /// Free room on its disk, bytes; -1 = it does not tell.
+    pub free_disk_bytes: i64,
 }
 
 pub struct Cluster {
@@ -77,6 +79,7 @@ pub fn config(policy: PolicyConfig) -> EngineConfig {
         }],
         acls_enabled: false,
         max_tasks_per_job: None,
+        limits: Default::default(),
         heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
         tracker_expiry_ms: 600_000,
         included_hosts: BTreeSet::new(),
@@ -109,6 +112,8 @@ pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
         reduce_max_attempts: 4,
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
+        max_tracker_failures: 4,
+        reduce_input_limit_bytes: None,
         slowstart_millionths: 50_000,
         keep_staging: false,
         view_acl: None,
@@ -147,6 +152,7 @@ impl Cluster {
             tasks: Vec::new(),
             unanswered: None,
             outputs: BTreeSet::new(),
+            free_disk_bytes: -1,
         });
         self.trackers.len() - 1
     }
@@ -270,7 +276,7 @@ impl Cluster {
                 dir_failures: 0,
                 max_map_slots: tracker.slots.0,
                 max_reduce_slots: tracker.slots.1,
-                resources: unknown_resources(),
+                resources: ResourceStatus { available_space_bytes: tracker.free_disk_bytes, ..unknown_resources() },
                 tasks: tracker.tasks.iter().map(report).collect(),
                 health: HealthStatus { healthy: true, report: "".into(), last_reported_ms: 0 },
             },
@@ -447,7 +453,8 @@ fn report(task: &FakeTask) -> TaskStatus {
         phase: if task.cleaning { Phase::Cleanup } else { Phase::Map },
         start_ms: 1_795_252_000_000,
         finish_ms: if ended { 1_795_252_001_000 } else { 0 },
-        output_bytes: -1,
+        // As a map that writes as much as it reads.
+        output_bytes: if ended && !task.setup_or_cleanup { 100 } else { -1 },
         counters: ended.then(|| {
             let group = CounterGroup {
                 name: "records".into(),

@@ -3,9 +3,12 @@
 mod cluster;
 mod failures;
 mod fetch_failures;
+mod flaky_hosts;
+mod graylist;
 mod heartbeats;
 mod launching;
 mod laws;
+mod limits;
 mod market;
 mod market_laws;
 mod success;

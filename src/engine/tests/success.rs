@@ -29,7 +29,7 @@ fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
     let reports = cluster.engine.task_reports(id, ReportKind::Work(Kind::Map)).value;
     assert!(reports.iter().all(|report| matches!(report.status, TipStatus::Complete(_))));
 
-    let counters = cluster.engine.job_counters(id).value.unwrap();
+    let counters = cluster.engine.job_counters(id).value.unwrap().unwrap();
     let value = |group: &str, name: &str| {
         let group = counters.groups.iter().find(|found| &*found.name == group).unwrap();
         group.counters.iter().find(|counter| &*counter.name == name).map(|counter| counter.value)
@@ -90,7 +90,7 @@ fn reduces_wait_for_the_slow_start() {
         cluster.submit(crate::mapreduce::JobSpec { slowstart_millionths: 500_000, ..spec("alice", "default", 4, 1) });
     let id = id.unwrap();
     let launched_reduces = |cluster: &Cluster| {
-        let counters = cluster.engine.job_counters(id).value.unwrap();
+        let counters = cluster.engine.job_counters(id).value.unwrap().unwrap();
         let counters: Vec<_> = counters.groups.into_iter().flat_map(|group| group.counters).collect();
         counters.iter().any(|counter| &*counter.name == "TOTAL_LAUNCHED_REDUCES")
     };
@@ -167,7 +167,7 @@ fn a_submission_tells_the_rack_of_a_node_that_is_still_being_looked_up() {
     let id = cluster.submit(spec("alice", "default", 2, 0)).unwrap();
     cluster.step(Event::RackResolved { host: "h0".into(), rack: "/r1".into() });
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
-    let counters = cluster.engine.job_counters(id).value.unwrap();
+    let counters = cluster.engine.job_counters(id).value.unwrap().unwrap();
     let counters: Vec<_> = counters.groups.into_iter().flat_map(|group| group.counters).collect();
     let value = |name: &str| counters.iter().find(|counter| &*counter.name == name).map(|counter| counter.value);
     assert_eq!((value("DATA_LOCAL_MAPS"), value("RACK_LOCAL_MAPS")), (Some(1), Some(1)));

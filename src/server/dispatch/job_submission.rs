@@ -2,7 +2,7 @@
 
 use crate::engine::{Event, ReportKind};
 use crate::scheduler::Kind;
-use crate::server::rpc::{RemoteError, Ticket};
+use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::server::submission::Asked;
 use crate::wire::JobId;
 use crate::wire::protocol::{JobSubmissionCall, Value};
@@ -50,7 +50,14 @@ impl Dispatcher {
                 None => self.tell(ticket, Value::JobStatus(None)),
             },
             Ask::GetJobCounters { job } => match job {
-                Some(id) => self.show(ticket, owner.read(|engine| engine.job_counters(id)), Value::Counters),
+                Some(id) => {
+                    let read = owner.read(|engine| engine.job_counters(id));
+                    let answer = match read.value {
+                        Ok(counters) => Answer::Value(Value::Counters(counters)),
+                        Err(exceeded) => Answer::Error(RemoteError::io(exceeded)),
+                    };
+                    owner.answer(ticket, answer, read.wait_for);
+                }
                 None => self.tell(ticket, Value::Counters(None)),
             },
             Ask::GetMapTaskReports { job } => self.task_reports(job, ReportKind::Work(Kind::Map), ticket),

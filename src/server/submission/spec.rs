@@ -28,6 +28,8 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         reduce_max_attempts: conf.reduce.max_attempts,
         max_map_failures_percent: conf.map.max_failures_percent.into(),
         max_reduce_failures_percent: conf.reduce.max_failures_percent.into(),
+        max_tracker_failures: conf.max_tracker_failures,
+        reduce_input_limit_bytes: conf.reduce_input_limit_bytes,
         slowstart_millionths: u32::try_from(conf.reduce_slowstart.0).unwrap_or(u32::MAX),
         keep_staging: conf.keep_staging,
         view_acl: named(conf.acl_view),

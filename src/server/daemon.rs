@@ -13,7 +13,6 @@ use crate::engine::{Effect, Engine};
 use crate::store::{BudgetImage, FactSink};
 
 use super::acl_file::AclFile;
-use super::advertised::Advertised;
 use super::clock::Clock;
 use super::dispatch::Dispatcher;
 use super::effects::Edges;
@@ -77,8 +76,7 @@ impl Daemon {
         let (owner, effects) = Owner::new(engine, sink, clock);
         let topology = Rc::new(Topology::new(&settings.trackers));
         let submissions = Submissions::new(owner.clone(), topology.clone(), settings, acl.clone());
-        let advertised = Advertised::new(settings);
-        let dispatcher = Dispatcher::new(owner.clone(), advertised, submissions.clone(), rpc_limits.waiting_calls);
+        let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
         let (handle, requests) = OwnerHandle::new(store, acl);
         let edges = Edges { owner: owner.clone(), topology, submissions, budget_image };

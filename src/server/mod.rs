@@ -10,6 +10,7 @@ mod daemon;
 mod dispatch;
 mod effects;
 mod engine_config;
+mod groups;
 mod handle;
 mod held;
 mod host_name;

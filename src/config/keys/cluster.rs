@@ -1,7 +1,7 @@
 //! Hadoop's keys of the JobTracker itself (1.2.1 `JobTracker`, `QueueManager`, `mapred-default.xml`, `core-default.xml`).
 
 use super::Kind::{Address, Class, FileSystemPath, Flag, List, LocalPath, LocalPaths, Number, OneOf, Ratio, Text};
-use super::Unit::{Bytes, Count, Megabytes, Milliseconds};
+use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Seconds};
 use super::keys;
 
 const ANY: i64 = i64::MIN;
@@ -89,7 +89,9 @@ keys! {
     ACLS_ENABLED = "mapred.acls.enabled" ["mapreduce.cluster.acls.enabled"], Flag, Some("false"),
         "Whether queue and job access lists are looked at.";
     ADMINISTRATORS = "mapreduce.cluster.administrators", Text, None,
-        "Not acted on yet. Who may do everything: `user,user group,group`. The user of the daemon always may.";
+        "Who may do everything: `user,user group,group`. The user of the daemon always may.";
+    GROUPS_CACHE = "hadoop.security.groups.cache.secs", Number(Seconds, 0, 1 << 31), Some("300"),
+        "How long it is believed which groups a user belongs to.";
     SECURITY_AUTHENTICATION = "hadoop.security.authentication", OneOf(&["simple"]), Some("simple"),
         "How callers prove who they are. Kerberos is not supported and therefore refused, not ignored.";
     SECURITY_AUTHORIZATION = "hadoop.security.authorization", OneOf(&["false"]), Some("false"),

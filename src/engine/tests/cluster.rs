@@ -74,11 +74,12 @@ pub fn config(policy: PolicyConfig) -> EngineConfig {
             administer_acl: "*".into(),
         }],
         acls_enabled: false,
+        administrators_acl: " ".into(),
+        daemon_user: "mapred".into(),
         max_tasks_per_job: None,
         heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
         tracker_expiry_ms: 600_000,
-        included_hosts: BTreeSet::new(),
-        excluded_hosts: BTreeSet::new(),
+        hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
         finished_jobs_kept: 100,
     }
@@ -217,7 +218,7 @@ impl Cluster {
         }
         ReadSubmission {
             id,
-            caller: Caller { user: spec.user.as_str().into() },
+            caller: Caller::named(spec.user.as_str()),
             spec: Arc::new(spec),
             splits: Arc::new(splits.build(|_| self.rack.clone())),
             credentials: Default::default(),
@@ -228,7 +229,7 @@ impl Cluster {
 
     pub fn submit_signed(&mut self, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
         let id = self.new_job_id();
-        let caller = Caller { user: spec.user.as_str().into() };
+        let caller = Caller::named(spec.user.as_str());
         match self.step(Event::SubmitAsked { id, caller: caller.clone() }).0 {
             Reply::Submission(SubmissionReply::ReadFiles) => {}
             other => panic!("{other:?}"),

@@ -130,7 +130,7 @@ fn nobody_hears_of_a_submission_before_its_signature_is_durably_used() {
     let mut cluster = market(&[("alice", "100", "1")]);
     cluster.pass_ms(1_000);
     let id = cluster.new_job_id();
-    let caller = Caller { user: "alice".into() };
+    let caller = Caller::named("alice");
     cluster.step(Event::SubmitAsked { id, caller });
     let read = cluster.read_submission(id, spec("alice", "alice", 1, 0), cluster.signature("alice"));
     let (reply, wait_for) = cluster.step(Event::SubmissionRead(Box::new(read)));
@@ -149,7 +149,7 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
     let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
     (0..5).for_each(|_| drop(cluster.beat(0, hang)));
     // The job ends, while its tracker is slow to kill what runs.
-    cluster.step(Event::KillJob { id, caller: Caller { user: "alice".into() } });
+    cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
     for _ in 0..5 {
         for task in cluster.trackers[0].tasks.iter_mut().filter(|task| !task.setup_or_cleanup) {
             task.state = AttemptState::Running;

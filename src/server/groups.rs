@@ -4,14 +4,15 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::process::Stdio;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::Command;
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::Instant;
 
-/// A user without groups, or of whom they cannot be told.
+/// Names of groups; none for a user of whom they cannot be told.
 type GroupNames = Arc<[String]>;
 
 /// The machine gets this long: it may have to ask a directory server.
@@ -28,7 +29,8 @@ const LONGEST_NAME: usize = 256;
 pub(super) struct Groups {
     program: &'static str,
     believed_for: Duration,
-    known: RefCell<BTreeMap<Arc<str>, (Instant, GroupNames)>>,
+    /// An answer under way is waited for by all who want it.
+    known: RefCell<BTreeMap<Arc<str>, Rc<OnceCell<(Instant, GroupNames)>>>>,
     turns: Semaphore,
 }
 
@@ -51,17 +53,37 @@ impl Groups {
             return Some(Arc::new([]));
         }
         let known = self.known.borrow();
-        let (asked, groups) = known.get(user)?;
+        let (asked, groups) = known.get(user)?.get()?;
         (asked.elapsed() < self.believed_for).then(|| groups.clone())
     }
 
     /// The groups of a user.
     pub(super) async fn of(&self, user: &Arc<str>) -> GroupNames {
-        let _turn = self.turns.acquire().await;
-        // Somebody else may have asked while this one waited.
         if let Some(groups) = self.known(user) {
             return groups;
         }
+        let answer = self.answer(user);
+        let (_, groups) = answer.get_or_init(|| self.told(user)).await;
+        groups.clone()
+    }
+
+    /// Where the answer about a user will stand: the place of one under way, or a new one.
+    fn answer(&self, user: &Arc<str>) -> Rc<OnceCell<(Instant, GroupNames)>> {
+        let mut known = self.known.borrow_mut();
+        if let Some(under_way) = known.get(user).filter(|answer| !answer.initialized()) {
+            return under_way.clone();
+        }
+        // Names come from clients: they must not fill the memory.
+        if known.len() >= REMEMBERED_USERS {
+            known.clear();
+        }
+        let answer = Rc::new(OnceCell::new());
+        known.insert(user.clone(), answer.clone());
+        answer
+    }
+
+    async fn told(&self, user: &str) -> (Instant, GroupNames) {
+        let _turn = self.turns.acquire().await;
         let groups: GroupNames = match self.ask(user).await {
             Ok(groups) => groups.into(),
             Err(reason) => {
@@ -69,13 +91,7 @@ impl Groups {
                 Arc::new([])
             }
         };
-        let mut known = self.known.borrow_mut();
-        // Names come from clients: they must not fill the memory.
-        if known.len() >= REMEMBERED_USERS {
-            known.clear();
-        }
-        known.insert(user.clone(), (Instant::now(), groups.clone()));
-        groups
+        (Instant::now(), groups)
     }
 
     /// Forgets what was told so far.

@@ -48,7 +48,7 @@ fn unsigned_foreign_and_replayed_submissions_are_refused_with_a_reason() {
     let signature = cluster.signature("carol");
     assert_eq!(
         cluster.submit_signed(spec("carol", "carol", 1, 0), signature),
-        Err(Refusal::Invalid("Queue \"carol\" does not exist".into()))
+        Err(Refusal::InvalidJob("Queue \"carol\" does not exist".into()))
     );
     assert!(cluster.effects.is_empty(), "a refusal leaves nothing behind");
     assert_eq!(cluster.engine.all_jobs().value.len(), 1);
@@ -170,6 +170,6 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
     let signature = cluster.signature("alice");
     assert_eq!(
         cluster.submit_signed(spec("alice", "alice", 1, 0), signature),
-        Err(Refusal::Invalid("Queue \"alice\" does not exist".into()))
+        Err(Refusal::InvalidJob("Queue \"alice\" does not exist".into()))
     );
 }

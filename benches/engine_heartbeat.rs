@@ -74,6 +74,7 @@ fn spec(user: &str, maps: usize) -> JobSpec {
         view_acl: None,
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 

@@ -22,7 +22,7 @@ pub use attempt::{Attempt, KillAsked, Verdict};
 pub use counters::{CounterInterner, CounterSum, CounterTotal, CounterValues};
 pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 pub use job::{Ending, Job, JobState, Outcome, TaskKey};
-pub use job_spec::JobSpec;
+pub use job_spec::{EndNotification, JobSpec};
 pub use jobs::Jobs;
 pub use launch::Launch;
 pub use node_book::{NodeBook, NodeFace};

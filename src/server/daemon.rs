@@ -16,6 +16,7 @@ use super::acl_file::AclFile;
 use super::clock::Clock;
 use super::dispatch::Dispatcher;
 use super::effects::Edges;
+use super::end_notification::Notifier;
 use super::handle::{OwnerHandle, Requests};
 use super::owner::{Owner, StoreGone};
 use super::rpc::{RpcLimits, RpcServer};
@@ -79,7 +80,8 @@ impl Daemon {
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
         let (handle, requests) = OwnerHandle::new(store, acl);
-        let edges = Edges { owner: owner.clone(), topology, submissions, budget_image };
+        let notifier = Rc::new(Notifier::default());
+        let edges = Edges { owner: owner.clone(), topology, submissions, notifier, budget_image };
         (Self { owner, dispatcher, rpc, edges, effects, requests }, handle)
     }
 

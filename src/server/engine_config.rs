@@ -11,8 +11,6 @@ use crate::market::MarketConfig;
 use crate::scheduler::FifoOptions;
 use crate::wire::Identifier;
 
-/// Finished jobs that clients and pages can ask about without the disk.
-const FINISHED_JOBS_KEPT: usize = 1_000;
 /// Longest list of hosts that is read.
 const MAX_HOSTS_BYTES: u64 = 16 << 20;
 
@@ -53,7 +51,7 @@ pub fn engine_config(
         tracker_expiry_ms: settings.heartbeat.expiry_interval_ms,
         hosts: host_lists(&settings.trackers)?,
         job_page_prefix,
-        finished_jobs_kept: FINISHED_JOBS_KEPT,
+        finished_jobs_kept: settings.job_limits.finished_jobs_kept,
     })
 }
 

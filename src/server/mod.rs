@@ -9,6 +9,7 @@ mod clock;
 mod daemon;
 mod dispatch;
 mod effects;
+mod end_notification;
 mod engine_config;
 mod groups;
 mod handle;

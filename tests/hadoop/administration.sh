@@ -17,7 +17,7 @@ asking_arguments "$@"
 MAP_SLOTS=1
 # `games` is a group of every Debian system, with a user of the same name in it. The Java JobTracker lists queues in the order of a hash
 # table, which is this order.
-cluster_create mapred.acls.enabled=true "mapreduce.cluster.administrators=boss games" mapred.queue.names=default,closed,lab
+cluster_create mapred.acls.enabled=true "mapreduce.cluster.administrators=boss games" mapred.queue.names=closed,default,lab
 for file in included excluded; do
     : >"$CLUSTER/$file"
 done
@@ -63,12 +63,6 @@ as() {
     shift
     "$@"
     asker=alice
-}
-
-# A job of one map to a queue, by the stock example: only what is refused is asked for.
-submit_to() {
-    note_said "submit to $*" org.apache.hadoop.util.RunJar "$HADOOP_LIB/hadoop-examples-1.2.1.jar" sleep \
-        -D mapred.job.queue.name="$1" "${@:2}" -m 1 -r 0 -mt 1 -rt 1
 }
 
 note "who may use the queues"
@@ -155,13 +149,13 @@ ask jobs -list all
 note "queues read anew"
 topic=refresh-queues
 queue_lists closed.state=STOPPED lab.state=STOPPED added.state=STOPPED lab.acl-submit-job='bob ' 'lab.acl-administer-jobs= '
-sed -i 's|default,closed,lab|default,added,closed,lab|' "$CLUSTER/conf/mapred-site.xml"
+sed -i 's|closed,default,lab|closed,default,lab,added|' "$CLUSTER/conf/mapred-site.xml"
 as bob ask admin -refreshQueues
 ask queues -list
 ask queues -showacls
 as bob ask queues -showacls
 as boss submit_to lab
-sed -i 's|default,added,closed,lab|default,added,lab|' "$CLUSTER/conf/mapred-site.xml"
+sed -i 's|closed,default,lab,added|default,lab,added|' "$CLUSTER/conf/mapred-site.xml"
 ask admin -refreshQueues
 ask queues -list
 

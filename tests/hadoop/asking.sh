@@ -4,6 +4,7 @@
 #   asking_arguments [--jobtracker java|ours] [--record FOLDER]    sets jobtracker and record
 #   asking_begin                                                   once the cluster is created
 #   ask jobs|queues|admin [ARG]...                                 asks as the user $asker and notes the answer under $topic
+#   submit_to QUEUE                                                submits a job
 #   note_said WHAT COMMAND [ARG]...                                the same for any program that talks to the JobTracker
 #   judge_topics NAME TOPIC...                                     compares with recorded/NAME/TOPIC.txt, or records; the last thing to do
 
@@ -61,12 +62,17 @@ note_said() {
         else
             echo "$asker\$ $what"
         fi
-        cat "$CLUSTER/said"
-        # Neither the client's log nor the Java code an error passed through.
-        grep -vE '^(20)?[0-9]{2}[-/]|^\s+at |^\s+\.\.\. [0-9]+ more' "$CLUSTER/complained" || true
+        # Neither the client's log nor the Java code an error passed through, here or there, nor the empty lines around it.
+        grep -hvE '^20[0-9]{2}-|^\s+at |^$' "$CLUSTER/said" "$CLUSTER/complained" || true
         echo "exit $status"
         echo
     } | without_volatile >>"$answers/$topic.txt"
+}
+
+# A job of one map to the queue $1, by the stock example: for what is refused.
+submit_to() {
+    note_said "submit to $1" org.apache.hadoop.util.RunJar "$HADOOP_LIB/hadoop-examples-1.2.1.jar" sleep \
+        -D mapred.job.queue.name="$1" -m 1 -r 0 -mt 1 -rt 1
 }
 
 judge_topics() {

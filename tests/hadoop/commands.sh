@@ -127,6 +127,7 @@ ask jobs -events "$UNKNOWN" x 2
 ask jobs -kill-task nonsense
 ask jobs -list-attempt-ids "$UNKNOWN" nonsense running
 ask jobs -nonsense
+submit_to nowhere
 ask jobs -kill "$UNKNOWN"
 ask jobs -kill-task "${UNKNOWN/job/attempt}_m_000000_0"
 ask jobs -fail-task "${UNKNOWN/job/attempt}_m_000000_0"

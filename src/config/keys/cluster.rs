@@ -76,6 +76,8 @@ keys! {
         "Not acted on yet. Longest counter name kept, in characters.";
     COUNTER_GROUP_NAME_MAX = "mapreduce.job.counters.group.name.max", Number(Count, 1, INT), Some("128"),
         "Not acted on yet. Longest counter group name kept, in characters.";
+    FINISHED_JOBS = "mapred.job.tracker.retiredjobs.cache.size" ["mapreduce.jobtracker.retiredjobs.cache.size"], Number(Count, ANY, INT), Some("1000"),
+        "Finished jobs that clients and pages can still ask about, of all users together; at least 100.";
     RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("false"),
         "Not acted on yet. Whether jobs that ran before a restart go on.";
     QUEUE_NAMES = "mapred.queue.names", List, Some("default"),

@@ -113,6 +113,7 @@ pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
         view_acl: None,
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 

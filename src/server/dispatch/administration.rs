@@ -61,11 +61,12 @@ impl Dispatcher {
         self.tell(ticket, Value::Void);
     }
 
-    /// As 1.2.1 answers while `hadoop.security.authorization` is off.
+    /// As 1.2.1 answers while `hadoop.security.authorization` is off: its `AuthorizationException` prints nothing of itself.
     pub(super) fn refresh_authorization_policy(&self, call: RefreshAuthorizationPolicyCall, ticket: Ticket) {
         let RefreshAuthorizationPolicyCall::RefreshServiceAcl = call;
-        let text = "Service Level Authorization not enabled!";
-        self.refuse(ticket, RemoteError::new("org.apache.hadoop.security.authorize.AuthorizationException", text));
+        tracing::info!("{} asked for refreshServiceAcl, but hadoop.security.authorization is off", ticket.user());
+        let class = "org.apache.hadoop.security.authorize.AuthorizationException";
+        self.refuse(ticket, RemoteError { class, message: String::new() });
     }
 
     /// Reads files on the pool, then tells the engine what stands in them.

@@ -76,6 +76,7 @@ fn spec(user: &str, maps: usize) -> JobSpec {
         view_acl: None,
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 
@@ -109,12 +110,13 @@ impl World {
             policy,
             queues: users.iter().map(open).collect(),
             acls_enabled: false,
+            administrators_acl: " ".into(),
+            daemon_user: "mapred".into(),
             max_tasks_per_job: None,
             limits: Default::default(),
             heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
             tracker_expiry_ms: 600_000,
-            included_hosts: Default::default(),
-            excluded_hosts: Default::default(),
+            hosts: Default::default(),
             job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
             finished_jobs_kept: 100,
         };
@@ -140,7 +142,7 @@ impl World {
     fn submission(&mut self, user: &str, maps: usize) -> ReadSubmission {
         self.now.wall_ms += 1;
         let Reply::JobId(id) = self.step(Event::NewJobId) else { panic!("no job id") };
-        let caller = Caller { user: user.into() };
+        let caller = Caller::named(user);
         self.step(Event::SubmitAsked { id, caller: caller.clone() });
         let mut splits = SplitTable::builder();
         for map in 0..maps {
@@ -367,7 +369,7 @@ fn large_job(criterion: &mut Criterion) {
         bencher.iter_batched(
             ready,
             |(mut world, id)| {
-                world.step(Event::KillJob { id, caller: Caller { user: "user0".into() } });
+                world.step(Event::KillJob { id, caller: Caller::named("user0") });
                 world
             },
             BatchSize::PerIteration,

@@ -64,6 +64,8 @@ pub struct Engine {
     /// What the heartbeat at hand has launched.
     pub(super) launches: Vec<(AppId, Launch)>,
     pub(super) tallies: Tallies,
+    /// The administrator who turned safe mode on, while it is.
+    pub(super) safe_mode: Option<Arc<str>>,
 }
 
 /// What is counted for people only.
@@ -112,6 +114,7 @@ impl Engine {
             launching: Launching::default(),
             launches: Vec::new(),
             tallies: Tallies::default(),
+            safe_mode: None,
             config,
         };
         engine.log.push(Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms });
@@ -159,6 +162,9 @@ impl Engine {
             Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
             Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
+            Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
+            Event::HostsRead { hosts, caller } => self.hosts_read(hosts, &caller, now),
+            Event::QueuesRead { queues, caller } => self.queues_read(queues, &caller),
             Event::Market(request) => self.market_request(*request, now),
             Event::Timer { durable } => {
                 self.tick_when_due(now);

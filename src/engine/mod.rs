@@ -1,6 +1,7 @@
 //! The owner of all state: events in; replies, effects and facts out. Pure: no clock, no socket, no file, no randomness.
 
 mod access;
+mod administration;
 mod client;
 mod config;
 mod effect;
@@ -27,6 +28,7 @@ mod tests;
 mod tracker;
 mod work;
 
+pub use administration::HostLists;
 pub use config::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 pub use effect::{Effect, LogLevel};
 pub use engine::{Engine, Restored};

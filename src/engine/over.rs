@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{JobState, Outcome};
+use crate::mapreduce::{EndNotification, JobState, Outcome};
 use crate::scheduler::Kind;
 use crate::wire::JobId;
 
@@ -30,6 +30,9 @@ impl Engine {
             Outcome::Killed => 2,
         };
         self.tallies.ended[tally] += 1;
+        if let Some(notification) = &job.spec.end_notification {
+            self.effects.push(Effect::NotifyEnd { job: id, notification: filled_in(notification, id, outcome) });
+        }
         if let Some(live) = self.live_jobs.get_mut(&job.spec.queue) {
             *live -= 1;
             if *live == 0 {
@@ -102,4 +105,15 @@ impl Engine {
             }
         }
     }
+}
+
+/// The URL as it is called (1.2.1 `JobEndNotifier`).
+fn filled_in(notification: &EndNotification, id: JobId, outcome: Outcome) -> EndNotification {
+    let status = match outcome {
+        Outcome::Succeeded => "SUCCEEDED",
+        Outcome::Failed => "FAILED",
+        Outcome::Killed => "KILLED",
+    };
+    let url = notification.url.replace("$jobId", &id.to_string()).replace("$jobStatus", status);
+    EndNotification { url, ..*notification }
 }

@@ -48,6 +48,22 @@ pub struct JobSpec {
     pub modify_acl: Option<String>,
     /// Whether a restart may take it up again: `mapreduce.job.restart.recover`.
     pub recover: bool,
+    /// Whom to tell that it is over: `job.end.notification.url`.
+    #[serde(default)]
+    pub end_notification: Option<EndNotification>,
+}
+
+/// Whom to tell that a job is over, and how hard to try.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct EndNotification {
+    /// The URL; `$jobId` and `$jobStatus` stand for what they say.
+    pub url: String,
+    /// Further calls when one fails: `job.end.retry.attempts`.
+    pub retries: u32,
+    /// Between calls, ms: `job.end.retry.interval`.
+    pub retry_interval_ms: u64,
+    /// For one call, ms: `mapreduce.job.end-notification.timeout`.
+    pub timeout_ms: u64,
 }
 
 /// What job specifications that were stored without it mean (1.2.1 `JobConf.getMaxTaskFailuresPerTracker`).

@@ -29,7 +29,7 @@ pub use counters::{CounterInterner, CounterSchema, CounterSum, CounterTotal, Cou
 pub use diagnostics::Diagnostics;
 pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 pub use job::{Ending, Job, JobState, Outcome, TaskKey};
-pub use job_spec::JobSpec;
+pub use job_spec::{EndNotification, JobSpec};
 pub use jobs::Jobs;
 pub use launch::Launch;
 pub use node_book::{NodeBook, NodeFace};

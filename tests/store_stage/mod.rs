@@ -86,6 +86,7 @@ pub fn spec() -> JobSpec {
         view_acl: Some("*".into()),
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 

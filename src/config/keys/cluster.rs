@@ -1,7 +1,7 @@
 //! Hadoop's keys of the JobTracker itself (1.2.1 `JobTracker`, `QueueManager`, `mapred-default.xml`, `core-default.xml`).
 
 use super::Kind::{Address, Class, FileSystemPath, Flag, List, LocalPath, LocalPaths, Number, OneOf, Ratio, Text};
-use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Minutes};
+use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Minutes, Seconds};
 use super::keys;
 
 const ANY: i64 = i64::MIN;
@@ -84,6 +84,8 @@ keys! {
         "Longest counter name in a job's sums, in UTF-16 units; of a longer one the end is kept.";
     COUNTER_GROUP_NAME_MAX = "mapreduce.job.counters.group.name.max", Number(Count, 1, INT), Some("128"),
         "Longest counter group name in a job's sums, likewise.";
+    FINISHED_JOBS = "mapred.job.tracker.retiredjobs.cache.size" ["mapreduce.jobtracker.retiredjobs.cache.size"], Number(Count, ANY, INT), Some("1000"),
+        "Finished jobs that clients and pages can still ask about, of all users together; at least 100.";
     RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("false"),
         "Not acted on yet. Whether jobs that ran before a restart go on.";
     QUEUE_NAMES = "mapred.queue.names", List, Some("default"),
@@ -97,7 +99,9 @@ keys! {
     ACLS_ENABLED = "mapred.acls.enabled" ["mapreduce.cluster.acls.enabled"], Flag, Some("false"),
         "Whether queue and job access lists are looked at.";
     ADMINISTRATORS = "mapreduce.cluster.administrators", Text, None,
-        "Not acted on yet. Who may do everything: `user,user group,group`. The user of the daemon always may.";
+        "Who may do everything: `user,user group,group`. The user of the daemon always may.";
+    GROUPS_CACHE = "hadoop.security.groups.cache.secs", Number(Seconds, 0, 1 << 31), Some("300"),
+        "How long it is believed which groups a user belongs to.";
     SECURITY_AUTHENTICATION = "hadoop.security.authentication", OneOf(&["simple"]), Some("simple"),
         "How callers prove who they are. Kerberos is not supported and therefore refused, not ignored.";
     SECURITY_AUTHORIZATION = "hadoop.security.authorization", OneOf(&["false"]), Some("false"),

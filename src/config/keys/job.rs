@@ -79,14 +79,14 @@ keys! {
     KEEP_TASK_FILES_PATTERN = "keep.task.files.pattern" ["mapreduce.task.files.preserve.filepattern"], Text, None,
         "Keeps the staging folder when set.";
     NOTIFICATION_URL = "job.end.notification.url" ["mapreduce.job.end-notification.url"], Text, None,
-        "Not acted on yet. URL called when the job has ended; `$jobId` and `$jobStatus` are filled in.";
+        "URL called when the job has ended, `http:` only; `$jobId` and `$jobStatus` are filled in.";
     NOTIFICATION_RETRIES = "job.end.retry.attempts" ["mapreduce.job.end-notification.retry.attempts"], Number(Count, 0, INT), Some("0"),
-        "Not acted on yet. Further calls when that fails.";
+        "Further calls when that fails.";
     NOTIFICATION_RETRY_INTERVAL = "job.end.retry.interval" ["mapreduce.job.end-notification.retry.interval"],
         Number(Milliseconds, 0, INT), Some("30000"),
-        "Not acted on yet. Time between them.";
+        "Time between them.";
     NOTIFICATION_TIMEOUT = "mapreduce.job.end-notification.timeout", Number(Milliseconds, 1, INT), Some("5000"),
-        "Not acted on yet. Time for one call.";
+        "Time for one call.";
     HISTORY_USER_LOCATION = "hadoop.job.history.user.location", Text, None,
         "Not acted on yet. Folder of the user's own copy of the history; unset: the output folder, `none`: no copy.";
     OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], Text, None,

@@ -78,12 +78,13 @@ pub fn config(policy: PolicyConfig) -> EngineConfig {
             administer_acl: "*".into(),
         }],
         acls_enabled: false,
+        administrators_acl: " ".into(),
+        daemon_user: "mapred".into(),
         max_tasks_per_job: None,
         limits: Default::default(),
         heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
         tracker_expiry_ms: 600_000,
-        included_hosts: BTreeSet::new(),
-        excluded_hosts: BTreeSet::new(),
+        hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
         finished_jobs_kept: 100,
     }
@@ -119,6 +120,7 @@ pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
         view_acl: None,
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 
@@ -225,7 +227,7 @@ impl Cluster {
         }
         ReadSubmission {
             id,
-            caller: Caller { user: spec.user.as_str().into() },
+            caller: Caller::named(spec.user.as_str()),
             spec: Arc::new(spec),
             splits: Arc::new(splits.build(|_| self.rack.clone())),
             credentials: Default::default(),
@@ -236,7 +238,7 @@ impl Cluster {
 
     pub fn submit_signed(&mut self, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
         let id = self.new_job_id();
-        let caller = Caller { user: spec.user.as_str().into() };
+        let caller = Caller::named(spec.user.as_str());
         match self.step(Event::SubmitAsked { id, caller: caller.clone() }).0 {
             Reply::Submission(SubmissionReply::ReadFiles) => {}
             other => panic!("{other:?}"),

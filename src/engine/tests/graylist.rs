@@ -54,7 +54,7 @@ fn jobs_that_fail_charge_no_host() {
             cluster.beat(0, fail_work);
             other(&mut cluster);
         }
-        let caller = crate::engine::Caller { user: "alice".into() };
+        let caller = crate::engine::Caller::named("alice");
         cluster.step(crate::engine::Event::KillJob { id, caller });
         assert_eq!(run(&mut cluster, id, fail_work), RunState::Killed);
     }

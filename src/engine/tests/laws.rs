@@ -54,7 +54,7 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
             Turn::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
             Turn::Restart(index) => cluster.restart(*index),
             Turn::Kill(index) => {
-                let caller = Caller { user: "alice".into() };
+                let caller = Caller::named("alice");
                 cluster.step(Event::KillJob { id: jobs[*index], caller });
             }
             Turn::Pass(ms) => {

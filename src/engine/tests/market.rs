@@ -48,7 +48,7 @@ fn unsigned_foreign_and_replayed_submissions_are_refused_with_a_reason() {
     let signature = cluster.signature("carol");
     assert_eq!(
         cluster.submit_signed(spec("carol", "carol", 1, 0), signature),
-        Err(Refusal::Invalid("Queue \"carol\" does not exist".into()))
+        Err(Refusal::InvalidJob("Queue \"carol\" does not exist".into()))
     );
     assert!(cluster.effects.is_empty(), "a refusal leaves nothing behind");
     assert_eq!(cluster.engine.all_jobs().value.len(), 1);
@@ -130,7 +130,7 @@ fn nobody_hears_of_a_submission_before_its_signature_is_durably_used() {
     let mut cluster = market(&[("alice", "100", "1")]);
     cluster.pass_ms(1_000);
     let id = cluster.new_job_id();
-    let caller = Caller { user: "alice".into() };
+    let caller = Caller::named("alice");
     cluster.step(Event::SubmitAsked { id, caller });
     let read = cluster.read_submission(id, spec("alice", "alice", 1, 0), cluster.signature("alice"));
     let (reply, wait_for) = cluster.step(Event::SubmissionRead(Box::new(read)));
@@ -149,7 +149,7 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
     let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
     (0..5).for_each(|_| drop(cluster.beat(0, hang)));
     // The job ends, while its tracker is slow to kill what runs.
-    cluster.step(Event::KillJob { id, caller: Caller { user: "alice".into() } });
+    cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
     for _ in 0..5 {
         for task in cluster.trackers[0].tasks.iter_mut().filter(|task| !task.setup_or_cleanup) {
             task.state = AttemptState::Running;
@@ -170,6 +170,6 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
     let signature = cluster.signature("alice");
     assert_eq!(
         cluster.submit_signed(spec("alice", "alice", 1, 0), signature),
-        Err(Refusal::Invalid("Queue \"alice\" does not exist".into()))
+        Err(Refusal::InvalidJob("Queue \"alice\" does not exist".into()))
     );
 }

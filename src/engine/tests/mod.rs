@@ -1,5 +1,7 @@
 //! The engine, driven by trackers that exist only here.
 
+mod access;
+mod administration;
 mod cluster;
 mod failures;
 mod fetch_failures;

@@ -127,7 +127,7 @@ fn ids_are_given_once_and_only_given_ones_are_taken() {
     let first = cluster.new_job_id();
     assert_eq!(first.to_string(), "job_202611210913_0001");
     assert_eq!(cluster.new_job_id().to_string(), "job_202611210913_0002");
-    let caller = crate::engine::Caller { user: "alice".into() };
+    let caller = crate::engine::Caller::named("alice");
     for stranger in ["job_202611210913_0003", "job_202611210913_0000", "job_202611210912_0001"] {
         let asked = Event::SubmitAsked { id: stranger.parse().unwrap(), caller: caller.clone() };
         assert!(matches!(cluster.step(asked).0, crate::engine::Reply::Refused(_)), "{stranger}");
@@ -147,7 +147,7 @@ fn an_id_is_good_for_one_job_even_when_that_is_forgotten() {
     cluster.engine.config.finished_jobs_kept = 0;
     cluster.add_tracker("h0", 2, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-    let asked = Event::SubmitAsked { id, caller: crate::engine::Caller { user: "alice".into() } };
+    let asked = Event::SubmitAsked { id, caller: crate::engine::Caller::named("alice") };
     while cluster.engine.job_status(id).value.is_some_and(|status| status.run_state != RunState::Succeeded) {
         cluster.beat(0, |_| Fate::Succeed);
     }

@@ -40,6 +40,7 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         view_acl: None,
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 

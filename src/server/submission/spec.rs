@@ -3,7 +3,7 @@
 use crate::config::JobConf;
 use crate::config::job_conf::JobPriority;
 use crate::fs::FileUri;
-use crate::mapreduce::JobSpec;
+use crate::mapreduce::{EndNotification, JobSpec};
 use crate::wire::Priority;
 
 /// The engine's view of a job whose files lie in `directory`.
@@ -35,6 +35,12 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         view_acl: named(conf.acl_view),
         modify_acl: named(conf.acl_modify),
         recover: conf.restart_recover,
+        end_notification: conf.end_notification.map(|notification| EndNotification {
+            url: notification.url,
+            retries: notification.retries,
+            retry_interval_ms: notification.retry_interval_ms,
+            timeout_ms: notification.timeout_ms,
+        }),
     }
 }
 

@@ -43,13 +43,17 @@ worker_processes() {
     local inside
     inside=$(readlink "/proc/${CLUSTER_PIDS[$1]}/ns/pid_for_children")
     [[ $inside == pid:* && $inside != "$(readlink /proc/self/ns/pid)" ]] || fail "the tracker $1 has no namespace of its own"
-    { find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/ns/pid' -lname "$inside" 2>/dev/null || true; } | cut -d / -f 3
+    # Not by -lname, to which the brackets of the name are a pattern.
+    { find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/ns/pid' -printf '%p %l\n' 2>/dev/null || true; } |
+        awk -F '[/ ]' -v inside="$inside" '$NF == inside { print $3 }'
 }
 
 signal_worker() {
-    local process
+    local process processes
     kill -0 "${CLUSTER_PIDS[$1]:-none}" 2>/dev/null || return 0
-    for process in $(worker_processes "$1"); do
+    processes=$(worker_processes "$1")
+    [[ -n $processes ]] || fail "the tracker $1 has no processes"
+    for process in $processes; do
         kill -"$2" "$process" 2>/dev/null || true
     done
 }
@@ -158,8 +162,8 @@ fault_ended() {
     echo "trackers, maps, reduces: $(cluster_counts)"
     echo "left of the job:" "$(leftovers)"
     tail -n 5 "$FAULT_FOLDER/client.log"
-    signal_worker worker-1 CONT || true
-    signal_worker worker-2 CONT || true
+    (signal_worker worker-1 CONT) || true
+    (signal_worker worker-2 CONT) || true
     client -kill "$JOB" || true
     kill "$CLIENT" 2>/dev/null || true
 }

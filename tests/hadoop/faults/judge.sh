@@ -10,9 +10,11 @@
 #   signal_worker HOST SIGNAL          to every process of the tracker's namespace
 #   freeze_child ATTEMPT               stops the JVM of the attempt and sets CHILD to its process; fails while there is none
 #   await_trackers N                   waits until the JobTracker counts N live trackers
-#   await_event STATE ATTEMPT          waits until the attempt has come to that end
+#   await_event STATE PATTERN [N]      waits until N attempts like m_000000_0 have come to that end
 #   fill_disk HOST                     writes until nothing more fits on the disk of a tracker that was started with one
 #   spoil_output ATTEMPT               replaces what the finished map left for the reduces by as many zero bytes
+#   block_fetching HOST                keeps a stopped tracker from fetching the files of the job, which it asked for not yet
+#   unblock_fetching HOST              lets it go on
 
 SETTLE_S=45
 STATES=([1]=RUNNING [2]=SUCCEEDED [3]=FAILED [4]=PREP [5]=KILLED)
@@ -27,7 +29,7 @@ trackers_are() {
 }
 await_trackers() { wait_until $((EXPIRY_MS * 2 / 1000 + 20)) "$1 live trackers" trackers_are "$1"; }
 
-await_event() { wait_until 90 "$2 to be $1" has_event "$JOB" "$1" "$2"; }
+await_event() { wait_until 90 "$2 to be $1" has_event "$JOB" "$@"; }
 
 open_gate() { touch "$FAULT_FOLDER/go-$1"; }
 
@@ -85,6 +87,28 @@ spoil_output() {
     [[ -s $file ]] || fail "the map $1 left no output"
     head -c "$(stat -c %s "$file")" /dev/zero >"$file.zero"
     mv "$file.zero" "$file"
+}
+
+# Where the tracker keeps the key of the job, the first file that it fetches.
+fetched_key() { echo "$CLUSTER/$1/local/ttprivate/taskTracker/alice/jobcache/$JOB/jobToken"; }
+
+block_fetching() {
+    local key
+    key=$(fetched_key "$1")
+    mkdir -p "${key%/*}"
+    # Who opens a pipe to write waits for a reader.
+    mkfifo "$key"
+}
+
+unblock_fetching() {
+    local key pipe
+    key=$(fetched_key "$1")
+    exec {pipe}<>"$key"
+    cp "$CLUSTER/system/$JOB/jobToken" "$key.copy"
+    mv "$key.copy" "$key"
+    # Whoever came for the file between the two lines before reads what the pipe holds, up to its end.
+    sleep 1
+    exec {pipe}>&-
 }
 
 job_state() {

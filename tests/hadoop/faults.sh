@@ -45,8 +45,10 @@ FAULT_LIMIT_S=240
 DISK_MB=16
 
 "$LIVE_DIR/fetch-jars.sh"
-# A tracker whose disk is full asks for no tasks, so that only what runs there already fails.
-cluster_create "mapred.tasktracker.expiry.interval=$EXPIRY_MS" mapred.local.dir.minspacestart=1
+# A tracker whose disk is full asks for no tasks, so that only what runs there already fails; what that leaves behind when it is removed is
+# less than this.
+MIN_SPACE_BYTES=1048576
+cluster_create "mapred.tasktracker.expiry.interval=$EXPIRY_MS" "mapred.local.dir.minspacestart=$MIN_SPACE_BYTES"
 cluster_start_jobtracker "$jobtracker"
 
 # Starts the trackers that the last fault left dead, and waits until those and no others are known.

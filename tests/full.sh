@@ -1,21 +1,26 @@
 #!/usr/bin/env bash
-# The long tier, beside tests/run.sh: stock jobs on two TaskTrackers under the Java JobTracker and under ours with their outputs compared, the
-# dependencies' licences and known holes, and ten million mutated frames. Ends with a line `N passed, N failed`; 1 when any failed.
+# The long tier, beside tests/run.sh: stock jobs, faults and client commands under the Java JobTracker and then under
+# ours, with what came of them compared, the dependencies' licences and known holes, and ten million mutated frames. Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 target=${CARGO_TARGET_DIR:-$PWD/target}
 . tests/steps.sh
 
+# both_jobtrackers SCRIPT [ARG]...: what the script of tests/hadoop records under the one is what it records under the other.
 both_jobtrackers() {
-    local records=$target/live-records
+    local script=$1 records=$target/live-records/${1%.sh}
+    shift
     rm -rf "$records"
-    JOBTRACKER_PROGRAM=$target/release/jobtracker
-    export JOBTRACKER_PROGRAM
-    cargo build --quiet --release &&
-        tests/hadoop/jobs.sh --jobtracker java --trackers 2 --record "$records/java" all &&
-        tests/hadoop/jobs.sh --jobtracker ours --trackers 2 --record "$records/ours" all &&
+    "tests/hadoop/$script" --jobtracker java --record "$records/java" "$@" &&
+        JOBTRACKER_PROGRAM=$target/release/jobtracker "tests/hadoop/$script" --jobtracker ours --record "$records/ours" "$@" &&
         diff -r "$records/java" "$records/ours"
+}
+
+# What is kept of the Java JobTracker, for machines and days without it, is what it does today.
+records_are_current() {
+    diff -r tests/hadoop/recorded/faults "$target/live-records/faults/java" &&
+        diff -r tests/hadoop/recorded/commands "$target/live-records/commands/java"
 }
 
 dependencies() {
@@ -40,7 +45,11 @@ mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
 
-step "stock jobs under both JobTrackers" both_jobtrackers
+step "release build" cargo build --quiet --release
+step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
+step "faults under both JobTrackers" both_jobtrackers faults.sh all
+step "client commands under both JobTrackers" both_jobtrackers commands.sh
+step "the records of the Java JobTracker" records_are_current
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

@@ -44,7 +44,6 @@ of_running_job() {
 }
 
 has_ended() { client -list all 2>/dev/null | grep -qP "^$1\t[235]\t"; }
-has_event() { client -events "$1" 0 100 2>/dev/null | grep -q "^$2 attempt_[0-9_]*_$3 "; }
 
 topic=empty
 ask jobs -list

@@ -42,9 +42,13 @@ WORKERS=(worker-1 worker-2)
 # As short as two busy cores allow: a launch that takes longer counts as lost too.
 EXPIRY_MS=20000
 FAULT_LIMIT_S=240
+DISK_MB=16
 
 "$LIVE_DIR/fetch-jars.sh"
-cluster_create "mapred.tasktracker.expiry.interval=$EXPIRY_MS"
+# A tracker whose disk is full asks for no tasks, so that only what runs there already fails; what that leaves behind when it is removed is
+# less than this.
+MIN_SPACE_BYTES=1048576
+cluster_create "mapred.tasktracker.expiry.interval=$EXPIRY_MS" "mapred.local.dir.minspacestart=$MIN_SPACE_BYTES"
 cluster_start_jobtracker "$jobtracker"
 
 # Starts the trackers that the last fault left dead, and waits until those and no others are known.

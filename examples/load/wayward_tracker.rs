@@ -299,6 +299,9 @@ impl WaywardTask {
         if self.role == Role::TaskCleanup {
             report.phase = Phase::Cleanup;
         }
+        if self.is_finished_map() {
+            report.output_bytes = 1 << 20;
+        }
         report.diagnostics = std::mem::take(&mut self.diagnostics).into();
         if let Some(reduce) = &mut report.reduce {
             reduce.failed_fetches = std::mem::take(&mut self.failed_fetches);
@@ -328,7 +331,8 @@ fn status(attempt: AttemptId, state: AttemptState, progress: f32) -> TaskStatus 
         phase: if is_map { Phase::Map } else { Phase::Reduce },
         start_ms: if state == AttemptState::Unassigned { 0 } else { START_MS },
         finish_ms,
-        output_bytes: if state == AttemptState::Succeeded && is_map { 1 << 20 } else { -1 },
+        // From the setup of a job the Java JobTracker would conclude how much room its maps need.
+        output_bytes: -1,
         counters: (!runs).then(|| Counters {
             groups: vec![CounterGroup {
                 name: "words".into(),

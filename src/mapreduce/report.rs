@@ -306,8 +306,11 @@ impl Job {
     /// What a tracker that reports this attempt must be told, as things stand (1.2.1 `TaskInProgress.shouldClose`,
     /// `shouldCommit`). The first attempt of a task to ask may commit, and no other while it lives.
     fn standing_order(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) -> Option<Order> {
+        // KILL_JOB says all there is to say.
+        if self.is_over() {
+            return None;
+        }
         let ending = self.is_over_or_ending() && !matches!(key, TaskKey::Cleanup(_));
-        let over = self.is_over();
         let id = self.task_id(key);
         let task = self.task_mut(key);
         let winner = task.state == TaskState::Complete(position);
@@ -322,7 +325,7 @@ impl Job {
             return Some(Order::Kill);
         }
         // A running task-cleanup is left alone, but for a user's wish.
-        let mut close = !attempt.is_unclean() && (ending || over || given_up || complete);
+        let mut close = !attempt.is_unclean() && (ending || given_up || complete);
         if attempt.state == AttemptState::CommitPending && !close && !attempt.close_sent {
             match task.committer {
                 Some(holder) if holder == position => return Some(Order::Commit),

@@ -108,20 +108,26 @@ impl Job {
         add("FALLOW_SLOTS_MILLIS_REDUCES", Some(waited("reduces")), 0, over);
     }
 
-    /// Reports on all maps or reduces; none before the job runs.
+    /// Reports on all maps or reduces, the done ones first; none before the job runs.
     pub fn task_reports(&self, kind: Kind) -> Vec<TaskReport> {
-        let numbers = 0..self.total()[kind];
-        numbers.map(|number| self.report(TaskKey::Work(kind, number))).collect()
+        self.reports((0..self.total()[kind]).map(|number| TaskKey::Work(kind, number)))
     }
 
-    /// Reports on both variants of the setup.
+    /// Reports on both variants of the setup, the done one first.
     pub fn setup_reports(&self) -> Vec<TaskReport> {
-        Kind::ALL.iter().map(|kind| self.report(TaskKey::Setup(*kind))).collect()
+        self.reports(Kind::ALL.into_iter().map(TaskKey::Setup))
     }
 
-    /// Reports on both variants of the cleanup.
+    /// Reports on both variants of the cleanup, the done one first.
     pub fn cleanup_reports(&self) -> Vec<TaskReport> {
-        Kind::ALL.iter().map(|kind| self.report(TaskKey::Cleanup(*kind))).collect()
+        self.reports(Kind::ALL.into_iter().map(TaskKey::Cleanup))
+    }
+
+    /// In the order of 1.2.1 `JobTracker.getMapTaskReports`.
+    fn reports(&self, keys: impl Iterator<Item = TaskKey>) -> Vec<TaskReport> {
+        let (mut done, waiting): (Vec<_>, Vec<_>) = keys.partition(|key| self.task(*key).is_complete());
+        done.extend(waiting);
+        done.into_iter().map(|key| self.report(key)).collect()
     }
 
     fn report(&self, key: TaskKey) -> TaskReport {

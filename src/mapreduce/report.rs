@@ -114,8 +114,12 @@ impl Job {
         let kind = key.kind();
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
-        attempt.progress = clamp(report.progress);
-        attempt.set_state_text(report.state_text.0);
+        // What waits for its commit shows the last it said at work (1.2.1 `TaskInProgress.recomputeProgress`).
+        let waits_for_commit = report.state == AttemptState::CommitPending;
+        if !waits_for_commit {
+            attempt.progress = clamp(report.progress);
+            attempt.set_state_text(report.state_text.0);
+        }
         if report.finish_ms > 0 {
             attempt.finish_ms = report.finish_ms;
         }
@@ -132,7 +136,7 @@ impl Job {
                 attempt.output_bytes = report.output_bytes;
             }
             // A report without counters keeps the old ones.
-            if let Some(new) = report.counters {
+            if let Some(new) = report.counters.filter(|_| !waits_for_commit) {
                 attempt.counters = Some(scene.interner.intern(&new));
                 counters = Some(Arc::new(new));
             }

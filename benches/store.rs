@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use jobtracker::engine::{Fact, FactNumber};
-use jobtracker::mapreduce::{AttemptRole, EndedAttempt, JobFact};
+use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact};
 use jobtracker::scheduler::Kind;
 use jobtracker::store::{FactSink, Store, StoreOptions};
 use jobtracker::wire::{AttemptId, AttemptState, Counter, CounterGroup, Counters, JobId};
@@ -21,7 +21,7 @@ struct Facts {
     job: JobId,
     answer: Arc<[u8]>,
     tracker: Arc<str>,
-    counters: Arc<Counters>,
+    counters: CounterValues,
 }
 
 // === impl Facts ===
@@ -43,7 +43,7 @@ impl Facts {
             job: JobId::new("202611210913".parse().unwrap(), 1),
             answer: vec![7; ANSWER_BYTES].into(),
             tracker: "tracker_node1:localhost/127.0.0.1:40001".into(),
-            counters: Arc::new(Counters { groups: vec![group] }),
+            counters: CounterInterner::default().intern(&(&Counters { groups: vec![group] }).into()),
         }
     }
 
@@ -78,7 +78,7 @@ impl Facts {
                 output_bytes: 1 << 20,
                 diagnostics: String::new(),
                 state_text: "hdfs://node1/input/part-00000:0+67108864".into(),
-                counters: Some(Arc::clone(&self.counters)),
+                counters: Some(self.counters.clone()),
             }))),
         };
         (FactNumber(first), (first..first + count).map(fact).collect())

@@ -4,10 +4,8 @@
 
 mod store_stage;
 
-use std::sync::Arc;
-
 use jobtracker::engine::{Fact, FactNumber};
-use jobtracker::mapreduce::{AttemptRole, EndedAttempt, JobFact, JobSpec};
+use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact, JobSpec};
 use jobtracker::scheduler::Kind;
 use jobtracker::store::decode_splits;
 use jobtracker::wire::{
@@ -49,6 +47,10 @@ fn attempt(number: i32) -> AttemptId {
 
 fn launched(attempt: AttemptId, role: AttemptRole, tracker: &str, response_id: i16) -> Fact {
     Fact::Job(JobFact::AttemptLaunched { attempt, role, tracker: tracker.into(), response_id, at_ms: 5000 })
+}
+
+fn interned(counters: &Counters) -> CounterValues {
+    CounterInterner::default().intern(&counters.into())
 }
 
 fn counters() -> Counters {
@@ -128,7 +130,7 @@ fn a_job_is_followed_to_its_end() {
             state: RunState::Killed,
             finish_ms: 900,
             failure_info: "killed".into(),
-            counters: Arc::new(counters()),
+            counters: interned(&counters()),
         };
         recorded(&scratch, vec![Fact::Job(ended)])
     };
@@ -170,7 +172,7 @@ fn an_attempt_is_followed_to_its_end() {
         output_bytes: -1,
         diagnostics: "java.lang.NullPointerException\n".into(),
         state_text: "map > 3".into(),
-        counters: Some(Arc::new(counters())),
+        counters: Some(interned(&counters())),
     };
     let facts = vec![
         Fact::Job(JobFact::AttemptEnded(Box::new(ended))),
@@ -203,7 +205,7 @@ fn counters_keep_order_names_and_values() {
             output_bytes: 0,
             diagnostics: String::new(),
             state_text: String::new(),
-            counters: Some(Arc::new(counters())),
+            counters: Some(interned(&counters())),
         };
         [launched(attempt(number), AttemptRole::Work, "t", 1), Fact::Job(JobFact::AttemptEnded(Box::new(ended)))]
     };

@@ -3,7 +3,8 @@
 use jobtracker::scheduler::Kind;
 use jobtracker::wire::{
     Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, HealthStatus, HeartbeatRequest,
-    HeartbeatResponse, Phase, RecordRange, ReduceProgress, ResourceStatus, Task, TaskStatus, TaskTrackerStatus, Text,
+    HeartbeatResponse, Phase, RecordRange, ReduceProgress, ReportedCounters, ResourceStatus, Task, TaskStatus,
+    TaskTrackerStatus, Text,
 };
 
 /// When the tasks of a tracker end. Those that set up and clean up jobs always do.
@@ -48,7 +49,7 @@ pub struct FakeTracker {
     is_registered: bool,
     is_restarted: bool,
     tasks: Vec<FakeTask>,
-    counters: Counters,
+    counters: ReportedCounters,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +87,7 @@ impl FakeTracker {
             is_registered: false,
             is_restarted: true,
             tasks: Vec::new(),
-            counters: usual_counters(),
+            counters: ReportedCounters::from(&usual_counters()),
         }
     }
 
@@ -212,7 +213,7 @@ impl FakeTask {
         self.kind() == kind && self.is_kept()
     }
 
-    fn report(&self, counters: &Counters) -> TaskStatus {
+    fn report(&self, counters: &ReportedCounters) -> TaskStatus {
         let is_running = matches!(self.state, AttemptState::Unassigned | AttemptState::Running);
         let is_over = self.state == AttemptState::Succeeded;
         let is_map = self.kind() == Kind::Map;

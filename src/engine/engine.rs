@@ -9,6 +9,7 @@ use crate::scheduler::{AppId, Scheduler};
 use crate::wire::JobId;
 
 use super::fact_log::FactLog;
+use super::launching::Launching;
 use super::over::KillDebt;
 use super::submission::PendingSubmission;
 use super::tracker::Tracker;
@@ -57,6 +58,7 @@ pub struct Engine {
     pub(super) next_expiry_mono_ms: u64,
     /// Accounts have changed since the budget file was last asked for.
     pub(super) budgets_changed: bool,
+    pub(super) launching: Launching,
     /// What the heartbeat at hand has launched.
     pub(super) launches: Vec<(AppId, Launch)>,
     pub(super) tallies: Tallies,
@@ -104,6 +106,7 @@ impl Engine {
             next_tick_mono_ms: u64::MAX,
             next_expiry_mono_ms: now.mono_ms + config.tracker_expiry_ms / 3,
             budgets_changed: false,
+            launching: Launching::default(),
             launches: Vec::new(),
             tallies: Tallies::default(),
             config,

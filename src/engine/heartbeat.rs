@@ -132,6 +132,7 @@ impl Engine {
             last_answer: LastAnswer::Idle(0),
             answer_waits_for: FactNumber::default(),
             attempts: Default::default(),
+            kill_tasks: Vec::new(),
             kill_jobs: Default::default(),
             kill_jobs_told: Vec::new(),
         };
@@ -196,6 +197,9 @@ impl Engine {
             };
             let reported = job.apply_report(key, report, node, &mut scene!(self, now));
             orders.must_last |= reported.must_last;
+            if reported.started {
+                self.launching.started(attempt);
+            }
             match reported.order {
                 Some(Order::Kill) => orders.kill_tasks.push(attempt),
                 Some(Order::Commit) => orders.commits.push(attempt),
@@ -205,6 +209,9 @@ impl Engine {
                 && let Some(tracker) = self.trackers.get_mut(name)
             {
                 tracker.attempts.remove(&attempt);
+            }
+            for map in reported.unfetchable {
+                self.fail_attempt(map, "Too many fetch-failures", now);
             }
         }
         orders
@@ -217,9 +224,12 @@ impl Engine {
         node: NodeId,
         response_id: i16,
         accepts: bool,
-        orders: Orders,
+        mut orders: Orders,
         now: Now,
     ) -> (Reply, Wait) {
+        if let Some(tracker) = self.trackers.get_mut(name) {
+            orders.kill_tasks.append(&mut tracker.kill_tasks);
+        }
         let launches = if accepts { self.give_work(name, node, now) } else { Vec::new() };
         let launched = !launches.is_empty();
         let mut actions: Vec<Action> =
@@ -258,6 +268,7 @@ impl Engine {
             if let Some(tracker) = self.trackers.get_mut(name) {
                 tracker.attempts.insert(tracker_attempt);
             }
+            self.launching.begin(tracker_attempt, now.mono_ms);
             self.job_facts.push(fact);
         }
         self.record_job_facts();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::mapreduce::AttemptRole;
+use crate::mapreduce::{AttemptRole, TaskState};
 use crate::wire::{AttemptId, AttemptState};
 
 use super::engine::{Engine, Wait, scene};
@@ -29,6 +29,7 @@ impl Engine {
             self.lose_tracker(&name, "silent for too long", now);
             self.record_job_facts();
         }
+        self.expire_launches(durable, now);
     }
 
     /// Forgets a tracker and does what its loss means for its attempts.
@@ -69,6 +70,25 @@ impl Engine {
             _ => AttemptState::Killed,
         };
         job.end_silently(key, id.number, state, &format!("Lost task tracker: {tracker}"), &mut scene!(self, now));
+    }
+
+    /// An attempt FAILED, as the server itself has found. Its tracker is told to drop it where the task was given up by
+    /// that, as in 1.2.1; else it is told when it mentions it again, or by the end of the job.
+    pub(super) fn fail_attempt(&mut self, id: AttemptId, why: &str, now: Now) {
+        let Some(job) = self.jobs.get_mut(id.task.job) else { return };
+        let Some(key) = job.key_of(id.task) else { return };
+        let Some(attempt) = job.attempt(key, id.number) else { return };
+        if matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
+            return;
+        }
+        let node = attempt.cleanup_node.unwrap_or(attempt.node);
+        job.end_silently(key, id.number, AttemptState::Failed, why, &mut scene!(self, now));
+        let Some(face) = self.nodes.get(node) else { return };
+        let Some(tracker) = self.trackers.get_mut(&face.name) else { return };
+        tracker.attempts.remove(&id);
+        if matches!(job.task(key).state, TaskState::Failed | TaskState::Killed) && !job.is_over() {
+            tracker.kill_tasks.push(id);
+        }
     }
 
     /// The rack of a host is known: demand and nodes move there.

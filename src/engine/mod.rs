@@ -10,6 +10,7 @@ mod event;
 mod fact;
 mod fact_log;
 mod heartbeat;
+mod launching;
 mod loss;
 mod market_steps;
 mod now;

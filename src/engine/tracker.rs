@@ -29,6 +29,8 @@ pub(super) struct Tracker {
     pub(super) answer_waits_for: FactNumber,
     /// Attempts that run there or whose map output lies there.
     pub(super) attempts: BTreeSet<AttemptId>,
+    /// Attempts that it has not been told to drop, and will not mention itself.
+    pub(super) kill_tasks: Vec<AttemptId>,
     /// Jobs whose end it has not been told yet, or not received.
     pub(super) kill_jobs: BTreeSet<JobId>,
     /// Those of them that the last answer told.

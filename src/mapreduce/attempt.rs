@@ -3,7 +3,7 @@
 use crate::scheduler::NodeId;
 use crate::wire::{AttemptState, Phase};
 
-use super::{AttemptRole, CounterValues};
+use super::{AttemptRole, CounterValues, Diagnostics};
 
 /// What becomes of a report (1.2.1 `TaskInProgress.updateStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub struct Attempt {
     pub cleanup_node: Option<NodeId>,
     /// Whether it holds a slot of `node`.
     pub holds_slot: bool,
-    /// Whether the tracker has mentioned it yet.
-    pub reported: bool,
+    /// Whether the tracker has said that it is at work on it, or on its task-cleanup.
+    pub started: bool,
     /// Whether the one order to close it was given.
     pub close_sent: bool,
     /// A user asked for its end.
@@ -69,7 +69,7 @@ pub struct Attempt {
     /// Its last counters.
     pub counters: Option<CounterValues>,
     /// All it said that went wrong.
-    pub diagnostics: String,
+    pub diagnostics: Diagnostics,
     /// Its last word on itself.
     pub state_text: String,
 }
@@ -77,8 +77,6 @@ pub struct Attempt {
 // === impl Attempt ===
 
 impl Attempt {
-    /// Longest diagnostics kept of one attempt, bytes: what comes later is dropped.
-    pub const MAX_DIAGNOSTICS_BYTES: usize = 16 * 1024;
     /// Longest word of a task on itself, bytes: the rest is cut.
     pub const MAX_STATE_TEXT_BYTES: usize = 1024;
 
@@ -92,7 +90,7 @@ impl Attempt {
             node,
             cleanup_node: None,
             holds_slot: true,
-            reported: false,
+            started: false,
             close_sent: false,
             kill_asked: None,
             progress: 0.0,
@@ -104,7 +102,7 @@ impl Attempt {
             sort_finish_ms: 0,
             output_bytes: -1,
             counters: None,
-            diagnostics: String::new(),
+            diagnostics: Diagnostics::default(),
             state_text: String::new(),
         }
     }
@@ -126,15 +124,6 @@ impl Attempt {
             AttemptState::KilledUnclean => Some(AttemptState::Killed),
             _ => None,
         }
-    }
-
-    /// Appends to the diagnostics, up to [`Self::MAX_DIAGNOSTICS_BYTES`].
-    pub fn add_diagnostics(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        let room = Self::MAX_DIAGNOSTICS_BYTES.saturating_sub(self.diagnostics.len());
-        self.diagnostics.push_str(&text[..text.floor_char_boundary(room)]);
     }
 
     /// Notes its word on itself, up to [`Self::MAX_STATE_TEXT_BYTES`].
@@ -166,7 +155,6 @@ pub fn verdict(old: AttemptState, new: AttemptState, cleaning: bool) -> Verdict 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::{PerKind, Scheduler};
 
     const STATES: [AttemptState; 8] = [
         AttemptState::Unassigned,
@@ -215,18 +203,5 @@ mod tests {
         assert_eq!(verdict(S::KilledUnclean, S::Killed, false), Verdict::Ignore);
         assert_eq!(verdict(S::KilledUnclean, S::KilledUnclean, true), Verdict::Update);
         assert_eq!(verdict(S::KilledUnclean, S::Running, false), Verdict::Ignore);
-    }
-
-    #[test]
-    fn diagnostics_are_bounded_and_cut_at_characters() {
-        let mut scheduler = Scheduler::dynamic();
-        let host = scheduler.topology_mut().intern_host("h", "/r");
-        let node = scheduler.add_node(host, PerKind::new(1, 1));
-        let now = crate::engine::Now { mono_ms: 0, wall_ms: 0 };
-        let mut attempt = Attempt::launched(0, AttemptRole::Work, Phase::Map, node, now);
-        attempt.add_diagnostics(&"ä".repeat(Attempt::MAX_DIAGNOSTICS_BYTES));
-        assert_eq!(attempt.diagnostics.len(), Attempt::MAX_DIAGNOSTICS_BYTES);
-        attempt.add_diagnostics("more");
-        assert_eq!(attempt.diagnostics.len(), Attempt::MAX_DIAGNOSTICS_BYTES);
     }
 }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::wire::{Counter, CounterGroup, Counters, Text};
+use crate::wire::{Counter, CounterGroup, Counters, ReportedCounters, Text};
 
 /// Names of counters in the order in which a task sends them; values are kept apart, in the same order.
-#[derive(Debug, PartialEq, Eq)]
-struct Schema {
+#[derive(Debug)]
+pub struct CounterSchema {
+    /// As they travel.
+    encoded: Box<[u8]>,
     /// All values zero.
     names: Counters,
 }
@@ -18,15 +20,16 @@ struct Schema {
 /// The counters of one attempt.
 #[derive(Clone, Debug)]
 pub struct CounterValues {
-    schema: Arc<Schema>,
-    values: Box<[i64]>,
+    schema: Arc<CounterSchema>,
+    // Shared with the fact that makes them last.
+    values: Arc<[i64]>,
 }
 
 /// Makes [`CounterValues`]; owns the names.
 #[derive(Debug)]
 pub struct CounterInterner {
     // Looked up by the hash of the names; iterated only to forget, where order is nothing.
-    schemas: FxHashMap<u64, Vec<Arc<Schema>>>,
+    schemas: FxHashMap<u64, Vec<Arc<CounterSchema>>>,
     count: usize,
     /// So many make it look for unused ones.
     shrink_at: usize,
@@ -40,7 +43,7 @@ const FEW_SCHEMAS: usize = 256;
 /// Attempts of a job send the same names, but for a few; where each sends its own, what exceeds a bound is added by name.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSum {
-    parts: Vec<(Arc<Schema>, Box<[i64]>)>,
+    parts: Vec<(Arc<CounterSchema>, Box<[i64]>)>,
     by_name: Option<Box<CounterTotal>>,
 }
 
@@ -58,22 +61,23 @@ impl Default for CounterInterner {
 impl CounterInterner {
     /// Keeps the values of `counters`, and their names when nobody has sent them before. Names that no attempt uses any
     /// more are forgotten when their number has doubled.
-    pub fn intern(&mut self, counters: &Counters) -> CounterValues {
+    pub fn intern(&mut self, counters: &ReportedCounters) -> CounterValues {
         if self.count >= self.shrink_at {
             self.shrink();
             self.shrink_at = (2 * self.count).max(FEW_SCHEMAS);
         }
-        let hash = hash_of_names(counters);
-        let values = counters.groups.iter().flat_map(|group| &group.counters).map(|counter| counter.value).collect();
-        let same_hash = self.schemas.entry(hash).or_default();
-        if let Some(schema) = same_hash.iter().find(|schema| same_names(&schema.names, counters)) {
+        let mut hasher = FxHasher::default();
+        counters.names().hash(&mut hasher);
+        let values = counters.values().into();
+        let same_hash = self.schemas.entry(hasher.finish()).or_default();
+        if let Some(schema) = same_hash.iter().find(|schema| *schema.encoded == *counters.names()) {
             return CounterValues { schema: schema.clone(), values };
         }
-        let mut names = counters.clone();
+        let mut names = counters.to_counters();
         for counter in names.groups.iter_mut().flat_map(|group| &mut group.counters) {
             counter.value = 0;
         }
-        let schema = Arc::new(Schema { names });
+        let schema = Arc::new(CounterSchema { encoded: counters.names().into(), names });
         same_hash.push(schema.clone());
         self.count += 1;
         CounterValues { schema, values }
@@ -97,10 +101,20 @@ impl CounterValues {
     pub fn to_counters(&self) -> Counters {
         let mut counters = self.schema.names.clone();
         let slots = counters.groups.iter_mut().flat_map(|group| &mut group.counters);
-        for (counter, value) in slots.zip(&self.values) {
+        for (counter, value) in slots.zip(&*self.values) {
             counter.value = *value;
         }
         counters
+    }
+
+    /// Their names. Attempts that count the same things share them.
+    pub fn schema(&self) -> &Arc<CounterSchema> {
+        &self.schema
+    }
+
+    /// The values, in the order of the names.
+    pub fn values(&self) -> &[i64] {
+        &self.values
     }
 }
 
@@ -120,7 +134,7 @@ impl CounterSum {
     fn apply(&mut self, values: &CounterValues, operation: fn(i64, i64) -> i64) {
         let known = self.parts.iter_mut().find(|(schema, _)| Arc::ptr_eq(schema, &values.schema));
         if let Some((_, sums)) = known {
-            for (sum, value) in sums.iter_mut().zip(&values.values) {
+            for (sum, value) in sums.iter_mut().zip(&*values.values) {
                 *sum = operation(*sum, *value);
             }
         } else if self.parts.len() < MAX_PARTS {
@@ -128,7 +142,7 @@ impl CounterSum {
             self.parts.push((values.schema.clone(), sums.collect()));
         } else {
             let total = self.by_name.get_or_insert_default();
-            for ((group, counter), value) in values.schema.named().zip(&values.values) {
+            for ((group, counter), value) in values.schema.named().zip(&*values.values) {
                 total.add(group, counter, operation(0, *value));
             }
         }
@@ -147,9 +161,14 @@ impl CounterSum {
     }
 }
 
-// === impl Schema ===
+// === impl CounterSchema ===
 
-impl Schema {
+impl CounterSchema {
+    /// The names, with all values zero.
+    pub fn names(&self) -> &Counters {
+        &self.names
+    }
+
     fn named(&self) -> impl Iterator<Item = (&CounterGroup, &Counter)> {
         self.names.groups.iter().flat_map(|group| group.counters.iter().map(move |counter| (group, counter)))
     }
@@ -196,31 +215,6 @@ impl CounterTotal {
     }
 }
 
-fn hash_of_names(counters: &Counters) -> u64 {
-    let mut hasher = FxHasher::default();
-    for group in &counters.groups {
-        group.name.0.hash(&mut hasher);
-        for counter in &group.counters {
-            counter.name.0.hash(&mut hasher);
-        }
-    }
-    hasher.finish()
-}
-
-fn same_names(left: &Counters, right: &Counters) -> bool {
-    left.groups.len() == right.groups.len()
-        && left.groups.iter().zip(&right.groups).all(|(left, right)| {
-            left.name == right.name
-                && left.display_name == right.display_name
-                && left.counters.len() == right.counters.len()
-                && left
-                    .counters
-                    .iter()
-                    .zip(&right.counters)
-                    .all(|(left, right)| left.name == right.name && left.display_name == right.display_name)
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,12 +235,16 @@ mod tests {
         counters
     }
 
+    fn reported(values: &[(&str, &str, i64)]) -> ReportedCounters {
+        ReportedCounters::from(&counters(values))
+    }
+
     #[test]
     fn names_are_kept_once() {
         let mut interner = CounterInterner::default();
-        let first = interner.intern(&counters(&[("g", "a", 1), ("g", "b", 2)]));
-        let second = interner.intern(&counters(&[("g", "a", 3), ("g", "b", 4)]));
-        let other = interner.intern(&counters(&[("g", "b", 4), ("g", "a", 3)]));
+        let first = interner.intern(&reported(&[("g", "a", 1), ("g", "b", 2)]));
+        let second = interner.intern(&reported(&[("g", "a", 3), ("g", "b", 4)]));
+        let other = interner.intern(&reported(&[("g", "b", 4), ("g", "a", 3)]));
         assert!(Arc::ptr_eq(&first.schema, &second.schema));
         assert!(!Arc::ptr_eq(&first.schema, &other.schema));
         assert_eq!(second.to_counters(), counters(&[("g", "a", 3), ("g", "b", 4)]));
@@ -255,9 +253,9 @@ mod tests {
     #[test]
     fn sums_go_up_and_down_and_merge_by_name() {
         let mut interner = CounterInterner::default();
-        let first = interner.intern(&counters(&[("g", "a", 1), ("h", "b", 2)]));
-        let second = interner.intern(&counters(&[("g", "a", 10)]));
-        let third = interner.intern(&counters(&[("g", "a", 100)]));
+        let first = interner.intern(&reported(&[("g", "a", 1), ("h", "b", 2)]));
+        let second = interner.intern(&reported(&[("g", "a", 10)]));
+        let third = interner.intern(&reported(&[("g", "a", 100)]));
         let mut sum = CounterSum::default();
         sum.add(&first);
         sum.add(&second);
@@ -274,7 +272,7 @@ mod tests {
         let attempts = 5 * MAX_PARTS;
         let mut of = |number: usize| {
             let own = format!("only {number}");
-            interner.intern(&counters(&[("g", "shared", 2), ("g", &own, number as i64)]))
+            interner.intern(&reported(&[("g", "shared", 2), ("g", &own, number as i64)]))
         };
         let mut sum = CounterSum::default();
         (0..attempts).for_each(|number| sum.add(&of(number)));
@@ -291,11 +289,11 @@ mod tests {
     #[test]
     fn unused_names_are_forgotten() {
         let mut interner = CounterInterner::default();
-        let kept = interner.intern(&counters(&[("g", "a", 1)]));
+        let kept = interner.intern(&reported(&[("g", "a", 1)]));
         for number in 0..10 * FEW_SCHEMAS {
-            drop(interner.intern(&counters(&[("g", &number.to_string(), 1)])));
+            drop(interner.intern(&reported(&[("g", &number.to_string(), 1)])));
         }
         assert!(interner.count <= FEW_SCHEMAS);
-        assert!(Arc::ptr_eq(&kept.schema, &interner.intern(&counters(&[("g", "a", 1)])).schema));
+        assert!(Arc::ptr_eq(&kept.schema, &interner.intern(&reported(&[("g", "a", 1)])).schema));
     }
 }

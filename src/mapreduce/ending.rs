@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::scheduler::{HostId, Kind, PerKind};
 use crate::wire::{AttemptState, CompletionStatus, WString};
 
+use super::fetch_failures::FetchFailures;
 use super::job::{Ending, Job, JobEvent, JobState, Outcome, TaskKey};
 use super::{JobFact, Scene, Task, TaskState};
 
@@ -65,10 +66,12 @@ impl Job {
             task.state = TaskState::Waiting;
         }
         let waits = task.state == TaskState::Waiting;
-        let status = match (given_up, failed) {
-            (true, _) => CompletionStatus::TipFailed,
-            (false, true) => CompletionStatus::Failed,
-            (false, false) => CompletionStatus::Killed,
+        // Nobody need wait for a task that was given up, by this attempt or before it (1.2.1
+        // `JobInProgress.updateTaskStatus`).
+        let status = match task.state {
+            TaskState::Failed | TaskState::Killed => CompletionStatus::TipFailed,
+            _ if failed => CompletionStatus::Failed,
+            _ => CompletionStatus::Killed,
         };
         self.add_event(key, position, status, scene);
         match key {
@@ -231,13 +234,14 @@ impl Job {
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();
         self.places = Vec::new();
+        self.fetch_failures = FetchFailures::default();
         self.refresh_wants(scene.wants);
         scene.facts.push(JobFact::Ended {
             job: self.id,
             state: outcome.run_state(),
             finish_ms: self.finish_ms,
             failure_info: self.failure_info.clone(),
-            counters: Arc::new(self.counters()),
+            counters: scene.interner.intern(&(&self.counters()).into()),
         });
     }
 }

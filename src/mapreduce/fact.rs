@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::wire::{AttemptId, AttemptState, Counters, JobId, Priority, RunState, TaskCompletionEvent};
+use crate::wire::{AttemptId, AttemptState, JobId, Priority, RunState, TaskCompletionEvent};
 
-use super::{JobSpec, SplitTable};
+use super::{CounterValues, JobSpec, SplitTable};
 
 /// What an attempt is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -59,7 +59,7 @@ pub struct EndedAttempt {
     /// The task's last word on itself.
     pub state_text: String,
     /// Its last counters.
-    pub counters: Option<Arc<Counters>>,
+    pub counters: Option<CounterValues>,
 }
 
 /// One thing that has happened to a job.
@@ -94,7 +94,7 @@ pub enum JobFact {
         /// Why it failed, or empty.
         failure_info: String,
         /// Its final counters.
-        counters: Arc<Counters>,
+        counters: CounterValues,
     },
     /// A job's priority was changed.
     Priority {

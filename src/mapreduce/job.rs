@@ -9,6 +9,7 @@ use crate::engine::FactNumber;
 use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topology};
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
+use super::fetch_failures::FetchFailures;
 use super::pending_tasks::PendingTasks;
 use super::{
     AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
@@ -113,6 +114,7 @@ pub struct Job {
     racks: FxHashMap<HostId, RackId>,
     /// Attempts whose task-cleanup waits for a slot.
     pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
+    pub(super) fetch_failures: FetchFailures,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
     pub(super) counter_sums: PerKind<CounterSum>,
@@ -203,6 +205,7 @@ impl Job {
             waiting: PerKind::default(),
             reduces_open: false,
             task_cleanups: PerKind::default(),
+            fetch_failures: FetchFailures::default(),
             events: Vec::new(),
             counts: JobCounts::default(),
             counter_sums: PerKind::default(),

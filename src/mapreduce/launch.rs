@@ -87,7 +87,7 @@ impl Job {
             }
             attempt.cleanup_node = Some(node);
             attempt.holds_slot = true;
-            attempt.reported = false;
+            attempt.started = false;
             attempt.phase = Phase::Cleanup;
             attempt.launch_mono_ms = scene.now.mono_ms;
             self.nodes.insert(node);
@@ -218,7 +218,7 @@ fn first_status(attempt: AttemptId, state: AttemptState, kind: Kind) -> TaskStat
         finish_ms: 0,
         output_bytes: -1,
         // Empty, not absent: the task's own process goes by this and would never send any.
-        counters: Some(crate::wire::Counters::default()),
+        counters: Some(crate::wire::ReportedCounters::default()),
         next_record_range: RecordRange::default(),
         reduce: (kind == Kind::Reduce).then(ReduceProgress::default),
     }

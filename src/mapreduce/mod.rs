@@ -2,8 +2,10 @@
 
 mod attempt;
 mod counters;
+mod diagnostics;
 mod ending;
 mod fact;
+mod fetch_failures;
 mod job;
 mod job_spec;
 mod jobs;
@@ -19,7 +21,8 @@ mod tests;
 mod view;
 
 pub use attempt::{Attempt, KillAsked, Verdict};
-pub use counters::{CounterInterner, CounterSum, CounterTotal, CounterValues};
+pub use counters::{CounterInterner, CounterSchema, CounterSum, CounterTotal, CounterValues};
+pub use diagnostics::Diagnostics;
 pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 pub use job::{Ending, Job, JobState, Outcome, TaskKey};
 pub use job_spec::JobSpec;

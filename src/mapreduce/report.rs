@@ -1,9 +1,7 @@
 //! What a tracker's report on an attempt does to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
-use std::sync::Arc;
-
 use crate::scheduler::{Kind, NodeId, Scheduler};
-use crate::wire::{AttemptState, Counters, TaskStatus};
+use crate::wire::{AttemptId, AttemptState, TaskStatus};
 
 use super::attempt::verdict;
 use super::job::{Job, Outcome, TaskKey};
@@ -19,7 +17,7 @@ pub enum Order {
 }
 
 /// What became of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
     /// The tracker forgets something once it is answered, so the answer must wait until it is durable here.
     pub must_last: bool,
@@ -27,6 +25,10 @@ pub struct Reported {
     pub order: Option<Order>,
     /// The attempt no longer concerns its node: neither running nor holding map output.
     pub left_node: bool,
+    /// The first word from the tracker that it is at work on what it was given.
+    pub started: bool,
+    /// Maps of the job whose output too many reduces could not fetch: they have FAILED.
+    pub unfetchable: Vec<AttemptId>,
 }
 
 // === impl Job: reports ===
@@ -57,7 +59,7 @@ impl Job {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
         }
         let cleaning = attempt.cleanup_node == Some(node);
-        attempt.reported = true;
+        let started = report.state != AttemptState::Unassigned && !std::mem::replace(&mut attempt.started, true);
         let failed_fetches = report.reduce.as_mut().map(|reduce| std::mem::take(&mut reduce.failed_fetches));
         let failed_fetches = failed_fetches.unwrap_or_default();
         let said = !report.diagnostics.is_empty() || !failed_fetches.is_empty();
@@ -65,35 +67,51 @@ impl Job {
         // Setups and cleanups leave nothing that a task-cleanup could remove.
         let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
         let state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
-        attempt.add_diagnostics(&report.diagnostics);
+        attempt.diagnostics.add(&report.diagnostics);
         // The end of an attempt tells its diagnostics itself.
         if said && is_live(report.state) {
-            let diagnostics = attempt.diagnostics.clone();
+            let diagnostics = attempt.diagnostics.joined();
+            let failed_fetches = failed_fetches.clone();
             scene.facts.push(JobFact::AttemptSaid { attempt: report.attempt, diagnostics, failed_fetches });
         }
         if done_by_other && report.state == AttemptState::Succeeded {
-            attempt.add_diagnostics("Already completed TIP");
+            attempt.diagnostics.add("Already completed TIP");
         }
         let is_lost_output = attempt.state == AttemptState::Succeeded;
+        let mut reported = Reported { must_last, started, ..Reported::default() };
         match verdict(attempt.state, state, cleaning) {
             // Nobody will read it.
-            Verdict::Change if is_lost_output && !self.needs_output(key) => {
-                Reported { must_last, ..Reported::default() }
+            Verdict::Change if is_lost_output && !self.needs_output(key) => return reported,
+            Verdict::Kill => {
+                reported.order = Some(Order::Kill);
+                return reported;
             }
-            Verdict::Ignore => {
-                Reported { must_last, order: self.standing_order(key, position, scene), left_node: false }
-            }
-            Verdict::Kill => Reported { must_last, order: Some(Order::Kill), left_node: false },
-            Verdict::Update => {
-                self.note(key, position, report, cleaning, scene);
-                Reported { must_last, order: self.standing_order(key, position, scene), left_node: false }
-            }
+            Verdict::Ignore => {}
+            Verdict::Update => self.note(key, position, report, cleaning, scene),
             Verdict::Change => {
-                let counters = self.note(key, position, report, cleaning, scene);
-                let left_node = self.change(key, position, state, counters, scene);
-                Reported { must_last, order: self.standing_order(key, position, scene), left_node }
+                self.note(key, position, report, cleaning, scene);
+                reported.left_node = self.change(key, position, state, scene);
             }
         }
+        reported.order = self.standing_order(key, position, scene);
+        reported.unfetchable = self.note_failed_fetches(&failed_fetches);
+        reported
+    }
+
+    /// Counts what a reduce could not fetch; returns the maps that are condemned by it.
+    fn note_failed_fetches(&mut self, failed: &[AttemptId]) -> Vec<AttemptId> {
+        let mut condemned = Vec::new();
+        for id in failed {
+            let Some(key @ TaskKey::Work(Kind::Map, map)) = self.key_of(id.task) else { continue };
+            let is_known = id.task.job == self.id && self.attempt(key, id.number).is_some();
+            if is_known
+                && self.needs_output(key)
+                && self.fetch_failures.note(map, id.number, self.running[Kind::Reduce])
+            {
+                condemned.push(*id);
+            }
+        }
+        condemned
     }
 
     /// Whether a finished task must be done again when its output is lost: a map, while reduces still read.
@@ -103,14 +121,7 @@ impl Job {
     }
 
     /// Copies what a report says beside the state. Of a task-cleanup only its own progress counts.
-    fn note(
-        &mut self,
-        key: TaskKey,
-        position: usize,
-        report: TaskStatus,
-        cleaning: bool,
-        scene: &mut Scene<'_>,
-    ) -> Option<Arc<Counters>> {
+    fn note(&mut self, key: TaskKey, position: usize, report: TaskStatus, cleaning: bool, scene: &mut Scene<'_>) {
         let kind = key.kind();
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
@@ -123,7 +134,6 @@ impl Job {
         if report.finish_ms > 0 {
             attempt.finish_ms = report.finish_ms;
         }
-        let mut counters = None;
         if !cleaning {
             if report.start_ms > 0 {
                 attempt.start_ms = report.start_ms;
@@ -138,7 +148,6 @@ impl Job {
             // A report without counters keeps the old ones.
             if let Some(new) = report.counters.filter(|_| !waits_for_commit) {
                 attempt.counters = Some(scene.interner.intern(&new));
-                counters = Some(Arc::new(new));
             }
             if matches!(report.state, AttemptState::Running) {
                 attempt.state = match attempt.state {
@@ -148,7 +157,6 @@ impl Job {
             }
         }
         self.refresh_progress(key, kind);
-        counters
     }
 
     fn refresh_progress(&mut self, key: TaskKey, kind: Kind) {
@@ -159,17 +167,14 @@ impl Job {
     }
 
     /// Puts an attempt into a new state, with all that follows. Returns whether it has left its node for good.
-    fn change(
-        &mut self,
-        key: TaskKey,
-        position: usize,
-        state: AttemptState,
-        counters: Option<Arc<Counters>>,
-        scene: &mut Scene<'_>,
-    ) -> bool {
+    fn change(&mut self, key: TaskKey, position: usize, state: AttemptState, scene: &mut Scene<'_>) -> bool {
         let kind = key.kind();
         let before = {
             let attempt = &mut self.task_mut(key).attempts[position];
+            // The request is granted by this end; a task-cleanup is not to be killed for it.
+            if is_bad_end(state) && attempt.kill_asked.take().is_some() {
+                attempt.diagnostics.add(&format!("Task has been {} by the user", state.name()));
+            }
             std::mem::replace(&mut attempt.state, state)
         };
         let left = match state {
@@ -177,17 +182,14 @@ impl Job {
             AttemptState::Succeeded => {
                 self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
                 self.meter(key, position);
-                self.record_end(key, position, counters, scene);
+                self.record_end(key, position, scene);
                 self.complete(key, position, scene);
                 !matches!(key, TaskKey::Work(Kind::Map, _))
             }
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
                 self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
-                self.record_end(key, position, counters, scene);
-                let attempt = &mut self.task_mut(key).attempts[position];
-                // The request is granted by this state; the cleanup is not to be killed for it.
-                attempt.kill_asked = None;
-                let number = attempt.number;
+                self.record_end(key, position, scene);
+                let number = self.task(key).attempts[position].number;
                 self.task_cleanups[kind].push_back((key, number));
                 true
             }
@@ -196,7 +198,7 @@ impl Job {
                 if before != AttemptState::Succeeded {
                     self.meter(key, position);
                 }
-                self.record_end(key, position, counters, scene);
+                self.record_end(key, position, scene);
                 self.fall(key, position, before == AttemptState::Succeeded, scene);
                 true
             }
@@ -210,14 +212,15 @@ impl Job {
     pub fn end_silently(&mut self, key: TaskKey, number: i32, state: AttemptState, why: &str, scene: &mut Scene<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         let attempt = &mut self.task_mut(key).attempts[position];
+        let state = final_word(state, attempt.kill_asked, false, false);
         if verdict(attempt.state, state, attempt.cleanup_node.is_some()) != Verdict::Change {
             return;
         }
-        attempt.add_diagnostics(why);
+        attempt.diagnostics.add(why);
         if attempt.finish_ms == 0 {
             attempt.finish_ms = scene.now.wall_ms;
         }
-        self.change(key, position, state, None, scene);
+        self.change(key, position, state, scene);
     }
 
     /// The task-cleanup of an attempt was running on a node that is lost: another one does it, or nobody when the job
@@ -239,7 +242,7 @@ impl Job {
     pub(super) fn end_unclean(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         if let Some(state) = self.task(key).attempts[position].state_without_cleanup() {
-            self.change(key, position, state, None, scene);
+            self.change(key, position, state, scene);
         }
     }
 
@@ -289,10 +292,9 @@ impl Job {
         }
     }
 
-    fn record_end(&mut self, key: TaskKey, position: usize, counters: Option<Arc<Counters>>, scene: &mut Scene<'_>) {
+    fn record_end(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
         let id = self.task_id(key);
         let attempt = &self.task(key).attempts[position];
-        let counters = counters.or_else(|| attempt.counters.as_ref().map(|values| Arc::new(values.to_counters())));
         scene.facts.push(JobFact::AttemptEnded(Box::new(EndedAttempt {
             attempt: id.attempt(attempt.number),
             state: attempt.state,
@@ -301,9 +303,9 @@ impl Job {
             shuffle_finish_ms: attempt.shuffle_finish_ms,
             sort_finish_ms: attempt.sort_finish_ms,
             output_bytes: attempt.output_bytes,
-            diagnostics: attempt.diagnostics.clone(),
+            diagnostics: attempt.diagnostics.joined(),
             state_text: attempt.state_text.clone(),
-            counters,
+            counters: attempt.counters.clone(),
         })));
     }
 
@@ -344,7 +346,8 @@ impl Job {
         (close && !std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill)
     }
 
-    /// Notes a user's wish for an attempt's end; false when it is not running.
+    /// Notes a user's wish for an attempt's end; false when it is not running, or was asked to end before. The last
+    /// wish decides how it ends all the same (1.2.1 `TaskInProgress.killTask`).
     pub fn ask_kill(&mut self, key: TaskKey, number: i32, fail: bool, facts: &mut Vec<JobFact>) -> bool {
         let id = self.task_id(key);
         let task = self.task_mut(key);
@@ -353,11 +356,19 @@ impl Job {
         if !attempt.is_active() && attempt.cleanup_node.is_none() {
             return false;
         }
-        if attempt.kill_asked.is_none() {
-            attempt.kill_asked = Some(if fail { KillAsked::Fail } else { KillAsked::Kill });
-            facts.push(JobFact::AttemptKillAsked { attempt: id.attempt(number), fail });
+        let id = id.attempt(number);
+        let wish = if fail { KillAsked::Fail } else { KillAsked::Kill };
+        let before = attempt.kill_asked.replace(wish);
+        if before != Some(wish) {
+            facts.push(JobFact::AttemptKillAsked { attempt: id, fail });
         }
-        true
+        if before.is_none() {
+            let verb = if fail { "fail" } else { "kill" };
+            attempt.diagnostics.add(&format!("Request received to {verb} task '{id}' by user"));
+            let diagnostics = attempt.diagnostics.joined();
+            facts.push(JobFact::AttemptSaid { attempt: id, diagnostics, failed_fetches: Vec::new() });
+        }
+        before.is_none()
     }
 }
 
@@ -377,6 +388,12 @@ fn final_word(reported: AttemptState, asked: Option<KillAsked>, done_by_other: b
         (Some(KillAsked::Kill), S::FailedUnclean) => S::KilledUnclean,
         (_, state) => state,
     }
+}
+
+/// Whether an attempt comes to nothing in this state.
+fn is_bad_end(state: AttemptState) -> bool {
+    use AttemptState as S;
+    matches!(state, S::Failed | S::Killed | S::FailedUnclean | S::KilledUnclean)
 }
 
 /// Whether a tracker goes on reporting an attempt in this state.

@@ -172,7 +172,7 @@ impl Job {
     /// What an attempt said that went wrong; none when the job has no such attempt.
     pub fn diagnostics(&self, key: TaskKey, number: i32) -> Option<Vec<String>> {
         let attempt = self.attempt(key, number)?;
-        Some(diagnostics_of(attempt).into_iter().filter_map(|text| text.0).collect())
+        Some(attempt.diagnostics.texts().map(str::to_owned).collect())
     }
 
     /// Completion events from place `from`, at most `max`.
@@ -200,6 +200,6 @@ fn done(map: &Task, reduce: &Task) -> f32 {
     map.progress.max(reduce.progress)
 }
 
-fn diagnostics_of(attempt: &super::Attempt) -> Option<WString> {
-    (!attempt.diagnostics.is_empty()).then(|| WString(Some(attempt.diagnostics.clone())))
+fn diagnostics_of(attempt: &super::Attempt) -> impl Iterator<Item = WString> {
+    attempt.diagnostics.texts().map(|text| WString(Some(text.to_owned())))
 }

@@ -18,6 +18,7 @@ pub mod opening;
 pub mod protocol;
 mod reader;
 mod report;
+mod reported_counters;
 mod string;
 mod task;
 mod task_status;
@@ -36,6 +37,7 @@ pub use job::{
 pub use jvm::{JvmContext, JvmId, JvmTask, MapEventsUpdate};
 pub use reader::{Decode, MEMORY_BASE_BYTES, MEMORY_PER_BYTE, Reader};
 pub use report::{CompletionStatus, TaskCompletionEvent, TaskReport, TipStatus};
+pub use reported_counters::ReportedCounters;
 pub use string::{JavaUtf, Text, Utf8, WString};
 pub use task::{CleanupOutcome, SkipRanges, SplitIndex, Task, TaskBody};
 pub use task_status::{AttemptState, Phase, RecordRange, ReduceProgress, TaskStatus};

@@ -43,6 +43,12 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.position
     }
 
+    /// The bytes between here and where `later`, a clone of this reader that has read on, stands.
+    #[inline]
+    pub fn up_to(&self, later: &Reader<'a>) -> &'a [u8] {
+        self.bytes.get(self.position..later.position).unwrap_or(&[])
+    }
+
     /// An error about the field that begins here.
     #[cold]
     pub fn error(&self, kind: WireErrorKind, what: &'static str) -> WireError {

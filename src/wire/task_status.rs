@@ -1,7 +1,7 @@
 //! What a tracker says of one attempt.
 
 use super::names::names;
-use super::{AttemptId, Counters, Decode, Encode, Reader, Text, WireError, Writer};
+use super::{AttemptId, Decode, Encode, Reader, ReportedCounters, Text, WireError, Writer};
 use crate::scheduler::Kind;
 
 /// The state of an attempt (1.2.1 `TaskStatus.State`).
@@ -86,7 +86,7 @@ pub struct TaskStatus {
     /// Bytes of a finished map's output; -1 for all else.
     pub output_bytes: i64,
     /// Present about once a minute and with every state but RUNNING.
-    pub counters: Option<Counters>,
+    pub counters: Option<ReportedCounters>,
     /// Where the task stands in its input, for skipping bad records.
     pub next_record_range: RecordRange,
     /// `Some` exactly for reduce kinds.
@@ -185,7 +185,7 @@ impl TaskStatus {
         let finish_ms = reader.i64("end of an attempt")?;
         let includes_counters = reader.bool("counters flag of an attempt")?;
         let output_bytes = reader.i64("output size of an attempt")?;
-        let counters = if includes_counters { Some(Counters::decode(reader)?) } else { None };
+        let counters = if includes_counters { Some(ReportedCounters::decode(reader)?) } else { None };
         let next_record_range = RecordRange::decode(reader)?;
         let reduce = match kind {
             Kind::Map => None,

@@ -12,8 +12,8 @@ use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ServletRequ
 use crate::scheduler::{FifoOptions, Kind};
 use crate::wire::{
     Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, Decode, HealthStatus, HeartbeatRequest,
-    HeartbeatResponse, JobId, Phase, Priority, Reader, ReduceProgress, ResourceStatus, RunState, Task, TaskStatus,
-    TaskTrackerStatus,
+    HeartbeatResponse, JobId, Phase, Priority, Reader, ReduceProgress, ReportedCounters, ResourceStatus, RunState,
+    Task, TaskStatus, TaskTrackerStatus,
 };
 
 /// What a fake task does when its tracker next calls.
@@ -23,6 +23,8 @@ pub enum Fate {
     Fail,
     FailUnclean,
     Hang,
+    /// Does not even start.
+    Linger,
 }
 
 #[derive(Clone, Debug)]
@@ -423,6 +425,7 @@ fn advance(task: &mut FakeTask, fate: Fate) {
     task.state = match (task.state, fate) {
         (S::FailedUnclean, _) if task.cleaning => S::Failed,
         (S::KilledUnclean, _) if task.cleaning => S::Killed,
+        (S::Unassigned, Fate::Linger) => S::Unassigned,
         (S::Unassigned, _) => S::Running,
         (S::Running, Fate::Succeed) if task.reduces && !task.setup_or_cleanup => S::CommitPending,
         (S::Running, Fate::Succeed) => S::Succeeded,
@@ -445,12 +448,13 @@ fn report(task: &FakeTask) -> TaskStatus {
         start_ms: 1_795_252_000_000,
         finish_ms: if ended { 1_795_252_001_000 } else { 0 },
         output_bytes: -1,
-        counters: ended.then(|| Counters {
-            groups: vec![CounterGroup {
+        counters: ended.then(|| {
+            let group = CounterGroup {
                 name: "records".into(),
                 display_name: "Records".into(),
                 counters: vec![Counter { name: "IN".into(), display_name: None, value: 10 }],
-            }],
+            };
+            ReportedCounters::from(&Counters { groups: vec![group] })
         }),
         next_record_range: Default::default(),
         reduce: task.reduces.then(ReduceProgress::default),

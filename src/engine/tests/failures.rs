@@ -122,11 +122,47 @@ fn a_users_word_decides_how_an_attempt_ends() {
             cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang });
         }
         assert!(ask(&mut cluster));
-        assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+        assert!(!ask(&mut cluster), "asked already");
+        let end = cluster.run(id, |task| if task.attempt == attempt { Fate::Hang } else { Fate::Succeed });
+        assert_eq!(end, RunState::Succeeded);
         let events = cluster.engine.completion_events(id, 0, 100).value;
         let first = events.iter().find(|event| event.attempt == attempt).unwrap();
         assert_eq!(first.status, status);
+        let (verb, end) = if fail { ("fail", "FAILED_UNCLEAN") } else { ("kill", "KILLED_UNCLEAN") };
+        let texts = cluster.engine.task_diagnostics(attempt).value;
+        assert_eq!(texts[0], format!("Request received to {verb} task '{attempt}' by user"));
+        assert_eq!(texts[1], format!("Task has been {end} by the user"));
     }
+}
+
+#[test]
+fn a_wish_is_granted_though_the_tracker_is_lost_and_the_last_one_counts() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let attempt = id.task(crate::scheduler::Kind::Map, 0).attempt(0);
+    for _ in 0..5 {
+        cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang });
+    }
+    let ask = |cluster: &mut Cluster, fail| {
+        let caller = Caller { user: "alice".into() };
+        matches!(cluster.step(Event::KillTask { id: attempt, fail, caller }).0, Reply::Boolean(true))
+    };
+    assert!(ask(&mut cluster, false));
+    assert!(!ask(&mut cluster, true));
+    cluster.pass_ms(2_000_000);
+    cluster.timer();
+    let tracker = cluster.trackers.remove(0).name;
+    cluster.add_tracker("h1", 1, 1);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    let expected = [
+        format!("Request received to kill task '{attempt}' by user"),
+        format!("Lost task tracker: {tracker}"),
+        "Task has been FAILED_UNCLEAN by the user".to_owned(),
+    ];
+    assert_eq!(cluster.engine.task_diagnostics(attempt).value[..3], expected);
+    let events = cluster.engine.completion_events(id, 0, 100).value;
+    assert_eq!(events[1].status, CompletionStatus::Failed);
 }
 
 #[test]

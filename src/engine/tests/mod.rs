@@ -2,7 +2,9 @@
 
 mod cluster;
 mod failures;
+mod fetch_failures;
 mod heartbeats;
+mod launching;
 mod laws;
 mod market;
 mod market_laws;

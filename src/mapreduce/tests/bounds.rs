@@ -1,7 +1,7 @@
 //! What nobody else bounds.
 
 use super::stage::Stage;
-use crate::mapreduce::{Attempt, JobFact, Task, TaskState};
+use crate::mapreduce::{Attempt, Diagnostics, JobFact, Task, TaskState};
 use crate::scheduler::Kind;
 use crate::wire::{AttemptState, RunState};
 
@@ -32,5 +32,5 @@ fn texts_of_a_task_are_cut_at_characters() {
     let key = stage.job.key_of(attempt.task).unwrap();
     let attempt = stage.job.attempt(key, attempt.number).unwrap();
     assert_eq!(attempt.state_text.len(), Attempt::MAX_STATE_TEXT_BYTES - 4 + 1);
-    assert_eq!(attempt.diagnostics.len(), Attempt::MAX_DIAGNOSTICS_BYTES);
+    assert_eq!(attempt.diagnostics.joined().len(), Diagnostics::MAX_BYTES);
 }

@@ -53,5 +53,5 @@ fn what_is_launched_after_the_winner_is_killed_however_it_ends() {
     assert_eq!(stage.job.finished().map, 1);
     let rival = stage.job.attempt(stage.job.key_of(rival.task).unwrap(), rival.number).unwrap();
     assert_eq!(rival.state, AttemptState::Killed);
-    assert_eq!(rival.diagnostics, "Already completed TIP");
+    assert_eq!(rival.diagnostics.joined(), "Already completed TIP");
 }

@@ -3,7 +3,7 @@
 use super::stage::Stage;
 use crate::mapreduce::{JobFact, JobState, Order, Outcome, TaskState};
 use crate::scheduler::Kind;
-use crate::wire::{AttemptState, TaskStatus};
+use crate::wire::{AttemptId, AttemptState, CompletionStatus, TaskStatus};
 
 /// Slot time of maps in the counters that clients see, ms.
 fn map_slot_ms(stage: &Stage) -> i64 {
@@ -87,6 +87,43 @@ fn a_success_after_its_task_was_given_up_comes_too_late() {
     assert_eq!(stage.job.task(key).state, TaskState::Failed);
     assert_eq!(stage.job.finished().map, 0);
     assert!(!stage.facts.iter().any(|fact| matches!(fact, JobFact::Ended { .. })));
+}
+
+fn event_of(stage: &Stage, attempt: AttemptId) -> CompletionStatus {
+    stage.job.completion_events(0, 100).into_iter().find(|event| event.attempt == attempt).unwrap().status
+}
+
+#[test]
+fn whatever_ends_after_its_task_was_given_up_says_so() {
+    let mut stage = Stage::changed(2, 0, |spec| {
+        spec.map_max_attempts = 1;
+        spec.max_map_failures_percent = 50;
+    });
+    let (left, right) = (stage.add_node("h1"), stage.add_node("h2"));
+    let (fails, rival) = (stage.launch(Kind::Map, 0, left), stage.launch(Kind::Map, 0, right));
+    let other = stage.launch(Kind::Map, 1, right);
+    stage.report(left, fails, AttemptState::Failed);
+    stage.report(right, rival, AttemptState::Killed);
+    stage.report(right, other, AttemptState::Killed);
+    assert_eq!(event_of(&stage, fails), CompletionStatus::TipFailed);
+    assert_eq!(event_of(&stage, rival), CompletionStatus::TipFailed);
+    assert_eq!(event_of(&stage, other), CompletionStatus::Killed, "it is tried again");
+}
+
+#[test]
+fn what_ends_after_its_job_was_killed_says_that_the_task_is_given_up() {
+    let mut stage = Stage::running(3, 0);
+    let node = stage.add_node("h1");
+    let [done, runs, unclean] = [0, 1, 2].map(|map| stage.launch(Kind::Map, map, node));
+    let loser = stage.launch(Kind::Map, 0, node);
+    stage.report(node, done, AttemptState::Succeeded);
+    stage.report(node, unclean, AttemptState::KilledUnclean);
+    stage.act(|job, scene| job.end(Outcome::Killed, "test".into(), scene));
+    stage.report(node, runs, AttemptState::Killed);
+    stage.report(node, loser, AttemptState::Killed);
+    assert_eq!(event_of(&stage, runs), CompletionStatus::TipFailed);
+    assert_eq!(event_of(&stage, unclean), CompletionStatus::Killed, "it was over before");
+    assert_eq!(event_of(&stage, loser), CompletionStatus::Killed, "its task is done");
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(super) fn record(
         )
         .map(drop),
         JobFact::AttemptEnded(ended) => end_attempt(transaction, names, number, ended),
-        // What a reduce could not fetch moves nothing yet, so it is not kept.
+        // What a reduce could not fetch is not kept: it is counted anew after a restart.
         JobFact::AttemptSaid { attempt, diagnostics, .. } => {
             change("UPDATE attempt SET diagnostics = ?2 WHERE attempt = ?1", params![attempt.to_string(), diagnostics])
         }
@@ -105,7 +105,7 @@ fn end_attempt(
     number: FactNumber,
     ended: &EndedAttempt,
 ) -> rusqlite::Result<()> {
-    let counters = ended.counters.as_deref().map(|counters| names.text(transaction, counters)).transpose()?;
+    let counters = ended.counters.as_ref().map(|counters| names.text(transaction, counters)).transpose()?;
     change(
         transaction,
         number,

@@ -1,0 +1,68 @@
+//! What went wrong with an attempt, as its tracker and the server have told it.
+
+/// Texts in the order in which they came (1.2.1 `TaskInProgress.addDiagnosticInfo`).
+///
+/// Invariant: no text is empty, and all of them joined are at most [`Self::MAX_BYTES`] long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics(Vec<Box<str>>);
+
+// === impl Diagnostics ===
+
+impl Diagnostics {
+    /// Most that is kept of one attempt, bytes: what comes later is dropped.
+    pub const MAX_BYTES: usize = 16 * 1024;
+
+    /// Appends a text, as far as there is room.
+    pub fn add(&mut self, text: &str) {
+        let used: usize = self.0.iter().map(|text| text.len() + 1).sum();
+        let room = Self::MAX_BYTES.saturating_sub(used);
+        let kept = &text[..text.floor_char_boundary(room)];
+        if !kept.is_empty() {
+            self.0.push(kept.into());
+        }
+    }
+
+    /// Each text.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|text| &**text)
+    }
+
+    /// All texts, one a line: a client that prints them one by one shows the same.
+    pub fn joined(&self) -> String {
+        self.0.join("\n")
+    }
+
+    /// Whether nothing was told.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_stay_apart_and_empty_ones_are_none() {
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.add("");
+        assert!(diagnostics.is_empty());
+        diagnostics.add("disk on fire\n");
+        diagnostics.add("killed");
+        assert_eq!(diagnostics.texts().collect::<Vec<_>>(), ["disk on fire\n", "killed"]);
+        assert_eq!(diagnostics.joined(), "disk on fire\n\nkilled");
+    }
+
+    #[test]
+    fn they_are_bounded_and_cut_at_characters() {
+        for text in ["ä", "x", "more than one character"] {
+            let mut diagnostics = Diagnostics::default();
+            diagnostics.add(&"ä".repeat(100));
+            for _ in 0..Diagnostics::MAX_BYTES {
+                diagnostics.add(text);
+            }
+            let bytes = diagnostics.joined().len();
+            assert!((Diagnostics::MAX_BYTES - 2..=Diagnostics::MAX_BYTES).contains(&bytes), "{bytes} bytes of {text}");
+        }
+    }
+}

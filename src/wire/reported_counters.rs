@@ -1,0 +1,183 @@
+//! Counters as a task reports them: names and values apart, so that the names of many tasks can be kept once.
+
+use super::{Counter, CounterGroup, Counters, Decode, Encode, Reader, Text, WireError, Writer};
+
+/// The counters of one report. A finished map has some 25, whose 50 names hardly ever differ from the last map's: they stay the
+/// bytes they came as, which are compared as a whole, and are taken apart only when they are new.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedCounters {
+    /// All but the values, encoded. Invariant: well formed, with as many counters as there are values.
+    names: Vec<u8>,
+    values: Vec<i64>,
+}
+
+/// Room made for names at once, bytes.
+const NAMES_ROOM_BYTES: usize = 1024;
+
+// === impl ReportedCounters ===
+
+impl ReportedCounters {
+    /// The names, encoded: equal for tasks that count the same things in the same order.
+    pub fn names(&self) -> &[u8] {
+        &self.names
+    }
+
+    /// The values, in the order of the names.
+    pub fn values(&self) -> &[i64] {
+        &self.values
+    }
+
+    /// Names and values together.
+    pub fn to_counters(&self) -> Counters {
+        let mut encoded = Vec::with_capacity(self.names.len() + 4 * self.values.len());
+        self.encode(&mut Writer::new(&mut encoded));
+        Counters::decode(&mut Reader::new(&encoded)).unwrap_or_default()
+    }
+}
+
+impl Default for ReportedCounters {
+    fn default() -> Self {
+        Self::from(&Counters::default())
+    }
+}
+
+impl From<&Counters> for ReportedCounters {
+    fn from(counters: &Counters) -> Self {
+        let mut names = Vec::new();
+        let mut writer = Writer::new(&mut names);
+        writer.count(counters.groups.len());
+        for group in &counters.groups {
+            group.encode_head(&mut writer);
+            group.counters.iter().for_each(|counter| counter.encode_names(&mut writer));
+        }
+        let values = counters.groups.iter().flat_map(|group| &group.counters).map(|counter| counter.value).collect();
+        Self { names, values }
+    }
+}
+
+/// Walks over encoded names and calls `value` where each value belongs, with the reader before it.
+fn walk<'a>(
+    reader: &mut Reader<'a>,
+    mut value: impl FnMut(&mut Reader<'a>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    let groups = reader.i32("number of counter groups")?;
+    for _ in 0..reader.count(groups, CounterGroup::MIN_BYTES, "number of counter groups")? {
+        reader.vint_bytes("name of a counter group")?;
+        reader.vint_bytes("display name of a counter group")?;
+        let counters = reader.vint("number of counters")?;
+        // Names alone take a byte less than a counter.
+        for _ in 0..reader.count(counters, Counter::MIN_BYTES - 1, "number of counters")? {
+            reader.vint_bytes("name of a counter")?;
+            if reader.bool("display name flag of a counter")? {
+                reader.vint_bytes("display name of a counter")?;
+            }
+            value(reader)?;
+        }
+    }
+    Ok(())
+}
+
+impl Decode for ReportedCounters {
+    const MIN_BYTES: usize = Counters::MIN_BYTES;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let room = if reader.clone().i32("number of counter groups")? == 0 { 4 } else { NAMES_ROOM_BYTES };
+        let mut names = Vec::with_capacity(room.min(reader.left()));
+        let mut values = Vec::new();
+        let mut begin = reader.clone();
+        walk(reader, |reader| {
+            names.extend_from_slice(begin.up_to(reader));
+            values.push(reader.vlong("value of a counter")?);
+            begin = reader.clone();
+            Ok(())
+        })?;
+        names.extend_from_slice(begin.up_to(reader));
+        Ok(Self { names, values })
+    }
+}
+
+impl Encode for ReportedCounters {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        let mut reader = Reader::new(&self.names);
+        let mut begin = reader.clone();
+        let mut values = self.values.iter();
+        // Cannot fail: the names are well formed.
+        let _ = walk(&mut reader, |reader| {
+            writer.bytes(begin.up_to(reader));
+            begin = reader.clone();
+            writer.vlong(values.next().copied().unwrap_or(0));
+            Ok(())
+        });
+        writer.bytes(begin.up_to(&reader));
+    }
+}
+
+// === impl CounterGroup ===
+
+impl CounterGroup {
+    fn encode_head(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.name);
+        writer.text(&self.display_name);
+        writer.vint_count(self.counters.len());
+    }
+}
+
+// === impl Counter ===
+
+impl Counter {
+    fn encode_names(&self, writer: &mut Writer<'_>) {
+        writer.text(&self.name);
+        writer.bool(self.display_name.is_some());
+        if let Some(Text(display_name)) = &self.display_name {
+            writer.text(display_name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn counters() -> impl Strategy<Value = Counters> {
+        let counter =
+            (".{0,4}", proptest::option::of(".{0,4}"), any::<i64>()).prop_map(|(name, display_name, value)| Counter {
+                name: Text(name),
+                display_name: display_name.map(Text),
+                value,
+            });
+        let group = (".{0,4}", ".{0,4}", proptest::collection::vec(counter, 0..4)).prop_map(
+            |(name, display_name, counters)| CounterGroup {
+                name: Text(name),
+                display_name: Text(display_name),
+                counters,
+            },
+        );
+        proptest::collection::vec(group, 0..4).prop_map(|groups| Counters { groups })
+    }
+
+    proptest! {
+        #[test]
+        fn they_travel_as_plain_counters_do(counters in counters()) {
+            let encoded = |value: &dyn Fn(&mut Writer<'_>)| {
+                let mut bytes = Vec::new();
+                value(&mut Writer::new(&mut bytes));
+                bytes
+            };
+            let plain = encoded(&|writer| counters.encode(writer));
+            let reported = ReportedCounters::from(&counters);
+            prop_assert_eq!(&encoded(&|writer| reported.encode(writer)), &plain);
+            prop_assert_eq!(&ReportedCounters::decode(&mut Reader::new(&plain)).unwrap(), &reported);
+            prop_assert_eq!(reported.to_counters(), counters);
+        }
+
+        #[test]
+        fn what_is_cut_off_is_refused(counters in counters(), cut in 1_usize..50) {
+            let mut plain = Vec::new();
+            counters.encode(&mut Writer::new(&mut plain));
+            plain.truncate(plain.len().saturating_sub(cut));
+            prop_assert!(ReportedCounters::decode(&mut Reader::new(&plain)).is_err());
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use jobtracker::scheduler::Kind;
 use jobtracker::wire::{
     Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, HealthStatus, HeartbeatRequest,
-    HeartbeatResponse, Phase, RecordRange, ReduceProgress, Task, TaskStatus, TaskTrackerStatus, Text,
+    HeartbeatResponse, Phase, RecordRange, ReduceProgress, ReportedCounters, Task, TaskStatus, TaskTrackerStatus, Text,
 };
 
 use crate::fake_tracker::{Slots, usual_resources};
@@ -333,13 +333,7 @@ fn status(attempt: AttemptId, state: AttemptState, progress: f32) -> TaskStatus 
         finish_ms,
         // From the setup of a job the Java JobTracker would conclude how much room its maps need.
         output_bytes: -1,
-        counters: (!runs).then(|| Counters {
-            groups: vec![CounterGroup {
-                name: "words".into(),
-                display_name: "Words".into(),
-                counters: vec![Counter { name: "READ".into(), display_name: Some("Read".into()), value: 10 }],
-            }],
-        }),
+        counters: (!runs).then(|| ReportedCounters::from(&words())),
         next_record_range: RecordRange::default(),
         reduce: (!is_map).then(|| ReduceProgress {
             shuffle_finish_ms: if runs { 0 } else { START_MS + RUN_MS / 3 },
@@ -347,4 +341,10 @@ fn status(attempt: AttemptId, state: AttemptState, progress: f32) -> TaskStatus 
             failed_fetches: Vec::new(),
         }),
     }
+}
+
+/// What a task counts.
+fn words() -> Counters {
+    let counters = vec![Counter { name: "READ".into(), display_name: Some("Read".into()), value: 10 }];
+    Counters { groups: vec![CounterGroup { name: "words".into(), display_name: "Words".into(), counters }] }
 }

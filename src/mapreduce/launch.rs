@@ -88,6 +88,7 @@ impl Job {
             attempt.cleanup_node = Some(node);
             attempt.holds_slot = true;
             attempt.started = false;
+            attempt.reported = false;
             attempt.phase = Phase::Cleanup;
             attempt.launch_mono_ms = scene.now.mono_ms;
             self.nodes.insert(node);

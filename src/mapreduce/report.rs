@@ -59,6 +59,7 @@ impl Job {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
         }
         let cleaning = attempt.cleanup_node == Some(node);
+        attempt.reported = true;
         let started = report.state != AttemptState::Unassigned && !std::mem::replace(&mut attempt.started, true);
         let failed_fetches = report.reduce.as_mut().map(|reduce| std::mem::take(&mut reduce.failed_fetches));
         let failed_fetches = failed_fetches.unwrap_or_default();
@@ -346,14 +347,14 @@ impl Job {
         (close && !std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill)
     }
 
-    /// Notes a user's wish for an attempt's end; false when it is not running, or was asked to end before. The last
+    /// Notes a user's wish for an attempt's end; false when no tracker has said that it runs, or it was asked to end before. The last
     /// wish decides how it ends all the same (1.2.1 `TaskInProgress.killTask`).
     pub fn ask_kill(&mut self, key: TaskKey, number: i32, fail: bool, facts: &mut Vec<JobFact>) -> bool {
         let id = self.task_id(key);
         let task = self.task_mut(key);
         let Some(position) = task.position(number) else { return false };
         let attempt = &mut task.attempts[position];
-        if !attempt.is_active() && attempt.cleanup_node.is_none() {
+        if !attempt.reported || (!attempt.is_active() && attempt.cleanup_node.is_none()) {
             return false;
         }
         let id = id.attempt(number);

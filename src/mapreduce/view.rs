@@ -137,18 +137,19 @@ impl Job {
         let twin_won = |tasks: &crate::scheduler::PerKind<Task>| {
             Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_complete())
         };
+        // A task-cleanup that runs counts, one that waits does not (1.2.1 `TaskInProgress.generateSingleReport`).
+        let is_active = |attempt: &&super::Attempt| attempt.is_active() || attempt.cleanup_node.is_some();
+        let active = task.attempts.iter().filter(is_active).map(|attempt| id.attempt(attempt.number));
+        let active: Vec<_> = active.collect();
         let status = match task.state {
             TaskState::Complete(position) => match task.attempts.get(position) {
                 Some(attempt) => TipStatus::Complete(id.attempt(attempt.number)),
                 None => TipStatus::Pending,
             },
+            _ if !active.is_empty() => TipStatus::Running(active),
             // 1.2.1 marks a task that failed as killed too, and shows that.
             TaskState::Failed | TaskState::Killed => TipStatus::Killed,
-            TaskState::Running => {
-                let running = task.attempts.iter().filter(|attempt| attempt.is_active());
-                TipStatus::Running(running.map(|attempt| id.attempt(attempt.number)).collect())
-            }
-            TaskState::Waiting => match key {
+            TaskState::Waiting | TaskState::Running => match key {
                 TaskKey::Setup(_) if twin_won(&self.setup) => TipStatus::Killed,
                 TaskKey::Cleanup(_) if twin_won(&self.cleanup) => TipStatus::Killed,
                 _ => TipStatus::Pending,

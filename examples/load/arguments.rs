@@ -47,6 +47,8 @@ pub enum Load {
     Status(Status),
     /// What a tracker, a waiting map, a finished map and a job take of resident memory
     Memory(Memory),
+    /// The same scripted heartbeats and calls to the Java JobTracker and to ours, and where their answers differ
+    Differential(Differential),
     /// Makes one table of the rows that --json printed, read from stdin
     Table,
 }
@@ -169,4 +171,33 @@ pub struct Memory {
     /// Jobs of 10 maps and a reduce
     #[arg(long, default_value_t = 1000)]
     pub jobs: u32,
+}
+
+/// `differential`
+#[derive(Clone, Debug, Args)]
+pub struct Differential {
+    /// RPC address of the Java JobTracker
+    #[arg(long)]
+    pub java: SocketAddr,
+    /// RPC address of ours, with `jobtracker.fifo.compatible`
+    #[arg(long)]
+    pub ours: SocketAddr,
+    /// Random scripts
+    #[arg(long, default_value_t = 200)]
+    pub seeds: u64,
+    /// The seed of the first
+    #[arg(long, default_value_t = 1)]
+    pub first_seed: u64,
+    /// Without those that were written by hand
+    #[arg(long)]
+    pub only_random: bool,
+    /// Only the script of that name, such as "seed 7"
+    #[arg(long)]
+    pub only: Option<String>,
+    /// Scripts that may be played to shorten one that made a difference
+    #[arg(long, default_value_t = 150)]
+    pub tries: u32,
+    /// Stops after so many that made a difference
+    #[arg(long, default_value_t = 5)]
+    pub most: u32,
 }

@@ -291,7 +291,7 @@ fn usual_counters() -> Counters {
 }
 
 /// A machine with enough of everything: a JobTracker gives no map to one whose disk is full.
-fn usual_resources() -> ResourceStatus {
+pub fn usual_resources() -> ResourceStatus {
     const GIB: i64 = 1 << 30;
     ResourceStatus {
         total_virtual_bytes: 64 * GIB,

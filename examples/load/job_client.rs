@@ -8,7 +8,7 @@ use jobtracker::fs::FileUri;
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Credentials, JobId, JobStatus, RunState};
 
-use crate::staging::{self, JobShape};
+use crate::staging::{self, JobFiles, JobShape};
 
 /// A connection of a user.
 #[derive(Debug)]
@@ -39,24 +39,26 @@ impl JobClient {
         Ok(Self { ipc, user: user.to_owned(), staging })
     }
 
-    async fn call(&mut self, call: JobSubmissionCall) -> anyhow::Result<Value> {
+    /// Makes a call.
+    pub async fn call(&mut self, call: JobSubmissionCall) -> anyhow::Result<Value> {
         let name = call.method().name;
         self.ipc.call(&Call::JobSubmission(call)).await.context(name)
     }
 
     /// Gets an id and writes the files of a job.
-    pub async fn stage(&mut self, shape: &JobShape) -> anyhow::Result<StagedJob> {
+    pub async fn stage(&mut self, files: &JobFiles) -> anyhow::Result<StagedJob> {
         let Value::JobId(id) = self.call(JobSubmissionCall::GetNewJobId).await? else { bail!("no job id") };
         let directory = self.staging.join(&id.to_string())?;
-        staging::write(directory.as_path(), &directory.to_string(), id, &self.user, shape)?;
+        staging::write(directory.as_path(), &directory.to_string(), id, &self.user, files)?;
         Ok(StagedJob { id, directory })
     }
 
     /// Stages so many jobs.
     pub async fn stage_many(&mut self, count: u32, shape: &JobShape) -> anyhow::Result<Vec<StagedJob>> {
+        let files = shape.files();
         let mut staged = Vec::new();
         for _ in 0..count {
-            staged.push(self.stage(shape).await?);
+            staged.push(self.stage(&files).await?);
         }
         Ok(staged)
     }

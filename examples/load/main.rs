@@ -4,6 +4,8 @@
 //! and system time of all its threads. Every loop is bounded in count or time. `docs/performance.md` tells how to use it.
 
 mod arguments;
+mod dice;
+mod differential;
 mod fake_tracker;
 mod fleet;
 mod job_client;
@@ -13,6 +15,7 @@ mod row;
 mod server_process;
 mod staging;
 mod station;
+mod wayward_tracker;
 
 use std::process::ExitCode;
 
@@ -38,9 +41,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         print!("{}", row::table(&rows));
         return Ok(());
     }
-    let bench = Bench::new(arguments)?;
     // One thread: the JobTracker needs the other core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if let Load::Differential(wanted) = &arguments.load {
+        return runtime.block_on(differential::run(wanted));
+    }
+    let bench = Bench::new(arguments)?;
     let rows = runtime.block_on(LocalSet::new().run_until(loads::run(&bench, &arguments.load)))?;
     if arguments.json {
         for row in &rows {

@@ -22,49 +22,74 @@ pub struct JobShape {
     pub holders: u32,
 }
 
+/// What a job is made of.
+#[derive(Clone, Debug, Default)]
+pub struct JobFiles {
+    /// The hosts that hold the input of each map.
+    pub splits: Vec<Vec<String>>,
+    /// Its reduces.
+    pub reduces: u32,
+    /// Properties beside those that every job has.
+    pub properties: Vec<(String, String)>,
+}
+
 /// The job.xml that a stock client wrote for the word count example.
 const JOB_XML: &str = include_str!("../../tests/fixtures/hadoop1/files/staging-new-api/job.xml");
 const SPLIT_BYTES: i64 = 64 << 20;
 const REPLICAS: u32 = 3;
 
+// === impl JobShape ===
+
+impl JobShape {
+    /// A job like this.
+    pub fn files(&self) -> JobFiles {
+        let replicas = if self.holders == 0 { 0 } else { REPLICAS.min(self.holders) };
+        let holders = |map: u32| {
+            (0..replicas).map(|replica| host_of((map.wrapping_mul(REPLICAS) + replica) % self.holders)).collect()
+        };
+        let slowstart = if self.reduces_start_early { "0.05" } else { "1.0" };
+        JobFiles {
+            splits: (0..self.maps).map(holders).collect(),
+            reduces: self.reduces,
+            properties: vec![("mapred.reduce.slowstart.completed.maps".to_owned(), slowstart.to_owned())],
+        }
+    }
+}
+
 /// Writes the files of a job of `user` into the directory, which is made, and whose URI is `uri`.
-pub fn write(directory: &Path, uri: &str, id: JobId, user: &str, shape: &JobShape) -> anyhow::Result<()> {
+pub fn write(directory: &Path, uri: &str, id: JobId, user: &str, files: &JobFiles) -> anyhow::Result<()> {
     fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let write = |name: &str, bytes: &[u8]| {
         let path = directory.join(name);
         fs::write(&path, bytes).with_context(|| path.display().to_string())
     };
     let mut splits = SplitsWriter::default();
-    for map in 0..shape.maps {
-        let replicas = if shape.holders == 0 { 0 } else { REPLICAS.min(shape.holders) };
-        let holder = |replica| host_of((map.wrapping_mul(REPLICAS) + replica) % shape.holders).into();
+    for (map, holders) in (0_i64..).zip(&files.splits) {
         let split = FileSplit {
             api: SplitApi::New,
             path: "file:/load/input".to_owned(),
-            start_bytes: i64::from(map) * SPLIT_BYTES,
+            start_bytes: map * SPLIT_BYTES,
             length_bytes: SPLIT_BYTES,
         };
-        splits.add(&split, (0..replicas).map(holder).collect());
+        splits.add(&split, holders.iter().map(|host| host.as_str().into()).collect());
     }
     let (splits, metas) = splits.finish();
     write("job.split", &splits)?;
     write("job.splitmetainfo", &write_split_meta(&metas))?;
-    write("job.xml", job_xml(uri, id, user, shape).as_bytes())
+    write("job.xml", job_xml(uri, id, user, files).as_bytes())
 }
 
 /// The recorded file; what is written last holds.
-fn job_xml(uri: &str, id: JobId, user: &str, shape: &JobShape) -> String {
-    let [maps, reduces] = [shape.maps, shape.reduces].map(|count| count.to_string());
+fn job_xml(uri: &str, id: JobId, user: &str, files: &JobFiles) -> String {
+    let [maps, reduces] = [files.splits.len().to_string(), files.reduces.to_string()];
     let name = format!("load {id}");
     let jar = format!("{uri}/job.jar");
-    let slowstart = if shape.reduces_start_early { "0.05" } else { "1.0" };
-    let properties = [
+    let usual = [
         ("user.name", user),
         ("mapred.job.name", &name),
         ("mapred.job.queue.name", "default"),
         ("mapred.map.tasks", &maps),
         ("mapred.reduce.tasks", &reduces),
-        ("mapred.reduce.slowstart.completed.maps", slowstart),
         ("mapred.map.tasks.speculative.execution", "false"),
         ("mapred.reduce.tasks.speculative.execution", "false"),
         ("mapreduce.job.dir", uri),
@@ -72,9 +97,10 @@ fn job_xml(uri: &str, id: JobId, user: &str, shape: &JobShape) -> String {
         // The output directory of the recording is none of ours.
         ("hadoop.job.history.user.location", "none"),
     ];
+    let own = files.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let body = JOB_XML.trim_end().strip_suffix("</configuration>").unwrap_or(JOB_XML);
     let mut text = body.to_owned();
-    for (name, value) in properties {
+    for (name, value) in usual.into_iter().chain(own) {
         text.push_str(&format!("<property><name>{name}</name><value>{value}</value></property>\n"));
     }
     text.push_str("</configuration>\n");

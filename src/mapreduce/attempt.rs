@@ -46,6 +46,8 @@ pub struct Attempt {
     pub holds_slot: bool,
     /// Whether the tracker has said that it is at work on it, or on its task-cleanup.
     pub started: bool,
+    /// Whether a tracker has mentioned it, or its task-cleanup once that was given away.
+    pub reported: bool,
     /// Whether the one order to close it was given.
     pub close_sent: bool,
     /// A user asked for its end.
@@ -91,6 +93,7 @@ impl Attempt {
             cleanup_node: None,
             holds_slot: true,
             started: false,
+            reported: false,
             close_sent: false,
             kill_asked: None,
             progress: 0.0,

@@ -83,11 +83,11 @@ impl Job {
             TaskKey::Work(_, number) if waits && !over => self.ask_again(kind, number, failures, scene),
             TaskKey::Work(..) if given_up => self.give_up(key, kind, scene),
             TaskKey::Setup(_) if given_up => {
-                let reason = Outcome::too_many_failures(kind, 1, self.task_id(key));
+                let reason = format!("JobSetup Task Failure, Task: {}", self.task_id(key));
                 self.end(Outcome::Failed, reason, scene);
             }
             TaskKey::Cleanup(_) if given_up => {
-                self.failure_info = Outcome::too_many_failures(kind, 1, self.task_id(key));
+                self.failure_info = format!("JobCleanup Task Failure, Task: {}", self.task_id(key));
                 self.finish(Outcome::Failed, scene);
             }
             _ => {}

@@ -1,9 +1,7 @@
 //! Giving attempts to nodes: which task, under which number, and how it travels.
 
-use std::collections::BTreeSet;
-
 use crate::engine::Now;
-use crate::scheduler::{HostId, Kind, Level, NodeId, PerKind, Taken};
+use crate::scheduler::{Kind, Level, NodeId, Taken};
 use crate::wire::{
     self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex,
     TaskBody, TaskStatus, Text,
@@ -57,28 +55,21 @@ impl Job {
         (launch, Taken::Task { hosts: self.place(key) })
     }
 
-    /// Whether the setup may run on a node: not where too much failed, and never where it failed, unless it failed
-    /// everywhere else.
-    pub fn may_set_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
-        self.neither_failed_on(&self.setup, node, nodes)
+    /// Whether the setup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
+    /// that variant failed, unless it failed everywhere else.
+    pub fn may_set_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+        self.suits(&self.setup[kind], node, nodes)
     }
 
-    /// Whether the cleanup may run on a node: not where too much failed, and never where it failed, unless it failed
-    /// everywhere else.
-    pub fn may_clean_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
-        self.neither_failed_on(&self.cleanup, node, nodes)
+    /// Whether the cleanup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
+    /// that variant failed, unless it failed everywhere else.
+    pub fn may_clean_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+        self.suits(&self.cleanup[kind], node, nodes)
     }
 
-    fn neither_failed_on(&self, variants: &PerKind<Task>, node: NodeId, nodes: &NodeBook) -> bool {
-        let Some(face) = nodes.get(node) else { return false };
-        if self.avoids(node, nodes) {
-            return false;
-        }
-        // Both variants do the same, so where one failed the other will.
-        let failed: BTreeSet<HostId> =
-            Kind::ALL.iter().flat_map(|kind| &variants[*kind].failed_hosts).copied().collect();
-        let failed: Vec<HostId> = failed.into_iter().collect();
-        !failed.contains(&face.host) || failed.len() >= nodes.hosts() || self.flaky_hosts.leave_none_but(&failed, nodes)
+    fn suits(&self, task: &Task, node: NodeId, nodes: &NodeBook) -> bool {
+        let Some(face) = nodes.get(node).filter(|_| !self.avoids(node, nodes)) else { return false };
+        Self::may_run_on(task, face.host, nodes) || self.flaky_hosts.leave_none_but(&task.failed_hosts, nodes)
     }
 
     /// Gives the job's setup, in the variant for `kind`, to a node.
@@ -109,6 +100,7 @@ impl Job {
             attempt.cleanup_node = Some(node);
             attempt.holds_slot = true;
             attempt.started = false;
+            attempt.reported = false;
             attempt.phase = Phase::Cleanup;
             attempt.launch_mono_ms = scene.now.mono_ms;
             self.nodes.insert(node);

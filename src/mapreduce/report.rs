@@ -59,6 +59,7 @@ impl Job {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
         }
         let cleaning = attempt.cleanup_node == Some(node);
+        attempt.reported = true;
         let started = report.state != AttemptState::Unassigned && !std::mem::replace(&mut attempt.started, true);
         let failed_fetches = report.reduce.as_mut().map(|reduce| std::mem::take(&mut reduce.failed_fetches));
         let failed_fetches = failed_fetches.unwrap_or_default();
@@ -125,8 +126,12 @@ impl Job {
         let kind = key.kind();
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
-        attempt.progress = clamp(report.progress);
-        attempt.set_state_text(report.state_text.0);
+        // What waits for its commit shows the last it said at work (1.2.1 `TaskInProgress.recomputeProgress`).
+        let waits_for_commit = report.state == AttemptState::CommitPending;
+        if !waits_for_commit {
+            attempt.progress = clamp(report.progress);
+            attempt.set_state_text(report.state_text.0);
+        }
         if report.finish_ms > 0 {
             attempt.finish_ms = report.finish_ms;
         }
@@ -142,7 +147,7 @@ impl Job {
                 attempt.output_bytes = report.output_bytes;
             }
             // A report without counters keeps the old ones.
-            if let Some(new) = report.counters {
+            if let Some(new) = report.counters.filter(|_| !waits_for_commit) {
                 attempt.counters = Some(scene.interner.intern(&new));
             }
             if matches!(report.state, AttemptState::Running) {
@@ -308,8 +313,11 @@ impl Job {
     /// What a tracker that reports this attempt must be told, as things stand (1.2.1 `TaskInProgress.shouldClose`,
     /// `shouldCommit`). The first attempt of a task to ask may commit, and no other while it lives.
     fn standing_order(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) -> Option<Order> {
+        // KILL_JOB says all there is to say.
+        if self.is_over() {
+            return None;
+        }
         let ending = self.is_over_or_ending() && !matches!(key, TaskKey::Cleanup(_));
-        let over = self.is_over();
         let id = self.task_id(key);
         let task = self.task_mut(key);
         let winner = task.state == TaskState::Complete(position);
@@ -324,7 +332,7 @@ impl Job {
             return Some(Order::Kill);
         }
         // A running task-cleanup is left alone, but for a user's wish.
-        let mut close = !attempt.is_unclean() && (ending || over || given_up || complete);
+        let mut close = !attempt.is_unclean() && (ending || given_up || complete);
         if attempt.state == AttemptState::CommitPending && !close && !attempt.close_sent {
             match task.committer {
                 Some(holder) if holder == position => return Some(Order::Commit),
@@ -339,14 +347,14 @@ impl Job {
         (close && !std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill)
     }
 
-    /// Notes a user's wish for an attempt's end; false when it is not running, or was asked to end before. The last
+    /// Notes a user's wish for an attempt's end; false when no tracker has said that it runs, or it was asked to end before. The last
     /// wish decides how it ends all the same (1.2.1 `TaskInProgress.killTask`).
     pub fn ask_kill(&mut self, key: TaskKey, number: i32, fail: bool, facts: &mut Vec<JobFact>) -> bool {
         let id = self.task_id(key);
         let task = self.task_mut(key);
         let Some(position) = task.position(number) else { return false };
         let attempt = &mut task.attempts[position];
-        if !attempt.is_active() && attempt.cleanup_node.is_none() {
+        if !attempt.reported || (!attempt.is_active() && attempt.cleanup_node.is_none()) {
             return false;
         }
         let id = id.attempt(number);

@@ -89,14 +89,18 @@ impl Task {
         self.attempts.iter().any(|attempt| attempt.is_active() || attempt.is_unclean())
     }
 
-    /// The attempt whose counters and text stand for the task: the one that did it, else the furthest running one,
-    /// else the last.
+    /// The attempt whose counters and text stand for the task: the one that did it, else of those at work the one
+    /// furthest on, and of equals the last (1.2.1 `TaskInProgress.recomputeProgress`).
     pub fn best_attempt(&self) -> Option<&Attempt> {
-        if let TaskState::Complete(position) = self.state {
-            return self.attempts.get(position);
+        let at_work = |attempt: &&Attempt| matches!(attempt.state, AttemptState::Running | AttemptState::CommitPending);
+        match self.state {
+            TaskState::Complete(position) => self.attempts.get(position),
+            TaskState::Failed | TaskState::Killed => None,
+            TaskState::Waiting | TaskState::Running => {
+                let at_work = self.attempts.iter().filter(at_work);
+                at_work.max_by(|left, right| left.progress.total_cmp(&right.progress))
+            }
         }
-        let running = self.attempts.iter().filter(|attempt| attempt.is_active());
-        running.max_by(|left, right| left.progress.total_cmp(&right.progress)).or_else(|| self.attempts.last())
     }
 
     /// Works the progress out anew and returns by how much it changed (1.2.1 `TaskInProgress.recomputeProgress`).

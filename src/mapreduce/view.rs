@@ -106,20 +106,26 @@ impl Job {
         add("FALLOW_SLOTS_MILLIS_REDUCES", Some(waited("reduces")), 0, over);
     }
 
-    /// Reports on all maps or reduces; none before the job runs.
+    /// Reports on all maps or reduces, the done ones first; none before the job runs.
     pub fn task_reports(&self, kind: Kind) -> Vec<TaskReport> {
-        let numbers = 0..self.total()[kind];
-        numbers.map(|number| self.report(TaskKey::Work(kind, number))).collect()
+        self.reports((0..self.total()[kind]).map(|number| TaskKey::Work(kind, number)))
     }
 
-    /// Reports on both variants of the setup.
+    /// Reports on both variants of the setup, the done one first.
     pub fn setup_reports(&self) -> Vec<TaskReport> {
-        Kind::ALL.iter().map(|kind| self.report(TaskKey::Setup(*kind))).collect()
+        self.reports(Kind::ALL.into_iter().map(TaskKey::Setup))
     }
 
-    /// Reports on both variants of the cleanup.
+    /// Reports on both variants of the cleanup, the done one first.
     pub fn cleanup_reports(&self) -> Vec<TaskReport> {
-        Kind::ALL.iter().map(|kind| self.report(TaskKey::Cleanup(*kind))).collect()
+        self.reports(Kind::ALL.into_iter().map(TaskKey::Cleanup))
+    }
+
+    /// In the order of 1.2.1 `JobTracker.getMapTaskReports`.
+    fn reports(&self, keys: impl Iterator<Item = TaskKey>) -> Vec<TaskReport> {
+        let (mut done, waiting): (Vec<_>, Vec<_>) = keys.partition(|key| self.task(*key).is_complete());
+        done.extend(waiting);
+        done.into_iter().map(|key| self.report(key)).collect()
     }
 
     fn report(&self, key: TaskKey) -> TaskReport {
@@ -129,18 +135,19 @@ impl Job {
         let twin_won = |tasks: &crate::scheduler::PerKind<Task>| {
             Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_complete())
         };
+        // A task-cleanup that runs counts, one that waits does not (1.2.1 `TaskInProgress.generateSingleReport`).
+        let is_active = |attempt: &&super::Attempt| attempt.is_active() || attempt.cleanup_node.is_some();
+        let active = task.attempts.iter().filter(is_active).map(|attempt| id.attempt(attempt.number));
+        let active: Vec<_> = active.collect();
         let status = match task.state {
             TaskState::Complete(position) => match task.attempts.get(position) {
                 Some(attempt) => TipStatus::Complete(id.attempt(attempt.number)),
                 None => TipStatus::Pending,
             },
+            _ if !active.is_empty() => TipStatus::Running(active),
             // 1.2.1 marks a task that failed as killed too, and shows that.
             TaskState::Failed | TaskState::Killed => TipStatus::Killed,
-            TaskState::Running => {
-                let running = task.attempts.iter().filter(|attempt| attempt.is_active());
-                TipStatus::Running(running.map(|attempt| id.attempt(attempt.number)).collect())
-            }
-            TaskState::Waiting => match key {
+            TaskState::Waiting | TaskState::Running => match key {
                 TaskKey::Setup(_) if twin_won(&self.setup) => TipStatus::Killed,
                 TaskKey::Cleanup(_) if twin_won(&self.cleanup) => TipStatus::Killed,
                 _ => TipStatus::Pending,

@@ -35,7 +35,7 @@ pub async fn run(bench: &Bench, arguments: &Memory) -> anyhow::Result<Vec<Row>> 
     note("registered, with its connection".to_owned(), "tracker", trackers.max(BUSY))?;
 
     let shape = JobShape { maps, reduces: 1, reduces_start_early: false, holders: trackers };
-    let large = client.stage(&shape).await?;
+    let large = client.stage(&shape.files()).await?;
     client.submit(&large).await?;
     bench.process.settle().await?;
     note(format!("one job of {maps} maps"), "waiting map", maps)?;

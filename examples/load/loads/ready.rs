@@ -21,7 +21,7 @@ pub async fn run(bench: &Bench, arguments: &Ready) -> anyhow::Result<Vec<Row>> {
     let mut client = bench.client().await?;
     let mut fleet = bench.fleet(0, 1, USUAL_SLOTS, Ending::Never).await?;
     let shape = JobShape { maps: arguments.maps, reduces: 1, reduces_start_early: false, holders: HOLDERS };
-    let job = client.stage(&shape).await?;
+    let job = client.stage(&shape.files()).await?;
     bench.process.settle().await?;
     let start = bench.mark()?;
     client.submit(&job).await?;

@@ -1,0 +1,324 @@
+//! Plays a script to both JobTrackers, one call at a time, and compares what they say after each.
+
+use std::collections::BTreeSet;
+
+use jobtracker::wire::protocol::{JobSubmissionCall, Value};
+use jobtracker::wire::{Action, AttemptState, HeartbeatResponse, RunState};
+
+use super::script::{FLEET, PRIORITIES, Script, Step, host};
+use super::side::Side;
+use super::told;
+use crate::dice::Dice;
+use crate::fake_tracker::Slots;
+use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
+
+/// Where the two differ.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// After how many steps of the script; those behind its end let all jobs come to theirs.
+    pub step: usize,
+    /// What was done.
+    pub what: String,
+    /// What the first said and the second did not.
+    pub first: Vec<String>,
+    /// The other way round.
+    pub second: Vec<String>,
+}
+
+/// A script being played.
+struct Play<'a> {
+    script: &'a Script,
+    sides: &'a mut [Side; 2],
+    fleet: Vec<WaywardTracker>,
+    /// Jobs of which anything was given out: an untouched one is KILLED without a cleanup under ours, on purpose.
+    touched: BTreeSet<usize>,
+    /// Jobs with attempts that ended by a JobTracker's own clock.
+    clocked: bool,
+    step: usize,
+}
+
+/// Rounds of the whole fleet within which jobs must end, twice: by themselves, and once they are killed.
+const LAST_ROUNDS: u64 = 60;
+/// Tasks and counters are compared after every so many steps.
+const LOOK_CLOSELY_EVERY: usize = 4;
+
+type Played<T> = Result<T, PlayError>;
+
+/// Why a script was not played to its end.
+#[derive(Debug)]
+pub enum PlayError {
+    /// The two differ.
+    Differ(Box<Difference>),
+    /// A call failed.
+    Broken(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for PlayError {
+    fn from(error: E) -> Self {
+        Self::Broken(error.into())
+    }
+}
+
+/// Plays the script to its end, and then on until all jobs are over.
+pub async fn play(script: &Script, sides: &mut [Side; 2]) -> Played<()> {
+    for side in &mut *sides {
+        side.begin(script.jobs.len());
+    }
+    let fleet = fleet(script);
+    let mut play = Play { script, sides, fleet, touched: BTreeSet::new(), clocked: false, step: 0 };
+    for tracker in 0..FLEET as usize {
+        play.beat(tracker, 0, false).await?;
+    }
+    for step in &script.steps {
+        play.step += 1;
+        play.take(step).await?;
+        play.look(&format!("{step:?}"), play.step % LOOK_CLOSELY_EVERY == 0).await?;
+    }
+    play.end().await
+}
+
+/// Ends what is left of a script on each side by itself.
+pub async fn clear(script: &Script, sides: &mut [Side; 2]) -> anyhow::Result<()> {
+    for side in sides {
+        let mut fleet = fleet(script);
+        for tracker in &mut fleet {
+            tracker.set_slots(Slots { maps: 2, reduces: 2 });
+        }
+        for place in side.submitted() {
+            side.ask(place, |job| JobSubmissionCall::KillJob { job }).await?;
+        }
+        for _ in 0..LAST_ROUNDS {
+            for (number, tracker) in fleet.iter_mut().enumerate() {
+                let answer = side.beat(number, &tracker.heartbeat(|_| Fate::Advance)).await?;
+                tracker.obey(&answer);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fleet(script: &Script) -> Vec<WaywardTracker> {
+    let tracker = |number: u32| {
+        let (maps, reduces) = script.slots.get(number as usize).copied().unwrap_or((2, 2));
+        WaywardTracker::new(number, &host(number), Slots { maps, reduces })
+    };
+    (0..FLEET).map(tracker).collect()
+}
+
+// === impl Play ===
+
+impl Play<'_> {
+    async fn take(&mut self, step: &Step) -> Played<()> {
+        match *step {
+            Step::Submit { job } => {
+                for side in &mut *self.sides {
+                    if !side.submitted().contains(&job) {
+                        side.submit(job, &self.script.jobs[job]).await?;
+                    }
+                }
+            }
+            Step::Beat { tracker, roll, is_lost } => self.beat(tracker, roll, is_lost).await?,
+            Step::Restart { tracker, reinit } => {
+                self.fleet[tracker].restart(reinit);
+                self.clocked = true;
+            }
+            Step::LoseOutput { tracker, roll } => {
+                let output = Dice::new(roll).pick(&self.fleet[tracker].outputs);
+                if let Some(output) = output {
+                    self.fleet[tracker].lose_output(output);
+                }
+            }
+            Step::FailFetch { tracker, roll } => self.fail_fetch(tracker, roll),
+            Step::KillJob { job } if self.touched.contains(&job) => {
+                for side in &mut *self.sides {
+                    side.ask(job, |job| JobSubmissionCall::KillJob { job }).await?;
+                }
+            }
+            Step::KillJob { .. } => {}
+            Step::KillTask { tracker, roll, fail } => self.kill_task(tracker, roll, fail).await?,
+            Step::SetPriority { job, priority } => {
+                for side in &mut *self.sides {
+                    if side.submitted().contains(&job) {
+                        let priority = Some(PRIORITIES[priority].to_owned());
+                        let call = |job| JobSubmissionCall::SetJobPriority { job, priority: priority.clone() };
+                        side.ask(job, call).await?;
+                    }
+                }
+            }
+            Step::Stranger => {
+                let name = 1_000 + self.step as u32 + 1_000 * (self.script.seed % 1_000) as u32;
+                let mut stranger = WaywardTracker::new(name, "10.9.1.1", Slots { maps: 1, reduces: 1 });
+                stranger.obey(&HeartbeatResponse {
+                    response_id: 7,
+                    interval_ms: 0,
+                    actions: Vec::new(),
+                    recovered_jobs: Vec::new(),
+                });
+                let request = stranger.heartbeat(|_| Fate::Wait);
+                let [first, second] = &mut *self.sides;
+                let answers = [first.strange_beat(&request).await?, second.strange_beat(&request).await?];
+                self.compare("a stranger calls", answers.map(|answer| told::answer(&answer)))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn beat(&mut self, number: usize, roll: u64, is_lost: bool) -> Played<()> {
+        let (seed, luck) = (self.script.seed ^ roll, self.script.luck);
+        let is_last = self.step > self.script.steps.len();
+        let request = self.fleet[number].heartbeat(|task| if is_last { Fate::Advance } else { luck.fate(seed, task) });
+        let [first, second] = &mut *self.sides;
+        let answers = [first.beat(number, &request).await?, second.beat(number, &request).await?];
+        let what = format!("tracker {number} calls with {}", reported(&request));
+        self.compare(&what, [told::answer(&answers[0]), told::answer(&answers[1])])?;
+        for action in &answers[0].actions {
+            if let Action::LaunchTask(task) = action {
+                self.touched.insert(task.status.attempt.task.job.number as usize);
+            }
+        }
+        if !is_lost {
+            self.fleet[number].obey(&answers[0]);
+        }
+        Ok(())
+    }
+
+    fn fail_fetch(&mut self, tracker: usize, roll: u64) {
+        let mut dice = Dice::new(roll);
+        let reduces: Vec<_> = self.fleet[tracker].tasks.iter().filter(|task| task.is_running_reduce()).collect();
+        let Some(reduce) = dice.pick(&reduces).map(|task| task.attempt) else { return };
+        let outputs = self.fleet.iter().flat_map(|tracker| &tracker.outputs);
+        let outputs: Vec<_> = outputs.filter(|output| output.task.job == reduce.task.job).copied().collect();
+        // Always the first one or two, so that failures add up.
+        let maps = &outputs[..outputs.len().min(1 + dice.below(2) as usize)];
+        self.fleet[tracker].fail_fetches(reduce, maps);
+    }
+
+    async fn kill_task(&mut self, tracker: usize, roll: u64, fail: bool) -> Played<()> {
+        let attempts: Vec<_> = self.fleet[tracker].tasks.iter().map(|task| task.attempt).collect();
+        let Some(attempt) = Dice::new(roll).pick(&attempts) else { return Ok(()) };
+        let [first, second] = &mut *self.sides;
+        let answers = [first.kill_task(attempt, fail).await?, second.kill_task(attempt, fail).await?];
+        let what = format!("{} {attempt}", if fail { "fail-task" } else { "kill-task" });
+        self.compare(&what, answers.map(|answer| vec![format!("{answer:?}")]))
+    }
+
+    /// Compares what clients see.
+    async fn look(&mut self, what: &str, closely: bool) -> Played<()> {
+        for place in self.sides[0].submitted() {
+            let [first, second] = &mut *self.sides;
+            let seen = [told::job(first, place).await?, told::job(second, place).await?];
+            self.compare(what, seen)?;
+            if closely {
+                let [first, second] = &mut *self.sides;
+                let clocked = self.clocked;
+                let seen = [told::tasks(first, place, clocked).await?, told::tasks(second, place, clocked).await?];
+                self.compare(what, seen)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on everything succeeds; what does not end by itself is killed.
+    async fn end(&mut self) -> Played<()> {
+        for is_killed in [false, true] {
+            for round in 0..LAST_ROUNDS {
+                self.step += 1;
+                for tracker in 0..FLEET as usize {
+                    // Everybody has room in the end, so that no job waits for a kind of slot that nobody has.
+                    self.fleet[tracker].set_slots(Slots { maps: 2, reduces: 2 });
+                    self.beat(tracker, round, false).await?;
+                }
+                if self.are_over().await? {
+                    for tracker in 0..FLEET as usize {
+                        self.beat(tracker, round, false).await?;
+                    }
+                    return self.look("at the end", true).await;
+                }
+            }
+            self.look("when all should be over", true).await?;
+            if !is_killed {
+                for side in &mut *self.sides {
+                    for place in side.submitted() {
+                        side.ask(place, |job| JobSubmissionCall::KillJob { job }).await?;
+                    }
+                }
+            }
+        }
+        Err(anyhow::anyhow!("jobs do not end, in both alike").into())
+    }
+
+    async fn are_over(&mut self) -> anyhow::Result<bool> {
+        let side = &mut self.sides[0];
+        for place in side.submitted() {
+            if let Value::JobStatus(Some(status)) =
+                side.ask(place, |job| JobSubmissionCall::GetJobStatus { job }).await?
+                && matches!(status.run_state, RunState::Prep | RunState::Running)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn compare(&self, what: &str, [mut first, mut second]: [Vec<String>; 2]) -> Played<()> {
+        if first == second {
+            return Ok(());
+        }
+        let common = first.iter().filter(|line| second.contains(line)).cloned().collect::<Vec<_>>();
+        // Lines in another order are a difference too, and then all of them are shown.
+        if common.len() < first.len() || common.len() < second.len() {
+            first.retain(|line| !common.contains(line));
+            second.retain(|line| !common.contains(line));
+        }
+        Err(PlayError::Differ(Box::new(Difference { step: self.step, what: what.to_owned(), first, second })))
+    }
+}
+
+// === impl Luck ===
+
+impl super::script::Luck {
+    fn fate(&self, seed: u64, task: &WaywardTask) -> Fate {
+        let mut dice = Dice::named(seed, &format!("{} {:?}", task.attempt, task.role));
+        if dice.percent(self.waits) {
+            return Fate::Wait;
+        }
+        if task.role != Role::Work {
+            let fails = task.role == Role::Housekeeping && dice.percent(self.housekeeping_fails);
+            return if fails { Fate::Fail } else { Fate::Advance };
+        }
+        let mut chance = dice.below(100);
+        let ends = [
+            (self.fails, Fate::Fail),
+            (self.fails_unclean, Fate::FailUnclean),
+            (self.dies_unclean, Fate::DieUnclean),
+            (self.dies, Fate::Die),
+        ];
+        for (percent, fate) in ends {
+            if chance < percent {
+                return fate;
+            }
+            chance -= percent;
+        }
+        Fate::Advance
+    }
+}
+
+// === impl WaywardTask ===
+
+impl WaywardTask {
+    fn is_running_reduce(&self) -> bool {
+        self.role == Role::Work && !self.attempt.task.kind.is_map() && self.state == AttemptState::Running
+    }
+}
+
+fn reported(request: &jobtracker::wire::HeartbeatRequest) -> String {
+    let reports = request.status.tasks.iter().map(|report| format!("{} {:?}", report.attempt, report.state));
+    let mut text = reports.collect::<Vec<_>>().join(", ");
+    if request.initial_contact {
+        text.push_str(" (registers)");
+    }
+    if !request.accept_new_tasks {
+        text.push_str(" (wants no tasks)");
+    }
+    text
+}

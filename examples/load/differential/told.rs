@@ -1,0 +1,131 @@
+//! What a JobTracker tells trackers and clients, as lines that can be compared.
+
+use jobtracker::wire::protocol::{JobSubmissionCall, Value};
+use jobtracker::wire::{Action, HeartbeatResponse, RunState, SkipRanges, Task, TaskReport, TipStatus};
+
+use super::side::Side;
+
+/// The answer to a heartbeat: launches in their order; kills, ended jobs and commits, whose order means nothing, by id.
+pub fn answer(answer: &HeartbeatResponse) -> Vec<String> {
+    let mut lines = vec![format!("response {}", answer.response_id)];
+    let mut others = Vec::new();
+    for action in &answer.actions {
+        match action {
+            Action::LaunchTask(task) => lines.push(launch(task)),
+            Action::KillTask(attempt) => others.push(format!("kill {attempt}")),
+            Action::KillJob(job) => others.push(format!("over {job}")),
+            Action::CommitTask(attempt) => others.push(format!("commit {attempt}")),
+            Action::ReinitTracker => lines.push("reinit".to_owned()),
+        }
+    }
+    others.sort();
+    lines.extend(others);
+    lines
+}
+
+fn launch(task: &Task) -> String {
+    let mut line = format!("launch {} {:?}", task.status.attempt, task.status.state);
+    if task.job_setup {
+        line.push_str(" setup");
+    }
+    if let Some(outcome) = task.job_cleanup {
+        line.push_str(&format!(" cleanup {outcome:?}"));
+    }
+    if task.task_cleanup {
+        line.push_str(" task-cleanup");
+    }
+    if task.partition != task.status.attempt.task.number || task.num_slots != 1 {
+        line.push_str(&format!(" partition {} slots {}", task.partition, task.num_slots));
+    }
+    if task.skipping || task.skip_ranges != SkipRanges::default() {
+        line.push_str(" skipping");
+    }
+    line
+}
+
+/// What a client sees of a job at any time.
+pub async fn job(side: &mut Side, place: usize) -> anyhow::Result<Vec<String>> {
+    let mut lines = Vec::new();
+    if let Value::JobStatus(Some(status)) = side.ask(place, |job| JobSubmissionCall::GetJobStatus { job }).await? {
+        let progress = [status.setup_progress, status.map_progress, status.reduce_progress, status.cleanup_progress];
+        lines.push(format!("job {place}: {:?} {:?} {}", status.run_state, status.priority, percents(&progress)));
+        // Ours says who killed a job, Java does not.
+        if status.run_state == RunState::Failed {
+            lines.push(format!("job {place}: {}", side.text_of_script(&status.failure_info.0)));
+        }
+    }
+    let events = |job| JobSubmissionCall::GetTaskCompletionEvents { job, from: 0, max: 10_000 };
+    if let Value::CompletionEvents(events) = side.ask(place, events).await? {
+        lines.extend(events.iter().map(|event| {
+            let attempt = side.attempt_of_script(event.attempt);
+            let kind = if event.is_map { " map" } else { "" };
+            let http = event.tracker_http.0.as_deref().unwrap_or("null");
+            let (number, index) = (event.event_id, event.id_within_job);
+            format!(
+                "job {place}: event {number}: {attempt} #{index}{kind} {:?} {http} {} ms",
+                event.status, event.run_time_ms
+            )
+        }));
+    }
+    Ok(lines)
+}
+
+/// What a client sees of a job's tasks and counters. Times on the JobTracker's clock are not compared, and neither is
+/// what they went into: `is_clocked` when a part of the slots' time did.
+pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool) -> anyhow::Result<Vec<String>> {
+    let mut lines = Vec::new();
+    let calls: [fn(_) -> JobSubmissionCall; 4] = [
+        |job| JobSubmissionCall::GetSetupTaskReports { job },
+        |job| JobSubmissionCall::GetMapTaskReports { job },
+        |job| JobSubmissionCall::GetReduceTaskReports { job },
+        |job| JobSubmissionCall::GetCleanupTaskReports { job },
+    ];
+    for call in calls {
+        if let Value::TaskReports(reports) = side.ask(place, call).await? {
+            lines.extend(reports.iter().map(|report| task(side, report)));
+        }
+    }
+    if let Value::Counters(Some(counters)) = side.ask(place, |job| JobSubmissionCall::GetJobCounters { job }).await? {
+        let mut values = Vec::new();
+        for group in &counters.groups {
+            let group_name = group.name.0.rsplit('.').next().unwrap_or_default();
+            for counter in group.counters.iter().filter(|counter| counter.value != 0) {
+                if !(is_clocked && counter.name.0.starts_with("SLOTS_MILLIS")) {
+                    values.push(format!("job {place}: {group_name} {} = {}", counter.name.0, counter.value));
+                }
+            }
+        }
+        values.sort();
+        lines.extend(values);
+    }
+    Ok(lines)
+}
+
+fn task(side: &Side, report: &TaskReport) -> String {
+    let status = match &report.status {
+        TipStatus::Running(attempts) => {
+            let mut attempts: Vec<String> =
+                attempts.iter().map(|attempt| side.attempt_of_script(*attempt).to_string()).collect();
+            attempts.sort();
+            format!("Running {}", attempts.join(" "))
+        }
+        TipStatus::Complete(attempt) => format!("Complete by {}", side.attempt_of_script(*attempt)),
+        other => format!("{other:?}"),
+    };
+    let task = side.attempt_of_script(report.task.attempt(0)).task;
+    let diagnostics: Vec<String> =
+        report.diagnostics.iter().map(|text| side.text_of_script(text.0.as_deref().unwrap_or("null"))).collect();
+    let counters: i64 =
+        report.counters.groups.iter().flat_map(|group| &group.counters).map(|counter| counter.value).sum();
+    format!(
+        "{task}: {status} {} `{}` {diagnostics:?} counts {counters}",
+        percents(&[report.progress]),
+        report.state_text.0
+    )
+}
+
+/// Progress in whole percents; a little more, so that sums in another order come to the same.
+fn percents(progress: &[f32]) -> String {
+    let one = |progress: &f32| format!("{:.0}%", (progress + 1e-4) * 100.0);
+    progress.iter().map(one).collect::<Vec<_>>().join(" ")
+}

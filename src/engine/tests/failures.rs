@@ -186,7 +186,7 @@ fn a_bad_host_does_not_fail_every_job_at_its_setup() {
         matches!(fact, crate::engine::Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::JobSetup, tracker, .. })
             if **tracker == bad)
     });
-    assert_eq!(setups_there.count(), 1);
+    assert_eq!(setups_there.count(), 2, "one in each variant, as in 1.2.1");
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn spec(user: &str, maps: usize) -> JobSpec {
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
         slowstart_millionths: 1_000_000,
+        speculative: jobtracker::scheduler::PerKind::new(true, true),
         keep_staging: false,
         view_acl: None,
         modify_acl: None,

@@ -96,7 +96,8 @@ impl Job {
         if task.state != TaskState::Complete(position) {
             return;
         }
-        task.state = TaskState::Waiting;
+        // Another attempt may still be at work on it, and do it.
+        task.state = if task.has_live_attempt() { TaskState::Running } else { TaskState::Waiting };
         task.finish_ms = 0;
         let event = task.success_event.take();
         let counters = task.attempts[position].counters.clone();
@@ -197,6 +198,7 @@ impl Job {
         self.ending = Some(Ending { outcome, reason });
         scene.scheduler.remove_app(self.app);
         self.waiting = PerKind::default();
+        self.drop_stragglers();
         self.abandon_task_cleanups(scene);
         for kind in Kind::ALL {
             for task in self.work[kind].iter_mut().chain([&mut self.setup[kind]]) {
@@ -233,6 +235,7 @@ impl Job {
         // What only launches need goes: the job may be kept for long.
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();
+        self.drop_stragglers();
         self.places = Vec::new();
         self.fetch_failures = FetchFailures::default();
         self.refresh_wants(scene.wants);

@@ -1,5 +1,6 @@
 //! What was submitted, typed.
 
+use crate::scheduler::PerKind;
 use crate::wire::Priority;
 
 /// A job as its submitter described it. Stored whole, so that a restart needs no other file.
@@ -34,6 +35,10 @@ pub struct JobSpec {
     /// Share of maps that must be done before reduces start, millionths:
     /// `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,
+    /// Whether tasks that are far behind get a second attempt: `mapred.map.tasks.speculative.execution`,
+    /// `mapred.reduce.tasks.speculative.execution`.
+    #[serde(default = "both")]
+    pub speculative: PerKind<bool>,
     /// Whether the staging directory stays after the end: `keep.failed.task.files` or `keep.task.files.pattern`.
     pub keep_staging: bool,
     /// `mapreduce.job.acl-view-job`, if set.
@@ -42,4 +47,8 @@ pub struct JobSpec {
     pub modify_acl: Option<String>,
     /// Whether a restart may take it up again: `mapreduce.job.restart.recover`.
     pub recover: bool,
+}
+
+fn both() -> PerKind<bool> {
+    PerKind::new(true, true)
 }

@@ -1,9 +1,10 @@
 //! Giving attempts to nodes: which task, under which number, and how it travels.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::engine::Now;
-use crate::scheduler::{HostId, Kind, Level, NodeId, PerKind, Taken};
+use crate::scheduler::{HostId, Kind, Level, NodeId, PerKind};
 use crate::wire::{
     self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex,
     TaskBody, TaskStatus, Text,
@@ -26,17 +27,27 @@ pub struct Launch {
 // === impl Job: what to launch ===
 
 impl Job {
-    /// A waiting map or reduce for `node`, as the scheduler has granted it.
-    pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
+    /// A map or reduce for `node`, as the scheduler has granted it: one that waits, else one that lags; with the hosts it
+    /// was asked for with.
+    pub fn take_work(
+        &mut self,
+        kind: Kind,
+        node: NodeId,
+        level: Level,
+        nodes: &NodeBook,
+    ) -> Option<(u32, Arc<[HostId]>)> {
         let face = nodes.get(node)?;
         let tasks = &self.work[kind];
         let may_run =
             |number: u32| tasks.get(number as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));
-        self.waiting[kind].take(level, face.host, face.rack, may_run)
+        if let Some(number) = self.waiting[kind].take(level, face.host, face.rack, may_run) {
+            return Some((number, self.place(TaskKey::Work(kind, number))));
+        }
+        Some((self.take_straggler(kind, node, face)?, self.nowhere.clone()))
     }
 
-    /// Makes the attempt for a task that was taken and tells the scheduler what it was asked for with.
-    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> (Launch, Taken) {
+    /// Makes the attempt for a task that was taken.
+    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> Launch {
         let key = TaskKey::Work(kind, number);
         let launch = self.add_attempt(key, AttemptRole::Work, node, now);
         self.running[kind] += 1;
@@ -48,7 +59,8 @@ impl Job {
                 Level::Any => {}
             }
         }
-        (launch, Taken::Task { hosts: self.place(key) })
+        self.refresh_task(key);
+        launch
     }
 
     /// Whether the setup may run on a node: never where it failed, unless it failed everywhere.
@@ -126,7 +138,7 @@ impl Job {
     }
 
     /// The fact that `launch` went to a tracker with that answer.
-    pub fn launch_fact(&self, launch: &Launch, tracker: std::sync::Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
+    pub fn launch_fact(&self, launch: &Launch, tracker: Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
         JobFact::AttemptLaunched { attempt: launch.attempt, role: launch.role, tracker, response_id, at_ms }
     }
 

@@ -89,7 +89,10 @@ impl Job {
                 return reported;
             }
             Verdict::Ignore => {}
-            Verdict::Update => drop(self.note(key, position, report, cleaning, scene)),
+            Verdict::Update => {
+                self.note(key, position, report, cleaning, scene);
+                self.refresh_straggler_demand(key.kind(), scene);
+            }
             Verdict::Change => {
                 let counters = self.note(key, position, report, cleaning, scene);
                 reported.left_node = self.change(key, position, state, counters, scene);
@@ -131,7 +134,6 @@ impl Job {
         cleaning: bool,
         scene: &mut Scene<'_>,
     ) -> Option<Arc<Counters>> {
-        let kind = key.kind();
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
         attempt.progress = clamp(report.progress);
@@ -163,15 +165,8 @@ impl Job {
                 };
             }
         }
-        self.refresh_progress(key, kind);
+        self.refresh_task(key);
         counters
-    }
-
-    fn refresh_progress(&mut self, key: TaskKey, kind: Kind) {
-        let change = self.task_mut(key).recompute_progress();
-        if key.is_work() {
-            self.progress_sum[kind] += change;
-        }
     }
 
     /// Puts an attempt into a new state, with all that follows. Returns whether it has left its node for good.
@@ -218,7 +213,8 @@ impl Job {
                 true
             }
         };
-        self.refresh_progress(key, kind);
+        self.refresh_task(key);
+        self.refresh_straggler_demand(kind, scene);
         self.refresh_wants(scene.wants);
         left
     }

@@ -41,6 +41,10 @@ pub struct Task {
     pub success_event: Option<usize>,
     /// Hosts on which it failed, without repetition.
     pub failed_hosts: Vec<HostId>,
+    /// Its place among the tasks that may lag: its progress, millionths.
+    pub(super) straggler_place: Option<u32>,
+    /// Whether it counts among those that an attempt holds a slot for.
+    pub(super) in_work: bool,
 }
 
 // === impl Task ===
@@ -61,6 +65,8 @@ impl Task {
             finish_ms: 0,
             success_event: None,
             failed_hosts: Vec::new(),
+            straggler_place: None,
+            in_work: false,
         }
     }
 
@@ -89,6 +95,11 @@ impl Task {
         self.attempts.iter().any(|attempt| attempt.is_active() || attempt.is_unclean())
     }
 
+    /// Whether it is still to be done while an attempt at work on it holds a slot.
+    pub(super) fn is_in_work(&self) -> bool {
+        !self.is_over() && self.attempts.iter().any(|attempt| attempt.holds_slot && attempt.cleanup_node.is_none())
+    }
+
     /// The attempt whose counters and text stand for the task: the one that did it, else the furthest running one,
     /// else the last.
     pub fn best_attempt(&self) -> Option<&Attempt> {
@@ -97,6 +108,11 @@ impl Task {
         }
         let running = self.attempts.iter().filter(|attempt| attempt.is_active());
         running.max_by(|left, right| left.progress.total_cmp(&right.progress)).or_else(|| self.attempts.last())
+    }
+
+    /// The progress in whole millionths, for comparing.
+    pub(super) fn progress_millionths(&self) -> u32 {
+        (self.progress * 1_000_000.0).round() as u32
     }
 
     /// Works the progress out anew and returns by how much it changed (1.2.1 `TaskInProgress.recomputeProgress`).

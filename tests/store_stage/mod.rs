@@ -80,6 +80,7 @@ pub fn spec() -> JobSpec {
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
         slowstart_millionths: 50_000,
+        speculative: jobtracker::scheduler::PerKind::new(true, true),
         keep_staging: false,
         view_acl: Some("*".into()),
         modify_acl: None,

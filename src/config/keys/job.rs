@@ -52,9 +52,9 @@ keys! {
     MAX_TRACKER_FAILURES = "mapred.max.tracker.failures" ["mapreduce.job.maxtaskfailures.per.tracker"], Number(Count, 1, INT), Some("4"),
         "Not acted on yet. Failed attempts on one host after which the job avoids it.";
     MAP_SPECULATIVE = "mapred.map.tasks.speculative.execution" ["mapreduce.map.speculative"], Flag, Some("true"),
-        "Not acted on yet. Whether slow maps get a second attempt.";
+        "Whether slow maps get a second attempt.";
     REDUCE_SPECULATIVE = "mapred.reduce.tasks.speculative.execution" ["mapreduce.reduce.speculative"], Flag, Some("true"),
-        "Not acted on yet. Whether slow reduces get a second attempt.";
+        "Whether slow reduces get a second attempt.";
     REDUCE_SLOWSTART = "mapred.reduce.slowstart.completed.maps" ["mapreduce.job.reduce.slowstart.completedmaps"],
         Ratio(1_000_000), Some("0.05"),
         "Share of maps that must have ended before reduces start.";

@@ -8,5 +8,6 @@ mod launching;
 mod laws;
 mod market;
 mod market_laws;
+mod speculation;
 mod success;
 mod task_cleanups;

@@ -2,5 +2,7 @@
 
 mod bounds;
 mod commits;
+mod consistency;
 mod ends;
+mod speculation;
 mod stage;

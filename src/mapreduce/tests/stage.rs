@@ -34,6 +34,7 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
         slowstart_millionths: 0,
+        speculative: PerKind::new(true, true),
         keep_staging: false,
         view_acl: None,
         modify_acl: None,
@@ -107,7 +108,7 @@ impl Stage {
 
     /// Gives an attempt of a task to a node, whether the task waits for one or not.
     pub fn launch(&mut self, kind: Kind, number: u32, node: NodeId) -> AttemptId {
-        let (launch, _) = self.job.grant(kind, number, node, &self.nodes, self.now);
+        let launch = self.job.grant(kind, number, node, &self.nodes, self.now);
         self.scheduler.started(self.job.app, kind, node);
         launch.attempt
     }

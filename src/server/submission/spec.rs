@@ -4,6 +4,7 @@ use crate::config::JobConf;
 use crate::config::job_conf::JobPriority;
 use crate::fs::FileUri;
 use crate::mapreduce::JobSpec;
+use crate::scheduler::PerKind;
 use crate::wire::Priority;
 
 /// The engine's view of a job whose files lie in `directory`.
@@ -29,6 +30,7 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         max_map_failures_percent: conf.map.max_failures_percent.into(),
         max_reduce_failures_percent: conf.reduce.max_failures_percent.into(),
         slowstart_millionths: u32::try_from(conf.reduce_slowstart.0).unwrap_or(u32::MAX),
+        speculative: PerKind::new(conf.map.is_speculative, conf.reduce.is_speculative),
         keep_staging: conf.keep_staging,
         view_acl: named(conf.acl_view),
         modify_acl: named(conf.acl_modify),

@@ -71,6 +71,8 @@ fn spec(user: &str, maps: usize) -> JobSpec {
         max_reduce_failures_percent: 0,
         slowstart_millionths: 1_000_000,
         speculative: jobtracker::scheduler::PerKind::new(true, true),
+        max_skipped: jobtracker::scheduler::PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,
         modify_acl: None,

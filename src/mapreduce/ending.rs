@@ -44,6 +44,7 @@ impl Job {
             self.lose_output(key, position, scene);
         }
         let max_attempts = self.max_attempts(kind);
+        let longest_skip = self.longest_skip(key);
         let host = self.host_of(key, position, scene);
         let over = self.is_over_or_ending();
         let task = self.task_mut(key);
@@ -53,6 +54,10 @@ impl Job {
         let failed = task.attempts[position].state == AttemptState::Failed;
         if failed {
             task.failures += 1;
+            let number = task.attempts[position].number;
+            if let (Some(longest), Some(ranges)) = (longest_skip, &mut task.failed_ranges) {
+                ranges.fail(number, longest);
+            }
             if let Some(host) = host.filter(|host| !task.failed_hosts.contains(host)) {
                 task.failed_hosts.push(host);
             }

@@ -39,6 +39,13 @@ pub struct JobSpec {
     /// `mapred.reduce.tasks.speculative.execution`.
     #[serde(default = "both")]
     pub speculative: PerKind<bool>,
+    /// Most records skipped around a bad one, 0 = none are: `mapred.skip.map.max.skip.records`,
+    /// `mapred.skip.reduce.max.skip.groups`.
+    #[serde(default)]
+    pub max_skipped: PerKind<u64>,
+    /// FAILED attempts of a task after which it runs in skipping mode: `mapred.skip.attempts.to.start.skipping`.
+    #[serde(default = "two")]
+    pub skip_start_attempts: u32,
     /// Whether the staging directory stays after the end: `keep.failed.task.files` or `keep.task.files.pattern`.
     pub keep_staging: bool,
     /// `mapreduce.job.acl-view-job`, if set.
@@ -47,6 +54,10 @@ pub struct JobSpec {
     pub modify_acl: Option<String>,
     /// Whether a restart may take it up again: `mapreduce.job.restart.recover`.
     pub recover: bool,
+}
+
+fn two() -> u32 {
+    2
 }
 
 fn both() -> PerKind<bool> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::engine::Now;
 use crate::scheduler::{HostId, Kind, Level, NodeId, PerKind};
 use crate::wire::{
-    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex,
-    TaskBody, TaskStatus, Text,
+    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody,
+    TaskStatus, Text,
 };
 
 use super::job::{Job, JobState, Outcome, TaskKey};
@@ -129,6 +129,9 @@ impl Job {
             // Most tasks have one attempt for ever.
             task.attempts.reserve_exact(1);
         }
+        if let Some(ranges) = &mut task.failed_ranges {
+            ranges.launched(number);
+        }
         task.attempts.push(Attempt::launched(number, role, first_phase(kind), node, now));
         task.state = TaskState::Running;
         if task.first_launch_ms == 0 {
@@ -158,16 +161,17 @@ impl Job {
                 .map(|split| SplitIndex { file: Text(self.spec.split_file.clone()), offset_bytes: split.offset_bytes }),
             _ => None,
         };
+        let skip = self.skip_order(launch.key);
         wire::Task {
             job_file: Text(self.spec.job_file.clone()),
             partition: launch.attempt.task.number,
             num_slots: 1,
             status: first_status(launch.attempt, state, kind),
-            skip_ranges: SkipRanges::default(),
-            skipping: false,
+            skip_ranges: skip.ranges,
+            skipping: skip.skipping,
             job_cleanup: (launch.role == AttemptRole::JobCleanup).then(|| self.cleanup_outcome()),
             job_setup: launch.role == AttemptRole::JobSetup,
-            write_skipped_records: true,
+            write_skipped_records: !skip.is_test,
             task_cleanup: launch.role == AttemptRole::TaskCleanup,
             user: Text(self.spec.user.clone()),
             body: match kind {

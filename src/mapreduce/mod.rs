@@ -14,6 +14,7 @@ mod node_book;
 mod pending_tasks;
 mod report;
 mod scene;
+mod skipping;
 mod speculation;
 mod split_table;
 mod task;

@@ -49,6 +49,7 @@ impl Job {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
         };
         let over = self.is_over_or_ending();
+        let skipping = self.is_skipping(key);
         let task = self.task_mut(key);
         let done_by_other = match task.state {
             TaskState::Complete(winner) => winner != position,
@@ -68,7 +69,7 @@ impl Job {
         let must_last = said || !is_live(report.state);
         // Setups and cleanups leave nothing that a task-cleanup could remove.
         let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
-        let state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
+        let mut state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
         attempt.diagnostics.add(&report.diagnostics);
         // The end of an attempt tells its diagnostics itself.
         if said && is_live(report.state) {
@@ -78,6 +79,12 @@ impl Job {
         }
         if done_by_other && report.state == AttemptState::Succeeded {
             attempt.diagnostics.add("Already completed TIP");
+        }
+        if let Some(ranges) = task.failed_ranges.as_mut().filter(|_| skipping && attempt.is_active())
+            && state == AttemptState::Succeeded
+            && ranges.pass(number)
+        {
+            state = AttemptState::Failed;
         }
         let is_lost_output = attempt.state == AttemptState::Succeeded;
         let mut reported = Reported { must_last, started, ..Reported::default() };
@@ -134,6 +141,9 @@ impl Job {
         cleaning: bool,
         scene: &mut Scene<'_>,
     ) -> Option<Arc<Counters>> {
+        if !cleaning {
+            self.note_record_range(key, &report);
+        }
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
         attempt.progress = clamp(report.progress);

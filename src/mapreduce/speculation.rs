@@ -61,9 +61,9 @@ impl Job {
         if !self.spec.speculative[kind] {
             return;
         }
-        let ending = self.is_over_or_ending();
+        let never = self.is_over_or_ending() || self.is_skipping(key);
         let task = self.task_mut(key);
-        let place = (!ending && task.may_lag()).then(|| task.progress_millionths());
+        let place = (!never && task.may_lag()).then(|| task.progress_millionths());
         let before = std::mem::replace(&mut task.straggler_place, place);
         if before != place {
             let tasks = &mut self.stragglers[kind].by_progress;

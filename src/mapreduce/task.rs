@@ -4,6 +4,7 @@ use crate::scheduler::HostId;
 use crate::wire::AttemptState;
 
 use super::Attempt;
+use super::skipping::FailedRanges;
 
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Task {
     pub success_event: Option<usize>,
     /// Hosts on which it failed, without repetition.
     pub failed_hosts: Vec<HostId>,
+    /// What its failed attempts have taught of records to skip.
+    pub(super) failed_ranges: Option<Box<FailedRanges>>,
     /// Its place among the tasks that may lag: its progress, millionths.
     pub(super) straggler_place: Option<u32>,
     /// Whether it counts among those that an attempt holds a slot for.
@@ -65,6 +68,7 @@ impl Task {
             finish_ms: 0,
             success_event: None,
             failed_hosts: Vec::new(),
+            failed_ranges: None,
             straggler_place: None,
             in_work: false,
         }

@@ -81,6 +81,8 @@ pub fn spec() -> JobSpec {
         max_reduce_failures_percent: 0,
         slowstart_millionths: 50_000,
         speculative: jobtracker::scheduler::PerKind::new(true, true),
+        max_skipped: jobtracker::scheduler::PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: Some("*".into()),
         modify_acl: None,

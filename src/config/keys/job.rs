@@ -96,11 +96,11 @@ keys! {
     WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Workflow: this job's node.";
     WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Workflow: tags.";
     SKIP_START_ATTEMPTS = "mapred.skip.attempts.to.start.skipping" ["mapreduce.task.skip.start.attempts"], Number(Count, 0, INT), Some("2"),
-        "Not acted on yet. Failed attempts after which bad records are skipped.";
+        "Failed attempts after which bad records are skipped.";
     SKIP_MAP_RECORDS = "mapred.skip.map.max.skip.records" ["mapreduce.map.skip.maxrecords"], Number(Count, 0, MOST), Some("0"),
-        "Not acted on yet. Most records skipped around a bad one; 0: never skip.";
+        "Most records skipped around a bad one; 0: never skip.";
     SKIP_REDUCE_GROUPS = "mapred.skip.reduce.max.skip.groups" ["mapreduce.reduce.skip.maxgroups"], Number(Count, 0, MOST), Some("0"),
-        "Not acted on yet. Most groups skipped around a bad one; 0: never skip.";
+        "Most groups skipped around a bad one; 0: never skip.";
     CANCEL_DELEGATION_TOKENS = "mapreduce.job.complete.cancel.delegation.tokens", Flag, Some("true"),
         "Not acted on yet. Whether the job's delegation tokens end with it.";
 }

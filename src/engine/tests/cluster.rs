@@ -111,6 +111,8 @@ pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
         max_reduce_failures_percent: 0,
         slowstart_millionths: 50_000,
         speculative: PerKind::new(true, true),
+        max_skipped: PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,
         modify_acl: None,

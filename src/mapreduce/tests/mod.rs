@@ -4,5 +4,6 @@ mod bounds;
 mod commits;
 mod consistency;
 mod ends;
+mod skipping;
 mod speculation;
 mod stage;

@@ -35,6 +35,8 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         max_reduce_failures_percent: 0,
         slowstart_millionths: 0,
         speculative: PerKind::new(true, true),
+        max_skipped: PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,
         modify_acl: None,

@@ -31,6 +31,8 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         max_reduce_failures_percent: conf.reduce.max_failures_percent.into(),
         slowstart_millionths: u32::try_from(conf.reduce_slowstart.0).unwrap_or(u32::MAX),
         speculative: PerKind::new(conf.map.is_speculative, conf.reduce.is_speculative),
+        max_skipped: PerKind::new(conf.map.max_skipped.unwrap_or(0), conf.reduce.max_skipped.unwrap_or(0)),
+        skip_start_attempts: conf.skip_start_attempts,
         keep_staging: conf.keep_staging,
         view_acl: named(conf.acl_view),
         modify_acl: named(conf.acl_modify),

@@ -52,9 +52,9 @@ keys! {
     MAX_TRACKER_FAILURES = "mapred.max.tracker.failures" ["mapreduce.job.maxtaskfailures.per.tracker"], Number(Count, 1, INT), Some("4"),
         "Failed attempts on one host after which the job avoids it.";
     MAP_SPECULATIVE = "mapred.map.tasks.speculative.execution" ["mapreduce.map.speculative"], Flag, Some("true"),
-        "Not acted on yet. Whether slow maps get a second attempt.";
+        "Whether slow maps get a second attempt.";
     REDUCE_SPECULATIVE = "mapred.reduce.tasks.speculative.execution" ["mapreduce.reduce.speculative"], Flag, Some("true"),
-        "Not acted on yet. Whether slow reduces get a second attempt.";
+        "Whether slow reduces get a second attempt.";
     REDUCE_SLOWSTART = "mapred.reduce.slowstart.completed.maps" ["mapreduce.job.reduce.slowstart.completedmaps"],
         Ratio(1_000_000), Some("0.05"),
         "Share of maps that must have ended before reduces start.";
@@ -96,11 +96,11 @@ keys! {
     WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Workflow: this job's node.";
     WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Workflow: tags.";
     SKIP_START_ATTEMPTS = "mapred.skip.attempts.to.start.skipping" ["mapreduce.task.skip.start.attempts"], Number(Count, 0, INT), Some("2"),
-        "Not acted on yet. Failed attempts after which bad records are skipped.";
+        "Failed attempts after which bad records are skipped.";
     SKIP_MAP_RECORDS = "mapred.skip.map.max.skip.records" ["mapreduce.map.skip.maxrecords"], Number(Count, 0, MOST), Some("0"),
-        "Not acted on yet. Most records skipped around a bad one; 0: never skip.";
+        "Most records skipped around a bad one; 0: never skip.";
     SKIP_REDUCE_GROUPS = "mapred.skip.reduce.max.skip.groups" ["mapreduce.reduce.skip.maxgroups"], Number(Count, 0, MOST), Some("0"),
-        "Not acted on yet. Most groups skipped around a bad one; 0: never skip.";
+        "Most groups skipped around a bad one; 0: never skip.";
     CANCEL_DELEGATION_TOKENS = "mapreduce.job.complete.cancel.delegation.tokens", Flag, Some("true"),
         "Not acted on yet. Whether the job's delegation tokens end with it.";
 }

@@ -36,6 +36,9 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         max_tracker_failures: 4,
         reduce_input_limit_bytes: None,
         slowstart_millionths: 0,
+        speculative: PerKind::new(true, true),
+        max_skipped: PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,
         modify_acl: None,
@@ -117,7 +120,7 @@ impl Stage {
 
     /// Gives an attempt of a task to a node, whether the task waits for one or not.
     pub fn launch(&mut self, kind: Kind, number: u32, node: NodeId) -> AttemptId {
-        let (launch, _) = self.job.grant(kind, number, node, &self.nodes, self.now);
+        let launch = self.job.grant(kind, number, node, &self.nodes, self.now);
         self.scheduler.started(self.job.app, kind, node);
         launch.attempt
     }

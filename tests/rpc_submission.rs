@@ -11,7 +11,7 @@ use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::server::wall_ms;
 use jobtracker::wire::JobId;
-use jobtracker::wire::file::read_token_storage;
+use jobtracker::wire::file::{SplitMeta, read_token_storage, write_split_meta};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 
 use rpc_rig::cluster::{IntoCall, new_job_id, submit};
@@ -134,6 +134,38 @@ fn unknown_queues_and_too_many_tasks_are_refused_by_the_engine() {
         assert!(text.contains('3') && text.contains('4'), "{text}");
         assert_nothing_left(&rig, &mut client, id).await;
     });
+}
+
+#[test]
+fn limits_on_files_are_told_in_the_words_people_know() {
+    let limits = [
+        ("mapred.user.jobconf.limit=50", "Exceeded max jobconf size: ", " limit: 50 "),
+        ("mapreduce.jobtracker.split.metainfo.maxsize=20", "Split metadata size exceeded 20. Aborting job job_", ""),
+        (
+            "mapreduce.job.max.split.locations=1",
+            "Max block location exceeded for split: #0 splitsize: 2 maxsize: 1 ",
+            "job.splitmetainfo",
+        ),
+    ];
+    for (limit, words, more) in limits {
+        let overrides = vec![limit.to_owned()];
+        with_daemon(Wanted { overrides, ..Wanted::default() }, async move |rig: Rig| {
+            rig.gate.open();
+            let mut client = rig.client("alice").await;
+            let id = new_job_id(&mut client).await;
+            let directory = rig.stage("alice", id, &[MAPS], 2);
+            let split =
+                |offset_bytes| SplitMeta { locations: vec!["n1".into(), "n2".into()], offset_bytes, length_bytes: 100 };
+            let meta = rig.staging_dir("alice").join(id.to_string()).join("job.splitmetainfo");
+            std::fs::write(meta, write_split_meta(&[split(7), split(57)])).unwrap();
+            let (class, text) = refused(&mut client, id, directory).await;
+            assert_eq!(class, "java.io.IOException");
+            assert!(text.starts_with(&format!("java.io.IOException: {words}")) && text.contains(more), "{text}");
+            let key = limit.split_once('=').unwrap().0;
+            assert!(text.contains(key), "{key} in {text}");
+            assert_nothing_left(&rig, &mut client, id).await;
+        });
+    }
 }
 
 #[test]

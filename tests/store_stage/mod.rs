@@ -81,6 +81,8 @@ pub fn spec() -> JobSpec {
         max_reduce_failures_percent: 0,
         max_tracker_failures: 4,
         reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 50_000,
         keep_staging: false,
         view_acl: Some("*".into()),

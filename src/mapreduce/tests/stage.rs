@@ -35,6 +35,8 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         max_reduce_failures_percent: 0,
         max_tracker_failures: 4,
         reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 0,
         keep_staging: false,
         view_acl: None,

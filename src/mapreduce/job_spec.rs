@@ -38,6 +38,12 @@ pub struct JobSpec {
     /// Most input of one reduce, bytes, if limited: `mapreduce.reduce.input.limit`.
     #[serde(default)]
     pub reduce_input_limit_bytes: Option<u64>,
+    /// Memory one map asks for, MB: `mapred.job.map.memory.mb`.
+    #[serde(default)]
+    pub map_memory_mb: Option<u64>,
+    /// Memory one reduce asks for, MB: `mapred.job.reduce.memory.mb`.
+    #[serde(default)]
+    pub reduce_memory_mb: Option<u64>,
     /// Share of maps that must be done before reduces start, millionths:
     /// `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,

@@ -81,6 +81,8 @@ pub fn spec() -> JobSpec {
         max_reduce_failures_percent: 0,
         max_tracker_failures: 4,
         reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 50_000,
         speculative: jobtracker::scheduler::PerKind::new(true, true),
         max_skipped: jobtracker::scheduler::PerKind::new(0, 0),

@@ -59,11 +59,11 @@ keys! {
         Ratio(1_000_000), Some("0.05"),
         "Share of maps that must have ended before reduces start.";
     JOB_MAP_MEMORY = "mapred.job.map.memory.mb" ["mapreduce.map.memory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Memory one map asks for; below 0: unset.";
+        "Memory one map asks for; below 0: unset.";
     JOB_REDUCE_MEMORY = "mapred.job.reduce.memory.mb" ["mapreduce.reduce.memory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Memory one reduce asks for; below 0: unset.";
+        "Memory one reduce asks for; below 0: unset.";
     JOB_VIRTUAL_MEMORY = "mapred.task.maxvmem", Number(Bytes, ANY, MOST), None,
-        "Not acted on yet. Deprecated: when set, replaces both keys of asked memory.";
+        "Deprecated: when set, replaces both keys of asked memory.";
     REDUCE_INPUT_LIMIT = "mapreduce.reduce.input.limit", Number(Bytes, ANY, MOST), Some("-1"),
         "Fail the job when a reduce is expected to get more input; below 1: no limit.";
     LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),

@@ -35,6 +35,8 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         max_reduce_failures_percent: 0,
         max_tracker_failures: 4,
         reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 0,
         speculative: PerKind::new(true, true),
         max_skipped: PerKind::new(0, 0),

@@ -31,6 +31,8 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         max_reduce_failures_percent: conf.reduce.max_failures_percent.into(),
         max_tracker_failures: conf.max_tracker_failures,
         reduce_input_limit_bytes: conf.reduce_input_limit_bytes,
+        map_memory_mb: conf.map.memory_mb,
+        reduce_memory_mb: conf.reduce.memory_mb,
         slowstart_millionths: u32::try_from(conf.reduce_slowstart.0).unwrap_or(u32::MAX),
         speculative: PerKind::new(conf.map.is_speculative, conf.reduce.is_speculative),
         max_skipped: PerKind::new(conf.map.max_skipped.unwrap_or(0), conf.reduce.max_skipped.unwrap_or(0)),

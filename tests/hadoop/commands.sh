@@ -40,7 +40,7 @@ ask_about() {
 
 # How far tasks have come, and what they counted, changes while they run.
 of_running_job() {
-    sed -i -E -e 's/^((map|reduce)\(\) completion: ).*/\1SOME/' -e '/^\t(Map-Reduce Framework|File(System| Input Format) ?Counters)/,/^$/{/^\t/d}' "$answers/$topic.txt"
+    sed -i -E -e 's/^((map|reduce)\(\) completion: |Counters: ).*/\1SOME/' -e '/^\t(Map-Reduce Framework|File(System| Input Format) ?Counters)/,/^$/{/^\t/d}' "$answers/$topic.txt"
 }
 
 has_ended() { client -list all 2>/dev/null | grep -qP "^$1\t[235]\t"; }

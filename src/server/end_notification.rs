@@ -2,6 +2,7 @@
 //! restart, as in 1.2.1; unlike there nobody's slow server delays the others.
 
 use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -80,24 +81,26 @@ impl Notifier {
         });
     }
 
-    async fn tell(&self, job: JobId, notification: &EndNotification) {
+    /// Whether somebody has heard.
+    async fn tell(&self, job: JobId, notification: &EndNotification) -> bool {
         for left in (0..=notification.retries).rev() {
             let called = {
                 let _turn = self.turns.acquire().await;
                 call(&notification.url, notification.timeout_ms.min(MOST_TIMEOUT_MS)).await
             };
             let error = match called {
-                Ok(()) => return,
+                Ok(()) => return true,
                 Err(error) => error,
             };
             let left = if error.may_pass() { left } else { 0 };
             // A URL may carry a secret: its owner knows it, the log need not.
             tracing::warn!("the owner of {job} could not be told of its end: {error}; {left} more tries");
             if left == 0 {
-                return;
+                return false;
             }
             tokio::time::sleep(Duration::from_millis(notification.retry_interval_ms)).await;
         }
+        false
     }
 }
 
@@ -121,15 +124,17 @@ async fn get(url: &str) -> Result<StatusCode, CallError> {
     // An address of IPv6 stands in brackets in a URL only.
     let stream = TcpStream::connect((host.trim_start_matches('[').trim_end_matches(']'), port)).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let answered = async move { sender.send_request(request).await.map(|response| response.status()) };
     // The head of the answer is all that matters: the connection goes with its future.
-    tokio::select! {
-        status = answered => Ok(status?),
+    let mut answered = pin!(sender.send_request(request));
+    let response = tokio::select! {
+        response = &mut answered => response?,
         ended = connection => {
             ended?;
-            Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into())
+            // It may have ended after the answer.
+            answered.await?
         }
-    }
+    };
+    Ok(response.status())
 }
 
 #[cfg(test)]
@@ -170,10 +175,12 @@ mod tests {
     #[tokio::test]
     async fn an_owner_is_called_until_he_has_heard() {
         let (listener, address) = listener().await;
-        let url = notification(format!("http://{address}/end?job={JOB}&by=a b"), 5);
+        let url = notification(format!("http://{address}/end?job={JOB}&by=a b"), 2);
         let notifier = Notifier::default();
         // Nothing but a hang-up is an answer too.
-        let (asked, ()) = tokio::join!(serve(&listener, &[BAD, "", GOOD]), notifier.tell(JOB.parse().unwrap(), &url));
+        let (asked, heard) =
+            tokio::join!(serve(&listener, &[BAD, "", GOOD]), notifier.tell(JOB.parse().unwrap(), &url));
+        assert!(heard);
         assert_eq!(asked.len(), 3);
         let first = asked[0].to_lowercase();
         assert!(asked[0].starts_with(&format!("GET /end?job={JOB}&by=a%20b HTTP/1.1\r\n")), "{}", asked[0]);
@@ -185,7 +192,8 @@ mod tests {
         let (listener, address) = listener().await;
         let notifier = Notifier::default();
         let url = notification(format!("http://{address}"), 1);
-        let (asked, ()) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.tell(JOB.parse().unwrap(), &url));
+        let (asked, heard) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.tell(JOB.parse().unwrap(), &url));
+        assert!(!heard);
         assert!(asked.iter().all(|asked| asked.starts_with("GET / HTTP/1.1\r\n")));
     }
 
@@ -195,7 +203,7 @@ mod tests {
         for url in ["https://localhost/", "nonsense", "", "/end", "file:///etc/passwd", "http://[::1/"] {
             // With a pause that nobody could wait for.
             let never = EndNotification { retry_interval_ms: u64::MAX >> 20, ..notification(url.to_owned(), 3) };
-            notifier.tell(JOB.parse().unwrap(), &never).await;
+            assert!(!notifier.tell(JOB.parse().unwrap(), &never).await);
             assert!(!get(url).await.unwrap_err().may_pass(), "{url}");
         }
     }

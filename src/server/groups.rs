@@ -14,6 +14,8 @@ use tokio::time::Instant;
 
 /// Names of groups; none for a user of whom they cannot be told.
 type GroupNames = Arc<[String]>;
+/// An answer and when it came. One that is under way is waited for by all who want it.
+type Answer = Rc<OnceCell<(Instant, GroupNames)>>;
 
 /// The machine gets this long: it may have to ask a directory server.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,16 +26,12 @@ const REMEMBERED_USERS: usize = 10_000;
 /// Longest name of a user that is asked for, bytes.
 const LONGEST_NAME: usize = 256;
 
-/// An answer under way, or what it said and when.
-type Asked = Rc<OnceCell<(Instant, GroupNames)>>;
-
 /// The groups of users, remembered.
 #[derive(Debug)]
 pub(super) struct Groups {
     program: &'static str,
     believed_for: Duration,
-    /// An answer under way is waited for by all who want it.
-    known: RefCell<BTreeMap<Arc<str>, Asked>>,
+    known: RefCell<BTreeMap<Arc<str>, Answer>>,
     turns: Semaphore,
 }
 
@@ -71,7 +69,7 @@ impl Groups {
     }
 
     /// Where the answer about a user will stand: the place of one under way, or a new one.
-    fn answer(&self, user: &Arc<str>) -> Rc<OnceCell<(Instant, GroupNames)>> {
+    fn answer(&self, user: &Arc<str>) -> Answer {
         let mut known = self.known.borrow_mut();
         if let Some(under_way) = known.get(user).filter(|answer| !answer.initialized()) {
             return under_way.clone();

@@ -62,11 +62,17 @@ note_said() {
         else
             echo "$asker\$ $what"
         fi
-        # Neither the client's log nor the Java code an error passed through, here or there, nor the empty lines around it.
-        grep -hvE '^20[0-9]{2}-|^\s+at |^$' "$CLUSTER/said" "$CLUSTER/complained" || true
+        cat "$CLUSTER/said"
+        # Not the client's log.
+        grep -v '^20[0-9][0-9]-' "$CLUSTER/complained" || true
         echo "exit $status"
         echo
-    } | without_volatile >>"$answers/$topic.txt"
+    } | without_java | without_volatile >>"$answers/$topic.txt"
+}
+
+# Leaves out the Java code that an error passed through, here or there, and the empty line that follows it.
+without_java() {
+    awk '/^[ \t]+(at |\.\.\. [0-9]+ more)|^Caused by: / { trace = 1; next } trace && /^$/ { trace = 0; next } { trace = 0; print }'
 }
 
 # A job of one map to the queue $1, by the stock example: for what is refused.

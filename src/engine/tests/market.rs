@@ -1,7 +1,7 @@
 //! Jobs under the market: who may submit, who is served first, who pays what.
 
 use super::cluster::{Cluster, Fate, dynamic, spec};
-use crate::engine::{Caller, Effect, Event, Fact, FactNumber, Refusal, Reply, SubmissionReply};
+use crate::engine::{Caller, Effect, Event, Fact, FactNumber, QueueConfig, Refusal, Reply, SubmissionReply};
 use crate::market::{BudgetLine, Credits, JobSignature, MarketFact, QueueName, Reason};
 use crate::scheduler::Kind;
 use crate::wire::{AttemptState, RunState};
@@ -172,4 +172,30 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
         cluster.submit_signed(spec("alice", "alice", 1, 0), signature),
         Err(Refusal::InvalidJob("Queue \"alice\" does not exist".into()))
     );
+}
+
+#[test]
+fn queues_read_anew_open_no_queue_beside_the_accounts() {
+    let mut cluster = market(&[("alice", "100", "1")]);
+    cluster.pass_ms(1_000);
+    let queue = |name: &str| QueueConfig {
+        name: name.into(),
+        running: true,
+        submit_acl: "*".into(),
+        administer_acl: "chief".into(),
+    };
+    let queues = vec![queue("default"), queue("alice"), queue("added")];
+    let event = Event::QueuesRead { queues, caller: Caller::named("boss") };
+    assert!(matches!(cluster.step(event).0, Reply::Done));
+    let names: Vec<_> = cluster.engine.queues().value.iter().map(|queue| queue.name.to_string()).collect();
+    assert_eq!(names, ["alice"]);
+    let signature = cluster.signature("added");
+    let refused = cluster.submit_signed(spec("added", "added", 1, 0), signature);
+    assert_eq!(refused, Err(Refusal::InvalidJob("Queue \"added\" does not exist".into())));
+    // The list of a queue that has an account is taken over.
+    cluster.engine.config.acls_enabled = true;
+    let signature = cluster.signature("alice");
+    let id = cluster.submit_signed(spec("alice", "alice", 1, 0), signature).unwrap();
+    assert!(cluster.engine.check_view_details(id, &Caller::named("chief")).is_ok());
+    assert!(cluster.engine.check_view_details(id, &Caller::named("bob")).is_err());
 }

@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Fate, fifo, spec};
 use crate::engine::{Effect, Event, Fact, ReportKind};
-use crate::mapreduce::JobFact;
+use crate::mapreduce::{EndNotification, JobFact, JobSpec};
 use crate::scheduler::Kind;
 use crate::wire::{Action, CompletionStatus, RunState, TipStatus};
 
@@ -171,4 +171,32 @@ fn a_submission_tells_the_rack_of_a_node_that_is_still_being_looked_up() {
     let counters: Vec<_> = counters.groups.into_iter().flat_map(|group| group.counters).collect();
     let value = |name: &str| counters.iter().find(|counter| &*counter.name == name).map(|counter| counter.value);
     assert_eq!((value("DATA_LOCAL_MAPS"), value("RACK_LOCAL_MAPS")), (Some(1), Some(1)));
+}
+
+#[test]
+fn the_end_of_a_job_is_told_once_it_is_durable() {
+    let notification = EndNotification {
+        url: "http://h/?$jobId=$jobStatus&again=$jobStatus".into(),
+        retries: 2,
+        retry_interval_ms: 30_000,
+        timeout_ms: 5_000,
+    };
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    for (fate, word) in [(Fate::Succeed, "SUCCEEDED"), (Fate::Fail, "FAILED")] {
+        let spec = JobSpec { end_notification: Some(notification.clone()), ..spec("alice", "default", 1, 0) };
+        let id = cluster.submit(spec).unwrap();
+        let is_told = |effect: &Effect| matches!(effect, Effect::NotifyEnd { .. });
+        for _ in 0..100 {
+            cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { fate });
+            if cluster.effects.iter().any(is_told) {
+                break;
+            }
+        }
+        assert_eq!(cluster.effects_wait_for.0, cluster.facts.len() as u64);
+        let told: Vec<_> = cluster.effects.extract_if(.., |effect| is_told(effect)).collect();
+        let url = format!("http://h/?{id}={word}&again={word}");
+        let told_of = EndNotification { url, ..notification.clone() };
+        assert_eq!(told, [Effect::NotifyEnd { job: id, notification: told_of }]);
+    }
 }

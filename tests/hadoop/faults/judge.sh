@@ -128,7 +128,8 @@ job_counters() {
         sed 's/^\t*//' | grep -vE 'SLOTS_MILLIS|SPLIT_RAW_BYTES|Rack-local|\((ms|bytes)\)' | sort || true
 }
 
-# How the job ended, its attempts, what the trackers were told to launch, its counters, the client's last words and the output.
+# How the job ended, its attempts, what the trackers were told to launch, its counters, the client's last words and the output. Exceptions are not
+# counted: a TaskTracker forgets, once a heartbeat is answered, what its tasks complained of after it was sent.
 fault_record() {
     local events
     events=$(client -events "$JOB" 0 1000 2>/dev/null | awk '/^[A-Z]+ attempt_/ { print $1, $2 }')
@@ -145,7 +146,8 @@ fault_record() {
         with_few_names
     echo "== first lines of diagnostics"
     # shellcheck disable=SC2046
-    "$LIVE_DIR/ask_jobtracker.py" "$RPC_PORT" diagnostics $(echo "$events" | ended_badly) | grep -vE '^(\s|Caused by|$)' | with_few_names | sort | uniq -c | sed -E 's/^ +//' || true
+    "$LIVE_DIR/ask_jobtracker.py" "$RPC_PORT" diagnostics $(echo "$events" | ended_badly) | grep -vE '^(\s|Caused by|$)' |
+        with_few_names | sort | uniq -c | sed -E -e 's/^ +//' -e 's/^[0-9]+ (java|org)\./some \1./' || true
     echo "== output"
     [[ ! -d $FAULT_FOLDER/out ]] || find "$FAULT_FOLDER/out" -name 'part-*' -exec cat {} + | sort
 }

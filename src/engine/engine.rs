@@ -169,6 +169,7 @@ impl Engine {
             Event::Timer { durable } => {
                 self.tick_when_due(now);
                 self.expire_trackers_when_due(durable, now);
+                self.look_for_stragglers_when_due(now);
                 (Reply::Done, Wait::Nothing)
             }
         }
@@ -176,7 +177,8 @@ impl Engine {
 
     /// When [`Event::Timer`] is wanted next, by the clock that never goes back.
     pub fn next_timer_ms(&self) -> Option<u64> {
-        Some(self.next_tick_mono_ms.min(self.next_expiry_mono_ms))
+        let stragglers = self.wants.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
+        Some(self.next_tick_mono_ms.min(self.next_expiry_mono_ms).min(stragglers))
     }
 
     /// The facts of the step at hand, which an engine that was just made holds: its start and first endowment.

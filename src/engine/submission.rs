@@ -132,8 +132,10 @@ impl Engine {
             )));
         }
         if self.market.is_none() {
-            return self.judge_queue(&spec.queue, &read.caller);
+            self.judge_queue(&spec.queue, &read.caller)?;
+            return self.config.limits.judge_memory(read.id, spec);
         }
+        self.config.limits.judge_memory(read.id, spec)?;
         // Whose queue it is comes before whether there is one: names of other queues do not leak.
         if self.scheduler.group(&spec.queue).is_none() && spec.queue == user {
             return Err(unknown_queue(&spec.queue));

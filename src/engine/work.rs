@@ -44,6 +44,16 @@ impl Engine {
         tasks.filter_map(|(app, launch)| Some(self.jobs.by_app(*app)?.wire_task(launch))).collect()
     }
 
+    /// Jobs whose first minute has passed may have tasks that lag.
+    pub(super) fn look_for_stragglers_when_due(&mut self, now: Now) {
+        while let Some(check) = self.wants.straggler_checks.first().copied().filter(|(due, _)| *due <= now.mono_ms) {
+            self.wants.straggler_checks.remove(&check);
+            if let Some(job) = self.jobs.get_mut(check.1) {
+                job.look_for_stragglers(&mut scene!(self, now));
+            }
+        }
+    }
+
     /// A task that the scheduler does not give out: a job's cleanup, a task-cleanup, a job's setup; jobs by id.
     fn launch_aside(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
         if let Some(id) = self.first_that(&self.wants.cleanup, |job| job.may_clean_up_on(kind, node, &self.nodes)) {

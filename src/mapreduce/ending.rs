@@ -46,6 +46,7 @@ impl Job {
             self.lose_output(key, position, scene);
         }
         let max_attempts = self.max_attempts(kind);
+        let longest_skip = self.longest_skip(key);
         let host = self.host_of(key, position, scene);
         let over = self.is_over_or_ending();
         let task = self.task_mut(key);
@@ -55,6 +56,10 @@ impl Job {
         let failed = task.attempts[position].state == AttemptState::Failed;
         if failed {
             task.failures += 1;
+            let number = task.attempts[position].number;
+            if let (Some(longest), Some(ranges)) = (longest_skip, &mut task.failed_ranges) {
+                ranges.fail(number, longest);
+            }
             if let Some(host) = host.filter(|host| !task.failed_hosts.contains(host)) {
                 task.failed_hosts.push(host);
             }
@@ -101,7 +106,8 @@ impl Job {
         if task.state != TaskState::Complete(position) {
             return;
         }
-        task.state = TaskState::Waiting;
+        // Another attempt may still be at work on it, and do it.
+        task.state = if task.has_live_attempt() { TaskState::Running } else { TaskState::Waiting };
         task.finish_ms = 0;
         let event = task.success_event.take();
         let counters = task.attempts[position].counters.clone();
@@ -202,6 +208,7 @@ impl Job {
         self.ending = Some(Ending { outcome, reason });
         scene.scheduler.remove_app(self.app);
         self.waiting = PerKind::default();
+        self.drop_stragglers();
         self.abandon_task_cleanups(scene);
         for kind in Kind::ALL {
             for task in self.work[kind].iter_mut().chain([&mut self.setup[kind]]) {
@@ -238,6 +245,7 @@ impl Job {
         // What only launches need goes: the job may be kept for long.
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();
+        self.drop_stragglers();
         self.places = Vec::new();
         self.fetch_failures = FetchFailures::default();
         self.refresh_wants(scene.wants);

@@ -13,6 +13,7 @@ use super::fetch_failures::FetchFailures;
 use super::flaky_hosts::FlakyHosts;
 use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
+use super::speculation::Stragglers;
 use super::{
     AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
 };
@@ -126,6 +127,9 @@ pub struct Job {
     pub(super) counter_sums: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
     pub(super) running: PerKind<u32>,
+    /// Tasks that are not done while an attempt at work on them holds a slot.
+    pub(super) in_work: PerKind<u32>,
+    pub(super) stragglers: PerKind<Stragglers>,
     pub(super) finished: PerKind<u32>,
     pub(super) failed: PerKind<u32>,
 }
@@ -219,6 +223,8 @@ impl Job {
             counter_sums: PerKind::default(),
             progress_sum: PerKind::default(),
             running: PerKind::default(),
+            in_work: PerKind::default(),
+            stragglers: PerKind::default(),
             finished: PerKind::default(),
             failed: PerKind::default(),
             spec,
@@ -263,11 +269,12 @@ impl Job {
         self.running
     }
 
-    /// Maps and reduces that are neither done nor given up nor running: what the market calls pending.
+    /// Maps and reduces that are neither done nor given up nor running: what the market calls pending. A second attempt
+    /// makes no difference.
     pub fn pending(&self) -> PerKind<u32> {
         let of = |kind: Kind| {
             let waiting = self.total()[kind].saturating_sub(self.finished[kind] + self.failed[kind]);
-            waiting.saturating_sub(self.running[kind])
+            waiting.saturating_sub(self.in_work[kind])
         };
         if self.is_over_or_ending() { PerKind::default() } else { PerKind::new(of(Kind::Map), of(Kind::Reduce)) }
     }
@@ -339,6 +346,19 @@ impl Job {
         self.waiting[kind].put_back(number, failures, place, &self.racks);
     }
 
+    /// Something has happened to a task that may have changed its progress and what it needs.
+    pub(super) fn refresh_task(&mut self, key: TaskKey) {
+        let task = self.task_mut(key);
+        let change = task.recompute_progress();
+        let in_work = task.is_in_work();
+        let was_in_work = std::mem::replace(&mut task.in_work, in_work);
+        if let TaskKey::Work(kind, _) = key {
+            self.progress_sum[kind] += change;
+            self.in_work[kind] = self.in_work[kind].saturating_sub(u32::from(was_in_work)) + u32::from(in_work);
+            self.refresh_straggler(key);
+        }
+    }
+
     /// Comes to another state; false, and nothing has happened, where [`JobState::may_become`] says no. The only place
     /// that changes the state.
     pub(super) fn enter(&mut self, next: JobState) -> bool {
@@ -372,6 +392,7 @@ impl Job {
             scene.scheduler.request(self.app, Kind::Map, place, 1);
         }
         self.open_reduces_when_due(scene);
+        self.await_stragglers(scene);
     }
 
     /// Asks for the reduces once enough maps are done.

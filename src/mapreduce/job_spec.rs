@@ -1,5 +1,6 @@
 //! What was submitted, typed.
 
+use crate::scheduler::PerKind;
 use crate::wire::Priority;
 
 /// A job as its submitter described it. Stored whole, so that a restart needs no other file.
@@ -37,9 +38,26 @@ pub struct JobSpec {
     /// Most input of one reduce, bytes, if limited: `mapreduce.reduce.input.limit`.
     #[serde(default)]
     pub reduce_input_limit_bytes: Option<u64>,
+    /// Memory one map asks for, MB: `mapred.job.map.memory.mb`.
+    #[serde(default)]
+    pub map_memory_mb: Option<u64>,
+    /// Memory one reduce asks for, MB: `mapred.job.reduce.memory.mb`.
+    #[serde(default)]
+    pub reduce_memory_mb: Option<u64>,
     /// Share of maps that must be done before reduces start, millionths:
     /// `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,
+    /// Whether tasks that are far behind get a second attempt: `mapred.map.tasks.speculative.execution`,
+    /// `mapred.reduce.tasks.speculative.execution`.
+    #[serde(default = "both")]
+    pub speculative: PerKind<bool>,
+    /// Most records skipped around a bad one, 0 = none are: `mapred.skip.map.max.skip.records`,
+    /// `mapred.skip.reduce.max.skip.groups`.
+    #[serde(default)]
+    pub max_skipped: PerKind<u64>,
+    /// FAILED attempts of a task after which it runs in skipping mode: `mapred.skip.attempts.to.start.skipping`.
+    #[serde(default = "two")]
+    pub skip_start_attempts: u32,
     /// Whether the staging directory stays after the end: `keep.failed.task.files` or `keep.task.files.pattern`.
     pub keep_staging: bool,
     /// `mapreduce.job.acl-view-job`, if set.
@@ -69,4 +87,12 @@ pub struct EndNotification {
 /// What job specifications that were stored without it mean (1.2.1 `JobConf.getMaxTaskFailuresPerTracker`).
 fn four() -> u32 {
     4
+}
+
+fn two() -> u32 {
+    2
+}
+
+fn both() -> PerKind<bool> {
+    PerKind::new(true, true)
 }

@@ -1,10 +1,12 @@
 //! Giving attempts to nodes: which task, under which number, and how it travels.
 
+use std::sync::Arc;
+
 use crate::engine::Now;
-use crate::scheduler::{Kind, Level, NodeId, Taken};
+use crate::scheduler::{HostId, Kind, Level, NodeId};
 use crate::wire::{
-    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex,
-    TaskBody, TaskStatus, Text,
+    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody,
+    TaskStatus, Text,
 };
 
 use super::job::{Job, JobState, Outcome, TaskKey};
@@ -24,8 +26,15 @@ pub struct Launch {
 // === impl Job: what to launch ===
 
 impl Job {
-    /// A waiting map or reduce for `node`, as the scheduler has granted it.
-    pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
+    /// A map or reduce for `node`, as the scheduler has granted it: one that waits, else one that lags; with the hosts it
+    /// was asked for with.
+    pub fn take_work(
+        &mut self,
+        kind: Kind,
+        node: NodeId,
+        level: Level,
+        nodes: &NodeBook,
+    ) -> Option<(u32, Arc<[HostId]>)> {
         let face = nodes.get(node)?;
         if self.avoids(node, nodes) || (kind == Kind::Map && !self.has_room_on(node, nodes)) {
             return None;
@@ -36,11 +45,14 @@ impl Job {
                 Self::may_run_on(task, face.host, nodes) || flaky.leave_none_but(&task.failed_hosts, nodes)
             })
         };
-        self.waiting[kind].take(level, face.host, face.rack, may_run)
+        if let Some(number) = self.waiting[kind].take(level, face.host, face.rack, may_run) {
+            return Some((number, self.place(TaskKey::Work(kind, number))));
+        }
+        Some((self.take_straggler(kind, node, face)?, self.nowhere.clone()))
     }
 
-    /// Makes the attempt for a task that was taken and tells the scheduler what it was asked for with.
-    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> (Launch, Taken) {
+    /// Makes the attempt for a task that was taken.
+    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> Launch {
         let key = TaskKey::Work(kind, number);
         let launch = self.add_attempt(key, AttemptRole::Work, node, now);
         self.running[kind] += 1;
@@ -52,7 +64,8 @@ impl Job {
                 Level::Any => {}
             }
         }
-        (launch, Taken::Task { hosts: self.place(key) })
+        self.refresh_task(key);
+        launch
     }
 
     /// Whether the setup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
@@ -121,6 +134,9 @@ impl Job {
             // Most tasks have one attempt for ever.
             task.attempts.reserve_exact(1);
         }
+        if let Some(ranges) = &mut task.failed_ranges {
+            ranges.launched(number);
+        }
         task.attempts.push(Attempt::launched(number, role, first_phase(kind), node, now));
         task.state = TaskState::Running;
         if task.first_launch_ms == 0 {
@@ -130,7 +146,7 @@ impl Job {
     }
 
     /// The fact that `launch` went to a tracker with that answer.
-    pub fn launch_fact(&self, launch: &Launch, tracker: std::sync::Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
+    pub fn launch_fact(&self, launch: &Launch, tracker: Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
         JobFact::AttemptLaunched { attempt: launch.attempt, role: launch.role, tracker, response_id, at_ms }
     }
 
@@ -150,16 +166,17 @@ impl Job {
                 .map(|split| SplitIndex { file: Text(self.spec.split_file.clone()), offset_bytes: split.offset_bytes }),
             _ => None,
         };
+        let skip = self.skip_order(launch.key);
         wire::Task {
             job_file: Text(self.spec.job_file.clone()),
             partition: launch.attempt.task.number,
             num_slots: 1,
             status: first_status(launch.attempt, state, kind),
-            skip_ranges: SkipRanges::default(),
-            skipping: false,
+            skip_ranges: skip.ranges,
+            skipping: skip.skipping,
             job_cleanup: (launch.role == AttemptRole::JobCleanup).then(|| self.cleanup_outcome()),
             job_setup: launch.role == AttemptRole::JobSetup,
-            write_skipped_records: true,
+            write_skipped_records: !skip.is_test,
             task_cleanup: launch.role == AttemptRole::TaskCleanup,
             user: Text(self.spec.user.clone()),
             body: match kind {

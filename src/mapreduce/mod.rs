@@ -17,6 +17,8 @@ mod output_estimate;
 mod pending_tasks;
 mod report;
 mod scene;
+mod skipping;
+mod speculation;
 mod split_table;
 mod task;
 #[cfg(test)]

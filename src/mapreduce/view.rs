@@ -64,6 +64,11 @@ impl Job {
         (self.progress_sum[kind] / f64::from(total)).clamp(0.0, 1.0) as f32
     }
 
+    /// The mean progress of the tasks of a kind in whole millionths, for comparing.
+    pub(super) fn progress_millionths(&self, kind: Kind) -> u32 {
+        (f64::from(self.progress(kind)) * 1_000_000.0).round() as u32
+    }
+
     /// Adds the server's own counters and the sums over maps and reduces.
     pub(super) fn add_counters(&self, total: &mut CounterTotal) {
         self.add_server_counters(total);

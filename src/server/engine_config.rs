@@ -9,7 +9,7 @@ use crate::engine::{EngineConfig, FaultConfig, HeartbeatConfig, HostLists, Limit
 use crate::fs::{FsError, LocalFileSystem};
 use crate::mapreduce::CounterLimits;
 use crate::market::MarketConfig;
-use crate::scheduler::FifoOptions;
+use crate::scheduler::{FifoOptions, PerKind};
 use crate::wire::Identifier;
 
 /// Longest list of hosts that is read.
@@ -68,6 +68,7 @@ fn limits(settings: &Settings) -> Limits {
             name_length: counters.name_length,
             group_name_length: counters.group_name_length,
         },
+        max_task_memory_mb: settings.memory.most_of_task().map(|(map, reduce)| PerKind::new(map, reduce)),
     }
 }
 

@@ -24,13 +24,16 @@ const REMEMBERED_USERS: usize = 10_000;
 /// Longest name of a user that is asked for, bytes.
 const LONGEST_NAME: usize = 256;
 
+/// An answer under way, or what it said and when.
+type Asked = Rc<OnceCell<(Instant, GroupNames)>>;
+
 /// The groups of users, remembered.
 #[derive(Debug)]
 pub(super) struct Groups {
     program: &'static str,
     believed_for: Duration,
     /// An answer under way is waited for by all who want it.
-    known: RefCell<BTreeMap<Arc<str>, Rc<OnceCell<(Instant, GroupNames)>>>>,
+    known: RefCell<BTreeMap<Arc<str>, Asked>>,
     turns: Semaphore,
 }
 

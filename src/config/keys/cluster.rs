@@ -67,15 +67,15 @@ keys! {
     MAX_SPLIT_LOCATIONS = "mapreduce.job.max.split.locations", Number(Count, ANY, INT), None,
         "Most hosts one split may name; unset or below 1: no limit.";
     MAP_SLOT_MEMORY = "mapred.cluster.map.memory.mb" ["mapreduce.cluster.mapmemory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Memory of one map slot; the four memory keys work only when all are set, below 0 is unset.";
+        "Memory of one map slot. Only where all four memory keys are set (below 0 is unset) must jobs ask for memory, and no more than the most; each task takes one slot all the same.";
     REDUCE_SLOT_MEMORY = "mapred.cluster.reduce.memory.mb" ["mapreduce.cluster.reducememory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Memory of one reduce slot.";
+        "Memory of one reduce slot.";
     MAX_MAP_MEMORY = "mapred.cluster.max.map.memory.mb" ["mapreduce.jobtracker.maxmapmemory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Most memory one map may ask for.";
+        "Most memory one map may ask for.";
     MAX_REDUCE_MEMORY = "mapred.cluster.max.reduce.memory.mb" ["mapreduce.jobtracker.maxreducememory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Most memory one reduce may ask for.";
+        "Most memory one reduce may ask for.";
     MAX_TASK_VIRTUAL_MEMORY = "mapred.task.limit.maxvmem", Number(Bytes, ANY, MOST), None,
-        "Not acted on yet. Deprecated: when set, replaces both keys of most memory.";
+        "Deprecated: when set, replaces both keys of most memory.";
     COUNTERS_MAX = "mapreduce.job.counters.limit" ["mapreduce.job.counters.max"], Number(Count, 1, INT), Some("120"),
         "Most counters of one job; it fails when it has more at its end.";
     COUNTER_GROUPS_MAX = "mapreduce.job.counters.groups.max", Number(Count, 1, INT), Some("50"),

@@ -131,12 +131,10 @@ impl MemorySettings {
         })
     }
 
-    /// Whether demands are checked at all.
+    /// The most that one map and one reduce may ask for, MB; none where demands are not checked at all.
     #[must_use]
-    pub fn is_active(&self) -> bool {
-        self.map_slot_mb.is_some()
-            && self.reduce_slot_mb.is_some()
-            && self.max_map_mb.is_some()
-            && self.max_reduce_mb.is_some()
+    pub fn most_of_task(&self) -> Option<(u64, u64)> {
+        let most = (self.max_map_mb?, self.max_reduce_mb?);
+        (self.map_slot_mb.is_some() && self.reduce_slot_mb.is_some()).then_some(most)
     }
 }

@@ -7,9 +7,9 @@ use crate::engine::{
     Caller, Effect, Engine, EngineConfig, Event, Fact, FactNumber, HeartbeatAnswer, HeartbeatConfig, Now, PolicyConfig,
     QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
 };
-use crate::mapreduce::{JobSpec, SplitTable};
+use crate::mapreduce::{JobSpec, SplitTable, TaskState};
 use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ServletRequest, Shape, VerifiedUser};
-use crate::scheduler::{FifoOptions, Kind};
+use crate::scheduler::{FifoOptions, Kind, PerKind};
 use crate::wire::{
     Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, Decode, HealthStatus, HeartbeatRequest,
     HeartbeatResponse, JobId, Phase, Priority, Reader, ReduceProgress, ReportedCounters, ResourceStatus, RunState,
@@ -115,7 +115,12 @@ pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
         max_reduce_failures_percent: 0,
         max_tracker_failures: 4,
         reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 50_000,
+        speculative: PerKind::new(true, true),
+        max_skipped: PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,
         modify_acl: None,
@@ -173,6 +178,9 @@ impl Cluster {
         self.facts.extend(facts);
         assert!(wait_for.0 <= self.facts.len() as u64, "nothing waits for what never comes");
         self.effects.extend(effects);
+        for job in self.engine.jobs.iter() {
+            job.assert_consistent(self.engine.scheduler.app_waiting(job.app));
+        }
         (reply, wait_for)
     }
 
@@ -349,7 +357,10 @@ impl Cluster {
                     tracker.tasks.push(start(task));
                 }
                 Action::KillTask(attempt) => {
-                    assert!(!tracker.outputs.contains(attempt), "{attempt} is a successful map: its output would go");
+                    // One that came second is of no use.
+                    let needed = tracker.outputs.contains(attempt) && is_winner(&self.engine, *attempt);
+                    assert!(!needed, "{attempt} is a successful map: its output would go");
+                    tracker.outputs.remove(attempt);
                     for task in tracker.tasks.iter_mut().filter(|task| task.attempt == *attempt) {
                         task.state = match task.state {
                             AttemptState::FailedUnclean => AttemptState::Failed,
@@ -403,6 +414,13 @@ impl Cluster {
         }
         panic!("{id} does not end: {:?}", self.engine.job_status(id));
     }
+}
+
+fn is_winner(engine: &Engine, attempt: AttemptId) -> bool {
+    let Some(job) = engine.jobs.get(attempt.task.job) else { return false };
+    let key = job.key_of(attempt.task).unwrap();
+    let task = job.task(key);
+    task.position(attempt.number).is_some_and(|position| task.state == TaskState::Complete(position))
 }
 
 fn start(task: &Task) -> FakeTask {

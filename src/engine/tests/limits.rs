@@ -1,9 +1,9 @@
 //! Limits that fail a job, or keep it from being taken in.
 
 use super::cluster::{Cluster, Fate, fifo, spec};
-use crate::engine::Fact;
+use crate::engine::{Fact, Refusal};
 use crate::mapreduce::{AttemptRole, CountersExceeded, JobFact, JobSpec};
-use crate::scheduler::Kind;
+use crate::scheduler::{Kind, PerKind};
 use crate::wire::{Action, CleanupOutcome, Counters, RunState};
 
 fn failure(cluster: &Cluster, id: crate::wire::JobId) -> String {
@@ -78,4 +78,39 @@ fn maps_go_where_there_is_room_for_their_output() {
     };
     assert!((1..=4).contains(&launched(Kind::Map, "h0")), "only before three were done: {}", launched(Kind::Map, "h0"));
     assert_eq!(launched(Kind::Reduce, "h0") + launched(Kind::Reduce, "h1"), 1);
+}
+
+#[test]
+fn memory_must_be_asked_for_and_no_more_than_there_may_be() {
+    let mut cluster = Cluster::new(fifo());
+    let asking =
+        |map, reduce| JobSpec { map_memory_mb: map, reduce_memory_mb: reduce, ..spec("alice", "default", 1, 1) };
+    cluster.submit(asking(None, Some(1 << 40))).expect("nobody looks");
+    cluster.engine.config.limits.max_task_memory_mb = Some(PerKind::new(2_048, 4_096));
+    let mut refused = |map, reduce| match cluster.submit(asking(map, reduce)) {
+        Err(Refusal::Invalid(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    let texts = [
+        refused(None, Some(1_024)),
+        refused(Some(1_024), None),
+        refused(Some(2_049), Some(1_024)),
+        refused(None, Some(4_097)),
+    ];
+    insta::assert_snapshot!(texts.join("\n"), @"
+    job_202611210913_0002(-1 memForMapTasks 1024 memForReduceTasks): Invalid job requirements.
+    job_202611210913_0003(1024 memForMapTasks -1 memForReduceTasks): Invalid job requirements.
+    job_202611210913_0004(2049 memForMapTasks 1024 memForReduceTasks): Exceeds the cluster's max-memory-limit.
+    job_202611210913_0005(-1 memForMapTasks 4097 memForReduceTasks): Exceeds the cluster's max-memory-limit.
+    ");
+    cluster.submit(asking(Some(2_048), Some(4_096))).expect("it is just what there may be");
+}
+
+#[test]
+fn no_more_tasks_than_allowed_are_taken_in() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.engine.config.max_tasks_per_job = Some(3);
+    cluster.submit(spec("alice", "default", 2, 1)).expect("setup and cleanup do not count");
+    let refused = cluster.submit(spec("alice", "default", 2, 2)).unwrap_err();
+    assert_eq!(refused.to_string(), "The number of tasks for this job 4 exceeds the configured limit 3");
 }

@@ -13,5 +13,6 @@ mod laws;
 mod limits;
 mod market;
 mod market_laws;
+mod speculation;
 mod success;
 mod task_cleanups;

@@ -35,7 +35,12 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         max_reduce_failures_percent: 0,
         max_tracker_failures: 4,
         reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 0,
+        speculative: PerKind::new(true, true),
+        max_skipped: PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,
         modify_acl: None,
@@ -117,7 +122,7 @@ impl Stage {
 
     /// Gives an attempt of a task to a node, whether the task waits for one or not.
     pub fn launch(&mut self, kind: Kind, number: u32, node: NodeId) -> AttemptId {
-        let (launch, _) = self.job.grant(kind, number, node, &self.nodes, self.now);
+        let launch = self.job.grant(kind, number, node, &self.nodes, self.now);
         self.scheduler.started(self.job.app, kind, node);
         launch.attempt
     }

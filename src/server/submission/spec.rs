@@ -4,6 +4,7 @@ use crate::config::JobConf;
 use crate::config::job_conf::JobPriority;
 use crate::fs::FileUri;
 use crate::mapreduce::{EndNotification, JobSpec};
+use crate::scheduler::PerKind;
 use crate::wire::Priority;
 
 /// The engine's view of a job whose files lie in `directory`.
@@ -30,7 +31,12 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         max_reduce_failures_percent: conf.reduce.max_failures_percent.into(),
         max_tracker_failures: conf.max_tracker_failures,
         reduce_input_limit_bytes: conf.reduce_input_limit_bytes,
+        map_memory_mb: conf.map.memory_mb,
+        reduce_memory_mb: conf.reduce.memory_mb,
         slowstart_millionths: u32::try_from(conf.reduce_slowstart.0).unwrap_or(u32::MAX),
+        speculative: PerKind::new(conf.map.is_speculative, conf.reduce.is_speculative),
+        max_skipped: PerKind::new(conf.map.max_skipped.unwrap_or(0), conf.reduce.max_skipped.unwrap_or(0)),
+        skip_start_attempts: conf.skip_start_attempts,
         keep_staging: conf.keep_staging,
         view_acl: named(conf.acl_view),
         modify_acl: named(conf.acl_modify),

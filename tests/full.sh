@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The long tier, beside tests/run.sh: stock jobs, faults and client commands under the Java JobTracker and then under
-# ours, with what came of them compared, the dependencies' licences and known holes, and ten million mutated frames. Ends with a line `N passed, N failed`; 1 when any failed.
+# The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
+# compared, the dependencies' licences and known holes, and ten million mutated frames. Ends with a line `N passed, N failed`; 1 when any
+# failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -19,8 +20,11 @@ both_jobtrackers() {
 
 # What is kept of the Java JobTracker, for machines and days without it, is what it does today.
 records_are_current() {
-    diff -r tests/hadoop/recorded/faults "$target/live-records/faults/java" &&
-        diff -r tests/hadoop/recorded/commands "$target/live-records/commands/java"
+    local what status=0
+    for what in faults commands administration; do
+        diff -r "tests/hadoop/recorded/$what" "$target/live-records/$what/java" || status=1
+    done
+    return "$status"
 }
 
 dependencies() {
@@ -49,6 +53,7 @@ step "release build" cargo build --quiet --release
 step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
 step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh
+step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
 step "the records of the Java JobTracker" records_are_current
 step "dependencies" dependencies
 known_holes

@@ -28,8 +28,11 @@ impl Job {
                 }
                 self.open_reduces_when_due(scene);
             }
-            TaskKey::Setup(_) if self.state == JobState::Prep && self.ending.is_none() => self.open_work(scene),
-            TaskKey::Setup(_) => {}
+            TaskKey::Setup(_) if self.ending.is_none() => self.open_work(scene),
+            // A job that ends may come to be RUNNING all the same.
+            TaskKey::Setup(_) => {
+                self.start(scene);
+            }
             TaskKey::Cleanup(_) => {
                 let outcome = self.ending.as_ref().map_or(Outcome::Succeeded, |ending| ending.outcome);
                 self.finish(outcome, scene);
@@ -116,7 +119,7 @@ impl Job {
 
     fn ask_again(&mut self, kind: Kind, number: u32, failures: u32, scene: &mut Scene<'_>) {
         let place = self.place(TaskKey::Work(kind, number));
-        self.put_back(kind, number, failures, &place);
+        self.put_back(kind, number, failures);
         // A reduce that has had an attempt was asked for before, so the reduces are open.
         scene.scheduler.request(self.app, kind, &place, 1);
     }

@@ -327,8 +327,8 @@ impl Job {
     }
 
     /// A task waits again, after `failures` failures.
-    pub(super) fn put_back(&mut self, kind: Kind, number: u32, failures: u32, place: &[HostId]) {
-        self.waiting[kind].put_back(number, failures, place, &self.racks);
+    pub(super) fn put_back(&mut self, kind: Kind, number: u32, failures: u32) {
+        self.waiting[kind].put_back(number, failures);
     }
 
     /// Comes to another state; false, and nothing has happened, where [`JobState::may_become`] says no. The only place
@@ -359,10 +359,9 @@ impl Job {
 
     /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
     pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
-        if !self.enter(JobState::Running) {
+        if !self.start(scene) {
             return;
         }
-        scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
         let desired = self.total();
         scene.scheduler.set_desired(self.app, desired);
         self.waiting =
@@ -371,6 +370,15 @@ impl Job {
             scene.scheduler.request(self.app, Kind::Map, place, 1);
         }
         self.open_reduces_when_due(scene);
+    }
+
+    /// The setup has succeeded; false when the job had begun, or is over.
+    pub(super) fn start(&mut self, scene: &mut Scene<'_>) -> bool {
+        let may = self.enter(JobState::Running);
+        if may {
+            scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
+        }
+        may
     }
 
     /// Asks for the reduces once enough maps are done.

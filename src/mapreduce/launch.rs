@@ -36,6 +36,7 @@ impl Job {
     /// Makes the attempt for a task that was taken and tells the scheduler what it was asked for with.
     pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> (Launch, Taken) {
         let key = TaskKey::Work(kind, number);
+        let again = !self.task(key).attempts.is_empty();
         let launch = self.add_attempt(key, AttemptRole::Work, node, now);
         self.running[kind] += 1;
         self.counts.launched[kind] += 1;
@@ -46,7 +47,7 @@ impl Job {
                 Level::Any => {}
             }
         }
-        (launch, Taken::Task { hosts: self.place(key) })
+        (launch, Taken::Task { hosts: self.place(key), again })
     }
 
     /// Whether the setup may run on a node in the variant for `kind`: never where that failed, unless it failed everywhere.

@@ -1,7 +1,9 @@
 //! What a JobTracker tells trackers and clients, as lines that can be compared.
 
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{Action, HeartbeatResponse, RunState, SkipRanges, Task, TaskReport, TipStatus};
+use jobtracker::wire::{
+    Action, CompletionStatus, HeartbeatResponse, RunState, SkipRanges, Task, TaskReport, TipStatus,
+};
 
 use super::side::Side;
 
@@ -59,7 +61,9 @@ pub async fn job(side: &mut Side, place: usize) -> anyhow::Result<Vec<String>> {
         lines.extend(events.iter().map(|event| {
             let attempt = side.attempt_of_script(event.attempt);
             let kind = if event.is_map { " map" } else { "" };
-            let http = event.tracker_http.0.as_deref().unwrap_or("null");
+            // Reduces fetch from where a map succeeded; of other attempts Java tells whichever tracker has that name now.
+            let is_read = matches!(event.status, CompletionStatus::Succeeded | CompletionStatus::Obsolete);
+            let http = event.tracker_http.0.as_deref().filter(|_| is_read).unwrap_or_default();
             let (number, index) = (event.event_id, event.id_within_job);
             format!(
                 "job {place}: event {number}: {attempt} #{index}{kind} {:?} {http} {} ms",

@@ -42,7 +42,7 @@ impl Engine {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
         let Some(job) = self.jobs.get_mut(id) else { return (Reply::Done, Wait::Nothing) };
-        if !job.is_over() && job.priority != priority {
+        if job.priority != priority {
             job.priority = priority;
             self.scheduler.set_priority(job.app, priority as u8);
             self.job_facts.push(JobFact::Priority { job: id, priority });

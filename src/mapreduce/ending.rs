@@ -214,7 +214,7 @@ impl Job {
         if self.state == JobState::Prep && untouched {
             self.finish(outcome, scene);
         }
-        self.refresh_wants(scene.wants);
+        self.refresh(scene);
     }
 
     /// Attempts that wait for their cleanup are over without it: the job's own cleanup removes all.
@@ -238,7 +238,7 @@ impl Job {
         self.waiting = PerKind::default();
         self.places = Vec::new();
         self.fetch_failures = FetchFailures::default();
-        self.refresh_wants(scene.wants);
+        self.refresh(scene);
         scene.facts.push(JobFact::Ended {
             job: self.id,
             state: outcome.run_state(),

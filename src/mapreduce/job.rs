@@ -394,6 +394,18 @@ impl Job {
         }
     }
 
+    /// Tells who hands out slots and setups how things stand with the job after a change.
+    pub(super) fn refresh(&mut self, scene: &mut Scene<'_>) {
+        self.refresh_wants(scene.wants);
+        let mut remaining = PerKind::default();
+        if self.state == JobState::Running {
+            let unfinished = |kind: Kind| self.total()[kind].saturating_sub(self.finished[kind]);
+            let reduces = if self.reduces_open { unfinished(Kind::Reduce) } else { 0 };
+            remaining = PerKind::new(unfinished(Kind::Map), reduces);
+        }
+        scene.scheduler.set_remaining(self.app, remaining);
+    }
+
     /// Whether every map and reduce is done or given up.
     fn work_is_over(&self) -> bool {
         Kind::ALL.iter().all(|kind| self.finished[*kind] + self.failed[*kind] >= self.total()[*kind])

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{Action, AttemptState, HeartbeatResponse, RunState};
+use jobtracker::wire::{Action, AttemptId, AttemptState, HeartbeatResponse, RunState};
 
 use super::script::{FLEET, PRIORITIES, Script, Step, host};
 use super::side::Side;
@@ -32,8 +32,10 @@ struct Play<'a> {
     fleet: Vec<WaywardTracker>,
     /// Jobs of which anything was given out: an untouched one is KILLED without a cleanup under ours, on purpose.
     touched: BTreeSet<usize>,
-    /// Jobs with attempts that ended by a JobTracker's own clock.
+    /// Whether attempts may have ended by a JobTracker's own clock.
     clocked: bool,
+    /// Attempts that a user asked to fail.
+    asked: BTreeSet<AttemptId>,
     step: usize,
 }
 
@@ -65,7 +67,8 @@ pub async fn play(script: &Script, sides: &mut [Side; 2]) -> Played<()> {
         side.begin(script.jobs.len());
     }
     let fleet = fleet(script);
-    let mut play = Play { script, sides, fleet, touched: BTreeSet::new(), clocked: false, step: 0 };
+    let mut play =
+        Play { script, sides, fleet, touched: BTreeSet::new(), clocked: false, asked: BTreeSet::new(), step: 0 };
     for tracker in 0..FLEET as usize {
         play.beat(tracker, 0, false).await?;
     }
@@ -123,8 +126,10 @@ impl Play<'_> {
                 self.clocked = true;
             }
             Step::LoseOutput { tracker, roll } => {
-                let output = Dice::new(roll).pick(&self.fleet[tracker].outputs);
-                if let Some(output) = output {
+                // Java makes a map again whose output nobody reads; no stock tracker can say so of one.
+                let is_read = |output: &AttemptId| self.script.jobs[output.task.job.number as usize].reduces > 0;
+                let outputs: Vec<_> = self.fleet[tracker].outputs.iter().copied().filter(is_read).collect();
+                if let Some(output) = Dice::new(roll).pick(&outputs) {
                     self.fleet[tracker].lose_output(output);
                 }
             }
@@ -196,6 +201,9 @@ impl Play<'_> {
     async fn kill_task(&mut self, tracker: usize, roll: u64, fail: bool) -> Played<()> {
         let attempts: Vec<_> = self.fleet[tracker].tasks.iter().map(|task| task.attempt).collect();
         let Some(attempt) = Dice::new(roll).pick(&attempts) else { return Ok(()) };
+        if fail {
+            self.asked.insert(attempt);
+        }
         let [first, second] = &mut *self.sides;
         let answers = [first.kill_task(attempt, fail).await?, second.kill_task(attempt, fail).await?];
         let what = format!("{} {attempt}", if fail { "fail-task" } else { "kill-task" });
@@ -206,7 +214,7 @@ impl Play<'_> {
     async fn look(&mut self, what: &str, closely: bool) -> Played<()> {
         for place in self.sides[0].submitted() {
             let [first, second] = &mut *self.sides;
-            let seen = [told::job(first, place).await?, told::job(second, place).await?];
+            let seen = [told::job(first, place, &self.asked).await?, told::job(second, place, &self.asked).await?];
             self.compare(what, seen)?;
             if closely {
                 let [first, second] = &mut *self.sides;

@@ -169,9 +169,10 @@ impl Play<'_> {
     }
 
     async fn beat(&mut self, number: usize, roll: u64, is_lost: bool) -> Played<()> {
-        let (seed, luck) = (self.script.seed ^ roll, self.script.luck);
+        let (script, seed) = (self.script, self.script.seed ^ roll);
         let is_last = self.step > self.script.steps.len();
-        let request = self.fleet[number].heartbeat(|task| if is_last { Fate::Advance } else { luck.fate(seed, task) });
+        let request =
+            self.fleet[number].heartbeat(|task| if is_last { Fate::Advance } else { script.fate(seed, task) });
         let [first, second] = &mut *self.sides;
         let answers = [first.beat(number, &request).await?, second.beat(number, &request).await?];
         let what = format!("tracker {number} calls with {}", reported(&request));
@@ -279,6 +280,21 @@ impl Play<'_> {
             second.retain(|line| !common.contains(line));
         }
         Err(PlayError::Differ(Box::new(Difference { step: self.step, what: what.to_owned(), first, second })))
+    }
+}
+
+// === impl Script ===
+
+impl Script {
+    fn fate(&self, seed: u64, task: &WaywardTask) -> Fate {
+        let id = task.attempt.task;
+        let dooms =
+            self.dooms.iter().filter(|doom| (doom.job, doom.kind, doom.task) == (id.job.number, id.kind, id.number));
+        let doom = dooms.filter(|doom| task.attempt.number < doom.attempts && task.role != Role::TaskCleanup).last();
+        match doom {
+            Some(doom) if task.has_begun() => doom.fate,
+            _ => self.luck.fate(seed, task),
+        }
     }
 }
 

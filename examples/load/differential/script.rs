@@ -1,7 +1,10 @@
 //! What is fed to both JobTrackers: jobs and a fixed order of steps, made from a seed.
 
+use jobtracker::scheduler::Kind;
+
 use crate::dice::Dice;
 use crate::staging::JobFiles;
+use crate::wayward_tracker::Fate;
 
 /// A script.
 #[derive(Clone, Debug)]
@@ -14,6 +17,8 @@ pub struct Script {
     pub slots: Vec<(i32, i32)>,
     /// The jobs that may be submitted.
     pub jobs: Vec<JobFiles>,
+    /// Tasks that end badly whatever their luck.
+    pub dooms: Vec<Doom>,
     /// What happens, in order. Steps that mean nothing as things stand do nothing, so that any of them can be left out.
     pub steps: Vec<Step>,
 }
@@ -33,6 +38,21 @@ pub struct Luck {
     pub dies: u32,
     /// The same for setups and cleanups of jobs, which only throw.
     pub housekeeping_fails: u32,
+}
+
+/// A task that ends badly once it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Doom {
+    /// Its job.
+    pub job: i32,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its index; that of the job's cleanup is one behind the last, that of the setup two.
+    pub task: i32,
+    /// So many of its first attempts do.
+    pub attempts: i32,
+    /// How.
+    pub fate: Fate,
 }
 
 /// One step. Trackers and jobs by number; `roll` decides among what there is at that moment.
@@ -140,7 +160,7 @@ impl Script {
             let step = random_step(&mut dice, jobs.len(), &mut unsubmitted, is_placed);
             steps.push(step);
         }
-        Self { seed, luck, slots, jobs, steps }
+        Self { seed, luck, slots, jobs, dooms: Vec::new(), steps }
     }
 }
 

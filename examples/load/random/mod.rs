@@ -26,9 +26,9 @@ use crate::staging::JobFiles;
 use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
 use model::{JobModel, Terms};
 
-const SLOTS: Slots = Slots { maps: 4, reduces: 2 };
+const SLOTS: Slots = Slots { maps: 8, reduces: 4 };
 /// Jobs that may run at a time.
-const LIVE_JOBS: usize = 60;
+const LIVE_JOBS: usize = 150;
 /// Heartbeats of the whole fleet within which the last jobs must end.
 const LAST_ROUNDS: u32 = 300;
 const FILES_GONE_WITHIN: Duration = Duration::from_secs(30);
@@ -72,7 +72,7 @@ pub async fn run(jobtracker: SocketAddr, arguments: &Random) -> anyhow::Result<(
     }
     let (mut waiting, mut rounds) = (arguments.jobs, 0);
     while waiting > 0 || !run.live.is_empty() {
-        for _ in 0..run.dice.below(12) {
+        for _ in 0..run.dice.below(30) {
             if waiting > 0 && run.live.len() < LIVE_JOBS {
                 waiting -= 1;
                 run.submit().await?;

@@ -23,7 +23,7 @@ struct Yes {
 impl GrantSource for Yes {
     fn take(&mut self, app: AppId, kind: Kind, _node: NodeId, _level: Level) -> Taken {
         self.granted.push((app, kind));
-        Taken::Task { hosts: self.hosts.clone() }
+        Taken::Task { hosts: self.hosts.clone(), again: false }
     }
 }
 

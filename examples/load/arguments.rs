@@ -49,6 +49,8 @@ pub enum Load {
     Memory(Memory),
     /// The same scripted heartbeats and calls to the Java JobTracker and to ours, and where their answers differ
     Differential(Differential),
+    /// Random small jobs whose tasks end in every way, each compared with how a model says it must end
+    Random(Random),
     /// Makes one table of the rows that --json printed, read from stdin
     Table,
 }
@@ -200,4 +202,18 @@ pub struct Differential {
     /// Stops after so many that made a difference
     #[arg(long, default_value_t = 5)]
     pub most: u32,
+}
+
+/// `random`
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Random {
+    /// Jobs
+    #[arg(long, default_value_t = 1000)]
+    pub jobs: u32,
+    /// From which everything follows
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Trackers, 4 map slots and 2 reduce slots each
+    #[arg(long, default_value_t = 12)]
+    pub trackers: u32,
 }

@@ -39,6 +39,11 @@ impl JobClient {
         Ok(Self { ipc, user: user.to_owned(), staging })
     }
 
+    /// Where its jobs are staged.
+    pub fn staging_directory(&self) -> &std::path::Path {
+        self.staging.as_path()
+    }
+
     /// Makes a call.
     pub async fn call(&mut self, call: JobSubmissionCall) -> anyhow::Result<Value> {
         let name = call.method().name;

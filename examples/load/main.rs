@@ -11,6 +11,7 @@ mod fleet;
 mod job_client;
 mod latencies;
 mod loads;
+mod random;
 mod row;
 mod server_process;
 mod staging;
@@ -45,6 +46,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if let Load::Differential(wanted) = &arguments.load {
         return runtime.block_on(differential::run(wanted));
+    }
+    if let Load::Random(wanted) = &arguments.load {
+        return runtime.block_on(random::run(arguments.jobtracker, wanted));
     }
     let bench = Bench::new(arguments)?;
     let rows = runtime.block_on(LocalSet::new().run_until(loads::run(&bench, &arguments.load)))?;

@@ -70,6 +70,8 @@ pub struct WaywardTracker {
     pub outputs: Vec<AttemptId>,
     /// Outputs that are gone, not told yet.
     lost_outputs: Vec<AttemptId>,
+    /// Maps whose output went when it lost everything.
+    gone: Vec<AttemptId>,
     unanswered: Option<HeartbeatRequest>,
 }
 
@@ -93,21 +95,33 @@ impl WaywardTracker {
             tasks: Vec::new(),
             outputs: Vec::new(),
             lost_outputs: Vec::new(),
+            gone: Vec::new(),
             unanswered: None,
         }
     }
 
     /// Everything it ran and held is gone; a new process (or with `reinit` the old one) registers with the next heartbeat.
     pub fn restart(&mut self, reinit: bool) {
-        self.tasks.clear();
-        self.outputs.clear();
-        self.lost_outputs.clear();
+        // A map that it was about to tell of may be done for the JobTracker.
+        self.gone.extend(self.tasks.drain(..).map(|task| task.attempt));
+        self.gone.append(&mut self.outputs);
+        self.gone.append(&mut self.lost_outputs);
         self.unanswered = None;
         self.is_registered = false;
         self.is_restarted = !reinit;
         if !reinit {
             self.response_id = -1;
         }
+    }
+
+    /// The attempts it had, or had the output of, when it last lost everything.
+    pub fn forget_lost(&mut self) -> Vec<AttemptId> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Whether its last heartbeat is still to be answered.
+    pub fn is_unanswered(&self) -> bool {
+        self.unanswered.is_some()
     }
 
     /// Gives it other slots.
@@ -203,6 +217,11 @@ impl WaywardTracker {
 // === impl WaywardTask ===
 
 impl WaywardTask {
+    /// Whether its process was seen to run.
+    pub fn has_begun(&self) -> bool {
+        self.state != AttemptState::Unassigned
+    }
+
     fn new(task: &Task) -> Self {
         let role = match () {
             () if task.task_cleanup => Role::TaskCleanup,

@@ -30,8 +30,11 @@ impl Job {
                 self.learn_output(key, position, scene);
                 self.fail_of_counters(scene);
             }
-            TaskKey::Setup(_) if self.state == JobState::Prep && self.ending.is_none() => self.open_work(scene),
-            TaskKey::Setup(_) => {}
+            TaskKey::Setup(_) if self.ending.is_none() => self.open_work(scene),
+            // A job that ends may come to be RUNNING all the same.
+            TaskKey::Setup(_) => {
+                self.start(scene);
+            }
             TaskKey::Cleanup(_) => {
                 let outcome = self.ending.as_ref().map_or(Outcome::Succeeded, |ending| ending.outcome);
                 self.finish(outcome, scene);
@@ -127,7 +130,7 @@ impl Job {
 
     fn ask_again(&mut self, kind: Kind, number: u32, failures: u32, scene: &mut Scene<'_>) {
         let place = self.place(TaskKey::Work(kind, number));
-        self.put_back(kind, number, failures, &place);
+        self.put_back(kind, number, failures);
         // A reduce that has had an attempt was asked for before, so the reduces are open.
         scene.scheduler.request(self.app, kind, &place, 1);
     }
@@ -223,7 +226,7 @@ impl Job {
         if self.state == JobState::Prep && untouched {
             self.finish(outcome, scene);
         }
-        self.refresh_wants(scene.wants);
+        self.refresh(scene);
     }
 
     /// Attempts that wait for their cleanup are over without it: the job's own cleanup removes all.
@@ -248,7 +251,7 @@ impl Job {
         self.drop_stragglers();
         self.places = Vec::new();
         self.fetch_failures = FetchFailures::default();
-        self.refresh_wants(scene.wants);
+        self.refresh(scene);
         scene.facts.push(JobFact::Ended {
             job: self.id,
             state: outcome.run_state(),

@@ -342,8 +342,8 @@ impl Job {
     }
 
     /// A task waits again, after `failures` failures.
-    pub(super) fn put_back(&mut self, kind: Kind, number: u32, failures: u32, place: &[HostId]) {
-        self.waiting[kind].put_back(number, failures, place, &self.racks);
+    pub(super) fn put_back(&mut self, kind: Kind, number: u32, failures: u32) {
+        self.waiting[kind].put_back(number, failures);
     }
 
     /// Something has happened to a task that may have changed its progress and what it needs.
@@ -380,10 +380,9 @@ impl Job {
 
     /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
     pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
-        if !self.enter(JobState::Running) {
+        if !self.start(scene) {
             return;
         }
-        scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
         let desired = self.total();
         scene.scheduler.set_desired(self.app, desired);
         self.waiting =
@@ -393,6 +392,15 @@ impl Job {
         }
         self.open_reduces_when_due(scene);
         self.await_stragglers(scene);
+    }
+
+    /// The setup has succeeded; false when the job had begun, or is over.
+    pub(super) fn start(&mut self, scene: &mut Scene<'_>) -> bool {
+        let may = self.enter(JobState::Running);
+        if may {
+            scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
+        }
+        may
     }
 
     /// Asks for the reduces once enough maps are done.
@@ -406,6 +414,18 @@ impl Job {
         if waiting > 0 {
             scene.scheduler.request(self.app, Kind::Reduce, &[], waiting);
         }
+    }
+
+    /// Tells who hands out slots and setups how things stand with the job after a change.
+    pub(super) fn refresh(&mut self, scene: &mut Scene<'_>) {
+        self.refresh_wants(scene.wants);
+        let mut remaining = PerKind::default();
+        if self.state == JobState::Running {
+            let unfinished = |kind: Kind| self.total()[kind].saturating_sub(self.finished[kind]);
+            let reduces = if self.reduces_open { unfinished(Kind::Reduce) } else { 0 };
+            remaining = PerKind::new(unfinished(Kind::Map), reduces);
+        }
+        scene.scheduler.set_remaining(self.app, remaining);
     }
 
     /// Whether every map and reduce is done or given up.

@@ -89,8 +89,8 @@ impl GrantSource for Granting<'_> {
     fn take(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> Taken {
         let Some(job) = self.jobs.by_app.get_mut(&app) else { return Taken::Nothing };
         let Some((number, hosts)) = job.take_work(kind, node, level, self.nodes) else { return Taken::Nothing };
-        let launch = job.grant(kind, number, node, self.nodes, self.now);
+        let (launch, again) = job.grant(kind, number, node, self.nodes, self.now);
         self.launches.push((app, launch));
-        Taken::Task { hosts }
+        Taken::Task { hosts, again }
     }
 }

@@ -51,9 +51,11 @@ impl Job {
         Some((self.take_straggler(kind, node, face)?, self.nowhere.clone()))
     }
 
-    /// Makes the attempt for a task that was taken.
-    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> Launch {
+    /// Makes the attempt for a task that was taken; tells whether it is one that has ended before and runs again.
+    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> (Launch, bool) {
         let key = TaskKey::Work(kind, number);
+        let task = self.task(key);
+        let again = !task.attempts.is_empty() && !task.has_live_attempt();
         let launch = self.add_attempt(key, AttemptRole::Work, node, now);
         self.running[kind] += 1;
         self.counts.launched[kind] += 1;
@@ -65,7 +67,7 @@ impl Job {
             }
         }
         self.refresh_task(key);
-        launch
+        (launch, again)
     }
 
     /// Whether the setup may run on a node in the variant for `kind`: not where too much of the job failed, and never where

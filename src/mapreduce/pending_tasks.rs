@@ -1,5 +1,5 @@
-//! Which waiting task a node gets: failed ones first, then by distance, then in split order (1.2.1
-//! `JobInProgress.findNewMapTask`, `findNewReduceTask`).
+//! Which waiting task a node gets: those that come back first, then by distance, then in split order, last those without
+//! a place (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -18,8 +18,13 @@ use crate::scheduler::{HostId, Level, RackId};
 pub(super) struct PendingTasks {
     /// Tasks that have not failed: they may run anywhere.
     fresh: BTreeSet<u32>,
-    /// Tasks that have, most failures first: where they failed they may not run again.
-    failed: BTreeSet<(Reverse<u32>, u32)>,
+    /// Fresh maps whose input is nowhere: they wait behind those that are far from theirs.
+    placeless: BTreeSet<u32>,
+    /// Tasks that have failed, and maps that come back for another reason, most failures first: where they failed they
+    /// may not run again.
+    again: BTreeSet<(Reverse<u32>, u32)>,
+    /// They are maps.
+    are_maps: bool,
     // Last first. Never iterated as maps.
     by_host: FxHashMap<HostId, Vec<u32>>,
     by_rack: FxHashMap<RackId, Vec<u32>>,
@@ -37,9 +42,14 @@ impl PendingTasks {
     /// All maps wait: `places` gives the hosts of each, in split order.
     pub(super) fn maps(places: &[Arc<[HostId]>], racks: &Racks) -> Self {
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
-        let mut pending = Self { fresh: (0..count).collect(), ..Self::default() };
+        let mut pending = Self { are_maps: true, ..Self::default() };
         for (map, hosts) in (0..count).zip(places).rev() {
-            pending.list(map, hosts, racks);
+            if hosts.is_empty() {
+                pending.placeless.insert(map);
+            } else {
+                pending.fresh.insert(map);
+                pending.list(map, hosts, racks);
+            }
         }
         pending
     }
@@ -51,15 +61,15 @@ impl PendingTasks {
 
     /// Tasks that wait.
     pub(super) fn len(&self) -> usize {
-        self.fresh.len() + self.failed.len()
+        self.fresh.len() + self.placeless.len() + self.again.len()
     }
 
     /// A task waits again, after `failures` failures.
-    pub(super) fn put_back(&mut self, task: u32, failures: u32, hosts: &[HostId], racks: &Racks) {
-        if failures > 0 {
-            self.failed.insert((Reverse(failures), task));
-        } else if self.fresh.insert(task) {
-            self.list(task, hosts, racks);
+    pub(super) fn put_back(&mut self, task: u32, failures: u32) {
+        if failures > 0 || self.are_maps {
+            self.again.insert((Reverse(failures), task));
+        } else {
+            self.fresh.insert(task);
         }
     }
 
@@ -72,10 +82,10 @@ impl PendingTasks {
         rack: RackId,
         may_run: impl Fn(u32) -> bool,
     ) -> Option<u32> {
-        let failed = self.failed.iter().take(SEARCH_LIMIT).find(|(_, task)| may_run(*task)).copied();
-        if let Some(failed) = failed {
-            self.failed.remove(&failed);
-            return Some(failed.1);
+        let again = self.again.iter().take(SEARCH_LIMIT).find(|(_, task)| may_run(*task)).copied();
+        if let Some(again) = again {
+            self.again.remove(&again);
+            return Some(again.1);
         }
         let mut near = None;
         if level == Level::Node {
@@ -84,9 +94,13 @@ impl PendingTasks {
         if near.is_none() && level != Level::Any {
             near = next_of(self.by_rack.get_mut(&rack), &self.fresh);
         }
-        let task = near.or_else(|| self.fresh.first().copied())?;
-        self.fresh.remove(&task);
-        Some(task)
+        match near.or_else(|| self.fresh.first().copied()) {
+            Some(task) => {
+                self.fresh.remove(&task);
+                Some(task)
+            }
+            None => self.placeless.pop_first(),
+        }
     }
 
     fn list(&mut self, map: u32, hosts: &[HostId], racks: &Racks) {
@@ -121,7 +135,7 @@ mod tests {
         let mut pending = PendingTasks::maps(&places, &racks);
         let take = |pending: &mut PendingTasks, level| pending.take(level, a, topology.rack_of(a), |_| true);
         assert_eq!(take(&mut pending, Level::Node), Some(1));
-        pending.put_back(1, 1, &[a], &racks);
+        pending.put_back(1, 1);
         assert_eq!(pending.take(Level::Node, a, topology.rack_of(a), |map| map != 1), Some(2), "never where it failed");
         assert_eq!(pending.len(), 3);
         assert_eq!(take(&mut pending, Level::Any), Some(1), "failed ones come first");
@@ -132,17 +146,40 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_comes_back_is_found_near_its_data_again() {
+    fn a_map_that_comes_back_goes_first_wherever_its_data_are() {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
-        let racks: Racks = [(a, topology.rack_of(a))].into_iter().collect();
-        let places: [Arc<[HostId]>; 2] = [[a].into(), [a].into()];
+        let b = topology.intern_host("b", "/r2");
+        let racks: Racks = [(a, topology.rack_of(a)), (b, topology.rack_of(b))].into_iter().collect();
+        let places: [Arc<[HostId]>; 2] = [[a].into(), [b].into()];
         let mut pending = PendingTasks::maps(&places, &racks);
-        let any = pending.take(Level::Any, a, topology.rack_of(a), |_| true);
-        assert_eq!(any, Some(0));
-        pending.put_back(0, 0, &[a], &racks);
-        let near: Vec<_> = std::iter::from_fn(|| pending.take(Level::Node, a, topology.rack_of(a), |_| true)).collect();
-        assert_eq!(near, [0, 1]);
+        assert_eq!(pending.take(Level::Node, b, topology.rack_of(b), |_| true), Some(1));
+        pending.put_back(1, 0);
+        let rest: Vec<_> = std::iter::from_fn(|| pending.take(Level::Node, a, topology.rack_of(a), |_| true)).collect();
+        assert_eq!(rest, [1, 0]);
+    }
+
+    #[test]
+    fn a_map_far_from_its_data_goes_before_one_without() {
+        let mut topology = Topology::default();
+        let a = topology.intern_host("a", "/r1");
+        let b = topology.intern_host("b", "/r2");
+        let racks: Racks = [(a, topology.rack_of(a))].into_iter().collect();
+        let places: [Arc<[HostId]>; 2] = [[].into(), [a].into()];
+        let mut pending = PendingTasks::maps(&places, &racks);
+        let far: Vec<_> = std::iter::from_fn(|| pending.take(Level::Any, b, topology.rack_of(b), |_| true)).collect();
+        assert_eq!(far, [1, 0]);
+    }
+
+    #[test]
+    fn a_reduce_that_was_killed_waits_in_its_order() {
+        let mut topology = Topology::default();
+        let a = topology.intern_host("a", "/r1");
+        let mut pending = PendingTasks::reduces(3);
+        let take = |pending: &mut PendingTasks| pending.take(Level::Any, a, topology.rack_of(a), |_| true);
+        assert_eq!((take(&mut pending), take(&mut pending)), (Some(0), Some(1)));
+        pending.put_back(1, 0);
+        assert_eq!((take(&mut pending), take(&mut pending)), (Some(1), Some(2)));
     }
 
     #[test]
@@ -155,7 +192,7 @@ mod tests {
         for reduce in 0..count {
             assert_eq!(pending.take(Level::Any, a, rack, |_| true), Some(reduce));
         }
-        (0..count).for_each(|reduce| pending.put_back(reduce, 1, &[], &Racks::default()));
+        (0..count).for_each(|reduce| pending.put_back(reduce, 1));
         assert_eq!(pending.take(Level::Any, a, rack, |_| false), Some(count));
         assert_eq!(pending.take(Level::Any, a, rack, |_| false), None);
     }

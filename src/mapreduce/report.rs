@@ -211,7 +211,7 @@ impl Job {
         };
         self.refresh_task(key);
         self.refresh_straggler_demand(kind, scene);
-        self.refresh_wants(scene.wants);
+        self.refresh(scene);
         left
     }
 
@@ -242,7 +242,7 @@ impl Job {
         if !self.task_cleanups[key.kind()].contains(&(key, number)) {
             self.task_cleanups[key.kind()].push_back((key, number));
         }
-        self.refresh_wants(scene.wants);
+        self.refresh(scene);
     }
 
     /// An attempt that waits for its task-cleanup, or is in it, is over without it.

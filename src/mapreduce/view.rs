@@ -6,7 +6,7 @@ use crate::wire::{
     WString,
 };
 
-use super::job::{Job, JobState, TaskKey};
+use super::job::{Job, JobState, Outcome, TaskKey};
 use super::{CounterTotal, Task, TaskState};
 
 /// Group of the counters that the server itself counts (1.2.1 `JobInProgress.Counter`).
@@ -54,12 +54,12 @@ impl Job {
 
     fn progress(&self, kind: Kind) -> f32 {
         let total = self.total()[kind];
-        // 1.2.1 shows 1.0 at the end, for failed jobs and for kinds without tasks too.
-        if self.is_over() || (total > 0 && self.finished[kind] + self.failed[kind] >= total) {
-            return 1.0;
-        }
-        if total == 0 {
-            return 0.0;
+        // 1.2.1 shows 1.0 at the end of a job that did not succeed, and for kinds without tasks; given up ones stay at 0.
+        match self.state {
+            JobState::Over(Outcome::Failed | Outcome::Killed) => return 1.0,
+            JobState::Over(Outcome::Succeeded) if total == 0 => return 1.0,
+            _ if total == 0 => return 0.0,
+            _ => {}
         }
         (self.progress_sum[kind] / f64::from(total)).clamp(0.0, 1.0) as f32
     }
@@ -137,8 +137,8 @@ impl Job {
         let task = self.task(key);
         let id = self.task_id(key);
         let best = task.best_attempt();
-        let twin_won = |tasks: &crate::scheduler::PerKind<Task>| {
-            Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_complete())
+        let twin_is_over = |tasks: &crate::scheduler::PerKind<Task>| {
+            Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_over())
         };
         // A task-cleanup that runs counts, one that waits does not (1.2.1 `TaskInProgress.generateSingleReport`).
         let is_active = |attempt: &&super::Attempt| attempt.is_active() || attempt.cleanup_node.is_some();
@@ -153,8 +153,8 @@ impl Job {
             // 1.2.1 marks a task that failed as killed too, and shows that.
             TaskState::Failed | TaskState::Killed => TipStatus::Killed,
             TaskState::Waiting | TaskState::Running => match key {
-                TaskKey::Setup(_) if twin_won(&self.setup) => TipStatus::Killed,
-                TaskKey::Cleanup(_) if twin_won(&self.cleanup) => TipStatus::Killed,
+                TaskKey::Setup(_) if twin_is_over(&self.setup) => TipStatus::Killed,
+                TaskKey::Cleanup(_) if twin_is_over(&self.cleanup) => TipStatus::Killed,
                 _ => TipStatus::Pending,
             },
         };

@@ -60,10 +60,10 @@ impl Scheduler {
             let Some(app) = self.apps.get(&next.app) else { break };
             let level = app.tables[kind].best_level(host, rack);
             match source.take(next.app, kind, id, level) {
-                Taken::Task { hosts } => {
+                Taken::Task { hosts, again } => {
                     self.grant(next.app, kind, id, &hosts);
                     granted += 1;
-                    if shape.off_switch_ends && self.topology.level(host, &hosts) == Level::Any {
+                    if shape.off_switch_ends && !again && self.topology.level(host, &hosts) == Level::Any {
                         break;
                     }
                 }

@@ -84,8 +84,7 @@ impl Fifo {
 
     /// Counts as the original does: setup and cleanup attempts are running tasks, other nodes stand as they last said.
     fn compatible(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
-        let load = totals.running[kind].saturating_add(totals.waiting[kind]);
-        let part = part_of_load(load, totals.slots[kind], node.slots[kind]);
+        let part = part_of_load(totals.remaining[kind], totals.slots[kind], node.slots[kind]);
         let limit = part.saturating_sub(node.in_use(kind)).min(free);
         let padded = totals.reported[kind].saturating_add(self.pad(self.desired[kind], kind, node, totals));
         let first = self.with_reduces.first().map(|&(_, app)| app);

@@ -36,6 +36,8 @@ pub enum Taken {
     Task {
         /// The hosts it was requested with.
         hosts: Arc<[HostId]>,
+        /// It has run before: 1.2.1 gives out such a map as if it were near, wherever its data are.
+        again: bool,
     },
     /// None of its waiting tasks may run on this node, as when all have failed on this host. The app is left out for
     /// the rest of the heartbeat.

@@ -17,6 +17,9 @@ pub struct Totals {
     pub running: PerKind<u32>,
     /// Tasks that wait.
     pub waiting: PerKind<u32>,
+    /// Tasks of running apps that are not done, whether anything is done for them or not: what Hadoop 1.2.1
+    /// `JobQueueTaskScheduler` takes for the load.
+    pub(super) remaining: PerKind<u32>,
     /// Slots in use as each node's last heartbeat told it: what Hadoop 1.2.1 `ClusterStatus` counts.
     pub(super) reported: PerKind<u32>,
 }

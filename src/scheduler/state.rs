@@ -40,9 +40,11 @@ pub struct Scheduler {
     pub(super) policy: Box<dyn Policy>,
     pub(super) topology: Topology,
     pub(super) groups: Groups,
-    // Neither map is ever iterated, so their order cannot matter.
+    // No map is ever iterated, so their order cannot matter.
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<NodeId, Node>,
+    /// What each running app has to do; none for nothing.
+    remaining: FxHashMap<AppId, PerKind<u32>>,
     last_node: NodeId,
     pub(super) orders: PerKind<Order>,
     pub(super) totals: Totals,
@@ -85,6 +87,7 @@ impl Scheduler {
             groups: Groups::default(),
             apps: FxHashMap::default(),
             nodes: FxHashMap::default(),
+            remaining: FxHashMap::default(),
             last_node: NodeId::NONE,
             orders: PerKind::default(),
             totals: Totals::default(),
@@ -268,6 +271,20 @@ impl Scheduler {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
         let before = std::mem::replace(&mut app.desired, desired);
         self.policy.resized(&app.spec, before, desired);
+    }
+
+    /// Tasks of a running app that are not done, and count as load until they are; none once it is over. Only the
+    /// original's way to spread a load asks for it.
+    pub fn set_remaining(&mut self, id: AppId, remaining: PerKind<u32>) {
+        let before = if remaining == PerKind::default() {
+            self.remaining.remove(&id)
+        } else {
+            self.remaining.insert(id, remaining)
+        };
+        for kind in Kind::ALL {
+            lower(&mut self.totals.remaining[kind], before.unwrap_or_default()[kind]);
+            raise(&mut self.totals.remaining[kind], remaining[kind]);
+        }
     }
 
     /// Tasks of an app that wait for a slot.

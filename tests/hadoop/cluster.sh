@@ -123,6 +123,14 @@ our_program() {
     echo "$newest"
 }
 
+# Prints the path of the load generator, the newer of the two that cargo has built.
+load_generator() {
+    local target=${CARGO_TARGET_DIR:-$PROJECT_DIR/target} newest
+    newest=$(ls -t "$target/release/examples/load" "$target/debug/examples/load" 2>/dev/null | head -n 1 || true)
+    [[ -n $newest ]] || fail "no load generator in $target: cargo build --example load"
+    realpath "$newest"
+}
+
 # Whether somebody listens on port $2; ends the script when the daemon $1 has ended.
 cluster_port_open() {
     kill -0 "${CLUSTER_PIDS[$1]}" 2>/dev/null || fail "$1 ended while starting"

@@ -7,10 +7,7 @@
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
-target=${CARGO_TARGET_DIR:-$PROJECT_DIR/target}
-generator=$(ls -t "$target"/{release,debug}/examples/load 2>/dev/null | head -n 1 || true)
-[[ -n $generator ]] || fail "no load generator in $target: cargo build --example load"
-generator=$(realpath "$generator")
+generator=$(load_generator)
 
 "$LIVE_DIR/fetch-jars.sh"
 # Time decides nothing: no tracker and no launch expires. Hosts stand in two racks.

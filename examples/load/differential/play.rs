@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{Action, AttemptState, HeartbeatResponse, RunState};
+use jobtracker::wire::{Action, AttemptId, AttemptState, HeartbeatResponse, RunState};
 
 use super::script::{FLEET, PRIORITIES, Script, Step, host};
 use super::side::Side;
@@ -32,8 +32,10 @@ struct Play<'a> {
     fleet: Vec<WaywardTracker>,
     /// Jobs of which anything was given out: an untouched one is KILLED without a cleanup under ours, on purpose.
     touched: BTreeSet<usize>,
-    /// Jobs with attempts that ended by a JobTracker's own clock.
+    /// Whether attempts may have ended by a JobTracker's own clock.
     clocked: bool,
+    /// Attempts that a user asked to fail.
+    asked: BTreeSet<AttemptId>,
     step: usize,
 }
 
@@ -65,7 +67,8 @@ pub async fn play(script: &Script, sides: &mut [Side; 2]) -> Played<()> {
         side.begin(script.jobs.len());
     }
     let fleet = fleet(script);
-    let mut play = Play { script, sides, fleet, touched: BTreeSet::new(), clocked: false, step: 0 };
+    let mut play =
+        Play { script, sides, fleet, touched: BTreeSet::new(), clocked: false, asked: BTreeSet::new(), step: 0 };
     for tracker in 0..FLEET as usize {
         play.beat(tracker, 0, false).await?;
     }
@@ -123,8 +126,10 @@ impl Play<'_> {
                 self.clocked = true;
             }
             Step::LoseOutput { tracker, roll } => {
-                let output = Dice::new(roll).pick(&self.fleet[tracker].outputs);
-                if let Some(output) = output {
+                // Java makes a map again whose output nobody reads; no stock tracker can say so of one.
+                let is_read = |output: &AttemptId| self.script.jobs[output.task.job.number as usize].reduces > 0;
+                let outputs: Vec<_> = self.fleet[tracker].outputs.iter().copied().filter(is_read).collect();
+                if let Some(output) = Dice::new(roll).pick(&outputs) {
                     self.fleet[tracker].lose_output(output);
                 }
             }
@@ -164,9 +169,10 @@ impl Play<'_> {
     }
 
     async fn beat(&mut self, number: usize, roll: u64, is_lost: bool) -> Played<()> {
-        let (seed, luck) = (self.script.seed ^ roll, self.script.luck);
+        let (script, seed) = (self.script, self.script.seed ^ roll);
         let is_last = self.step > self.script.steps.len();
-        let request = self.fleet[number].heartbeat(|task| if is_last { Fate::Advance } else { luck.fate(seed, task) });
+        let request =
+            self.fleet[number].heartbeat(|task| if is_last { Fate::Advance } else { script.fate(seed, task) });
         let [first, second] = &mut *self.sides;
         let answers = [first.beat(number, &request).await?, second.beat(number, &request).await?];
         let what = format!("tracker {number} calls with {}", reported(&request));
@@ -196,6 +202,9 @@ impl Play<'_> {
     async fn kill_task(&mut self, tracker: usize, roll: u64, fail: bool) -> Played<()> {
         let attempts: Vec<_> = self.fleet[tracker].tasks.iter().map(|task| task.attempt).collect();
         let Some(attempt) = Dice::new(roll).pick(&attempts) else { return Ok(()) };
+        if fail {
+            self.asked.insert(attempt);
+        }
         let [first, second] = &mut *self.sides;
         let answers = [first.kill_task(attempt, fail).await?, second.kill_task(attempt, fail).await?];
         let what = format!("{} {attempt}", if fail { "fail-task" } else { "kill-task" });
@@ -206,7 +215,7 @@ impl Play<'_> {
     async fn look(&mut self, what: &str, closely: bool) -> Played<()> {
         for place in self.sides[0].submitted() {
             let [first, second] = &mut *self.sides;
-            let seen = [told::job(first, place).await?, told::job(second, place).await?];
+            let seen = [told::job(first, place, &self.asked).await?, told::job(second, place, &self.asked).await?];
             self.compare(what, seen)?;
             if closely {
                 let [first, second] = &mut *self.sides;
@@ -271,6 +280,21 @@ impl Play<'_> {
             second.retain(|line| !common.contains(line));
         }
         Err(PlayError::Differ(Box::new(Difference { step: self.step, what: what.to_owned(), first, second })))
+    }
+}
+
+// === impl Script ===
+
+impl Script {
+    fn fate(&self, seed: u64, task: &WaywardTask) -> Fate {
+        let id = task.attempt.task;
+        let dooms =
+            self.dooms.iter().filter(|doom| (doom.job, doom.kind, doom.task) == (id.job.number, id.kind, id.number));
+        let doom = dooms.filter(|doom| task.attempt.number < doom.attempts && task.role != Role::TaskCleanup).last();
+        match doom {
+            Some(doom) if task.has_begun() => doom.fate,
+            _ => self.luck.fate(seed, task),
+        }
     }
 }
 

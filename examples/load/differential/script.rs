@@ -1,7 +1,10 @@
 //! What is fed to both JobTrackers: jobs and a fixed order of steps, made from a seed.
 
+use jobtracker::scheduler::Kind;
+
 use crate::dice::Dice;
 use crate::staging::JobFiles;
+use crate::wayward_tracker::Fate;
 
 /// A script.
 #[derive(Clone, Debug)]
@@ -14,6 +17,8 @@ pub struct Script {
     pub slots: Vec<(i32, i32)>,
     /// The jobs that may be submitted.
     pub jobs: Vec<JobFiles>,
+    /// Tasks that end badly whatever their luck.
+    pub dooms: Vec<Doom>,
     /// What happens, in order. Steps that mean nothing as things stand do nothing, so that any of them can be left out.
     pub steps: Vec<Step>,
 }
@@ -33,6 +38,21 @@ pub struct Luck {
     pub dies: u32,
     /// The same for setups and cleanups of jobs, which only throw.
     pub housekeeping_fails: u32,
+}
+
+/// A task that ends badly once it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Doom {
+    /// Its job.
+    pub job: i32,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its index; that of the job's cleanup is one behind the last, that of the setup two.
+    pub task: i32,
+    /// So many of its first attempts do.
+    pub attempts: i32,
+    /// How.
+    pub fate: Fate,
 }
 
 /// One step. Trackers and jobs by number; `roll` decides among what there is at that moment.
@@ -112,6 +132,8 @@ pub fn host(tracker: u32) -> String {
 
 impl Luck {
     const CALM: Self = Self { waits: 20, fails: 0, fails_unclean: 0, dies_unclean: 0, dies: 0, housekeeping_fails: 0 };
+    const CLEAN: Self =
+        Self { waits: 20, fails: 15, fails_unclean: 0, dies_unclean: 0, dies: 0, housekeeping_fails: 5 };
     const ROUGH: Self = Self { waits: 20, fails: 8, fails_unclean: 5, dies_unclean: 3, dies: 1, housekeeping_fails: 5 };
     const WILD: Self =
         Self { waits: 15, fails: 15, fails_unclean: 12, dies_unclean: 6, dies: 4, housekeeping_fails: 25 };
@@ -123,25 +145,31 @@ impl Script {
     /// The script of a seed.
     pub fn random(seed: u64) -> Self {
         let mut dice = Dice::named(seed, "script");
-        let luck = [Luck::CALM, Luck::ROUGH, Luck::ROUGH, Luck::WILD][dice.below(4) as usize];
+        // Under Java a map that waits for its task-cleanup may be found again in the list of another host or rack of its
+        // input, and runs twice at once; ours waits. So no script has both such maps and such ends.
+        let is_placed = dice.percent(50);
+        let lucks =
+            if is_placed { [Luck::CALM, Luck::CLEAN, Luck::CLEAN] } else { [Luck::CALM, Luck::ROUGH, Luck::WILD] };
+        let luck = lucks[dice.below(3) as usize];
         let slots = (0..FLEET).map(|_| (dice.below(4) as i32, dice.below(3) as i32)).collect::<Vec<_>>();
-        let jobs: Vec<JobFiles> = (0..1 + dice.below(3)).map(|_| random_job(&mut dice)).collect();
+        let jobs: Vec<JobFiles> = (0..1 + dice.below(3)).map(|_| random_job(&mut dice, is_placed)).collect();
         let length = 40 + dice.below(160);
         let mut steps = vec![Step::Submit { job: 0 }];
         let mut unsubmitted = 1;
         for _ in 0..length {
-            let step = random_step(&mut dice, jobs.len(), &mut unsubmitted);
+            let step = random_step(&mut dice, jobs.len(), &mut unsubmitted, is_placed);
             steps.push(step);
         }
-        Self { seed, luck, slots, jobs, steps }
+        Self { seed, luck, slots, jobs, dooms: Vec::new(), steps }
     }
 }
 
-fn random_job(dice: &mut Dice) -> JobFiles {
+fn random_job(dice: &mut Dice, is_placed: bool) -> JobFiles {
     let maps = if dice.percent(10) { 0 } else { 1 + dice.below(8) };
     let reduces = if dice.percent(25) { 0 } else { 1 + dice.below(4) };
     let splits = (0..maps).map(|_| {
-        let mut holders: Vec<String> = (0..dice.below(4)).map(|_| host(dice.below(FLEET))).collect();
+        let mut holders: Vec<String> =
+            (0..if is_placed { dice.below(4) } else { 0 }).map(|_| host(dice.below(FLEET))).collect();
         holders.sort();
         holders.dedup();
         holders
@@ -160,7 +188,7 @@ fn random_job(dice: &mut Dice) -> JobFiles {
     files
 }
 
-fn random_step(dice: &mut Dice, jobs: usize, unsubmitted: &mut usize) -> Step {
+fn random_step(dice: &mut Dice, jobs: usize, unsubmitted: &mut usize, is_placed: bool) -> Step {
     let tracker = dice.below(FLEET) as usize;
     let job = dice.below(jobs as u32) as usize;
     let roll = dice.roll();
@@ -169,11 +197,11 @@ fn random_step(dice: &mut Dice, jobs: usize, unsubmitted: &mut usize) -> Step {
             *unsubmitted += 1;
             Step::Submit { job: *unsubmitted - 1 }
         }
-        40..60 => Step::Restart { tracker, reinit: dice.percent(50) },
+        40..60 if !is_placed => Step::Restart { tracker, reinit: dice.percent(50) },
         60..80 => Step::LoseOutput { tracker, roll },
         80..100 => Step::FailFetch { tracker, roll },
         100..104 => Step::KillJob { job },
-        104..125 => Step::KillTask { tracker, roll, fail: dice.percent(50) },
+        104..125 if !is_placed => Step::KillTask { tracker, roll, fail: dice.percent(50) },
         125..140 => Step::SetPriority { job, priority: dice.below(5) as usize },
         140..145 => Step::Stranger,
         other => Step::Beat { tracker, roll, is_lost: other < 180 },

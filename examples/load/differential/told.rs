@@ -1,7 +1,11 @@
 //! What a JobTracker tells trackers and clients, as lines that can be compared.
 
+use std::collections::BTreeSet;
+
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{Action, HeartbeatResponse, RunState, SkipRanges, Task, TaskReport, TipStatus};
+use jobtracker::wire::{
+    Action, AttemptId, CompletionStatus, HeartbeatResponse, RunState, SkipRanges, Task, TaskReport, TipStatus,
+};
 
 use super::side::Side;
 
@@ -43,8 +47,8 @@ fn launch(task: &Task) -> String {
     line
 }
 
-/// What a client sees of a job at any time.
-pub async fn job(side: &mut Side, place: usize) -> anyhow::Result<Vec<String>> {
+/// What a client sees of a job at any time. Java's event of an attempt that a user `asked` to fail may say KILLED.
+pub async fn job(side: &mut Side, place: usize, asked: &BTreeSet<AttemptId>) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     if let Value::JobStatus(Some(status)) = side.ask(place, |job| JobSubmissionCall::GetJobStatus { job }).await? {
         let progress = [status.setup_progress, status.map_progress, status.reduce_progress, status.cleanup_progress];
@@ -59,11 +63,17 @@ pub async fn job(side: &mut Side, place: usize) -> anyhow::Result<Vec<String>> {
         lines.extend(events.iter().map(|event| {
             let attempt = side.attempt_of_script(event.attempt);
             let kind = if event.is_map { " map" } else { "" };
-            let http = event.tracker_http.0.as_deref().unwrap_or("null");
+            // Reduces fetch from where a map succeeded; of other attempts Java tells whichever tracker has that name now.
+            let is_read = matches!(event.status, CompletionStatus::Succeeded | CompletionStatus::Obsolete);
+            let http = event.tracker_http.0.as_deref().filter(|_| is_read).unwrap_or_default();
+            let status = match event.status {
+                CompletionStatus::Killed if asked.contains(&attempt) => CompletionStatus::Failed,
+                status => status,
+            };
             let (number, index) = (event.event_id, event.id_within_job);
             format!(
                 "job {place}: event {number}: {attempt} #{index}{kind} {:?} {http} {} ms",
-                event.status, event.run_time_ms
+                status, event.run_time_ms
             )
         }));
     }
@@ -74,6 +84,9 @@ pub async fn job(side: &mut Side, place: usize) -> anyhow::Result<Vec<String>> {
 /// what they went into: `is_clocked` when a part of the slots' time did.
 pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
+    let status = side.ask(place, |job| JobSubmissionCall::GetJobStatus { job }).await?;
+    let runs = |state| matches!(state, RunState::Prep | RunState::Running);
+    let is_over = matches!(status, Value::JobStatus(Some(status)) if !runs(status.run_state));
     let calls: [fn(_) -> JobSubmissionCall; 4] = [
         |job| JobSubmissionCall::GetSetupTaskReports { job },
         |job| JobSubmissionCall::GetMapTaskReports { job },
@@ -82,7 +95,7 @@ pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool) -> anyhow::R
     ];
     for call in calls {
         if let Value::TaskReports(reports) = side.ask(place, call).await? {
-            lines.extend(reports.iter().map(|report| task(side, report)));
+            lines.extend(reports.iter().map(|report| task(side, report, is_over)));
         }
     }
     if let Value::Counters(Some(counters)) = side.ask(place, |job| JobSubmissionCall::GetJobCounters { job }).await? {
@@ -101,8 +114,10 @@ pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool) -> anyhow::R
     Ok(lines)
 }
 
-fn task(side: &Side, report: &TaskReport) -> String {
+fn task(side: &Side, report: &TaskReport, is_over: bool) -> String {
     let status = match &report.status {
+        // Java shows attempts that were under way when their job ended as running for ever.
+        TipStatus::Running(_) if is_over => "Killed".to_owned(),
         TipStatus::Running(attempts) => {
             let mut attempts: Vec<String> =
                 attempts.iter().map(|attempt| side.attempt_of_script(*attempt).to_string()).collect();

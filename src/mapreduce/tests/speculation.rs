@@ -13,7 +13,7 @@ const OLD_MS: i64 = 61_000;
 fn take(stage: &mut Stage, node: NodeId) -> Option<AttemptId> {
     stage.act(|job, scene| {
         let (number, hosts) = job.take_work(Kind::Map, node, Level::Any, scene.nodes)?;
-        let launch = job.grant(Kind::Map, number, node, scene.nodes, scene.now);
+        let (launch, _) = job.grant(Kind::Map, number, node, scene.nodes, scene.now);
         scene.scheduler.withdraw(job.app, Kind::Map, &hosts, 1);
         scene.scheduler.started(job.app, Kind::Map, node);
         Some(launch.attempt)

@@ -122,7 +122,7 @@ impl Stage {
 
     /// Gives an attempt of a task to a node, whether the task waits for one or not.
     pub fn launch(&mut self, kind: Kind, number: u32, node: NodeId) -> AttemptId {
-        let launch = self.job.grant(kind, number, node, &self.nodes, self.now);
+        let (launch, _) = self.job.grant(kind, number, node, &self.nodes, self.now);
         self.scheduler.started(self.job.app, kind, node);
         launch.attempt
     }

@@ -143,7 +143,7 @@ impl GrantSource for Books {
         let level = self.level(node, &self.tasks[pick].hosts);
         self.log.push((app.get(), kind, node, level));
         self.tasks[pick].state = State::Running(node);
-        Taken::Task { hosts: self.tasks[pick].hosts.clone() }
+        Taken::Task { hosts: self.tasks[pick].hosts.clone(), again: false }
     }
 }
 

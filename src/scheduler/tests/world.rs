@@ -212,6 +212,15 @@ impl World {
         self.scheduler.request(app, kind, hosts, count);
         let task = Task { app, kind, hosts: hosts.into(), failed_on: failed_on.clone(), state: State::Waiting };
         self.books.tasks.extend((0..count).map(|_| task.clone()));
+        self.tell_remaining(app);
+    }
+
+    fn tell_remaining(&mut self, app: AppId) {
+        let of = |kind| {
+            let left = |task: &&Task| task.app == app && task.kind == kind && task.state != State::Done;
+            self.books.tasks.iter().filter(left).count() as u32
+        };
+        self.scheduler.set_remaining(app, PerKind::new(of(Kind::Map), of(Kind::Reduce)));
     }
 
     pub(super) fn beat(&mut self, node: NodeId) -> BeatReport {
@@ -235,6 +244,7 @@ impl World {
         if let State::Running(node) = state {
             self.books.tasks[task].state = State::Done;
             self.scheduler.ended(app, kind, node);
+            self.tell_remaining(app);
         }
     }
 

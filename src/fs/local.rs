@@ -115,6 +115,21 @@ impl LocalFileSystem {
         })
     }
 
+    /// Writes a file that was not there, with exactly these permission bits. It is whole for whoever is told of it afterwards, but
+    /// not on disk: for what can be made again.
+    ///
+    /// # Errors
+    /// [`FsError`]; also when the file is there.
+    pub fn write_unsynced(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        let written = (|| {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+            // Once more, for the umask has taken bits away.
+            file.set_permissions(Permissions::from_mode(mode))?;
+            file.write_all(bytes)
+        })();
+        written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
+    }
+
     /// Makes a folder and those above it. The folder itself has `mode` afterwards, also when it was there; folders above
     /// are made with 0755.
     ///

@@ -119,6 +119,12 @@ impl WaywardTracker {
         std::mem::take(&mut self.gone)
     }
 
+    /// Maps whose end it is telling of, or has told of.
+    pub fn ended_maps(&self) -> Vec<AttemptId> {
+        let ended = self.tasks.iter().filter(|task| !task.is_kept()).map(|task| task.attempt);
+        ended.filter(|attempt| attempt.task.kind == Kind::Map).chain(self.outputs.iter().copied()).collect()
+    }
+
     /// Whether its last heartbeat is still to be answered.
     pub fn is_unanswered(&self) -> bool {
         self.unanswered.is_some()

@@ -46,7 +46,7 @@ impl Engine {
 
     /// A task that the scheduler does not give out: a job's cleanup, a task-cleanup, a job's setup; jobs by id.
     fn launch_aside(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
-        if let Some(id) = self.first_that(&self.wants.cleanup, |job| job.may_clean_up_on(kind, node, &self.nodes)) {
+        if let Some(id) = self.first_that(&self.wants.cleanup, |job| job.may_clean_up_on(node, &self.nodes)) {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_cleanup(kind, node, &mut scene!(self, now))));
         }
@@ -54,7 +54,7 @@ impl Engine {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_task_cleanup(kind, node, &mut scene!(self, now))?));
         }
-        let id = self.first_that(&self.wants.setup, |job| job.may_set_up_on(kind, node, &self.nodes))?;
+        let id = self.first_that(&self.wants.setup, |job| job.may_set_up_on(node, &self.nodes))?;
         let job = self.jobs.get_mut(id)?;
         Some((job.app, job.launch_setup(kind, node, &mut scene!(self, now))))
     }

@@ -1,7 +1,9 @@
 //! Giving attempts to nodes: which task, under which number, and how it travels.
 
+use std::collections::BTreeSet;
+
 use crate::engine::Now;
-use crate::scheduler::{Kind, Level, NodeId, Taken};
+use crate::scheduler::{HostId, Kind, Level, NodeId, PerKind, Taken};
 use crate::wire::{
     self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex,
     TaskBody, TaskStatus, Text,
@@ -50,15 +52,22 @@ impl Job {
         (launch, Taken::Task { hosts: self.place(key), again })
     }
 
-    /// Whether the setup may run on a node in the variant for `kind`: never where that failed, unless it failed everywhere.
-    pub fn may_set_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
-        nodes.get(node).is_some_and(|face| Self::may_run_on(&self.setup[kind], face.host, nodes))
+    /// Whether the setup may run on a node: never where it failed, unless it failed everywhere.
+    pub fn may_set_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
+        Self::neither_failed_on(&self.setup, node, nodes)
     }
 
-    /// Whether the cleanup may run on a node in the variant for `kind`: never where that failed, unless it failed
-    /// everywhere.
-    pub fn may_clean_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
-        nodes.get(node).is_some_and(|face| Self::may_run_on(&self.cleanup[kind], face.host, nodes))
+    /// Whether the cleanup may run on a node: never where it failed, unless it failed everywhere.
+    pub fn may_clean_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
+        Self::neither_failed_on(&self.cleanup, node, nodes)
+    }
+
+    fn neither_failed_on(variants: &PerKind<Task>, node: NodeId, nodes: &NodeBook) -> bool {
+        let Some(face) = nodes.get(node) else { return false };
+        // Both variants do the same, so where one failed the other will.
+        let failed: BTreeSet<HostId> =
+            Kind::ALL.iter().flat_map(|kind| &variants[*kind].failed_hosts).copied().collect();
+        !failed.contains(&face.host) || failed.len() >= nodes.hosts()
     }
 
     /// Gives the job's setup, in the variant for `kind`, to a node.

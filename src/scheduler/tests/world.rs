@@ -212,6 +212,16 @@ impl World {
         self.scheduler.request(app, kind, hosts, count);
         let task = Task { app, kind, hosts: hosts.into(), failed_on: failed_on.clone(), state: State::Waiting };
         self.books.tasks.extend((0..count).map(|_| task.clone()));
+        self.tell_remaining(app);
+    }
+
+    fn tell_remaining(&mut self, app: AppId) {
+        let undone = |kind| {
+            let of_app = self.books.tasks.iter().filter(|task| task.app == app && task.kind == kind);
+            of_app.filter(|task| task.state != State::Done).count() as u32
+        };
+        let remaining = PerKind::new(undone(Kind::Map), undone(Kind::Reduce));
+        self.scheduler.set_remaining(app, remaining);
     }
 
     pub(super) fn beat(&mut self, node: NodeId) -> BeatReport {
@@ -235,6 +245,7 @@ impl World {
         if let State::Running(node) = state {
             self.books.tasks[task].state = State::Done;
             self.scheduler.ended(app, kind, node);
+            self.tell_remaining(app);
         }
     }
 

@@ -164,8 +164,9 @@ impl WaywardTracker {
         // asks for none.
         let commits = self.tasks.iter().any(|task| task.state == AttemptState::CommitPending);
         let has_room = is_free(Kind::Map, self.slots.maps) || is_free(Kind::Reduce, self.slots.reduces);
-        let mut reports: Vec<TaskStatus> = self.tasks.iter_mut().map(WaywardTask::report).collect();
-        reports.extend(self.lost_outputs.drain(..).map(lost_output));
+        // Losses first: what else is told may be the end of those who read.
+        let mut reports: Vec<TaskStatus> = self.lost_outputs.drain(..).map(lost_output).collect();
+        reports.extend(self.tasks.iter_mut().map(WaywardTask::report));
         let request = HeartbeatRequest {
             status: TaskTrackerStatus {
                 name: self.name.clone(),

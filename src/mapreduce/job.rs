@@ -381,10 +381,14 @@ impl Job {
         may
     }
 
+    /// Whether enough maps are done for reduces to start; a map that loses its output may undo that.
+    pub(super) fn reduces_are_due(&self) -> bool {
+        self.finished.map + self.failed.map >= self.slowstart_maps()
+    }
+
     /// Asks for the reduces once enough maps are done.
     pub(super) fn open_reduces_when_due(&mut self, scene: &mut Scene<'_>) {
-        let done = self.finished.map + self.failed.map;
-        if self.reduces_open || self.state != JobState::Running || done < self.slowstart_maps() {
+        if self.reduces_open || self.state != JobState::Running || !self.reduces_are_due() {
             return;
         }
         self.reduces_open = true;
@@ -400,7 +404,7 @@ impl Job {
         let mut remaining = PerKind::default();
         if self.state == JobState::Running {
             let unfinished = |kind: Kind| self.total()[kind].saturating_sub(self.finished[kind]);
-            let reduces = if self.reduces_open { unfinished(Kind::Reduce) } else { 0 };
+            let reduces = if self.reduces_are_due() { unfinished(Kind::Reduce) } else { 0 };
             remaining = PerKind::new(unfinished(Kind::Map), reduces);
         }
         scene.scheduler.set_remaining(self.app, remaining);

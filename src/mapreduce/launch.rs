@@ -29,6 +29,9 @@ impl Job {
     /// A waiting map or reduce for `node`, as the scheduler has granted it.
     pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
         let face = nodes.get(node)?;
+        if kind == Kind::Reduce && !self.reduces_are_due() {
+            return None;
+        }
         let tasks = &self.work[kind];
         let may_run =
             |number: u32| tasks.get(number as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));

@@ -163,7 +163,8 @@ impl Job {
     fn refresh_progress(&mut self, key: TaskKey, kind: Kind) {
         let change = self.task_mut(key).recompute_progress();
         if key.is_work() {
-            self.progress_sum[kind] += change;
+            let sum = self.progress_sum[kind] + change;
+            self.progress_sum[kind] = sum.clamp(0.0, f64::from(self.total()[kind]));
         }
     }
 

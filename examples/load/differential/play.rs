@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{Action, AttemptId, AttemptState, HeartbeatResponse, RunState};
+use jobtracker::wire::{Action, AttemptId, AttemptState, HeartbeatResponse, RunState, TaskId};
 
 use super::script::{FLEET, PRIORITIES, Script, Step, host};
 use super::side::Side;
@@ -36,6 +36,8 @@ struct Play<'a> {
     clocked: bool,
     /// Whether output may have been lost: Java goes on to show the progress of a map that lost its own.
     is_stale: bool,
+    /// Reduces that came to an end.
+    reduced: BTreeSet<TaskId>,
     /// Attempts that a user asked to fail.
     asked: BTreeSet<AttemptId>,
     step: usize,
@@ -76,6 +78,7 @@ pub async fn play(script: &Script, sides: &mut [Side; 2]) -> Played<()> {
         touched: BTreeSet::new(),
         clocked: false,
         is_stale: false,
+        reduced: BTreeSet::new(),
         asked: BTreeSet::new(),
         step: 0,
     };
@@ -133,16 +136,16 @@ impl Play<'_> {
             Step::Beat { tracker, roll, is_lost } => self.beat(tracker, roll, is_lost).await?,
             Step::Restart { tracker, reinit } => {
                 // Java gives up a task-cleanup that is lost with its tracker, ours has another tracker do it.
-                if !self.fleet[tracker].tasks.iter().any(|task| task.role == Role::TaskCleanup) {
+                let cleans = self.fleet[tracker].tasks.iter().any(|task| task.role == Role::TaskCleanup);
+                if !cleans && self.fleet[tracker].outputs.iter().all(|output| self.is_read(*output)) {
                     self.fleet[tracker].restart(reinit);
                     self.clocked = true;
                     self.is_stale = true;
                 }
             }
             Step::LoseOutput { tracker, roll } => {
-                // Java makes a map again whose output nobody reads; no stock tracker can say so of one.
-                let is_read = |output: &AttemptId| self.script.jobs[output.task.job.number as usize].reduces > 0;
-                let outputs: Vec<_> = self.fleet[tracker].outputs.iter().copied().filter(is_read).collect();
+                let outputs = self.fleet[tracker].outputs.iter().copied();
+                let outputs: Vec<_> = outputs.filter(|output| self.is_read(*output)).collect();
                 if let Some(output) = Dice::new(roll).pick(&outputs) {
                     self.is_stale = true;
                     self.fleet[tracker].lose_output(output);
@@ -200,7 +203,15 @@ impl Play<'_> {
         let dropped: Vec<String> = dropped.iter().map(|attempt| format!("kill {attempt}")).collect();
         let [java, ours] = &mut told;
         java.retain(|line| !dropped.contains(line) || ours.contains(line));
+        // And it lets an attempt commit that it has killed for a user in the same breath.
+        let killed: Vec<String> =
+            java.iter().filter_map(|line| line.strip_prefix("kill ")).map(str::to_owned).collect();
+        java.retain(|line| !line.strip_prefix("commit ").is_some_and(|attempt| killed.iter().any(|it| it == attempt)));
         self.compare(&what, told)?;
+        let ended = |state| matches!(state, AttemptState::Succeeded | AttemptState::Failed);
+        let ended =
+            request.status.tasks.iter().filter(|report| ended(report.state) && !report.attempt.task.kind.is_map());
+        self.reduced.extend(ended.map(|report| report.attempt.task));
         for action in &answers[0].actions {
             if let Action::LaunchTask(task) = action {
                 self.touched.insert(task.status.attempt.task.job.number as usize);
@@ -211,6 +222,13 @@ impl Play<'_> {
             self.fleet[number].obey(&answers[0]);
         }
         Ok(())
+    }
+
+    /// Whether a reduce of its job is still to be done. Java makes a map again whose output nobody reads, ours does not.
+    fn is_read(&self, output: AttemptId) -> bool {
+        let job = output.task.job;
+        let reduced = self.reduced.iter().filter(|task| task.job == job).count();
+        reduced < self.script.jobs[job.number as usize].reduces as usize
     }
 
     fn fail_fetch(&mut self, tracker: usize, roll: u64) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The long tier, beside tests/run.sh: stock jobs on two TaskTrackers under the Java JobTracker and under ours with their outputs compared, the
-# dependencies' licences and known holes, and ten million mutated frames. Ends with a line `N passed, N failed`; 1 when any failed.
+# The long tier, beside tests/run.sh: stock jobs on two TaskTrackers under the Java JobTracker and under ours with their outputs compared, the same
+# scripted heartbeats to both, random jobs, the dependencies' licences and known holes, and ten million mutated frames. Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -16,6 +16,19 @@ both_jobtrackers() {
         tests/hadoop/jobs.sh --jobtracker java --trackers 2 --record "$records/java" all &&
         tests/hadoop/jobs.sh --jobtracker ours --trackers 2 --record "$records/ours" all &&
         diff -r "$records/java" "$records/ours"
+}
+
+# The same scripts to both, one call at a time; about a minute where nothing differs.
+differential() {
+    JOBTRACKER_PROGRAM=$target/release/jobtracker
+    export JOBTRACKER_PROGRAM
+    cargo build --quiet --release && cargo build --quiet --release --example load && tests/hadoop/differential.sh --seeds 100
+}
+
+random_jobs() {
+    JOBTRACKER_PROGRAM=$target/release/jobtracker
+    export JOBTRACKER_PROGRAM
+    cargo build --quiet --release && cargo build --quiet --release --example load && tests/hadoop/random.sh --jobs 1000
 }
 
 dependencies() {
@@ -41,6 +54,8 @@ mutated_frames() {
 }
 
 step "stock jobs under both JobTrackers" both_jobtrackers
+step "scripts to both JobTrackers" differential
+step "1,000 random jobs" random_jobs
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

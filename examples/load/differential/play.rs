@@ -38,7 +38,9 @@ struct Play<'a> {
     is_stale: bool,
     /// Reduces that came to an end.
     reduced: BTreeSet<TaskId>,
-    /// Attempts that a user asked to fail.
+    /// Jobs that a client killed or that fail: Java may give out a map of theirs again whose output is lost.
+    dying: BTreeSet<usize>,
+    /// Attempts that a user asked to end.
     asked: BTreeSet<AttemptId>,
     step: usize,
 }
@@ -79,6 +81,7 @@ pub async fn play(script: &Script, sides: &mut [Side; 2]) -> Played<()> {
         clocked: false,
         is_stale: false,
         reduced: BTreeSet::new(),
+        dying: BTreeSet::new(),
         asked: BTreeSet::new(),
         step: 0,
     };
@@ -125,6 +128,9 @@ fn fleet(script: &Script) -> Vec<WaywardTracker> {
 
 impl Play<'_> {
     async fn take(&mut self, step: &Step) -> Played<()> {
+        if matches!(step, Step::Restart { .. } | Step::LoseOutput { .. } | Step::FailFetch { .. }) {
+            self.notice_failures().await?;
+        }
         match *step {
             Step::Submit { job } => {
                 for side in &mut *self.sides {
@@ -156,6 +162,7 @@ impl Play<'_> {
                 self.fail_fetch(tracker, roll);
             }
             Step::KillJob { job } if self.touched.contains(&job) => {
+                self.dying.insert(job);
                 for side in &mut *self.sides {
                     side.ask(job, |job| JobSubmissionCall::KillJob { job }).await?;
                 }
@@ -228,7 +235,19 @@ impl Play<'_> {
     fn is_read(&self, output: AttemptId) -> bool {
         let job = output.task.job;
         let reduced = self.reduced.iter().filter(|task| task.job == job).count();
-        reduced < self.script.jobs[job.number as usize].reduces as usize
+        let place = job.number as usize;
+        reduced < self.script.jobs[place].reduces as usize && !self.dying.contains(&place)
+    }
+
+    async fn notice_failures(&mut self) -> anyhow::Result<()> {
+        let side = &mut self.sides[0];
+        for place in side.submitted() {
+            let status = side.ask(place, |job| JobSubmissionCall::GetJobStatus { job }).await?;
+            if matches!(status, Value::JobStatus(Some(status)) if &*status.failure_info.0 != "NA") {
+                self.dying.insert(place);
+            }
+        }
+        Ok(())
     }
 
     fn fail_fetch(&mut self, tracker: usize, roll: u64) {
@@ -236,7 +255,8 @@ impl Play<'_> {
         let reduces: Vec<_> = self.fleet[tracker].tasks.iter().filter(|task| task.is_running_reduce()).collect();
         let Some(reduce) = dice.pick(&reduces).map(|task| task.attempt) else { return };
         let outputs = self.fleet.iter().flat_map(|tracker| &tracker.outputs);
-        let outputs: Vec<_> = outputs.filter(|output| output.task.job == reduce.task.job).copied().collect();
+        let outputs = outputs.filter(|output| output.task.job == reduce.task.job && self.is_read(**output));
+        let outputs: Vec<_> = outputs.copied().collect();
         // Always the first one or two, so that failures add up.
         let maps = &outputs[..outputs.len().min(1 + dice.below(2) as usize)];
         self.fleet[tracker].fail_fetches(reduce, maps);
@@ -245,9 +265,7 @@ impl Play<'_> {
     async fn kill_task(&mut self, tracker: usize, roll: u64, fail: bool) -> Played<()> {
         let attempts: Vec<_> = self.fleet[tracker].tasks.iter().map(|task| task.attempt).collect();
         let Some(attempt) = Dice::new(roll).pick(&attempts) else { return Ok(()) };
-        if fail {
-            self.asked.insert(attempt);
-        }
+        self.asked.insert(attempt);
         let [first, second] = &mut *self.sides;
         let answers = [first.kill_task(attempt, fail).await?, second.kill_task(attempt, fail).await?];
         let what = format!("{} {attempt}", if fail { "fail-task" } else { "kill-task" });

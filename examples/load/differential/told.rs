@@ -47,7 +47,8 @@ fn launch(task: &Task) -> String {
     line
 }
 
-/// What a client sees of a job at any time. Java's event of an attempt that a user `asked` to fail may say KILLED, and
+/// What a client sees of a job at any time. Java's event of an attempt that a user `asked` to end may tell
+/// what the tracker said and not what was asked; and
 /// its progress of maps is not to be had once it `is_stale`.
 pub async fn job(
     side: &mut Side,
@@ -77,7 +78,9 @@ pub async fn job(
             let is_read = matches!(event.status, CompletionStatus::Succeeded | CompletionStatus::Obsolete);
             let http = event.tracker_http.0.as_deref().filter(|_| is_read).unwrap_or_default();
             let status = match event.status {
-                CompletionStatus::Killed if asked.contains(&attempt) => CompletionStatus::Failed,
+                CompletionStatus::Killed | CompletionStatus::Failed if asked.contains(&attempt) => {
+                    CompletionStatus::Failed
+                }
                 status => status,
             };
             let (number, index) = (event.event_id, event.id_within_job);

@@ -176,7 +176,7 @@ mod tests {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
         let mut pending = PendingTasks::reduces(3);
-        let mut take = |pending: &mut PendingTasks| pending.take(Level::Any, a, topology.rack_of(a), |_| true);
+        let take = |pending: &mut PendingTasks| pending.take(Level::Any, a, topology.rack_of(a), |_| true);
         assert_eq!((take(&mut pending), take(&mut pending)), (Some(0), Some(1)));
         pending.put_back(1, 0);
         assert_eq!((take(&mut pending), take(&mut pending)), (Some(1), Some(2)));

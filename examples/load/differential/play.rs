@@ -91,7 +91,7 @@ pub async fn play(script: &Script, sides: &mut [Side; 2]) -> Played<()> {
     for step in &script.steps {
         play.step += 1;
         play.take(step).await?;
-        play.look(&format!("{step:?}"), play.step % LOOK_CLOSELY_EVERY == 0).await?;
+        play.look(&format!("{step:?}"), play.step.is_multiple_of(LOOK_CLOSELY_EVERY)).await?;
     }
     play.end().await
 }
@@ -355,9 +355,9 @@ impl Play<'_> {
 impl Script {
     fn fate(&self, seed: u64, task: &WaywardTask) -> Fate {
         let id = task.attempt.task;
-        let dooms =
+        let mut dooms =
             self.dooms.iter().filter(|doom| (doom.job, doom.kind, doom.task) == (id.job.number, id.kind, id.number));
-        let doom = dooms.filter(|doom| task.attempt.number < doom.attempts && task.role != Role::TaskCleanup).last();
+        let doom = dooms.find(|doom| task.attempt.number < doom.attempts && task.role != Role::TaskCleanup);
         match doom {
             Some(doom) if task.has_begun() => doom.fate,
             _ => self.luck.fate(seed, task),

@@ -117,7 +117,8 @@ pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool, is_stale: bo
             let group_name = group.name.0.rsplit('.').next().unwrap_or_default();
             for counter in group.counters.iter().filter(|counter| counter.value != 0) {
                 let is_clocked = is_clocked && counter.name.0.starts_with("SLOTS_MILLIS");
-                if !is_clocked && !(is_stale && group_name == "words") {
+                let is_stale = is_stale && group_name == "words";
+                if !is_clocked && !is_stale {
                     values.push(format!("job {place}: {group_name} {} = {}", counter.name.0, counter.value));
                 }
             }

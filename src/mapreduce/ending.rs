@@ -25,7 +25,7 @@ impl Job {
                 self.finished[kind] += 1;
                 // 1.2.1 takes given up tasks for done ones once the last of the others is.
                 if self.finished[kind] + self.failed[kind] == self.total()[kind] {
-                    self.progress_sum[kind] = f64::from(self.total()[kind]);
+                    self.fill_progress(kind);
                 }
                 if let Some(counters) = counters {
                     self.counter_sums[kind].add(&counters);

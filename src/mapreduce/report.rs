@@ -160,6 +160,11 @@ impl Job {
         self.refresh_progress(key, kind);
     }
 
+    /// Shows all tasks of a kind as done.
+    pub(super) fn fill_progress(&mut self, kind: Kind) {
+        self.progress_sum[kind] = f64::from(self.total()[kind]);
+    }
+
     fn refresh_progress(&mut self, key: TaskKey, kind: Kind) {
         let change = self.task_mut(key).recompute_progress();
         if key.is_work() {

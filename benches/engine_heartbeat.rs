@@ -69,11 +69,19 @@ fn spec(user: &str, maps: usize) -> JobSpec {
         reduce_max_attempts: 4,
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
+        max_tracker_failures: 4,
+        reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 1_000_000,
+        speculative: jobtracker::scheduler::PerKind::new(true, true),
+        max_skipped: jobtracker::scheduler::PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 
@@ -107,11 +115,13 @@ impl World {
             policy,
             queues: users.iter().map(open).collect(),
             acls_enabled: false,
+            administrators_acl: " ".into(),
+            daemon_user: "mapred".into(),
             max_tasks_per_job: None,
+            limits: Default::default(),
             heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
             tracker_expiry_ms: 600_000,
-            included_hosts: Default::default(),
-            excluded_hosts: Default::default(),
+            hosts: Default::default(),
             job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
             finished_jobs_kept: 100,
         };
@@ -137,7 +147,7 @@ impl World {
     fn submission(&mut self, user: &str, maps: usize) -> ReadSubmission {
         self.now.wall_ms += 1;
         let Reply::JobId(id) = self.step(Event::NewJobId) else { panic!("no job id") };
-        let caller = Caller { user: user.into() };
+        let caller = Caller::named(user);
         self.step(Event::SubmitAsked { id, caller: caller.clone() });
         let mut splits = SplitTable::builder();
         for map in 0..maps {
@@ -364,7 +374,7 @@ fn large_job(criterion: &mut Criterion) {
         bencher.iter_batched(
             ready,
             |(mut world, id)| {
-                world.step(Event::KillJob { id, caller: Caller { user: "user0".into() } });
+                world.step(Event::KillJob { id, caller: Caller::named("user0") });
                 world
             },
             BatchSize::PerIteration,

@@ -1,34 +1,39 @@
 #!/usr/bin/env bash
-# The long tier, beside tests/run.sh: stock jobs on two TaskTrackers under the Java JobTracker and under ours with their outputs compared, the same
-# scripted heartbeats to both, random jobs, the dependencies' licences and known holes, and ten million mutated frames. Ends with a line `N passed, N failed`; 1 when any failed.
+# The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
+# compared, the same scripted heartbeats to both, random jobs, the dependencies' licences and known holes, and ten million mutated frames. Ends
+# with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 target=${CARGO_TARGET_DIR:-$PWD/target}
 . tests/steps.sh
 
+# both_jobtrackers SCRIPT [ARG]...: what the script of tests/hadoop records under the one is what it records under the other.
 both_jobtrackers() {
-    local records=$target/live-records
+    local script=$1 records=$target/live-records/${1%.sh}
+    shift
     rm -rf "$records"
-    JOBTRACKER_PROGRAM=$target/release/jobtracker
-    export JOBTRACKER_PROGRAM
-    cargo build --quiet --release &&
-        tests/hadoop/jobs.sh --jobtracker java --trackers 2 --record "$records/java" all &&
-        tests/hadoop/jobs.sh --jobtracker ours --trackers 2 --record "$records/ours" all &&
+    "tests/hadoop/$script" --jobtracker java --record "$records/java" "$@" &&
+        JOBTRACKER_PROGRAM=$target/release/jobtracker "tests/hadoop/$script" --jobtracker ours --record "$records/ours" "$@" &&
         diff -r "$records/java" "$records/ours"
 }
 
-# The same scripts to both, one call at a time; about a minute where nothing differs.
+# The same scripts to both, one call at a time.
 differential() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker
-    export JOBTRACKER_PROGRAM
-    cargo build --quiet --release && cargo build --quiet --release --example load && tests/hadoop/differential.sh --seeds 100
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/differential.sh --seeds 100
 }
 
 random_jobs() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker
-    export JOBTRACKER_PROGRAM
-    cargo build --quiet --release && cargo build --quiet --release --example load && tests/hadoop/random.sh --jobs 1000
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/random.sh --jobs 1000
+}
+
+# What is kept of the Java JobTracker, for machines and days without it, is what it does today.
+records_are_current() {
+    local what status=0
+    for what in faults commands administration; do
+        diff -r "tests/hadoop/recorded/$what" "$target/live-records/$what/java" || status=1
+    done
+    return "$status"
 }
 
 dependencies() {
@@ -53,7 +58,12 @@ mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
 
-step "stock jobs under both JobTrackers" both_jobtrackers
+step "release build" cargo build --quiet --release --bins --examples
+step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
+step "faults under both JobTrackers" both_jobtrackers faults.sh all
+step "client commands under both JobTrackers" both_jobtrackers commands.sh
+step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
+step "the records of the Java JobTracker" records_are_current
 step "scripts to both JobTrackers" differential
 step "1,000 random jobs" random_jobs
 step "dependencies" dependencies

@@ -81,6 +81,14 @@ fn stock_jobs_end_with_the_outputs_they_had_under_the_java_jobtracker() {
 }
 
 #[test]
+fn tasks_that_fail_and_attempts_that_are_killed_run_again_as_under_the_java_jobtracker() {
+    if skip("tasks_that_fail_and_attempts_that_are_killed_run_again_as_under_the_java_jobtracker") {
+        return;
+    }
+    assert_eq!(with_cluster("tests/hadoop/faults.sh", &["throws-once", "attempts-killed"]), "2 passed, 0 failed");
+}
+
+#[test]
 fn only_signed_submissions_run_and_they_are_charged() {
     if skip("only_signed_submissions_run_and_they_are_charged") {
         return;

@@ -10,11 +10,11 @@ use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::server::wall_ms;
-use jobtracker::wire::JobId;
-use jobtracker::wire::file::read_token_storage;
+use jobtracker::wire::file::{SplitMeta, read_token_storage, write_split_meta};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
+use jobtracker::wire::{AttemptState, Counter, CounterGroup, Counters, JobId, RunState};
 
-use rpc_rig::cluster::{IntoCall, new_job_id, submit};
+use rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
 use rpc_rig::{Rig, Wanted, with_daemon};
 
 const MAPS: (&str, &str) = ("mapred.map.tasks", "2");
@@ -133,6 +133,76 @@ fn unknown_queues_and_too_many_tasks_are_refused_by_the_engine() {
         let (_, text) = refused(&mut client, id, directory).await;
         assert!(text.contains('3') && text.contains('4'), "{text}");
         assert_nothing_left(&rig, &mut client, id).await;
+    });
+}
+
+#[test]
+fn limits_on_files_are_told_in_the_words_people_know() {
+    let limits = [
+        ("mapred.user.jobconf.limit=50", "Exceeded max jobconf size: ", " limit: 50 "),
+        ("mapreduce.jobtracker.split.metainfo.maxsize=20", "Split metadata size exceeded 20. Aborting job job_", ""),
+        (
+            "mapreduce.job.max.split.locations=1",
+            "Max block location exceeded for split: #0 splitsize: 2 maxsize: 1 ",
+            "job.splitmetainfo",
+        ),
+    ];
+    for (limit, words, more) in limits {
+        let overrides = vec![limit.to_owned()];
+        with_daemon(Wanted { overrides, ..Wanted::default() }, async move |rig: Rig| {
+            rig.gate.open();
+            let mut client = rig.client("alice").await;
+            let id = new_job_id(&mut client).await;
+            let directory = rig.stage("alice", id, &[MAPS], 2);
+            let split =
+                |offset_bytes| SplitMeta { locations: vec!["n1".into(), "n2".into()], offset_bytes, length_bytes: 100 };
+            let meta = rig.staging_dir("alice").join(id.to_string()).join("job.splitmetainfo");
+            std::fs::write(meta, write_split_meta(&[split(7), split(57)])).unwrap();
+            let (class, text) = refused(&mut client, id, directory).await;
+            assert_eq!(class, "java.io.IOException");
+            assert!(text.starts_with(&format!("java.io.IOException: {words}")) && text.contains(more), "{text}");
+            let key = limit.split_once('=').unwrap().0;
+            assert!(text.contains(key), "{key} in {text}");
+            assert_nothing_left(&rig, &mut client, id).await;
+        });
+    }
+}
+
+#[test]
+fn counters_beyond_the_limit_are_an_error_in_the_words_people_know() {
+    // The older name of the key wins.
+    let overrides = vec!["mapreduce.job.counters.max=100".to_owned(), "mapreduce.job.counters.limit=1".to_owned()];
+    with_daemon(Wanted { overrides, ..Wanted::default() }, async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let directory = rig.stage("alice", id, &[("mapred.map.tasks", "1"), ("mapred.reduce.tasks", "0")], 1);
+        client.call(&submit(id, directory)).await.unwrap();
+        let counters = JobSubmissionCall::GetJobCounters { job: Some(id) }.into_call();
+        let counter = |name: &str| Counter { name: name.into(), display_name: None, value: 1 };
+        let group =
+            CounterGroup { name: "g".into(), display_name: "g".into(), counters: vec![counter("a"), counter("b")] };
+        assert!(client.call(&counters).await.is_ok(), "nothing has been counted");
+        let mut tracker = Tracker::new();
+        let mut line = rig.tracker_client().await;
+        for _ in 0..6 {
+            tracker.all_are(AttemptState::Succeeded);
+            for task in &mut tracker.request.status.tasks {
+                task.counters = Some((&Counters { groups: vec![group.clone()] }).into());
+            }
+            let heartbeat = tracker.heartbeat();
+            tracker.take(line.call(&heartbeat).await.unwrap());
+        }
+        match client.call(&counters).await {
+            Err(IpcError::Remote { exception, fatal: false }) => {
+                assert_eq!(exception.class, "java.io.IOException");
+                assert_eq!(exception.message, "java.io.IOException: Counters Exceeded limit: 1");
+            }
+            other => panic!("{other:?}"),
+        }
+        let status = JobSubmissionCall::GetJobStatus { job: Some(id) }.into_call();
+        let Value::JobStatus(Some(status)) = client.call(&status).await.unwrap() else { panic!("no status") };
+        assert_eq!((status.run_state, &*status.failure_info), (RunState::Failed, "Counters Exceeded: Limit: 1"));
     });
 }
 

@@ -162,6 +162,12 @@ impl Configuration {
         self.entries.insert(key.name.to_owned(), entry);
     }
 
+    /// What `${name}` finds before any key, such as `user.name`.
+    #[must_use]
+    pub fn property(&self, name: &str) -> Option<&str> {
+        self.properties.get(name).map(String::as_str)
+    }
+
     /// A copy in which `${name}` stands for `value`.
     #[must_use]
     pub fn with_property(&self, name: &str, value: &str) -> Self {

@@ -220,7 +220,7 @@ impl JobConf {
             reduce_slowstart: configuration.ratio(&keys::REDUCE_SLOWSTART)?,
             max_tracker_failures: configuration.number(&keys::MAX_TRACKER_FAILURES)?,
             skip_start_attempts: configuration.number(&keys::SKIP_START_ATTEMPTS)?,
-            reduce_input_limit_bytes: configuration.limit(&keys::REDUCE_INPUT_LIMIT, 0)?,
+            reduce_input_limit_bytes: configuration.limit(&keys::REDUCE_INPUT_LIMIT, 1)?,
             locality_wait_factor: configuration.ratio(&keys::LOCALITY_WAIT_FACTOR)?,
             jar: text(&keys::JOB_JAR)?,
             job_dir: text(&keys::JOB_DIR)?,

@@ -1,21 +1,154 @@
-//! Access lists of queues and jobs (1.2.1 `AccessControlList`, `ACLsManager`).
+//! Who may do what: access lists of queues, jobs and the cluster (1.2.1 `AccessControlList`, `ACLsManager`).
 
-/// Whether a list, `*` or `user,user group,group`, names `user`. Groups are not known here yet, so they admit nobody.
-pub(super) fn allows(list: &str, user: &str) -> bool {
-    let users = list.split(' ').next().unwrap_or("");
-    list.trim() == "*" || users.split(',').any(|name| name.trim() == user && !user.is_empty())
+use std::collections::BTreeSet;
+
+use crate::mapreduce::Job;
+use crate::wire::JobId;
+
+use super::engine::Engine;
+use super::{Caller, Refusal};
+
+/// What is done with a job (1.2.1 `Operation`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobOperation {
+    KillJob,
+    KillTask,
+    FailTask,
+    SetJobPriority,
+    ViewJobCounters,
+    ViewJobDetails,
+}
+
+// === impl JobOperation ===
+
+impl JobOperation {
+    /// As refusals name it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::KillJob => "KILL_JOB",
+            Self::KillTask => "KILL_TASK",
+            Self::FailTask => "FAIL_TASK",
+            Self::SetJobPriority => "SET_JOB_PRIORITY",
+            Self::ViewJobCounters => "VIEW_JOB_COUNTERS",
+            Self::ViewJobDetails => "VIEW_JOB_DETAILS",
+        }
+    }
+
+    /// The job's own list for it.
+    fn job_acl(self, job: &Job) -> &str {
+        let list = match self {
+            Self::ViewJobCounters | Self::ViewJobDetails => &job.spec.view_acl,
+            Self::KillJob | Self::KillTask | Self::FailTask | Self::SetJobPriority => &job.spec.modify_acl,
+        };
+        list.as_deref().unwrap_or_default()
+    }
+}
+
+// === impl Engine: access ===
+
+impl Engine {
+    /// Whether the caller may do everything: the user of the daemon, and `mapreduce.cluster.administrators`. Asked even
+    /// while access lists are off.
+    pub fn is_administrator(&self, caller: &Caller) -> bool {
+        *caller.user == *self.config.daemon_user || allows(&self.config.administrators_acl, caller)
+    }
+
+    /// Refuses those who may not see a job's counters. Nobody is refused to look for an unknown job.
+    pub fn check_view_counters(&self, id: JobId, caller: &Caller) -> Result<(), Refusal> {
+        self.check_view(id, caller, JobOperation::ViewJobCounters)
+    }
+
+    /// Refuses those who may not see the tasks of a job and what went wrong with them.
+    pub fn check_view_details(&self, id: JobId, caller: &Caller) -> Result<(), Refusal> {
+        self.check_view(id, caller, JobOperation::ViewJobDetails)
+    }
+
+    fn check_view(&self, id: JobId, caller: &Caller, operation: JobOperation) -> Result<(), Refusal> {
+        self.jobs.get(id).map_or(Ok(()), |job| self.check_job_access(job, caller, operation))
+    }
+
+    /// Owner, administrators of cluster and queue, and those the job itself names; everyone while access lists are off.
+    pub(super) fn check_job_access(&self, job: &Job, caller: &Caller, operation: JobOperation) -> Result<(), Refusal> {
+        let spec = &job.spec;
+        if !self.config.acls_enabled || *caller.user == *spec.user || self.is_administrator(caller) {
+            return Ok(());
+        }
+        let queue = self.config.queues.iter().find(|queue| queue.name == spec.queue);
+        if queue.is_some_and(|queue| allows(&queue.administer_acl, caller)) || allows(operation.job_acl(job), caller) {
+            return Ok(());
+        }
+        Err(Refusal::AccessDenied(format!(
+            "User {} cannot perform operation {} on {} that is in the queue {}",
+            caller.user,
+            operation.name(),
+            job.id,
+            spec.queue
+        )))
+    }
+
+    /// Who may submit to a queue with that list.
+    pub(super) fn check_submission(&self, queue: &str, submit_acl: &str, caller: &Caller) -> Result<(), Refusal> {
+        if !self.config.acls_enabled || allows(submit_acl, caller) || self.is_administrator(caller) {
+            return Ok(());
+        }
+        // 1.2.1 breaks the line there, and clients print it so.
+        Err(Refusal::AccessDenied(format!(
+            "User {} cannot perform operation SUBMIT_JOB on queue {queue}.\n Please run \"hadoop queue -showacls\" command \
+             to find the queues you have access to .",
+            caller.user
+        )))
+    }
+}
+
+/// Whether a list, `*` or `user,user group,group`, names the caller.
+pub(super) fn allows(list: &str, caller: &Caller) -> bool {
+    if list.trim() == "*" {
+        return true;
+    }
+    let (users, groups) = list.split_once(' ').unwrap_or((list, ""));
+    let is_in = |names: &str, name: &str| !name.is_empty() && names.split(',').any(|other| other.trim() == name);
+    is_in(users, &caller.user) || caller.groups.iter().any(|group| is_in(groups, group))
+}
+
+/// A list as 1.2.1 sends it: names sorted, each once.
+pub(super) fn written(list: &str) -> String {
+    if list.trim() == "*" {
+        return "*".to_owned();
+    }
+    let (users, groups) = list.split_once(' ').unwrap_or((list, ""));
+    let sorted = |names: &str| {
+        let names: BTreeSet<&str> = names.split(',').filter(|name| !name.is_empty()).map(str::trim).collect();
+        names.into_iter().collect::<Vec<_>>().join(",")
+    };
+    format!("{} {}", sorted(users), sorted(groups))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn in_group(user: &str, group: &str) -> Caller {
+        Caller { groups: [group.to_owned()].into(), ..Caller::named(user) }
+    }
+
     #[test]
-    fn lists_name_users_before_the_first_blank() {
-        assert!(allows("*", "anyone"));
-        assert!(allows("alice,bob ops", "bob"));
-        assert!(!allows("alice,bob ops", "ops"));
-        assert!(!allows(" ", "alice"));
-        assert!(!allows("", ""));
+    fn lists_name_users_before_the_first_blank_and_groups_after_it() {
+        assert!(allows("*", &Caller::named("anyone")));
+        assert!(allows("alice,bob ops", &Caller::named("bob")));
+        assert!(!allows("alice,bob ops", &Caller::named("ops")));
+        assert!(allows("alice,bob ops", &in_group("carol", "ops")));
+        assert!(!allows("alice,bob ops", &in_group("carol", "bob")));
+        assert!(allows(" ops,dev", &in_group("carol", "dev")));
+        assert!(!allows(" ", &in_group("alice", "ops")));
+        assert!(!allows("", &Caller::named("alice")));
+        assert!(!allows(",", &Caller::named("")));
+    }
+
+    #[test]
+    fn lists_are_sent_sorted() {
+        assert_eq!(written("bob,alice,bob ops,dev"), "alice,bob dev,ops");
+        assert_eq!(written(" * "), "*");
+        assert_eq!(written(""), " ");
+        assert_eq!(written("alice"), "alice ");
     }
 }

@@ -1,10 +1,10 @@
 //! What the engine is told once, when it is made.
 
-use std::collections::BTreeSet;
-
 use crate::market::MarketConfig;
 use crate::scheduler::FifoOptions;
 use crate::wire::Identifier;
+
+use super::{HostLists, Limits};
 
 /// The engine's settings.
 #[derive(Clone, Debug)]
@@ -17,16 +17,20 @@ pub struct EngineConfig {
     pub queues: Vec<QueueConfig>,
     /// Whether queue and job access lists are looked at (`mapred.acls.enabled`).
     pub acls_enabled: bool,
+    /// Who may do everything: `user,user group,group` (`mapreduce.cluster.administrators`).
+    pub administrators_acl: String,
+    /// The user of the daemon, who may do everything too.
+    pub daemon_user: String,
     /// Most maps and reduces of one job (`mapred.jobtracker.maxtasks.per.job`); none = no limit.
     pub max_tasks_per_job: Option<u32>,
+    /// Limits that hold for every job.
+    pub limits: Limits,
     /// How often trackers shall call.
     pub heartbeat: HeartbeatConfig,
     /// After this much silence a tracker is lost, ms (`mapred.tasktracker.expiry.interval`).
     pub tracker_expiry_ms: u64,
-    /// Hosts that may serve; empty = all (`mapred.hosts`).
-    pub included_hosts: BTreeSet<String>,
-    /// Hosts that may not serve (`mapred.hosts.exclude`).
-    pub excluded_hosts: BTreeSet<String>,
+    /// Which hosts may serve.
+    pub hosts: HostLists,
     /// The start of a job's page address: the job id is appended.
     pub job_page_prefix: String,
     /// Finished jobs kept in memory.

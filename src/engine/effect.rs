@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::mapreduce::EndNotification;
 use crate::wire::JobId;
 
 /// One request to an edge.
@@ -19,6 +20,13 @@ pub enum Effect {
         /// The staging directory, unless the job asked to keep it.
         submit_dir: Option<String>,
     },
+    /// The job is over: call the URL that its owner named.
+    NotifyEnd {
+        /// The job.
+        job: JobId,
+        /// Whom to call, everything filled in, and how hard to try.
+        notification: EndNotification,
+    },
     /// The budgets have changed: write their image.
     WriteBudgetImage,
     /// A line for the operator's log.
@@ -33,10 +41,10 @@ pub enum Effect {
 // === impl Effect ===
 
 impl Effect {
-    /// Whether it may happen only once everything that led to it is durable: files that are gone do not come back, and the
-    /// budget file must never show what the ledger does not know.
+    /// Whether it may happen only once everything that led to it is durable: files that are gone do not come back, nobody
+    /// is told of an end that did not last, and the budget file must never show what the ledger does not know.
     pub fn needs_facts(&self) -> bool {
-        matches!(self, Effect::RemoveJobFiles { .. } | Effect::WriteBudgetImage)
+        matches!(self, Effect::RemoveJobFiles { .. } | Effect::NotifyEnd { .. } | Effect::WriteBudgetImage)
     }
 }
 

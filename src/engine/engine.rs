@@ -9,6 +9,7 @@ use crate::scheduler::{AppId, Scheduler};
 use crate::wire::JobId;
 
 use super::fact_log::FactLog;
+use super::host_faults::HostFaults;
 use super::launching::Launching;
 use super::over::KillDebt;
 use super::submission::PendingSubmission;
@@ -38,6 +39,7 @@ pub struct Engine {
     pub(super) nodes: NodeBook,
     pub(super) jobs: Jobs,
     pub(super) wants: Wants,
+    pub(super) host_faults: HostFaults,
     pub(super) interner: CounterInterner,
     pub(super) trackers: BTreeMap<Arc<str>, Tracker>,
     /// Connections that the last heartbeat of a tracker came on and that are still open, with its name.
@@ -62,6 +64,8 @@ pub struct Engine {
     /// What the heartbeat at hand has launched.
     pub(super) launches: Vec<(AppId, Launch)>,
     pub(super) tallies: Tallies,
+    /// The administrator who turned safe mode on, while it is.
+    pub(super) safe_mode: Option<Arc<str>>,
 }
 
 /// What is counted for people only.
@@ -92,6 +96,7 @@ impl Engine {
             nodes: NodeBook::default(),
             jobs: Jobs::default(),
             wants: Wants::default(),
+            host_faults: HostFaults::default(),
             interner: CounterInterner::default(),
             trackers: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -109,6 +114,7 @@ impl Engine {
             launching: Launching::default(),
             launches: Vec::new(),
             tallies: Tallies::default(),
+            safe_mode: None,
             config,
         };
         engine.log.push(Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms });
@@ -156,10 +162,14 @@ impl Engine {
             Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
             Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
+            Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
+            Event::HostsRead { hosts, caller } => self.hosts_read(hosts, &caller, now),
+            Event::QueuesRead { queues, caller } => self.queues_read(queues, &caller),
             Event::Market(request) => self.market_request(*request, now),
             Event::Timer { durable } => {
                 self.tick_when_due(now);
                 self.expire_trackers_when_due(durable, now);
+                self.look_for_stragglers_when_due(now);
                 (Reply::Done, Wait::Nothing)
             }
         }
@@ -167,7 +177,8 @@ impl Engine {
 
     /// When [`Event::Timer`] is wanted next, by the clock that never goes back.
     pub fn next_timer_ms(&self) -> Option<u64> {
-        Some(self.next_tick_mono_ms.min(self.next_expiry_mono_ms))
+        let stragglers = self.wants.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
+        Some(self.next_tick_mono_ms.min(self.next_expiry_mono_ms).min(stragglers))
     }
 
     /// The facts of the step at hand, which an engine that was just made holds: its start and first endowment.
@@ -228,6 +239,7 @@ macro_rules! scene {
             nodes: &$engine.nodes,
             wants: &mut $engine.wants,
             facts: &mut $engine.job_facts,
+            counter_limits: $engine.config.limits.counters,
             now: $now,
         }
     };

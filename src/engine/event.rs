@@ -6,13 +6,24 @@ use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
 use crate::wire::{AttemptId, Credentials, HeartbeatRequest, JobId};
 
-use super::FactNumber;
+use super::{FactNumber, HostLists, QueueConfig};
 
 /// Who asks: the user of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// Short user name.
     pub user: Arc<str>,
+    /// Groups of the user as the daemon's machine knows them. Empty where no access list is asked.
+    pub groups: Arc<[String]>,
+}
+
+// === impl Caller ===
+
+impl Caller {
+    /// A user of whom no group is known.
+    pub fn named(user: impl Into<Arc<str>>) -> Self {
+        Self { user: user.into(), groups: Arc::new([]) }
+    }
 }
 
 /// A submission whose files have been read by the edge.
@@ -110,6 +121,27 @@ pub enum Event {
         /// The name of the priority.
         priority: String,
         /// Who asks.
+        caller: Caller,
+    },
+    /// An administrator turns safe mode on or off. Answered by [`Reply::Boolean`](super::Reply::Boolean): is it on.
+    SetSafeMode {
+        /// On or off.
+        on: bool,
+        /// Who asks.
+        caller: Caller,
+    },
+    /// An administrator had the lists of hosts read anew.
+    HostsRead {
+        /// What stands in them.
+        hosts: HostLists,
+        /// Who asked.
+        caller: Caller,
+    },
+    /// Somebody had the configuration of the queues read anew.
+    QueuesRead {
+        /// All of them.
+        queues: Vec<QueueConfig>,
+        /// Who asked.
         caller: Caller,
     },
     /// A request to `/scheduler`. Answered by [`Reply::Market`](super::Reply::Market).

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::mapreduce::{NodeFace, Order};
 use crate::scheduler::{Kind, NodeId, PerKind};
 use crate::wire::{
-    Action, AttemptState, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus, TaskTrackerStatus,
+    Action, AttemptState, HealthStatus, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus,
+    TaskTrackerStatus,
 };
 
 use super::engine::{Engine, Wait, scene};
@@ -41,6 +42,7 @@ impl Engine {
         if let Some(refusal) = self.refuse_tracker(&request, connection, now) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
+        self.review_faults(&request, now);
         let mut is_successor = false;
         let name = &*request.status.name;
         match self.trackers.get_mut(name) {
@@ -65,7 +67,7 @@ impl Engine {
         self.settle_kill_debts(&name);
         let node = self.trackers.get(&name).map(|tracker| tracker.node);
         let Some(node) = node else { return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing) };
-        let accepts = request.accept_new_tasks && request.status.health.healthy;
+        let accepts = request.accept_new_tasks && request.status.health.healthy && !self.is_in_safe_mode();
         let mut orders = self.take_reports(&name, node, request.status.tasks, now);
         // What its predecessor ran is lost, and it will never report it.
         orders.must_last |= is_successor;
@@ -76,8 +78,7 @@ impl Engine {
     /// Hosts that may not serve, and a second tracker under the name of a living one.
     fn refuse_tracker(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Option<Refusal> {
         let (name, host) = (&request.status.name, &request.status.host);
-        let included = self.config.included_hosts.is_empty() || self.config.included_hosts.contains(&**host);
-        if !included || self.config.excluded_hosts.contains(&**host) {
+        if !self.config.hosts.admits(host) {
             // 1.2.1 names the tracker in this text.
             return Some(Refusal::DisallowedTracker(format!(
                 "Tasktracker denied communication with jobtracker: {name}"
@@ -116,7 +117,7 @@ impl Engine {
             self.effects.push(Effect::ResolveRack { host: host.clone() });
         }
         let http = format!("http://{host}:{}", status.http_port).into();
-        self.nodes.insert(node, NodeFace { name: name.clone(), host: host_id, rack, http });
+        self.nodes.insert(node, NodeFace { name: name.clone(), host: host_id, rack, http, free_disk_bytes: None });
         self.log_line(LogLevel::Info, format!("{name} registered"));
         let tracker = Tracker {
             name: name.clone(),
@@ -126,6 +127,7 @@ impl Engine {
             slots: PerKind::default(),
             busy: PerKind::default(),
             healthy: true,
+            complaint: String::new(),
             connection: 0,
             last_seen_mono_ms: 0,
             response_id: 0,
@@ -153,10 +155,13 @@ impl Engine {
         let said = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
         // An unhealthy tracker has no part in the load that is spread.
         let counted = if status.health.healthy { said } else { PerKind::default() };
+        self.nodes.set_free_disk(tracker.node, u64::try_from(status.resources.available_space_bytes).ok());
+        note_complaint(&mut tracker.complaint, &status.health);
         if tracker.slots != counted || tracker.healthy != status.health.healthy {
             tracker.slots = counted;
             tracker.healthy = status.health.healthy;
             self.scheduler.set_slots(tracker.node, counted);
+            self.nodes.set_healthy(tracker.node, tracker.healthy);
         }
         tracker.busy = PerKind::default();
         for report in &status.tasks {
@@ -182,7 +187,12 @@ impl Engine {
 
     fn take_reports(&mut self, name: &Arc<str>, node: NodeId, reports: Vec<TaskStatus>, now: Now) -> Orders {
         let mut orders = Orders::default();
-        for report in reports {
+        let forgives = self.is_in_safe_mode();
+        for mut report in reports {
+            if forgives && report.state == AttemptState::Failed {
+                // Nothing fails for what an administrator is at (1.2.1 `TaskInProgress.updateStatus`).
+                report.state = AttemptState::Killed;
+            }
             let attempt = report.attempt;
             let live = holds_slot(&report) || report.state == AttemptState::CommitPending;
             let Some(job) = self.jobs.get_mut(attempt.task.job) else {
@@ -297,6 +307,18 @@ impl Tracker {
             }
             LastAnswer::Encoded(body) => HeartbeatAnswer::Encoded(body.clone()),
         }
+    }
+}
+
+/// Longest complaint of a health script that is kept, bytes: the rest is cut.
+const MAX_COMPLAINT_BYTES: usize = 1024;
+
+/// Keeps what a health script complains about, and nothing of one that is content.
+fn note_complaint(complaint: &mut String, health: &HealthStatus) {
+    let said = if health.healthy { "" } else { &*health.report };
+    let said = &said[..said.floor_char_boundary(MAX_COMPLAINT_BYTES)];
+    if complaint != said {
+        said.clone_into(complaint);
     }
 }
 

@@ -1,11 +1,13 @@
 //! Trackers that are gone (1.2.1 `JobTracker.lostTaskTracker`, `ExpireTrackers`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mapreduce::{AttemptRole, TaskState};
-use crate::wire::{AttemptId, AttemptState};
+use crate::wire::{AttemptId, AttemptState, JobId};
 
 use super::engine::{Engine, Wait, scene};
+use super::tracker::Tracker;
 use super::{FactNumber, LogLevel, Now, Reply};
 
 // === impl Engine: lost trackers ===
@@ -38,9 +40,13 @@ impl Engine {
         self.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
         self.connections.remove(&tracker.connection);
         // Its face stays until the events about its attempts are written: they name its address.
+        let mut hurt: BTreeSet<JobId> = BTreeSet::new();
         for attempt in &tracker.attempts {
-            self.lose_attempt(*attempt, name, now);
+            if self.lose_attempt(*attempt, name, now) {
+                hurt.insert(attempt.task.job);
+            }
         }
+        self.charge_loss(&tracker, &hurt);
         // What was owed to it nobody will collect any more: should it come back, it is told to start anew.
         for job in &tracker.kill_jobs {
             self.pay_kill_debt(*job, name);
@@ -49,14 +55,25 @@ impl Engine {
         self.scheduler.remove_node(tracker.node);
     }
 
-    fn lose_attempt(&mut self, id: AttemptId, tracker: &Arc<str>, now: Now) {
-        let Some(job) = self.jobs.get_mut(id.task.job) else { return };
-        let Some(key) = job.key_of(id.task) else { return };
-        let Some(attempt) = job.attempt(key, id.number) else { return };
+    /// The loss counts as one failure on the host for each job that lost anything with it.
+    fn charge_loss(&mut self, tracker: &Tracker, hurt: &BTreeSet<JobId>) {
+        let Some(host) = self.nodes.get(tracker.node).map(|face| face.host) else { return };
+        for id in hurt {
+            if let Some(job) = self.jobs.get_mut(*id).filter(|job| !job.is_over()) {
+                job.note_host_failure(host, &self.nodes);
+            }
+        }
+    }
+
+    /// Returns whether that costs the job anything.
+    fn lose_attempt(&mut self, id: AttemptId, tracker: &Arc<str>, now: Now) -> bool {
+        let Some(job) = self.jobs.get_mut(id.task.job) else { return false };
+        let Some(key) = job.key_of(id.task) else { return false };
+        let Some(attempt) = job.attempt(key, id.number) else { return false };
         let state = match attempt.state {
             // Its output is gone; without reduces it lies in the file system, where nobody needs the tracker.
             AttemptState::Succeeded if job.needs_output(key) => AttemptState::Killed,
-            AttemptState::Succeeded => return,
+            AttemptState::Succeeded => return false,
             AttemptState::Running | AttemptState::CommitPending
                 if attempt.role == AttemptRole::Work && !job.is_over_or_ending() =>
             {
@@ -65,11 +82,12 @@ impl Engine {
             // Its task-cleanup was running there: another node does it.
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
                 job.lose_task_cleanup(key, id.number, &mut scene!(self, now));
-                return;
+                return true;
             }
             _ => AttemptState::Killed,
         };
         job.end_silently(key, id.number, state, &format!("Lost task tracker: {tracker}"), &mut scene!(self, now));
+        true
     }
 
     /// An attempt FAILED, as the server itself has found. Its tracker is told to drop it where the task was given up by

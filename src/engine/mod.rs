@@ -1,6 +1,7 @@
 //! The owner of all state: events in; replies, effects and facts out. Pure: no clock, no socket, no file, no randomness.
 
 mod access;
+mod administration;
 mod client;
 mod config;
 mod effect;
@@ -10,7 +11,9 @@ mod event;
 mod fact;
 mod fact_log;
 mod heartbeat;
+mod host_faults;
 mod launching;
+mod limits;
 mod loss;
 mod market_steps;
 mod now;
@@ -25,11 +28,14 @@ mod tests;
 mod tracker;
 mod work;
 
+pub use administration::HostLists;
 pub use config::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 pub use effect::{Effect, LogLevel};
 pub use engine::{Engine, Restored};
 pub use event::{Caller, Event, ReadSubmission};
 pub use fact::{Fact, FactNumber};
+pub use host_faults::FaultConfig;
+pub use limits::Limits;
 pub use now::Now;
 pub use overview::{JobOverview, Overview, QueueOverview, TrackerOverview};
 pub use reads::ReportKind;

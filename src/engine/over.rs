@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{JobState, Outcome};
+use crate::mapreduce::{EndNotification, JobState, Outcome};
 use crate::scheduler::Kind;
 use crate::wire::JobId;
 
@@ -30,12 +30,19 @@ impl Engine {
             Outcome::Killed => 2,
         };
         self.tallies.ended[tally] += 1;
+        if let Some(notification) = &job.spec.end_notification {
+            self.effects.push(Effect::NotifyEnd { job: id, notification: filled_in(notification, id, outcome) });
+        }
         if let Some(live) = self.live_jobs.get_mut(&job.spec.queue) {
             *live -= 1;
             if *live == 0 {
                 self.live_jobs.remove(&job.spec.queue);
             }
         }
+        if outcome == Outcome::Succeeded {
+            self.charge_flaky_hosts(id);
+        }
+        let Some(job) = self.jobs.get(id) else { return };
         let told: Vec<Arc<str>> =
             job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|face| face.name.clone()).collect();
         for name in &told {
@@ -98,4 +105,15 @@ impl Engine {
             }
         }
     }
+}
+
+/// The URL as it is called (1.2.1 `JobEndNotifier`).
+fn filled_in(notification: &EndNotification, id: JobId, outcome: Outcome) -> EndNotification {
+    let status = match outcome {
+        Outcome::Succeeded => "SUCCEEDED",
+        Outcome::Failed => "FAILED",
+        Outcome::Killed => "KILLED",
+    };
+    let url = notification.url.replace("$jobId", &id.to_string()).replace("$jobStatus", status);
+    EndNotification { url, ..*notification }
 }

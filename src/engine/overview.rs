@@ -97,4 +97,8 @@ pub struct TrackerOverview {
     pub silent_ms: u64,
     /// False when its health script complains.
     pub healthy: bool,
+    /// Whether too many jobs had to avoid its host; such a tracker still gets work.
+    pub graylisted: bool,
+    /// Why it is unhealthy or graylisted, line by line; empty when it is neither.
+    pub complaints: String,
 }

@@ -59,6 +59,12 @@ impl Engine {
     fn tracker_overview(&self, tracker: &super::tracker::Tracker, now: Now) -> TrackerOverview {
         let topology = self.scheduler.topology();
         let rack = self.nodes.get(tracker.node).map(|face| topology.rack_name(face.rack).to_owned());
+        let graylisted = self.host_faults.reason(&tracker.host);
+        let complaints: Vec<&str> = [tracker.complaint.as_str()]
+            .into_iter()
+            .chain(graylisted.as_deref())
+            .filter(|why| !why.is_empty())
+            .collect();
         TrackerOverview {
             name: tracker.name.to_string(),
             host: tracker.host.to_string(),
@@ -68,6 +74,8 @@ impl Engine {
             running: tracker.busy,
             silent_ms: now.mono_ms.saturating_sub(tracker.last_seen_mono_ms),
             healthy: tracker.healthy,
+            graylisted: graylisted.is_some(),
+            complaints: complaints.join("\n"),
         }
     }
 }

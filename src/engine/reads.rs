@@ -1,15 +1,16 @@
 //! What clients may read. Everything comes with the fact that must be durable before anyone sees it.
 
+use crate::mapreduce::CountersExceeded;
 use crate::scheduler::Kind;
 use crate::wire::{
     AccessControlList, AttemptId, ClusterStatus, Counters, JobId, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo,
     TaskCompletionEvent, TaskReport, Text, TrackerState, TrackersOfState,
 };
 
-use super::access::allows;
+use super::access::{allows, written};
 use super::engine::Engine;
 use super::tracker::Tracker;
-use super::{FactNumber, Read};
+use super::{Caller, FactNumber, Read, Refusal};
 
 /// Which tasks of a job a client asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +36,14 @@ impl Engine {
         self.read_job(id, |job| job.profile(format!("{}{id}", self.config.job_page_prefix)))
     }
 
-    /// The counters of a job; none for an unknown one.
-    pub fn job_counters(&self, id: JobId) -> Read<Option<Counters>> {
-        self.read_job(id, |job| job.counters())
+    /// The counters of a job, none for an unknown one; an error when it has too many. For those whom
+    /// [`Self::check_view_counters`] lets.
+    pub fn job_counters(&self, id: JobId) -> Read<Result<Option<Counters>, CountersExceeded>> {
+        let read = self.read_job(id, |job| job.counters(&self.config.limits.counters));
+        Read { value: read.value.transpose(), wait_for: read.wait_for }
     }
 
-    /// Reports on the tasks of a job; none for an unknown one.
+    /// Reports on the tasks of a job; none for an unknown one. For those whom [`Self::check_view_details`] lets.
     pub fn task_reports(&self, id: JobId, kind: ReportKind) -> Read<Vec<TaskReport>> {
         let reports = self.read_job(id, |job| match kind {
             ReportKind::Work(kind) => job.task_reports(kind),
@@ -56,7 +59,7 @@ impl Engine {
         Read { value: events.value.unwrap_or_default(), wait_for: events.wait_for }
     }
 
-    /// What an attempt said that went wrong.
+    /// What an attempt said that went wrong. For those whom [`Self::check_view_details`] lets.
     pub fn task_diagnostics(&self, id: AttemptId) -> Read<Vec<String>> {
         let texts = self.read_job(id.task.job, |job| {
             job.key_of(id.task).and_then(|key| job.diagnostics(key, id.number)).unwrap_or_default()
@@ -112,8 +115,9 @@ impl Engine {
         Read { value, wait_for: found.wait_for }
     }
 
-    /// What `user` may do in each queue where anything is allowed.
-    pub fn queue_acls(&self, user: &str) -> Read<Vec<QueueAclsInfo>> {
+    /// What the caller may do in each queue where anything is allowed.
+    pub fn queue_acls(&self, caller: &Caller) -> Read<Vec<QueueAclsInfo>> {
+        let user = &*caller.user;
         let of = |name: &str, submit: bool, administer: bool| {
             let submit = submit.then(|| "acl-submit-job".to_owned());
             let administer = administer.then(|| "acl-administer-jobs".to_owned());
@@ -129,7 +133,7 @@ impl Engine {
                 .collect(),
             None => {
                 let queues = self.config.queues.iter();
-                let allowed = |list: &str| open || allows(list, user);
+                let allowed = |list: &str| open || allows(list, caller);
                 queues
                     .filter_map(|queue| of(&queue.name, allowed(&queue.submit_acl), allowed(&queue.administer_acl)))
                     .collect()
@@ -139,20 +143,28 @@ impl Engine {
     }
 
     /// Who administers a queue: everybody while access lists are off, for unknown queues too as in 1.2.1.
-    pub fn queue_admins(&self, name: &str) -> Read<AccessControlList> {
-        let queue = self.config.queues.iter().find(|queue| queue.name == name);
-        let list = match (self.config.acls_enabled, queue) {
-            (true, Some(queue)) => queue.administer_acl.as_str(),
-            (true, None) => " ",
-            (false, _) => "*",
+    ///
+    /// # Errors
+    /// Access lists are on and there is no such queue.
+    pub fn queue_admins(&self, name: &str) -> Result<Read<AccessControlList>, Refusal> {
+        let configured = || self.config.queues.iter().find(|queue| queue.name == name);
+        let list = if !self.config.acls_enabled {
+            "*".to_owned()
+        } else if let Some(queue) = configured() {
+            written(&queue.administer_acl)
+        } else if self.market.is_some() {
+            // Queues of a market have no lists, and which there are is nobody's business.
+            " ".to_owned()
+        } else {
+            return Err(Refusal::IllegalArgument(format!("There is no queue named {name}")));
         };
-        Read { value: AccessControlList(list.into()), wait_for: FactNumber::default() }
+        Ok(Read { value: AccessControlList(list.into()), wait_for: FactNumber::default() })
     }
 
     /// The cluster; tracker names in the detailed form only.
     pub fn cluster_status(&self, detailed: bool) -> Read<ClusterStatus> {
-        let of = |healthy: bool| {
-            let trackers: Vec<&Tracker> = self.trackers.values().filter(|tracker| tracker.healthy == healthy).collect();
+        let of = |is_so: &dyn Fn(&Tracker) -> bool| {
+            let trackers: Vec<&Tracker> = self.trackers.values().filter(|tracker| is_so(tracker)).collect();
             let names = match detailed {
                 true => trackers.iter().map(|tracker| Text::from(&*tracker.name)).collect(),
                 false => Vec::new(),
@@ -161,10 +173,10 @@ impl Engine {
         };
         let totals = self.scheduler.totals();
         let value = ClusterStatus {
-            active: of(true),
-            blacklisted: of(false),
-            graylisted: TrackersOfState::default(),
-            excluded_nodes: count(self.config.excluded_hosts.len()),
+            active: of(&|tracker| tracker.healthy),
+            blacklisted: of(&|tracker| !tracker.healthy),
+            graylisted: of(&|tracker| self.host_faults.is_graylisted(&tracker.host)),
+            excluded_nodes: count(self.config.hosts.excluded.len()),
             tracker_expiry_interval_ms: self.config.tracker_expiry_ms as i64,
             running_maps: count(self.trackers.values().map(|tracker| tracker.busy.map as usize).sum()),
             running_reduces: count(self.trackers.values().map(|tracker| tracker.busy.reduce as usize).sum()),

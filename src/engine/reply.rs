@@ -87,6 +87,9 @@ pub enum Refusal {
     /// `java.io.IOException`
     #[error("{0}")]
     Invalid(String),
+    /// `java.io.IOException` inside a `java.io.IOException`, as what 1.2.1 finds wrong with a job travels
+    #[error("{0}")]
+    InvalidJob(String),
     /// `java.lang.IllegalArgumentException`, which travels inside a `java.io.IOException`
     #[error("{0}")]
     IllegalArgument(String),

@@ -60,6 +60,9 @@ impl Engine {
     }
 
     pub(super) fn submit_asked(&mut self, id: JobId, caller: &Caller) -> (Reply, Wait) {
+        if let Err(refusal) = self.check_safe_mode() {
+            return refuse(refusal);
+        }
         if let Some(job) = self.jobs.get(id) {
             // 1.2.1 answers a repeated submission with the job's status.
             let status = job.status(self.config.acls_enabled);
@@ -124,13 +127,15 @@ impl Engine {
         let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
         let limit = self.config.max_tasks_per_job.unwrap_or(MAX_TASKS).min(MAX_TASKS);
         if tasks > u64::from(limit) {
-            return Err(Refusal::Invalid(format!(
+            return Err(Refusal::InvalidJob(format!(
                 "The number of tasks for this job {tasks} exceeds the configured limit {limit}"
             )));
         }
         if self.market.is_none() {
-            return self.judge_queue(&spec.queue, user);
+            self.judge_queue(&spec.queue, &read.caller)?;
+            return self.config.limits.judge_memory(read.id, spec);
         }
+        self.config.limits.judge_memory(read.id, spec)?;
         // Whose queue it is comes before whether there is one: names of other queues do not leak.
         if self.scheduler.group(&spec.queue).is_none() && spec.queue == user {
             return Err(unknown_queue(&spec.queue));
@@ -148,17 +153,12 @@ impl Engine {
         }
     }
 
-    fn judge_queue(&self, name: &str, user: &str) -> Result<(), Refusal> {
+    fn judge_queue(&self, name: &str, caller: &Caller) -> Result<(), Refusal> {
         let queue = self.config.queues.iter().find(|queue| queue.name == name).ok_or_else(|| unknown_queue(name))?;
         if !queue.running {
             return Err(Refusal::Invalid(format!("Queue \"{name}\" is not running")));
         }
-        if self.config.acls_enabled && !super::access::allows(&queue.submit_acl, user) {
-            return Err(Refusal::AccessDenied(format!(
-                "User {user} cannot perform operation SUBMIT_JOB on queue {name}: it is not in acl-submit-job"
-            )));
-        }
-        Ok(())
+        self.check_submission(name, &queue.submit_acl, caller)
     }
 
     pub(super) fn system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
@@ -215,7 +215,7 @@ fn refuse(refusal: Refusal) -> (Reply, Wait) {
 
 /// The text of 1.2.1, which clients and their users know.
 fn unknown_queue(name: &str) -> Refusal {
-    Refusal::Invalid(format!("Queue \"{name}\" does not exist"))
+    Refusal::InvalidJob(format!("Queue \"{name}\" does not exist"))
 }
 
 fn access_denied(denied: &JobDenied) -> Refusal {

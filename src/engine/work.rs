@@ -44,17 +44,27 @@ impl Engine {
         tasks.filter_map(|(app, launch)| Some(self.jobs.by_app(*app)?.wire_task(launch))).collect()
     }
 
+    /// Jobs whose first minute has passed may have tasks that lag.
+    pub(super) fn look_for_stragglers_when_due(&mut self, now: Now) {
+        while let Some(check) = self.wants.straggler_checks.first().copied().filter(|(due, _)| *due <= now.mono_ms) {
+            self.wants.straggler_checks.remove(&check);
+            if let Some(job) = self.jobs.get_mut(check.1) {
+                job.look_for_stragglers(&mut scene!(self, now));
+            }
+        }
+    }
+
     /// A task that the scheduler does not give out: a job's cleanup, a task-cleanup, a job's setup; jobs by id.
     fn launch_aside(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
-        if let Some(id) = self.first_that(&self.wants.cleanup, |job| job.may_clean_up_on(node, &self.nodes)) {
+        if let Some(id) = self.first_that(&self.wants.cleanup, |job| job.may_clean_up_on(kind, node, &self.nodes)) {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_cleanup(kind, node, &mut scene!(self, now))));
         }
-        if let Some(id) = self.wants.task_cleanup[kind].first().copied() {
+        if let Some(id) = self.first_that(&self.wants.task_cleanup[kind], |job| !job.avoids(node, &self.nodes)) {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_task_cleanup(kind, node, &mut scene!(self, now))?));
         }
-        let id = self.first_that(&self.wants.setup, |job| job.may_set_up_on(node, &self.nodes))?;
+        let id = self.first_that(&self.wants.setup, |job| job.may_set_up_on(kind, node, &self.nodes))?;
         let job = self.jobs.get_mut(id)?;
         Some((job.app, job.launch_setup(kind, node, &mut scene!(self, now))))
     }

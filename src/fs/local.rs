@@ -26,6 +26,8 @@ pub enum FsError {
     /// The file is longer than it may be.
     #[error("{}: expected at most {max_bytes} bytes", path.display())]
     TooLong {
+        /// Its length.
+        bytes: u64,
         /// The path.
         path: PathBuf,
         /// The limit, bytes.
@@ -73,7 +75,8 @@ impl LocalFileSystem {
         let file = File::open(path).map_err(&refused)?;
         file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(&refused)?;
         if bytes.len() as u64 > max_bytes {
-            return Err(FsError::TooLong { path: path.to_owned(), max_bytes });
+            let bytes = metadata.len().max(bytes.len() as u64);
+            return Err(FsError::TooLong { path: path.to_owned(), bytes, max_bytes });
         }
         Ok(bytes)
     }
@@ -110,6 +113,21 @@ impl LocalFileSystem {
             let _ = fs::remove_file(&unnamed);
             refused(error)
         })
+    }
+
+    /// Writes a file that was not there, with exactly these permission bits. It is whole for whoever is told of it afterwards, but
+    /// not on disk: for what can be made again.
+    ///
+    /// # Errors
+    /// [`FsError`]; also when the file is there.
+    pub fn write_unsynced(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        let written = (|| {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+            // Once more, for the umask has taken bits away.
+            file.set_permissions(Permissions::from_mode(mode))?;
+            file.write_all(bytes)
+        })();
+        written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
     }
 
     /// Makes a folder and those above it. The folder itself has `mode` afterwards, also when it was there; folders above
@@ -247,7 +265,7 @@ mod tests {
         let file = folder.path().join("job.xml");
         fs::write(&file, "12345").unwrap();
         assert_eq!(LOCAL.read_limited(&file, 5).unwrap(), b"12345");
-        assert!(matches!(LOCAL.read_limited(&file, 4), Err(FsError::TooLong { max_bytes: 4, .. })));
+        assert!(matches!(LOCAL.read_limited(&file, 4), Err(FsError::TooLong { bytes: 5, max_bytes: 4, .. })));
     }
 
     #[test]

@@ -31,6 +31,8 @@ impl Job {
                     self.counter_sums[kind].add(&counters);
                 }
                 self.open_reduces_when_due(scene);
+                self.learn_output(key, position, scene);
+                self.fail_of_counters(scene);
             }
             TaskKey::Setup(_) if self.ending.is_none() => self.open_work(scene),
             // A job that ends may come to be RUNNING all the same.
@@ -51,6 +53,7 @@ impl Job {
             self.lose_output(key, position, scene);
         }
         let max_attempts = self.max_attempts(kind);
+        let longest_skip = self.longest_skip(key);
         let host = self.host_of(key, position, scene);
         let over = self.is_over_or_ending();
         let task = self.task_mut(key);
@@ -60,6 +63,10 @@ impl Job {
         let failed = task.attempts[position].state == AttemptState::Failed;
         if failed {
             task.failures += 1;
+            let number = task.attempts[position].number;
+            if let (Some(longest), Some(ranges)) = (longest_skip, &mut task.failed_ranges) {
+                ranges.fail(number, longest);
+            }
             if let Some(host) = host.filter(|host| !task.failed_hosts.contains(host)) {
                 task.failed_hosts.push(host);
             }
@@ -80,6 +87,9 @@ impl Job {
             _ if failed => CompletionStatus::Failed,
             _ => CompletionStatus::Killed,
         };
+        if let (true, Some(host)) = (failed, host) {
+            self.note_host_failure(host, scene.nodes);
+        }
         self.add_event(key, position, status, scene);
         match key {
             TaskKey::Work(_, number) if waits && !over => self.ask_again(kind, number, failures, scene),
@@ -103,7 +113,8 @@ impl Job {
         if task.state != TaskState::Complete(position) {
             return;
         }
-        task.state = TaskState::Waiting;
+        // Another attempt may still be at work on it, and do it.
+        task.state = if task.has_live_attempt() { TaskState::Running } else { TaskState::Waiting };
         task.finish_ms = 0;
         let event = task.success_event.take();
         let counters = task.attempts[position].counters.clone();
@@ -204,6 +215,7 @@ impl Job {
         self.ending = Some(Ending { outcome, reason });
         scene.scheduler.remove_app(self.app);
         self.waiting = PerKind::default();
+        self.drop_stragglers();
         self.abandon_task_cleanups(scene);
         for kind in Kind::ALL {
             for task in self.work[kind].iter_mut().chain([&mut self.setup[kind]]) {
@@ -240,6 +252,7 @@ impl Job {
         // What only launches need goes: the job may be kept for long.
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();
+        self.drop_stragglers();
         self.places = Vec::new();
         self.fetch_failures = FetchFailures::default();
         self.refresh(scene);
@@ -248,7 +261,7 @@ impl Job {
             state: outcome.run_state(),
             finish_ms: self.finish_ms,
             failure_info: self.failure_info.clone(),
-            counters: scene.interner.intern(&(&self.counters()).into()),
+            counters: scene.interner.intern(&(&self.counters(&scene.counter_limits).unwrap_or_default()).into()),
         });
     }
 }

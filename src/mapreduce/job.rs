@@ -10,7 +10,10 @@ use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topo
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
 use super::fetch_failures::FetchFailures;
+use super::flaky_hosts::FlakyHosts;
+use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
+use super::speculation::Stragglers;
 use super::{
     AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
 };
@@ -115,11 +118,18 @@ pub struct Job {
     /// Attempts whose task-cleanup waits for a slot.
     pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
     pub(super) fetch_failures: FetchFailures,
+    /// Failures of its attempts, host by host.
+    pub(super) flaky_hosts: FlakyHosts,
+    /// What its maps are expected to write.
+    pub(super) output: OutputEstimate,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
     pub(super) counter_sums: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
     pub(super) running: PerKind<u32>,
+    /// Tasks that are not done while an attempt at work on them holds a slot.
+    pub(super) in_work: PerKind<u32>,
+    pub(super) stragglers: PerKind<Stragglers>,
     pub(super) finished: PerKind<u32>,
     pub(super) failed: PerKind<u32>,
 }
@@ -206,11 +216,15 @@ impl Job {
             reduces_open: false,
             task_cleanups: PerKind::default(),
             fetch_failures: FetchFailures::default(),
+            output: OutputEstimate::new(&splits, slowstart_maps(&spec)),
+            flaky_hosts: FlakyHosts::new(spec.max_tracker_failures),
             events: Vec::new(),
             counts: JobCounts::default(),
             counter_sums: PerKind::default(),
             progress_sum: PerKind::default(),
             running: PerKind::default(),
+            in_work: PerKind::default(),
+            stragglers: PerKind::default(),
             finished: PerKind::default(),
             failed: PerKind::default(),
             spec,
@@ -255,11 +269,12 @@ impl Job {
         self.running
     }
 
-    /// Maps and reduces that are neither done nor given up nor running: what the market calls pending.
+    /// Maps and reduces that are neither done nor given up nor running: what the market calls pending. A second attempt
+    /// makes no difference.
     pub fn pending(&self) -> PerKind<u32> {
         let of = |kind: Kind| {
             let waiting = self.total()[kind].saturating_sub(self.finished[kind] + self.failed[kind]);
-            waiting.saturating_sub(self.running[kind])
+            waiting.saturating_sub(self.in_work[kind])
         };
         if self.is_over_or_ending() { PerKind::default() } else { PerKind::new(of(Kind::Map), of(Kind::Reduce)) }
     }
@@ -331,6 +346,20 @@ impl Job {
         self.waiting[kind].put_back(number, failures);
     }
 
+    /// Something has happened to a task that may have changed its progress and what it needs.
+    pub(super) fn refresh_task(&mut self, key: TaskKey) {
+        let task = self.task_mut(key);
+        let change = task.recompute_progress();
+        let in_work = task.is_in_work();
+        let was_in_work = std::mem::replace(&mut task.in_work, in_work);
+        if let TaskKey::Work(kind, _) = key {
+            let sum = self.progress_sum[kind] + change;
+            self.progress_sum[kind] = sum.clamp(0.0, f64::from(self.total()[kind]));
+            self.in_work[kind] = self.in_work[kind].saturating_sub(u32::from(was_in_work)) + u32::from(in_work);
+            self.refresh_straggler(key);
+        }
+    }
+
     /// Comes to another state; false, and nothing has happened, where [`JobState::may_become`] says no. The only place
     /// that changes the state.
     pub(super) fn enter(&mut self, next: JobState) -> bool {
@@ -350,13 +379,6 @@ impl Job {
         limit.max(1)
     }
 
-    /// Maps that must be done before reduces are asked for.
-    fn slowstart_maps(&self) -> u32 {
-        let needed = u64::from(self.spec.slowstart_millionths) * u64::from(self.spec.maps);
-        // More than all would be never.
-        u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(self.spec.maps)
-    }
-
     /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
     pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
         if !self.start(scene) {
@@ -370,6 +392,7 @@ impl Job {
             scene.scheduler.request(self.app, Kind::Map, place, 1);
         }
         self.open_reduces_when_due(scene);
+        self.await_stragglers(scene);
     }
 
     /// The setup has succeeded; false when the job had begun, or is over.
@@ -383,7 +406,7 @@ impl Job {
 
     /// Whether enough maps are done for reduces to start; a map that loses its output may undo that.
     pub(super) fn reduces_are_due(&self) -> bool {
-        self.finished.map + self.failed.map >= self.slowstart_maps()
+        self.finished.map + self.failed.map >= slowstart_maps(&self.spec)
     }
 
     /// Asks for the reduces once enough maps are done.
@@ -411,7 +434,7 @@ impl Job {
     }
 
     /// Whether every map and reduce is done or given up.
-    fn work_is_over(&self) -> bool {
+    pub(super) fn work_is_over(&self) -> bool {
         Kind::ALL.iter().all(|kind| self.finished[*kind] + self.failed[*kind] >= self.total()[*kind])
     }
 
@@ -437,6 +460,13 @@ impl Job {
             || !task.failed_hosts.contains(&host)
             || task.failed_hosts.len() >= nodes.hosts().max(1)
     }
+}
+
+/// Maps that must be done before reduces are asked for.
+fn slowstart_maps(spec: &JobSpec) -> u32 {
+    let needed = u64::from(spec.slowstart_millionths) * u64::from(spec.maps);
+    // More than all would be never.
+    u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(spec.maps)
 }
 
 fn tasks(count: u32) -> Vec<Task> {

@@ -1,5 +1,6 @@
 //! What was submitted, typed.
 
+use crate::scheduler::PerKind;
 use crate::wire::Priority;
 
 /// A job as its submitter described it. Stored whole, so that a restart needs no other file.
@@ -31,9 +32,32 @@ pub struct JobSpec {
     pub max_map_failures_percent: u32,
     /// Failed reduces the job can live with, percent: `mapred.max.reduce.failures.percent`.
     pub max_reduce_failures_percent: u32,
+    /// Failures on one host after which the job avoids it: `mapred.max.tracker.failures`.
+    #[serde(default = "four")]
+    pub max_tracker_failures: u32,
+    /// Most input of one reduce, bytes, if limited: `mapreduce.reduce.input.limit`.
+    #[serde(default)]
+    pub reduce_input_limit_bytes: Option<u64>,
+    /// Memory one map asks for, MB: `mapred.job.map.memory.mb`.
+    #[serde(default)]
+    pub map_memory_mb: Option<u64>,
+    /// Memory one reduce asks for, MB: `mapred.job.reduce.memory.mb`.
+    #[serde(default)]
+    pub reduce_memory_mb: Option<u64>,
     /// Share of maps that must be done before reduces start, millionths:
     /// `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,
+    /// Whether tasks that are far behind get a second attempt: `mapred.map.tasks.speculative.execution`,
+    /// `mapred.reduce.tasks.speculative.execution`.
+    #[serde(default = "both")]
+    pub speculative: PerKind<bool>,
+    /// Most records skipped around a bad one, 0 = none are: `mapred.skip.map.max.skip.records`,
+    /// `mapred.skip.reduce.max.skip.groups`.
+    #[serde(default)]
+    pub max_skipped: PerKind<u64>,
+    /// FAILED attempts of a task after which it runs in skipping mode: `mapred.skip.attempts.to.start.skipping`.
+    #[serde(default = "two")]
+    pub skip_start_attempts: u32,
     /// Whether the staging directory stays after the end: `keep.failed.task.files` or `keep.task.files.pattern`.
     pub keep_staging: bool,
     /// `mapreduce.job.acl-view-job`, if set.
@@ -42,4 +66,33 @@ pub struct JobSpec {
     pub modify_acl: Option<String>,
     /// Whether a restart may take it up again: `mapreduce.job.restart.recover`.
     pub recover: bool,
+    /// Whom to tell that it is over: `job.end.notification.url`.
+    #[serde(default)]
+    pub end_notification: Option<EndNotification>,
+}
+
+/// Whom to tell that a job is over, and how hard to try.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct EndNotification {
+    /// The URL; `$jobId` and `$jobStatus` stand for what they say.
+    pub url: String,
+    /// Further calls when one fails: `job.end.retry.attempts`.
+    pub retries: u32,
+    /// Between calls, ms: `job.end.retry.interval`.
+    pub retry_interval_ms: u64,
+    /// For one call, ms: `mapreduce.job.end-notification.timeout`.
+    pub timeout_ms: u64,
+}
+
+/// What job specifications that were stored without it mean (1.2.1 `JobConf.getMaxTaskFailuresPerTracker`).
+fn four() -> u32 {
+    4
+}
+
+fn two() -> u32 {
+    2
+}
+
+fn both() -> PerKind<bool> {
+    PerKind::new(true, true)
 }

@@ -88,9 +88,9 @@ impl Jobs {
 impl GrantSource for Granting<'_> {
     fn take(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> Taken {
         let Some(job) = self.jobs.by_app.get_mut(&app) else { return Taken::Nothing };
-        let Some(number) = job.take_work(kind, node, level, self.nodes) else { return Taken::Nothing };
-        let (launch, taken) = job.grant(kind, number, node, self.nodes, self.now);
+        let Some((number, hosts)) = job.take_work(kind, node, level, self.nodes) else { return Taken::Nothing };
+        let (launch, again) = job.grant(kind, number, node, self.nodes, self.now);
         self.launches.push((app, launch));
-        taken
+        Taken::Task { hosts, again }
     }
 }

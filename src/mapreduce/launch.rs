@@ -1,12 +1,12 @@
 //! Giving attempts to nodes: which task, under which number, and how it travels.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::engine::Now;
-use crate::scheduler::{HostId, Kind, Level, NodeId, PerKind, Taken};
+use crate::scheduler::{HostId, Kind, Level, NodeId};
 use crate::wire::{
-    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SkipRanges, SplitIndex,
-    TaskBody, TaskStatus, Text,
+    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody,
+    TaskStatus, Text,
 };
 
 use super::job::{Job, JobState, Outcome, TaskKey};
@@ -26,22 +26,39 @@ pub struct Launch {
 // === impl Job: what to launch ===
 
 impl Job {
-    /// A waiting map or reduce for `node`, as the scheduler has granted it.
-    pub fn take_work(&mut self, kind: Kind, node: NodeId, level: Level, nodes: &NodeBook) -> Option<u32> {
+    /// A map or reduce for `node`, as the scheduler has granted it: one that waits, else one that lags; with the hosts it
+    /// was asked for with.
+    pub fn take_work(
+        &mut self,
+        kind: Kind,
+        node: NodeId,
+        level: Level,
+        nodes: &NodeBook,
+    ) -> Option<(u32, Arc<[HostId]>)> {
         let face = nodes.get(node)?;
         if kind == Kind::Reduce && !self.reduces_are_due() {
             return None;
         }
-        let tasks = &self.work[kind];
-        let may_run =
-            |number: u32| tasks.get(number as usize).is_some_and(|task| Self::may_run_on(task, face.host, nodes));
-        self.waiting[kind].take(level, face.host, face.rack, may_run)
+        if self.avoids(node, nodes) || (kind == Kind::Map && !self.has_room_on(node, nodes)) {
+            return None;
+        }
+        let (tasks, flaky) = (&self.work[kind], &self.flaky_hosts);
+        let may_run = |number: u32| {
+            tasks.get(number as usize).is_some_and(|task| {
+                Self::may_run_on(task, face.host, nodes) || flaky.leave_none_but(&task.failed_hosts, nodes)
+            })
+        };
+        if let Some(number) = self.waiting[kind].take(level, face.host, face.rack, may_run) {
+            return Some((number, self.place(TaskKey::Work(kind, number))));
+        }
+        Some((self.take_straggler(kind, node, face)?, self.nowhere.clone()))
     }
 
-    /// Makes the attempt for a task that was taken and tells the scheduler what it was asked for with.
-    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> (Launch, Taken) {
+    /// Makes the attempt for a task that was taken; tells whether it is one that has ended before and runs again.
+    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> (Launch, bool) {
         let key = TaskKey::Work(kind, number);
-        let again = !self.task(key).attempts.is_empty();
+        let task = self.task(key);
+        let again = !task.attempts.is_empty() && !task.has_live_attempt();
         let launch = self.add_attempt(key, AttemptRole::Work, node, now);
         self.running[kind] += 1;
         self.counts.launched[kind] += 1;
@@ -52,25 +69,25 @@ impl Job {
                 Level::Any => {}
             }
         }
-        (launch, Taken::Task { hosts: self.place(key), again })
+        self.refresh_task(key);
+        (launch, again)
     }
 
-    /// Whether the setup may run on a node: never where it failed, unless it failed everywhere.
-    pub fn may_set_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
-        Self::neither_failed_on(&self.setup, node, nodes)
+    /// Whether the setup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
+    /// that variant failed, unless it failed everywhere else.
+    pub fn may_set_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+        self.suits(&self.setup[kind], node, nodes)
     }
 
-    /// Whether the cleanup may run on a node: never where it failed, unless it failed everywhere.
-    pub fn may_clean_up_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
-        Self::neither_failed_on(&self.cleanup, node, nodes)
+    /// Whether the cleanup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
+    /// that variant failed, unless it failed everywhere else.
+    pub fn may_clean_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+        self.suits(&self.cleanup[kind], node, nodes)
     }
 
-    fn neither_failed_on(variants: &PerKind<Task>, node: NodeId, nodes: &NodeBook) -> bool {
-        let Some(face) = nodes.get(node) else { return false };
-        // Both variants do the same, so where one failed the other will.
-        let failed: BTreeSet<HostId> =
-            Kind::ALL.iter().flat_map(|kind| &variants[*kind].failed_hosts).copied().collect();
-        !failed.contains(&face.host) || failed.len() >= nodes.hosts()
+    fn suits(&self, task: &Task, node: NodeId, nodes: &NodeBook) -> bool {
+        let Some(face) = nodes.get(node).filter(|_| !self.avoids(node, nodes)) else { return false };
+        Self::may_run_on(task, face.host, nodes) || self.flaky_hosts.leave_none_but(&task.failed_hosts, nodes)
     }
 
     /// Gives the job's setup, in the variant for `kind`, to a node.
@@ -122,6 +139,9 @@ impl Job {
             // Most tasks have one attempt for ever.
             task.attempts.reserve_exact(1);
         }
+        if let Some(ranges) = &mut task.failed_ranges {
+            ranges.launched(number);
+        }
         task.attempts.push(Attempt::launched(number, role, first_phase(kind), node, now));
         task.state = TaskState::Running;
         if task.first_launch_ms == 0 {
@@ -131,7 +151,7 @@ impl Job {
     }
 
     /// The fact that `launch` went to a tracker with that answer.
-    pub fn launch_fact(&self, launch: &Launch, tracker: std::sync::Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
+    pub fn launch_fact(&self, launch: &Launch, tracker: Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
         JobFact::AttemptLaunched { attempt: launch.attempt, role: launch.role, tracker, response_id, at_ms }
     }
 
@@ -151,16 +171,17 @@ impl Job {
                 .map(|split| SplitIndex { file: Text(self.spec.split_file.clone()), offset_bytes: split.offset_bytes }),
             _ => None,
         };
+        let skip = self.skip_order(launch.key);
         wire::Task {
             job_file: Text(self.spec.job_file.clone()),
             partition: launch.attempt.task.number,
             num_slots: 1,
             status: first_status(launch.attempt, state, kind),
-            skip_ranges: SkipRanges::default(),
-            skipping: false,
+            skip_ranges: skip.ranges,
+            skipping: skip.skipping,
             job_cleanup: (launch.role == AttemptRole::JobCleanup).then(|| self.cleanup_outcome()),
             job_setup: launch.role == AttemptRole::JobSetup,
-            write_skipped_records: true,
+            write_skipped_records: !skip.is_test,
             task_cleanup: launch.role == AttemptRole::TaskCleanup,
             user: Text(self.spec.user.clone()),
             body: match kind {

@@ -1,19 +1,24 @@
 //! Jobs, tasks and attempts: turns jobs into request tables and grants into attempts. Pure.
 
 mod attempt;
+mod counter_limits;
 mod counters;
 mod diagnostics;
 mod ending;
 mod fact;
 mod fetch_failures;
+mod flaky_hosts;
 mod job;
 mod job_spec;
 mod jobs;
 mod launch;
 mod node_book;
+mod output_estimate;
 mod pending_tasks;
 mod report;
 mod scene;
+mod skipping;
+mod speculation;
 mod split_table;
 mod task;
 #[cfg(test)]
@@ -21,11 +26,12 @@ mod tests;
 mod view;
 
 pub use attempt::{Attempt, KillAsked, Verdict};
+pub use counter_limits::{CounterLimits, CountersExceeded};
 pub use counters::{CounterInterner, CounterSchema, CounterSum, CounterTotal, CounterValues};
 pub use diagnostics::Diagnostics;
 pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 pub use job::{Ending, Job, JobState, Outcome, TaskKey};
-pub use job_spec::JobSpec;
+pub use job_spec::{EndNotification, JobSpec};
 pub use jobs::Jobs;
 pub use launch::Launch;
 pub use node_book::{NodeBook, NodeFace};

@@ -47,6 +47,7 @@ impl Job {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
         };
         let over = self.is_over_or_ending();
+        let skipping = self.is_skipping(key);
         let task = self.task_mut(key);
         let done_by_other = match task.state {
             TaskState::Complete(winner) => winner != position,
@@ -67,7 +68,7 @@ impl Job {
         let must_last = said || !is_live(report.state);
         // Setups and cleanups leave nothing that a task-cleanup could remove.
         let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
-        let state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
+        let mut state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
         attempt.diagnostics.add(&report.diagnostics);
         // The end of an attempt tells its diagnostics itself.
         if said && is_live(report.state) {
@@ -77,6 +78,12 @@ impl Job {
         }
         if done_by_other && report.state == AttemptState::Succeeded {
             attempt.diagnostics.add("Already completed TIP");
+        }
+        if let Some(ranges) = task.failed_ranges.as_mut().filter(|_| skipping && attempt.is_active())
+            && state == AttemptState::Succeeded
+            && ranges.pass(number)
+        {
+            state = AttemptState::Failed;
         }
         let is_lost_output = attempt.state == AttemptState::Succeeded;
         let mut reported = Reported { must_last, started, ..Reported::default() };
@@ -88,7 +95,10 @@ impl Job {
                 return reported;
             }
             Verdict::Ignore => {}
-            Verdict::Update => self.note(key, position, report, cleaning, scene),
+            Verdict::Update => {
+                self.note(key, position, report, cleaning, scene);
+                self.refresh_straggler_demand(key.kind(), scene);
+            }
             Verdict::Change => {
                 self.note(key, position, report, cleaning, scene);
                 reported.left_node = self.change(key, position, state, scene);
@@ -123,7 +133,9 @@ impl Job {
 
     /// Copies what a report says beside the state. Of a task-cleanup only its own progress counts.
     fn note(&mut self, key: TaskKey, position: usize, report: TaskStatus, cleaning: bool, scene: &mut Scene<'_>) {
-        let kind = key.kind();
+        if !cleaning {
+            self.note_record_range(key, &report);
+        }
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
         // What waits for its commit shows the last it said at work (1.2.1 `TaskInProgress.recomputeProgress`).
@@ -157,20 +169,12 @@ impl Job {
                 };
             }
         }
-        self.refresh_progress(key, kind);
+        self.refresh_task(key);
     }
 
     /// Shows all tasks of a kind as done.
     pub(super) fn fill_progress(&mut self, kind: Kind) {
         self.progress_sum[kind] = f64::from(self.total()[kind]);
-    }
-
-    fn refresh_progress(&mut self, key: TaskKey, kind: Kind) {
-        let change = self.task_mut(key).recompute_progress();
-        if key.is_work() {
-            let sum = self.progress_sum[kind] + change;
-            self.progress_sum[kind] = sum.clamp(0.0, f64::from(self.total()[kind]));
-        }
     }
 
     /// Puts an attempt into a new state, with all that follows. Returns whether it has left its node for good.
@@ -210,7 +214,8 @@ impl Job {
                 true
             }
         };
-        self.refresh_progress(key, kind);
+        self.refresh_task(key);
+        self.refresh_straggler_demand(kind, scene);
         self.refresh(scene);
         left
     }

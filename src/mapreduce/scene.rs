@@ -6,7 +6,7 @@ use crate::engine::Now;
 use crate::scheduler::{PerKind, Scheduler};
 use crate::wire::JobId;
 
-use super::{CounterInterner, JobFact, NodeBook};
+use super::{CounterInterner, CounterLimits, JobFact, NodeBook};
 
 /// The surroundings of a job.
 pub struct Scene<'a> {
@@ -20,11 +20,13 @@ pub struct Scene<'a> {
     pub wants: &'a mut Wants,
     /// What has happened, in order.
     pub facts: &'a mut Vec<JobFact>,
+    /// How many counters the job may have.
+    pub counter_limits: CounterLimits,
     /// When.
     pub now: Now,
 }
 
-/// Jobs that want a setup, a cleanup or a task-cleanup attempt; served before the scheduler, in order of job id (1.2.1
+/// Jobs that want a setup, a cleanup or a task-cleanup attempt, or a look; those attempts are served before the scheduler, in order of job id (1.2.1
 /// `JobTracker.getSetupAndCleanupTasks`).
 #[derive(Debug, Default)]
 pub struct Wants {
@@ -34,4 +36,6 @@ pub struct Wants {
     pub task_cleanup: PerKind<BTreeSet<JobId>>,
     /// Jobs whose setup can be launched.
     pub setup: BTreeSet<JobId>,
+    /// When jobs are to be looked at for tasks that lag, by the clock that never goes back, ms.
+    pub straggler_checks: BTreeSet<(u64, JobId)>,
 }

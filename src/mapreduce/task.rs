@@ -4,6 +4,7 @@ use crate::scheduler::HostId;
 use crate::wire::AttemptState;
 
 use super::Attempt;
+use super::skipping::FailedRanges;
 
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,12 @@ pub struct Task {
     pub success_event: Option<usize>,
     /// Hosts on which it failed, without repetition.
     pub failed_hosts: Vec<HostId>,
+    /// What its failed attempts have taught of records to skip.
+    pub(super) failed_ranges: Option<Box<FailedRanges>>,
+    /// Its place among the tasks that may lag: its progress, millionths.
+    pub(super) straggler_place: Option<u32>,
+    /// Whether it counts among those that an attempt holds a slot for.
+    pub(super) in_work: bool,
 }
 
 // === impl Task ===
@@ -61,6 +68,9 @@ impl Task {
             finish_ms: 0,
             success_event: None,
             failed_hosts: Vec::new(),
+            failed_ranges: None,
+            straggler_place: None,
+            in_work: false,
         }
     }
 
@@ -89,6 +99,11 @@ impl Task {
         self.attempts.iter().any(|attempt| attempt.is_active() || attempt.is_unclean())
     }
 
+    /// Whether it is still to be done while an attempt at work on it holds a slot.
+    pub(super) fn is_in_work(&self) -> bool {
+        !self.is_over() && self.attempts.iter().any(|attempt| attempt.holds_slot && attempt.cleanup_node.is_none())
+    }
+
     /// The attempt whose counters and text stand for the task: the one that did it, else of those at work the one
     /// furthest on, and of equals the last (1.2.1 `TaskInProgress.recomputeProgress`).
     pub fn best_attempt(&self) -> Option<&Attempt> {
@@ -101,6 +116,11 @@ impl Task {
                 at_work.max_by(|left, right| left.progress.total_cmp(&right.progress))
             }
         }
+    }
+
+    /// The progress in whole millionths, for comparing.
+    pub(super) fn progress_millionths(&self) -> u32 {
+        (self.progress * 1_000_000.0).round() as u32
     }
 
     /// Works the progress out anew and returns by how much it changed (1.2.1 `TaskInProgress.recomputeProgress`).

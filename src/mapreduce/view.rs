@@ -2,8 +2,8 @@
 
 use crate::scheduler::Kind;
 use crate::wire::{
-    AccessControlList, Counter, CounterGroup, Counters, JobAcl, JobProfile, JobStatus, RunState, TaskReport, Text,
-    TipStatus, WString,
+    AccessControlList, Counter, CounterGroup, JobAcl, JobProfile, JobStatus, RunState, TaskReport, Text, TipStatus,
+    WString,
 };
 
 use super::job::{Job, JobState, Outcome, TaskKey};
@@ -64,12 +64,16 @@ impl Job {
         (self.progress_sum[kind] / f64::from(total)).clamp(0.0, 1.0) as f32
     }
 
-    /// The server's own counters and the sums over maps and reduces; setup and cleanup are not in the sums.
-    pub fn counters(&self) -> Counters {
-        let mut total = CounterTotal::default();
-        self.add_server_counters(&mut total);
+    /// The mean progress of the tasks of a kind in whole millionths, for comparing.
+    pub(super) fn progress_millionths(&self, kind: Kind) -> u32 {
+        (f64::from(self.progress(kind)) * 1_000_000.0).round() as u32
+    }
+
+    /// Adds the server's own counters and the sums over maps and reduces.
+    pub(super) fn add_counters(&self, total: &mut CounterTotal) {
+        self.add_server_counters(total);
         for kind in Kind::ALL {
-            self.counter_sums[kind].add_to(&mut total);
+            self.counter_sums[kind].add_to(total);
             if self.running[kind] == 0 {
                 continue;
             }
@@ -77,11 +81,10 @@ impl Job {
                 if let Some(counters) = task.best_attempt().and_then(|attempt| attempt.counters.as_ref()) {
                     let mut one = super::CounterSum::default();
                     one.add(counters);
-                    one.add_to(&mut total);
+                    one.add_to(total);
                 }
             }
         }
-        total.into_counters()
     }
 
     fn add_server_counters(&self, total: &mut CounterTotal) {

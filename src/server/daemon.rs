@@ -13,10 +13,10 @@ use crate::engine::{Effect, Engine};
 use crate::store::{BudgetImage, FactSink};
 
 use super::acl_file::AclFile;
-use super::advertised::Advertised;
 use super::clock::Clock;
 use super::dispatch::Dispatcher;
 use super::effects::Edges;
+use super::end_notification::Notifier;
 use super::handle::{OwnerHandle, Requests};
 use super::owner::{Owner, StoreGone};
 use super::rpc::{RpcLimits, RpcServer};
@@ -77,11 +77,11 @@ impl Daemon {
         let (owner, effects) = Owner::new(engine, sink, clock);
         let topology = Rc::new(Topology::new(&settings.trackers));
         let submissions = Submissions::new(owner.clone(), topology.clone(), settings, acl.clone());
-        let advertised = Advertised::new(settings);
-        let dispatcher = Dispatcher::new(owner.clone(), advertised, submissions.clone(), rpc_limits.waiting_calls);
+        let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
         let (handle, requests) = OwnerHandle::new(store, acl);
-        let edges = Edges { owner: owner.clone(), topology, submissions, budget_image };
+        let notifier = Rc::new(Notifier::default());
+        let edges = Edges { owner: owner.clone(), topology, submissions, notifier, budget_image };
         (Self { owner, dispatcher, rpc, edges, effects, requests }, handle)
     }
 

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use crate::engine::{Effect, Event, LogLevel};
 use crate::store::BudgetImage;
 
+use super::end_notification::Notifier;
 use super::owner::Owner;
 use super::submission::Submissions;
 use super::topology::Topology;
@@ -16,6 +17,7 @@ pub(super) struct Edges {
     pub(super) owner: Rc<Owner>,
     pub(super) topology: Rc<Topology>,
     pub(super) submissions: Rc<Submissions>,
+    pub(super) notifier: Rc<Notifier>,
     /// Writes the budget file; none without a market.
     pub(super) budget_image: Option<Rc<BudgetImage>>,
 }
@@ -41,6 +43,7 @@ impl Edges {
                         owner.step(Event::RackResolved { host, rack });
                     });
                 }
+                Effect::NotifyEnd { job, notification } => self.notifier.clone().notify(job, notification),
                 Effect::WriteBudgetImage => {
                     if let Some((image, lines)) = self.budget_image.as_ref().zip(self.owner.budget_lines()) {
                         image.publish(lines);

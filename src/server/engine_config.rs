@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
-use crate::config::settings::{QueueState, SchedulerKind};
-use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
+use crate::config::settings::{QueueState, Queues, SchedulerKind, TrackerSettings};
+use crate::engine::{EngineConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, QueueConfig};
 use crate::fs::{FsError, LocalFileSystem};
+use crate::mapreduce::CounterLimits;
 use crate::market::MarketConfig;
-use crate::scheduler::FifoOptions;
+use crate::scheduler::{FifoOptions, PerKind};
 use crate::wire::Identifier;
 
-/// Finished jobs that clients and pages can ask about without the disk.
-const FINISHED_JOBS_KEPT: usize = 1_000;
 /// Longest list of hosts that is read.
 const MAX_HOSTS_BYTES: u64 = 16 << 20;
 
@@ -40,20 +39,37 @@ pub fn engine_config(
     Ok(EngineConfig {
         identifier: fresh_identifier(wall_ms, used),
         policy: policy(&settings.scheduler),
-        queues: queues(settings),
+        queues: queue_configs(&settings.queues),
         acls_enabled: settings.queues.acls_enabled,
+        administrators_acl: settings.queues.administrators_acl.clone(),
+        daemon_user: settings.daemon_user.clone(),
         max_tasks_per_job: settings.job_limits.max_tasks,
+        limits: limits(settings),
         heartbeat: HeartbeatConfig {
             min_interval_ms: u32::try_from(settings.heartbeat.min_interval_ms).unwrap_or(u32::MAX),
             in_second: settings.heartbeat.heartbeats_in_second,
             scaling_millionths: u32::try_from(settings.heartbeat.scaling.0).unwrap_or(u32::MAX),
         },
         tracker_expiry_ms: settings.heartbeat.expiry_interval_ms,
-        included_hosts: hosts(settings.trackers.hosts_file.as_deref())?,
-        excluded_hosts: hosts(settings.trackers.hosts_exclude_file.as_deref())?,
+        hosts: host_lists(&settings.trackers)?,
         job_page_prefix,
-        finished_jobs_kept: FINISHED_JOBS_KEPT,
+        finished_jobs_kept: settings.job_limits.finished_jobs_kept,
     })
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let faults = &settings.trackers.faults;
+    let counters = &settings.job_limits.counters;
+    Limits {
+        faults: FaultConfig::new(faults.threshold, faults.window_min, faults.bucket_min, faults.excess_over_average.0),
+        counters: CounterLimits {
+            counters: counters.counters,
+            groups: counters.groups,
+            name_length: counters.name_length,
+            group_name_length: counters.group_name_length,
+        },
+        max_task_memory_mb: settings.memory.most_of_task().map(|(map, reduce)| PerKind::new(map, reduce)),
+    }
 }
 
 fn policy(scheduler: &SchedulerKind) -> PolicyConfig {
@@ -73,8 +89,9 @@ fn policy(scheduler: &SchedulerKind) -> PolicyConfig {
     }
 }
 
-fn queues(settings: &Settings) -> Vec<QueueConfig> {
-    let queues = settings.queues.queues.iter();
+/// The queues, as the engine knows them.
+pub(super) fn queue_configs(queues: &Queues) -> Vec<QueueConfig> {
+    let queues = queues.queues.iter();
     let config = queues.map(|queue| QueueConfig {
         name: queue.name.clone(),
         running: queue.state == QueueState::Running,
@@ -82,6 +99,14 @@ fn queues(settings: &Settings) -> Vec<QueueConfig> {
         administer_acl: queue.administer_acl.clone(),
     });
     config.collect()
+}
+
+/// The lists of hosts, read. Blocking.
+pub(super) fn host_lists(settings: &TrackerSettings) -> Result<HostLists, HostsError> {
+    Ok(HostLists {
+        included: hosts(settings.hosts_file.as_deref())?,
+        excluded: hosts(settings.hosts_exclude_file.as_deref())?,
+    })
 }
 
 /// The names in a file, separated by blanks and line ends (1.2.1 `HostsFileReader`).

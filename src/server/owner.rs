@@ -105,6 +105,11 @@ impl Owner {
         read(&self.engine.borrow())
     }
 
+    /// Asks the engine something that it changes nothing by. What it tells of facts must wait as [`Self::read`] says.
+    pub fn with_engine<T>(&self, ask: impl FnOnce(&Engine) -> T) -> T {
+        ask(&self.engine.borrow())
+    }
+
     /// What the pages show.
     pub fn overview(&self, now: Now) -> Read<Overview> {
         self.engine.borrow().overview(now)

@@ -55,6 +55,9 @@ pub(super) struct TrackerRow {
     pub(super) reduces: Part,
     pub(super) silent: String,
     pub(super) healthy: bool,
+    pub(super) graylisted: bool,
+    /// Why it is not healthy, or graylisted.
+    pub(super) complaints: String,
 }
 
 // === impl Part ===
@@ -120,6 +123,8 @@ impl TrackerRow {
             reduces,
             silent: span(i64::try_from(tracker.silent_ms).unwrap_or(i64::MAX)),
             healthy: tracker.healthy,
+            graylisted: tracker.graylisted,
+            complaints: cut(&tracker.complaints),
         }
     }
 }
@@ -174,6 +179,8 @@ mod tests {
             running: PerKind::new(1, 0),
             silent_ms: u64::MAX,
             healthy: true,
+            graylisted: false,
+            complaints: String::new(),
         };
         assert_eq!(TrackerRow::new(&tracker(50060)).page.as_deref(), Some("http://h:50060/"));
         for no_port in [-1, 0, 65_536] {

@@ -3,7 +3,7 @@
 #
 #   cluster_create [KEY=VALUE]...          folder, free ports, conf files (with these extra properties); sets CLUSTER
 #   cluster_start_jobtracker java|ours     returns when the RPC port answers
-#   cluster_start_tasktracker HOST         a stock TaskTracker that calls itself HOST
+#   cluster_start_tasktracker HOST [MB]    a stock TaskTracker that calls itself HOST, its local folder on a disk of that size
 #   cluster_wait_trackers N                returns when the stock client sees N trackers
 #   hadoop USER CLASS [ARG]...             a stock client program, run as USER
 #
@@ -18,6 +18,7 @@ DAEMON_USER=hadoop
 
 # Names and process ids of what runs; a daemon's log is $CLUSTER/NAME.log.
 declare -A CLUSTER_PIDS=()
+ISOLATION=()
 : "${CLUSTER:=}"
 
 cluster_create() {
@@ -77,7 +78,8 @@ hadoop_jars() {
     echo "${jars[*]}"
 }
 
-# Runs Java isolated: java_isolated USER HOME HEAP_MB [JVM OPTION OR CLASS OR ARG]...; HOME has the conf folder, takes the logs.
+# Runs Java isolated: java_isolated USER HOME HEAP_MB [JVM OPTION OR CLASS OR ARG]...; HOME has the conf folder, takes the logs. ISOLATION
+# holds further options of isolated.sh.
 java_isolated() {
     local user=$1 home=$2 heap_mb=$3
     shift 3
@@ -85,8 +87,8 @@ java_isolated() {
     [[ -f $home/conf/mapred-site.xml ]] || fail "no conf folder in '$home'"
     mkdir -p "$home/log" "$home/tmp"
     bound_to_parent "$LIVE_DIR/isolated.sh" --user "$user" --host worker-1 --host worker-2 --host worker-3 --host worker-4 \
-        "$JAVA" "-Xmx${heap_mb}m" "${JAVA_OPTIONS[@]}" "-Dhadoop.log.dir=$home/log" "-Dhadoop.home.dir=$home" "-Djava.io.tmpdir=$home/tmp" \
-        -cp "$home/conf:$HADOOP_HOME_DIR:$(hadoop_jars)" "$@"
+        "${ISOLATION[@]}" "$JAVA" "-Xmx${heap_mb}m" "${JAVA_OPTIONS[@]}" "-Dhadoop.log.dir=$home/log" "-Dhadoop.home.dir=$home" \
+        "-Djava.io.tmpdir=$home/tmp" -cp "$home/conf:$HADOOP_HOME_DIR:$(hadoop_jars)" "$@"
 }
 
 cluster_start_jobtracker() {
@@ -136,13 +138,14 @@ cluster_port_open() {
 }
 
 cluster_start_tasktracker() {
-    local host=$1 home=$CLUSTER/$1 refusal
+    local host=$1 home=$CLUSTER/$1 disk_mb=${2:-} refusal ISOLATION=()
     refusal=$(live_refusal)
     [[ -z $refusal ]] || fail "no TaskTracker is started: $refusal"
     find_java
     cluster_conf "$host" "$home/conf"
     mkdir -p "$home/local"
     chmod 755 "$home" "$home/local"
+    [[ -z $disk_mb ]] || ISOLATION=(--disk "$disk_mb" "$home/local")
     { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.mapred.TaskTracker; } >>"$CLUSTER/$host.log" 2>&1 </dev/null &
     cluster_remember "$host" $!
 }

@@ -10,18 +10,8 @@ set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 . "$LIVE_DIR/misbehaving.sh"
-
-usage="usage: commands.sh [--jobtracker java|ours] [--record FOLDER]"
-jobtracker=ours record=
-while [[ $# -gt 0 ]]; do
-    [[ $# -ge 2 ]] || fail "$usage"
-    case $1 in
-    --jobtracker) jobtracker=$2 ;;
-    --record) record=$2 ;;
-    *) fail "$usage" ;;
-    esac
-    shift 2
-done
+. "$LIVE_DIR/asking.sh"
+asking_arguments "$@"
 
 "$LIVE_DIR/fetch-jars.sh"
 # One map at a time: what happened first is then always the same.
@@ -30,36 +20,7 @@ cluster_create
 cluster_start_jobtracker "$jobtracker"
 cluster_start_tasktracker worker-1
 cluster_wait_trackers 1
-
-UNKNOWN=job_200001010000_0007
-answers=$CLUSTER/answers
-mkdir "$answers"
-topic=
-
-# Replaces what differs from run to run, and puts the counters of a group in order: the client keeps them in a hash table.
-without_volatile() {
-    awk '/^\t\t/ { print | "sort"; group = 1; next } group { close("sort"); group = 0 } { print; fflush() }' | sed -E -e "s|$CLUSTER|CLUSTER|g" -e "s/$UNKNOWN/UNKNOWN/g" -e 's/(job|task|attempt)_2[0-9]{11}_/\1_START_/g' \
-        -e 's/(tracker_worker-1):[^ ]*/\1:ADDRESS/' -e 's/\b(127\.0\.0\.1|localhost|worker-1):[0-9]+/\1:PORT/g' \
-        -e 's/\b1[0-9]{12}\b/TIME/g' \
-        -e 's|^(tracking URL: http://)[^:/]*:|\1HOST:|' \
-        -e '/(\((ms|bytes)\)|snapshot|SLOTS_MILLIS_|_BYTES_(READ|WRITTEN)|SPLIT_RAW_BYTES).*=/s/=[0-9]+$/=N/'
-}
-
-# ask jobs|queues [ARG]...: runs the client and notes under the current topic what it was asked, what it said and how it ended.
-ask() {
-    local class=JobClient status=0
-    [[ $1 == jobs ]] || class=JobQueueClient
-    shift
-    hadoop alice "org.apache.hadoop.mapred.$class" "$@" >"$CLUSTER/said" 2>"$CLUSTER/complained" || status=$?
-    {
-        echo "\$ $class $*"
-        cat "$CLUSTER/said"
-        # Neither the client's log nor the Java code an error passed through.
-        grep -vE '^20[0-9]{2}-|^\s+at ' "$CLUSTER/complained" || true
-        echo "exit $status"
-        echo
-    } | without_volatile >>"$answers/$topic.txt"
-}
+asking_begin
 
 # Everything that only reads, about the job $1, which shows as far as $2 says: whole, or the server's own part of a job that moves.
 ask_about() {
@@ -79,11 +40,13 @@ ask_about() {
 
 # How far tasks have come, and what they counted, changes while they run.
 of_running_job() {
-    sed -i -E -e 's/^((map|reduce)\(\) completion: ).*/\1SOME/' -e '/^\t(Map-Reduce Framework|File(System| Input Format) ?Counters)/,/^$/{/^\t/d}' "$answers/$topic.txt"
+    local theirs='^\t(Map-Reduce Framework|File(System| Input Format| Output Format) ?Counters)'
+    awk -v theirs="$theirs" '/^\t[^\t]/ { skip = $0 ~ theirs } !/^\t/ { skip = 0 } !skip' "$answers/$topic.txt" |
+        sed -E 's/^((map|reduce)\(\) completion: |Counters: ).*/\1SOME/' >"$answers/$topic.without"
+    mv "$answers/$topic.without" "$answers/$topic.txt"
 }
 
 has_ended() { client -list all 2>/dev/null | grep -qP "^$1\t[235]\t"; }
-has_event() { client -events "$1" 0 100 2>/dev/null | grep -q "^$2 attempt_[0-9_]*_$3 "; }
 
 topic=empty
 ask jobs -list
@@ -156,30 +119,21 @@ ask jobs -set-priority "$KILLED" LOW
 note "a job that never was"
 topic=unknown
 ask_about "$UNKNOWN"
+ask queues -info nowhere -showJob
+ask queues -info
+ask queues -nonsense
+ask jobs -list some
+ask jobs -status
+ask jobs -status nonsense
+ask jobs -events "$UNKNOWN" x 2
+ask jobs -kill-task nonsense
+ask jobs -list-attempt-ids "$UNKNOWN" nonsense running
+ask jobs -nonsense
+submit_to nowhere
 ask jobs -kill "$UNKNOWN"
 ask jobs -kill-task "${UNKNOWN/job/attempt}_m_000000_0"
 ask jobs -fail-task "${UNKNOWN/job/attempt}_m_000000_0"
 ask jobs -set-priority "$UNKNOWN" LOW
 ask jobs -set-priority "$UNKNOWN" URGENT
 
-passed=0 failed=0
-[[ -z $record ]] || mkdir -p "$record"
-for topic in empty cluster running finished killed unknown; do
-    recorded=$LIVE_DIR/recorded/commands/$topic.txt verdict=ok why=
-    if [[ -n $record ]]; then
-        cp "$answers/$topic.txt" "$record/$topic.txt"
-        verdict=recorded
-    elif ! why=$(diff -U 8 "$recorded" "$answers/$topic.txt" 2>&1); then
-        verdict=FAILED
-    fi
-    echo "$topic: $(grep -c '^\$ ' "$answers/$topic.txt") commands ... $verdict ($jobtracker JobTracker)"
-    if [[ $verdict == FAILED ]]; then
-        echo "not what the Java JobTracker answered (recorded -, now +):"
-        echo "$why"
-        failed=$((failed + 1))
-    else
-        passed=$((passed + 1))
-    fi
-done
-echo "$passed passed, $failed failed"
-((failed == 0))
+judge_topics commands empty cluster running finished killed unknown

@@ -42,18 +42,27 @@ WORKERS=(worker-1 worker-2)
 # As short as two busy cores allow: a launch that takes longer counts as lost too.
 EXPIRY_MS=20000
 FAULT_LIMIT_S=240
+DISK_MB=16
 
 "$LIVE_DIR/fetch-jars.sh"
-cluster_create "mapred.tasktracker.expiry.interval=$EXPIRY_MS"
+# A tracker whose disk is full asks for no tasks, so that only what runs there already fails; what that leaves behind when it is removed is
+# less than this.
+MIN_SPACE_BYTES=1048576
+cluster_create "mapred.tasktracker.expiry.interval=$EXPIRY_MS" "mapred.local.dir.minspacestart=$MIN_SPACE_BYTES"
 cluster_start_jobtracker "$jobtracker"
 
 # Starts the trackers that the last fault left dead, and waits until those and no others are known.
 mend() {
-    local worker
+    local worker dead=()
     for worker in "${WORKERS[@]}"; do
-        [[ -n ${CLUSTER_PIDS[$worker]:-} ]] && kill -0 "${CLUSTER_PIDS[$worker]}" 2>/dev/null || cluster_start_tasktracker "$worker"
+        [[ -n ${CLUSTER_PIDS[$worker]:-} ]] && kill -0 "${CLUSTER_PIDS[$worker]}" 2>/dev/null || dead+=("$worker")
     done
-    wait_until "$DAEMON_START_S" "the status of the trackers" cluster_counts_are "${#WORKERS[@]} 0 0"
+    # First, since until it counts as lost a dead one is counted in place of its successor.
+    wait_until "$DAEMON_START_S" "the dead trackers to be lost" cluster_counts_are "$((${#WORKERS[@]} - ${#dead[@]})) 0 0"
+    for worker in "${dead[@]}"; do
+        cluster_start_tasktracker "$worker"
+    done
+    wait_until "$DAEMON_START_S" "all trackers" cluster_counts_are "${#WORKERS[@]} 0 0"
 }
 
 # A fault in a process of its own: what fails in it ends only it, and a tracker it starts ends with it.

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# isolated.sh [--user NAME] [--host NAME]... COMMAND [ARG]...
+# isolated.sh [--user NAME] [--host NAME]... [--disk MB FOLDER] COMMAND [ARG]...
 #
 # Runs COMMAND in process and mount namespaces of its own: whatever it kills, it reaches nothing outside, and when this script's process
 # dies everything started inside dies with it. Inside, the user is called NAME (Hadoop takes the user from the system's user table) and
-# every host NAME is an address of the loopback interface. Needs root, or a system that lets its users make user namespaces.
+# every host NAME is an address of the loopback interface; FOLDER is a disk of that size, kept in memory and seen inside only. Needs root,
+# or a system that lets its users make user namespaces.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # The second stage: already inside, process 1 of the new namespace.
 if [[ ${1:-} == --inside ]]; then
-    user=$2 hosts=$3
-    shift 3
+    user=$2 hosts=$3 disk_mb=$4 disk=$5
+    shift 5
     if [[ $$ -ne 1 ]]; then
         echo "isolated.sh: not the first process of a namespace, refusing to run $1" >&2
         exit 70
@@ -22,6 +23,7 @@ if [[ ${1:-} == --inside ]]; then
     { cat /etc/hosts; printf '127.0.0.1 %s\n' localhost "$(uname -n)" $hosts; } >"$tables/hosts"
     mount --bind "$tables/passwd" /etc/passwd
     mount --bind "$tables/hosts" /etc/hosts
+    [[ -z $disk ]] || mount -t tmpfs -o "size=${disk_mb}m,mode=755" tmpfs "$disk"
     # The bound files stay readable after their names are gone.
     rm -r "$tables"
     export PATH="$here/bin:$PATH"
@@ -39,11 +41,15 @@ if [[ ${1:-} == --inside ]]; then
     exit "$status"
 fi
 
-user=$(id -un) hosts=
+user=$(id -un) hosts='' disk_mb='' disk=''
 while [[ ${1:-} == --* ]]; do
     case $1 in
     --user) user=$2 ;;
     --host) hosts="$hosts $2" ;;
+    --disk)
+        disk_mb=$2 disk=$3
+        shift
+        ;;
     *)
         echo "isolated.sh: unknown option $1" >&2
         exit 64
@@ -56,4 +62,4 @@ namespaces=(--mount --pid --fork --mount-proc --kill-child)
 if [[ $(id -u) -ne 0 ]]; then
     namespaces=(--user --map-root-user "${namespaces[@]}")
 fi
-exec unshare "${namespaces[@]}" bash "$here/isolated.sh" --inside "$user" "$hosts" "$@"
+exec unshare "${namespaces[@]}" bash "$here/isolated.sh" --inside "$user" "$hosts" "$disk_mb" "$disk" "$@"

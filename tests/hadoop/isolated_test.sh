@@ -21,6 +21,11 @@ same "the status" 7 "$("$isolated" bash -c 'exit 7' && echo 0 || echo $?)"
 same "the kill in the path" "$LIVE_DIR/bin/kill" "$("$isolated" bash -c 'type -P kill')"
 same "processes seen from outside" 0 "$("$isolated" bash -c 'cat /proc/[0-9]*/cmdline' | tr '\0' ' ' | grep -c 'sleep 3417' || true)"
 
+disk=$(mktemp -d)
+# shellcheck disable=SC2016
+same "what fits on a disk" 1048576 "$("$isolated" --disk 1 "$disk" bash -c 'cat /dev/zero >"$0/zeros" 2>/dev/null; stat -c %s "$0/zeros"' "$disk")"
+rmdir "$disk" || fail "the disk is seen outside"
+
 # The group to be killed begins with 1, which some versions of kill take for "everybody".
 same "the killer of such a group" alive "$("$isolated" bash -c 'env kill -9 -1234567 2>/dev/null; echo alive')"
 "$isolated" env kill -9 -1 >/dev/null 2>&1 || true

@@ -3,12 +3,15 @@
 #
 #   job_submit FOLDER MAPS MAPPER REDUCES REDUCER [-D KEY=VALUE]...   in the background; sets JOB, JOB_MAPS, JOB_REDUCES, CLIENT
 #   job_await_attempts FOLDER N PATTERN                               returns when N attempts like PATTERN have begun
+#   has_event JOB STATE PATTERN [N]                                   whether N attempts like m_000000_0 of the job have come to that end
 #   client [ARG]...                                                   the stock JobClient
 
 JOB_START_S=60
 ATTEMPT_START_S=90
 
 client() { hadoop alice org.apache.hadoop.mapred.JobClient "$@"; }
+
+has_event() { [[ $(client -events "$1" 0 1000 2>/dev/null | grep -c "^$2 attempt_[0-9_]*_$3 ") -ge ${4:-1} ]]; }
 
 job_submit() {
     local folder=$1 maps=$2 mapper=$3 reduces=$4 reducer=$5 number

@@ -3,7 +3,9 @@
 use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::wire::file::{SplitMeta, write_split_meta};
 use jobtracker::wire::frame::{Frame, split_frame};
-use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value, decode_call};
+use jobtracker::wire::protocol::{
+    AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, Value, decode_call,
+};
 use jobtracker::wire::{Action, AttemptState, Credentials, HeartbeatRequest, HeartbeatResponse, JobId, TaskStatus};
 use tokio::task::JoinHandle;
 
@@ -26,6 +28,10 @@ impl Asking {
 impl Rig {
     pub async fn client(&self, user: &str) -> IpcClient {
         IpcClient::connect(self.address, Protocol::JobSubmission, user).await.unwrap()
+    }
+
+    pub async fn administrator(&self, user: &str) -> IpcClient {
+        IpcClient::connect(self.address, Protocol::AdminOperations, user).await.unwrap()
     }
 
     pub async fn tracker_client(&self) -> IpcClient {
@@ -110,6 +116,12 @@ impl IntoCall for JobSubmissionCall {
 impl IntoCall for InterTrackerCall {
     fn into_call(self) -> Call {
         Call::InterTracker(self)
+    }
+}
+
+impl IntoCall for AdminOperationsCall {
+    fn into_call(self) -> Call {
+        Call::AdminOperations(self)
     }
 }
 

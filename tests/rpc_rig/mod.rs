@@ -97,10 +97,10 @@ fn settings(scratch: &std::path::Path, wanted: &Wanted, folder: &std::path::Path
         overrides.push(format!("mapred.priority-scheduler.acl-file={}", folder.join("hadoop.acl").display()));
     }
     overrides.extend(wanted.overrides.iter().cloned());
-    let environment = Environment { conf_dir: None, properties: BTreeMap::new() };
+    let properties = BTreeMap::from([("user.name".to_owned(), "mapred".to_owned())]);
+    let environment = Environment { conf_dir: None, properties };
     let options = LoadOptions { conf_dir: None, overrides, environment };
-    let configuration = options.configuration().unwrap();
-    Settings::from_configuration(configuration, None).unwrap().0
+    Settings::load(&options).unwrap().0
 }
 
 impl Rig {

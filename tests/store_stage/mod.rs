@@ -79,11 +79,19 @@ pub fn spec() -> JobSpec {
         reduce_max_attempts: 4,
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
+        max_tracker_failures: 4,
+        reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 50_000,
+        speculative: jobtracker::scheduler::PerKind::new(true, true),
+        max_skipped: jobtracker::scheduler::PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: Some("*".into()),
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 

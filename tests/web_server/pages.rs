@@ -37,6 +37,8 @@ fn tracker(host: &str, healthy: bool) -> TrackerOverview {
         running: PerKind::new(2, 0),
         silent_ms: 2_500,
         healthy,
+        graylisted: !healthy,
+        complaints: if healthy { String::new() } else { "ERROR disk <full>\n4 failures on the tracker".to_owned() },
     }
 }
 
@@ -132,7 +134,8 @@ async fn the_start_page_shows_the_cluster() {
     <thead><tr><th>Tracker</th><th>Host</th><th>Rack</th><th>Map slots</th><th>Reduce slots</th><th>Last heartbeat</th><th>Health</th></tr></thead>
     <tbody>
     <tr><th scope="row">tracker_node1:localhost/127.0.0.1:4711</th><td><a href="http://node1:50060/">node1</a></td><td>/default-rack</td><td><span class="part"><meter min="0" max="2" value="2" aria-label="map slots in use"></meter> 2&thinsp;/&thinsp;2</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduce slots in use"></meter> 0&thinsp;/&thinsp;1</span></td><td>2 s ago</td><td><span class="badge succeeded">healthy</span></td></tr>
-    <tr><th scope="row">tracker_node2:localhost/127.0.0.1:4711</th><td>node2</td><td>/default-rack</td><td><span class="part"><meter min="0" max="2" value="2" aria-label="map slots in use"></meter> 2&thinsp;/&thinsp;2</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduce slots in use"></meter> 0&thinsp;/&thinsp;1</span></td><td>2 s ago</td><td><span class="badge failed">unhealthy</span></td></tr>
+    <tr><th scope="row">tracker_node2:localhost/127.0.0.1:4711</th><td>node2</td><td>/default-rack</td><td><span class="part"><meter min="0" max="2" value="2" aria-label="map slots in use"></meter> 2&thinsp;/&thinsp;2</span></td><td><span class="part"><meter min="0" max="1" value="0" aria-label="reduce slots in use"></meter> 0&thinsp;/&thinsp;1</span></td><td>2 s ago</td><td><span class="badge failed">unhealthy</span> <span class="badge running">graylisted</span> <small>ERROR disk &#60;full&#62;
+    4 failures on the tracker</small></td></tr>
     </tbody>
     </table></div>
     </section>

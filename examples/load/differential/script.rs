@@ -133,10 +133,10 @@ pub fn host(tracker: u32) -> String {
 impl Luck {
     const CALM: Self = Self { waits: 20, fails: 0, fails_unclean: 0, dies_unclean: 0, dies: 0, housekeeping_fails: 0 };
     const CLEAN: Self =
-        Self { waits: 20, fails: 15, fails_unclean: 0, dies_unclean: 0, dies: 0, housekeeping_fails: 0 };
-    const ROUGH: Self = Self { waits: 20, fails: 8, fails_unclean: 5, dies_unclean: 3, dies: 1, housekeeping_fails: 0 };
+        Self { waits: 20, fails: 15, fails_unclean: 0, dies_unclean: 0, dies: 0, housekeeping_fails: 5 };
+    const ROUGH: Self = Self { waits: 20, fails: 8, fails_unclean: 5, dies_unclean: 3, dies: 1, housekeeping_fails: 5 };
     const WILD: Self =
-        Self { waits: 15, fails: 15, fails_unclean: 12, dies_unclean: 6, dies: 4, housekeeping_fails: 0 };
+        Self { waits: 15, fails: 15, fails_unclean: 12, dies_unclean: 6, dies: 4, housekeeping_fails: 25 };
 }
 
 // === impl Script ===

@@ -1,7 +1,7 @@
 //! Hadoop's keys of the JobTracker itself (1.2.1 `JobTracker`, `QueueManager`, `mapred-default.xml`, `core-default.xml`).
 
 use super::Kind::{Address, Class, FileSystemPath, Flag, List, LocalPath, LocalPaths, Number, OneOf, Ratio, Text};
-use super::Unit::{Bytes, Count, Megabytes, Milliseconds};
+use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Minutes, Seconds};
 use super::keys;
 
 const ANY: i64 = i64::MIN;
@@ -44,6 +44,14 @@ keys! {
         "File with the hosts whose trackers are admitted; unset: all.";
     HOSTS_EXCLUDE = "mapred.hosts.exclude" ["mapreduce.jobtracker.hosts.exclude.filename"], LocalPath, None,
         "File with the hosts whose trackers are not admitted.";
+    MAX_TRACKER_BLACKLISTS = "mapred.max.tracker.blacklists" ["mapreduce.jobtracker.tasktracker.maxblacklists"], Number(Count, 1, INT), Some("4"),
+        "Faults that put a host on the graylist, which is shown and changes nothing else. A fault is a job that succeeded but avoided the host.";
+    FAULT_WINDOW = "mapred.jobtracker.blacklist.fault-timeout-window", Number(Minutes, 1, INT), Some("180"),
+        "How long a fault counts.";
+    FAULT_BUCKET = "mapred.jobtracker.blacklist.fault-bucket-width", Number(Minutes, 1, INT), Some("15"),
+        "Faults are forgotten in steps of so long; at most the whole window.";
+    AVERAGE_BLACKLIST_THRESHOLD = "mapred.cluster.average.blacklist.threshold", Ratio(u64::MAX), Some("0.5"),
+        "A host is graylisted only if its faults exceed the average of all trackers by more than this share of it.";
     TOPOLOGY_SCRIPT = "topology.script.file.name" ["net.topology.script.file.name"], LocalPath, None,
         "Program that prints the rack of each host given to it; unset: all in `/default-rack`.";
     TOPOLOGY_SCRIPT_ARGUMENTS = "topology.script.number.args" ["net.topology.script.number.args"], Number(Count, 1, INT), Some("100"),
@@ -59,23 +67,25 @@ keys! {
     MAX_SPLIT_LOCATIONS = "mapreduce.job.max.split.locations", Number(Count, ANY, INT), None,
         "Most hosts one split may name; unset or below 1: no limit.";
     MAP_SLOT_MEMORY = "mapred.cluster.map.memory.mb" ["mapreduce.cluster.mapmemory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Memory of one map slot; the four memory keys work only when all are set, below 0 is unset.";
+        "Memory of one map slot. Only where all four memory keys are set (below 0 is unset) must jobs ask for memory, and no more than the most; each task takes one slot all the same.";
     REDUCE_SLOT_MEMORY = "mapred.cluster.reduce.memory.mb" ["mapreduce.cluster.reducememory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Memory of one reduce slot.";
+        "Memory of one reduce slot.";
     MAX_MAP_MEMORY = "mapred.cluster.max.map.memory.mb" ["mapreduce.jobtracker.maxmapmemory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Most memory one map may ask for.";
+        "Most memory one map may ask for.";
     MAX_REDUCE_MEMORY = "mapred.cluster.max.reduce.memory.mb" ["mapreduce.jobtracker.maxreducememory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Most memory one reduce may ask for.";
+        "Most memory one reduce may ask for.";
     MAX_TASK_VIRTUAL_MEMORY = "mapred.task.limit.maxvmem", Number(Bytes, ANY, MOST), None,
-        "Not acted on yet. Deprecated: when set, replaces both keys of most memory.";
+        "Deprecated: when set, replaces both keys of most memory.";
     COUNTERS_MAX = "mapreduce.job.counters.limit" ["mapreduce.job.counters.max"], Number(Count, 1, INT), Some("120"),
-        "Not acted on yet. Most counters of one job.";
+        "Most counters of one job; it fails when it has more at its end.";
     COUNTER_GROUPS_MAX = "mapreduce.job.counters.groups.max", Number(Count, 1, INT), Some("50"),
-        "Not acted on yet. Most counter groups of one job.";
+        "Most counter groups of one job; as in Hadoop one more is let pass.";
     COUNTER_NAME_MAX = "mapreduce.job.counters.counter.name.max", Number(Count, 1, INT), Some("64"),
-        "Not acted on yet. Longest counter name kept, in characters.";
+        "Longest counter name in a job's sums, in UTF-16 units; of a longer one the end is kept.";
     COUNTER_GROUP_NAME_MAX = "mapreduce.job.counters.group.name.max", Number(Count, 1, INT), Some("128"),
-        "Not acted on yet. Longest counter group name kept, in characters.";
+        "Longest counter group name in a job's sums, likewise.";
+    FINISHED_JOBS = "mapred.job.tracker.retiredjobs.cache.size" ["mapreduce.jobtracker.retiredjobs.cache.size"], Number(Count, ANY, INT), Some("1000"),
+        "Finished jobs that clients and pages can still ask about, of all users together; at least 100.";
     RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("false"),
         "Not acted on yet. Whether jobs that ran before a restart go on.";
     QUEUE_NAMES = "mapred.queue.names", List, Some("default"),
@@ -89,7 +99,9 @@ keys! {
     ACLS_ENABLED = "mapred.acls.enabled" ["mapreduce.cluster.acls.enabled"], Flag, Some("false"),
         "Whether queue and job access lists are looked at.";
     ADMINISTRATORS = "mapreduce.cluster.administrators", Text, None,
-        "Not acted on yet. Who may do everything: `user,user group,group`. The user of the daemon always may.";
+        "Who may do everything: `user,user group,group`. The user of the daemon always may.";
+    GROUPS_CACHE = "hadoop.security.groups.cache.secs", Number(Seconds, 0, 1 << 31), Some("300"),
+        "How long it is believed which groups a user belongs to.";
     SECURITY_AUTHENTICATION = "hadoop.security.authentication", OneOf(&["simple"]), Some("simple"),
         "How callers prove who they are. Kerberos is not supported and therefore refused, not ignored.";
     SECURITY_AUTHORIZATION = "hadoop.security.authorization", OneOf(&["false"]), Some("false"),

@@ -50,22 +50,22 @@ keys! {
         Number(Percent, 0, 100), Some("0"),
         "Share of reduces that may fail without failing the job.";
     MAX_TRACKER_FAILURES = "mapred.max.tracker.failures" ["mapreduce.job.maxtaskfailures.per.tracker"], Number(Count, 1, INT), Some("4"),
-        "Not acted on yet. Failed attempts on one host after which the job avoids it.";
+        "Failed attempts on one host after which the job avoids it.";
     MAP_SPECULATIVE = "mapred.map.tasks.speculative.execution" ["mapreduce.map.speculative"], Flag, Some("true"),
-        "Not acted on yet. Whether slow maps get a second attempt.";
+        "Whether slow maps get a second attempt.";
     REDUCE_SPECULATIVE = "mapred.reduce.tasks.speculative.execution" ["mapreduce.reduce.speculative"], Flag, Some("true"),
-        "Not acted on yet. Whether slow reduces get a second attempt.";
+        "Whether slow reduces get a second attempt.";
     REDUCE_SLOWSTART = "mapred.reduce.slowstart.completed.maps" ["mapreduce.job.reduce.slowstart.completedmaps"],
         Ratio(1_000_000), Some("0.05"),
         "Share of maps that must have ended before reduces start.";
     JOB_MAP_MEMORY = "mapred.job.map.memory.mb" ["mapreduce.map.memory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Memory one map asks for; below 0: unset.";
+        "Memory one map asks for; below 0: unset.";
     JOB_REDUCE_MEMORY = "mapred.job.reduce.memory.mb" ["mapreduce.reduce.memory.mb"], Number(Megabytes, ANY, INT), Some("-1"),
-        "Not acted on yet. Memory one reduce asks for; below 0: unset.";
+        "Memory one reduce asks for; below 0: unset.";
     JOB_VIRTUAL_MEMORY = "mapred.task.maxvmem", Number(Bytes, ANY, MOST), None,
-        "Not acted on yet. Deprecated: when set, replaces both keys of asked memory.";
+        "Deprecated: when set, replaces both keys of asked memory.";
     REDUCE_INPUT_LIMIT = "mapreduce.reduce.input.limit", Number(Bytes, ANY, MOST), Some("-1"),
-        "Not acted on yet. Fail the job when a reduce would get more input; below 0: no limit.";
+        "Fail the job when a reduce is expected to get more input; below 1: no limit.";
     LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),
         "Not acted on yet. How long a map may wait for a near slot, as a factor.";
     JOB_ACL_VIEW = "mapreduce.job.acl-view-job", Text, Some(" "),
@@ -79,14 +79,14 @@ keys! {
     KEEP_TASK_FILES_PATTERN = "keep.task.files.pattern" ["mapreduce.task.files.preserve.filepattern"], Text, None,
         "Keeps the staging folder when set.";
     NOTIFICATION_URL = "job.end.notification.url" ["mapreduce.job.end-notification.url"], Text, None,
-        "Not acted on yet. URL called when the job has ended; `$jobId` and `$jobStatus` are filled in.";
+        "URL called when the job has ended, `http:` only; `$jobId` and `$jobStatus` are filled in.";
     NOTIFICATION_RETRIES = "job.end.retry.attempts" ["mapreduce.job.end-notification.retry.attempts"], Number(Count, 0, INT), Some("0"),
-        "Not acted on yet. Further calls when that fails.";
+        "Further calls when that fails.";
     NOTIFICATION_RETRY_INTERVAL = "job.end.retry.interval" ["mapreduce.job.end-notification.retry.interval"],
         Number(Milliseconds, 0, INT), Some("30000"),
-        "Not acted on yet. Time between them.";
+        "Time between them.";
     NOTIFICATION_TIMEOUT = "mapreduce.job.end-notification.timeout", Number(Milliseconds, 1, INT), Some("5000"),
-        "Not acted on yet. Time for one call.";
+        "Time for one call.";
     HISTORY_USER_LOCATION = "hadoop.job.history.user.location", Text, None,
         "Not acted on yet. Folder of the user's own copy of the history; unset: the output folder, `none`: no copy.";
     OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], Text, None,
@@ -96,11 +96,11 @@ keys! {
     WORKFLOW_NODE = "mapreduce.workflow.node.name", Text, Some(""), "Workflow: this job's node.";
     WORKFLOW_TAGS = "mapreduce.workflow.tags", Text, Some(""), "Workflow: tags.";
     SKIP_START_ATTEMPTS = "mapred.skip.attempts.to.start.skipping" ["mapreduce.task.skip.start.attempts"], Number(Count, 0, INT), Some("2"),
-        "Not acted on yet. Failed attempts after which bad records are skipped.";
+        "Failed attempts after which bad records are skipped.";
     SKIP_MAP_RECORDS = "mapred.skip.map.max.skip.records" ["mapreduce.map.skip.maxrecords"], Number(Count, 0, MOST), Some("0"),
-        "Not acted on yet. Most records skipped around a bad one; 0: never skip.";
+        "Most records skipped around a bad one; 0: never skip.";
     SKIP_REDUCE_GROUPS = "mapred.skip.reduce.max.skip.groups" ["mapreduce.reduce.skip.maxgroups"], Number(Count, 0, MOST), Some("0"),
-        "Not acted on yet. Most groups skipped around a bad one; 0: never skip.";
+        "Most groups skipped around a bad one; 0: never skip.";
     CANCEL_DELEGATION_TOKENS = "mapreduce.job.complete.cancel.delegation.tokens", Flag, Some("true"),
         "Not acted on yet. Whether the job's delegation tokens end with it.";
 }

@@ -72,6 +72,8 @@ pub enum Unit {
     Milliseconds,
     /// Seconds.
     Seconds,
+    /// Minutes.
+    Minutes,
     /// Hundredths.
     Percent,
 }
@@ -86,6 +88,7 @@ impl Unit {
             Unit::Megabytes => "MB",
             Unit::Milliseconds => "ms",
             Unit::Seconds => "s",
+            Unit::Minutes => "min",
             Unit::Percent => "percent",
         }
     }

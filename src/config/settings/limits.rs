@@ -49,6 +49,9 @@ impl HttpLimits {
     }
 }
 
+/// A client asks about its job once more after the end; with less it might find nothing.
+const LEAST_FINISHED_JOBS: usize = 100;
+
 /// What one job may be. `None`: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobLimits {
@@ -62,6 +65,8 @@ pub struct JobLimits {
     pub max_split_locations: Option<u32>,
     /// Limits of counters.
     pub counters: CounterLimits,
+    /// Finished jobs that can still be asked about.
+    pub finished_jobs_kept: usize,
 }
 
 /// Limits of counters (1.2.1 `Counters`).
@@ -90,6 +95,7 @@ impl JobLimits {
                 name_length: configuration.number(&keys::COUNTER_NAME_MAX)?,
                 group_name_length: configuration.number(&keys::COUNTER_GROUP_NAME_MAX)?,
             },
+            finished_jobs_kept: configuration.limit(&keys::FINISHED_JOBS, 0)?.unwrap_or(0).max(LEAST_FINISHED_JOBS),
         })
     }
 }
@@ -125,12 +131,10 @@ impl MemorySettings {
         })
     }
 
-    /// Whether demands are checked at all.
+    /// The most that one map and one reduce may ask for, MB; none where demands are not checked at all.
     #[must_use]
-    pub fn is_active(&self) -> bool {
-        self.map_slot_mb.is_some()
-            && self.reduce_slot_mb.is_some()
-            && self.max_map_mb.is_some()
-            && self.max_reduce_mb.is_some()
+    pub fn most_of_task(&self) -> Option<(u64, u64)> {
+        let most = (self.max_map_mb?, self.max_reduce_mb?);
+        (self.map_slot_mb.is_some() && self.reduce_slot_mb.is_some()).then_some(most)
     }
 }

@@ -4,6 +4,7 @@ mod directories;
 mod limits;
 mod named_files;
 mod queues;
+pub mod reread;
 mod scheduler;
 mod trackers;
 
@@ -14,7 +15,7 @@ pub use directories::Directories;
 pub use limits::{CounterLimits, HttpLimits, JobLimits, MemorySettings, RpcLimits};
 pub use queues::{QueueSettings, QueueState, Queues};
 pub use scheduler::{DYNAMIC_CLASS, DynamicSettings, FIFO_CLASS, FifoSettings, SchedulerKind};
-pub use trackers::{HeartbeatSettings, TrackerSettings};
+pub use trackers::{FaultSettings, HeartbeatSettings, TrackerSettings};
 
 use super::conf_folder::add_conf_folder;
 use super::configuration::Configuration;
@@ -79,6 +80,10 @@ impl LoadOptions {
 pub struct Settings {
     /// The conf folder; `None` in standalone mode.
     pub conf_dir: Option<PathBuf>,
+    /// Where all of this was read, for [`reread`].
+    pub sources: LoadOptions,
+    /// The user of the daemon, who may do everything.
+    pub daemon_user: String,
     /// Where RPC is served.
     pub rpc_address: HostPort,
     /// Where the web is served.
@@ -118,7 +123,8 @@ impl Settings {
     /// The first [`ConfigError`].
     pub fn load(options: &LoadOptions) -> Result<(Settings, Vec<Warning>), ConfigError> {
         let configuration = options.configuration()?;
-        let (settings, mut warnings) = Settings::from_configuration(configuration, options.conf_dir.clone())?;
+        let (mut settings, mut warnings) = Settings::from_configuration(configuration, options.conf_dir.clone())?;
+        settings.sources = options.clone();
         warnings.extend(named_files::check(&settings)?);
         Ok((settings, warnings))
     }
@@ -140,7 +146,9 @@ impl Settings {
             configuration.checked(key)?;
         }
         let settings = Settings {
+            sources: LoadOptions { conf_dir: conf_dir.clone(), ..LoadOptions::default() },
             conf_dir,
+            daemon_user: configuration.property("user.name").unwrap_or_default().to_owned(),
             rpc_address,
             http_address: http_address(&configuration)?,
             rpc: RpcLimits::from_configuration(&configuration)?,

@@ -36,6 +36,8 @@ pub struct Queues {
     pub acls_enabled: bool,
     /// Who may do everything; a blank: only the user of the daemon.
     pub administrators_acl: String,
+    /// How long it is believed which groups a user belongs to, s.
+    pub groups_cache_s: u64,
 }
 
 impl Queues {
@@ -50,6 +52,7 @@ impl Queues {
             queues,
             acls_enabled: configuration.flag(&keys::ACLS_ENABLED)?,
             administrators_acl: configuration.text(&keys::ADMINISTRATORS)?.unwrap_or_else(|| " ".to_owned()),
+            groups_cache_s: configuration.number(&keys::GROUPS_CACHE)?,
         })
     }
 }

@@ -54,6 +54,8 @@ pub struct TrackerSettings {
     pub topology_script_arguments: usize,
     /// Levels of locality.
     pub locality_levels: usize,
+    /// When faults put a host on the graylist.
+    pub faults: FaultSettings,
     /// Map slots of the built-in tasktracker.
     pub map_slots: u32,
     /// Reduce slots of the built-in tasktracker.
@@ -68,8 +70,33 @@ impl TrackerSettings {
             topology_script: configuration.local_path(&keys::TOPOLOGY_SCRIPT)?,
             topology_script_arguments: configuration.number(&keys::TOPOLOGY_SCRIPT_ARGUMENTS)?,
             locality_levels: configuration.number(&keys::TASK_CACHE_LEVELS)?,
+            faults: FaultSettings::from_configuration(configuration)?,
             map_slots: configuration.number(&keys::MAP_SLOTS)?,
             reduce_slots: configuration.number(&keys::REDUCE_SLOTS)?,
+        })
+    }
+}
+
+/// When faults put a host on the graylist (1.2.1 `JobTracker.FaultyTrackersInfo`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultSettings {
+    /// Faults that do, from 1.
+    pub threshold: u32,
+    /// How long a fault counts, minutes.
+    pub window_min: u32,
+    /// Faults are forgotten in steps of so long, minutes.
+    pub bucket_min: u32,
+    /// By how much they must exceed the average, as a share of it.
+    pub excess_over_average: PartsPerMillion,
+}
+
+impl FaultSettings {
+    fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        Ok(FaultSettings {
+            threshold: configuration.number(&keys::MAX_TRACKER_BLACKLISTS)?,
+            window_min: configuration.number(&keys::FAULT_WINDOW)?,
+            bucket_min: configuration.number(&keys::FAULT_BUCKET)?,
+            excess_over_average: configuration.ratio(&keys::AVERAGE_BLACKLIST_THRESHOLD)?,
         })
     }
 }

@@ -7,9 +7,9 @@ use crate::engine::{
     Caller, Effect, Engine, EngineConfig, Event, Fact, FactNumber, HeartbeatAnswer, HeartbeatConfig, Now, PolicyConfig,
     QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
 };
-use crate::mapreduce::{JobSpec, SplitTable};
+use crate::mapreduce::{JobSpec, SplitTable, TaskState};
 use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ServletRequest, Shape, VerifiedUser};
-use crate::scheduler::{FifoOptions, Kind};
+use crate::scheduler::{FifoOptions, Kind, PerKind};
 use crate::wire::{
     Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, Decode, HealthStatus, HeartbeatRequest,
     HeartbeatResponse, JobId, Phase, Priority, Reader, ReduceProgress, ReportedCounters, ResourceStatus, RunState,
@@ -49,6 +49,8 @@ pub struct FakeTracker {
     pub unanswered: Option<HeartbeatRequest>,
     /// Map outputs it holds.
     pub outputs: BTreeSet<AttemptId>,
+    /// Free room on its disk, bytes; -1 = it does not tell.
+    pub free_disk_bytes: i64,
 }
 
 pub struct Cluster {
@@ -76,11 +78,13 @@ pub fn config(policy: PolicyConfig) -> EngineConfig {
             administer_acl: "*".into(),
         }],
         acls_enabled: false,
+        administrators_acl: " ".into(),
+        daemon_user: "mapred".into(),
         max_tasks_per_job: None,
+        limits: Default::default(),
         heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
         tracker_expiry_ms: 600_000,
-        included_hosts: BTreeSet::new(),
-        excluded_hosts: BTreeSet::new(),
+        hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
         finished_jobs_kept: 100,
     }
@@ -109,11 +113,19 @@ pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
         reduce_max_attempts: 4,
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
+        max_tracker_failures: 4,
+        reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 50_000,
+        speculative: PerKind::new(true, true),
+        max_skipped: PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 
@@ -147,6 +159,7 @@ impl Cluster {
             tasks: Vec::new(),
             unanswered: None,
             outputs: BTreeSet::new(),
+            free_disk_bytes: -1,
         });
         self.trackers.len() - 1
     }
@@ -165,6 +178,9 @@ impl Cluster {
         self.facts.extend(facts);
         assert!(wait_for.0 <= self.facts.len() as u64, "nothing waits for what never comes");
         self.effects.extend(effects);
+        for job in self.engine.jobs.iter() {
+            job.assert_consistent(self.engine.scheduler.app_waiting(job.app));
+        }
         (reply, wait_for)
     }
 
@@ -219,7 +235,7 @@ impl Cluster {
         }
         ReadSubmission {
             id,
-            caller: Caller { user: spec.user.as_str().into() },
+            caller: Caller::named(spec.user.as_str()),
             spec: Arc::new(spec),
             splits: Arc::new(splits.build(|_| self.rack.clone())),
             credentials: Default::default(),
@@ -230,7 +246,7 @@ impl Cluster {
 
     pub fn submit_signed(&mut self, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
         let id = self.new_job_id();
-        let caller = Caller { user: spec.user.as_str().into() };
+        let caller = Caller::named(spec.user.as_str());
         match self.step(Event::SubmitAsked { id, caller: caller.clone() }).0 {
             Reply::Submission(SubmissionReply::ReadFiles) => {}
             other => panic!("{other:?}"),
@@ -270,7 +286,7 @@ impl Cluster {
                 dir_failures: 0,
                 max_map_slots: tracker.slots.0,
                 max_reduce_slots: tracker.slots.1,
-                resources: unknown_resources(),
+                resources: ResourceStatus { available_space_bytes: tracker.free_disk_bytes, ..unknown_resources() },
                 tasks: tracker.tasks.iter().map(report).collect(),
                 health: HealthStatus { healthy: true, report: "".into(), last_reported_ms: 0 },
             },
@@ -341,7 +357,10 @@ impl Cluster {
                     tracker.tasks.push(start(task));
                 }
                 Action::KillTask(attempt) => {
-                    assert!(!tracker.outputs.contains(attempt), "{attempt} is a successful map: its output would go");
+                    // One that came second is of no use.
+                    let needed = tracker.outputs.contains(attempt) && is_winner(&self.engine, *attempt);
+                    assert!(!needed, "{attempt} is a successful map: its output would go");
+                    tracker.outputs.remove(attempt);
                     for task in tracker.tasks.iter_mut().filter(|task| task.attempt == *attempt) {
                         task.state = match task.state {
                             AttemptState::FailedUnclean => AttemptState::Failed,
@@ -397,6 +416,13 @@ impl Cluster {
     }
 }
 
+fn is_winner(engine: &Engine, attempt: AttemptId) -> bool {
+    let Some(job) = engine.jobs.get(attempt.task.job) else { return false };
+    let key = job.key_of(attempt.task).unwrap();
+    let task = job.task(key);
+    task.position(attempt.number).is_some_and(|position| task.state == TaskState::Complete(position))
+}
+
 fn start(task: &Task) -> FakeTask {
     FakeTask {
         attempt: task.status.attempt,
@@ -447,7 +473,8 @@ fn report(task: &FakeTask) -> TaskStatus {
         phase: if task.cleaning { Phase::Cleanup } else { Phase::Map },
         start_ms: 1_795_252_000_000,
         finish_ms: if ended { 1_795_252_001_000 } else { 0 },
-        output_bytes: -1,
+        // As a map that writes as much as it reads.
+        output_bytes: if ended && !task.setup_or_cleanup { 100 } else { -1 },
         counters: ended.then(|| {
             let group = CounterGroup {
                 name: "records".into(),

@@ -122,7 +122,7 @@ fn attempts_and_jobs_that_nobody_knows_are_killed() {
 #[test]
 fn excluded_hosts_are_turned_away() {
     let mut cluster = Cluster::new(fifo());
-    cluster.engine.config.excluded_hosts.insert("h0".into());
+    cluster.engine.config.hosts.excluded.insert("h0".into());
     cluster.add_tracker("h0", 1, 1);
     let request = cluster.request(0);
     let (reply, _) = cluster.step(Event::Heartbeat { request, connection: 1 });

@@ -5,7 +5,10 @@ use proptest::prelude::*;
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::engine::{Caller, Event};
+use crate::mapreduce::JobSpec;
 use crate::wire::RunState;
+
+const HOSTS: [&str; 6] = ["h0", "h1", "h2", "h3", "h4", "h5"];
 
 #[derive(Clone, Debug)]
 enum Turn {
@@ -18,9 +21,9 @@ enum Turn {
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
     let turn = prop_oneof![
-        20 => (0..3_usize).prop_map(Turn::Beat),
-        2 => (0..3_usize).prop_map(Turn::LoseAnswer),
-        1 => (0..3_usize).prop_map(Turn::Restart),
+        20 => (0..HOSTS.len()).prop_map(Turn::Beat),
+        2 => (0..HOSTS.len()).prop_map(Turn::LoseAnswer),
+        1 => (0..HOSTS.len()).prop_map(Turn::Restart),
         1 => (0..3_usize).prop_map(Turn::Kill),
         3 => any::<u16>().prop_map(Turn::Pass),
     ];
@@ -40,12 +43,15 @@ fn fate(task: &FakeTask) -> Fate {
 
 fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
     let mut cluster = Cluster::new(fifo());
-    for host in ["h0", "h1", "h2"] {
+    for host in HOSTS {
         cluster.add_tracker(host, 2, 1);
     }
-    let jobs: Vec<_> = [(3, 1), (5, 2), (1, 0)]
-        .map(|(maps, reduces)| cluster.submit(spec("alice", "default", maps, reduces)).unwrap())
-        .into();
+    // So many that some hosts may be avoided, by jobs that are quick to do so.
+    let mut submit = |maps, reduces, max_tracker_failures| {
+        let spec = JobSpec { max_tracker_failures, ..spec("alice", "default", maps, reduces) };
+        cluster.submit(spec).unwrap()
+    };
+    let jobs = [submit(3, 1, 1), submit(9, 2, 2), submit(1, 0, 4)];
     for turn in turns {
         match turn {
             Turn::Beat(index) => {
@@ -54,7 +60,7 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
             Turn::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
             Turn::Restart(index) => cluster.restart(*index),
             Turn::Kill(index) => {
-                let caller = Caller { user: "alice".into() };
+                let caller = Caller::named("alice");
                 cluster.step(Event::KillJob { id: jobs[*index], caller });
             }
             Turn::Pass(ms) => {
@@ -66,7 +72,7 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
     let ends = jobs.iter().map(|id| cluster.run(*id, fate)).collect();
     // Everyone learns of the end; then no slot is held and no demand is left.
     for _ in 0..3 {
-        for index in 0..3 {
+        for index in 0..HOSTS.len() {
             cluster.beat(index, fate);
         }
     }

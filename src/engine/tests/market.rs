@@ -1,7 +1,7 @@
 //! Jobs under the market: who may submit, who is served first, who pays what.
 
 use super::cluster::{Cluster, Fate, dynamic, spec};
-use crate::engine::{Caller, Effect, Event, Fact, FactNumber, Refusal, Reply, SubmissionReply};
+use crate::engine::{Caller, Effect, Event, Fact, FactNumber, QueueConfig, Refusal, Reply, SubmissionReply};
 use crate::market::{BudgetLine, Credits, JobSignature, MarketFact, QueueName, Reason};
 use crate::scheduler::Kind;
 use crate::wire::{AttemptState, RunState};
@@ -48,7 +48,7 @@ fn unsigned_foreign_and_replayed_submissions_are_refused_with_a_reason() {
     let signature = cluster.signature("carol");
     assert_eq!(
         cluster.submit_signed(spec("carol", "carol", 1, 0), signature),
-        Err(Refusal::Invalid("Queue \"carol\" does not exist".into()))
+        Err(Refusal::InvalidJob("Queue \"carol\" does not exist".into()))
     );
     assert!(cluster.effects.is_empty(), "a refusal leaves nothing behind");
     assert_eq!(cluster.engine.all_jobs().value.len(), 1);
@@ -130,7 +130,7 @@ fn nobody_hears_of_a_submission_before_its_signature_is_durably_used() {
     let mut cluster = market(&[("alice", "100", "1")]);
     cluster.pass_ms(1_000);
     let id = cluster.new_job_id();
-    let caller = Caller { user: "alice".into() };
+    let caller = Caller::named("alice");
     cluster.step(Event::SubmitAsked { id, caller });
     let read = cluster.read_submission(id, spec("alice", "alice", 1, 0), cluster.signature("alice"));
     let (reply, wait_for) = cluster.step(Event::SubmissionRead(Box::new(read)));
@@ -149,7 +149,7 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
     let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
     (0..5).for_each(|_| drop(cluster.beat(0, hang)));
     // The job ends, while its tracker is slow to kill what runs.
-    cluster.step(Event::KillJob { id, caller: Caller { user: "alice".into() } });
+    cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
     for _ in 0..5 {
         for task in cluster.trackers[0].tasks.iter_mut().filter(|task| !task.setup_or_cleanup) {
             task.state = AttemptState::Running;
@@ -170,6 +170,32 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
     let signature = cluster.signature("alice");
     assert_eq!(
         cluster.submit_signed(spec("alice", "alice", 1, 0), signature),
-        Err(Refusal::Invalid("Queue \"alice\" does not exist".into()))
+        Err(Refusal::InvalidJob("Queue \"alice\" does not exist".into()))
     );
+}
+
+#[test]
+fn queues_read_anew_open_no_queue_beside_the_accounts() {
+    let mut cluster = market(&[("alice", "100", "1")]);
+    cluster.pass_ms(1_000);
+    let queue = |name: &str| QueueConfig {
+        name: name.into(),
+        running: true,
+        submit_acl: "*".into(),
+        administer_acl: "chief".into(),
+    };
+    let queues = vec![queue("default"), queue("alice"), queue("added")];
+    let event = Event::QueuesRead { queues, caller: Caller::named("boss") };
+    assert!(matches!(cluster.step(event).0, Reply::Done));
+    let names: Vec<_> = cluster.engine.queues().value.iter().map(|queue| queue.name.to_string()).collect();
+    assert_eq!(names, ["alice"]);
+    let signature = cluster.signature("added");
+    let refused = cluster.submit_signed(spec("added", "added", 1, 0), signature);
+    assert_eq!(refused, Err(Refusal::InvalidJob("Queue \"added\" does not exist".into())));
+    // The list of a queue that has an account is taken over.
+    cluster.engine.config.acls_enabled = true;
+    let signature = cluster.signature("alice");
+    let id = cluster.submit_signed(spec("alice", "alice", 1, 0), signature).unwrap();
+    assert!(cluster.engine.check_view_details(id, &Caller::named("chief")).is_ok());
+    assert!(cluster.engine.check_view_details(id, &Caller::named("bob")).is_err());
 }

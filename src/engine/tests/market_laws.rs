@@ -166,7 +166,7 @@ fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
         Turn::Restart(index) => cluster.restart(*index),
         Turn::Kill(index) => {
             if let Some(id) = jobs.get(*index) {
-                cluster.step(Event::KillJob { id: *id, caller: Caller { user: "root".into() } });
+                cluster.step(Event::KillJob { id: *id, caller: Caller::named("root") });
             }
         }
         Turn::Pass(ms) => {

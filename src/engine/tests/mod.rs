@@ -1,12 +1,18 @@
 //! The engine, driven by trackers that exist only here.
 
+mod access;
+mod administration;
 mod cluster;
 mod failures;
 mod fetch_failures;
+mod flaky_hosts;
+mod graylist;
 mod heartbeats;
 mod launching;
 mod laws;
+mod limits;
 mod market;
 mod market_laws;
+mod speculation;
 mod success;
 mod task_cleanups;

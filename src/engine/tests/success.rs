@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Fate, fifo, spec};
 use crate::engine::{Effect, Event, Fact, ReportKind};
-use crate::mapreduce::JobFact;
+use crate::mapreduce::{EndNotification, JobFact, JobSpec};
 use crate::scheduler::Kind;
 use crate::wire::{Action, CompletionStatus, RunState, TipStatus};
 
@@ -29,7 +29,7 @@ fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
     let reports = cluster.engine.task_reports(id, ReportKind::Work(Kind::Map)).value;
     assert!(reports.iter().all(|report| matches!(report.status, TipStatus::Complete(_))));
 
-    let counters = cluster.engine.job_counters(id).value.unwrap();
+    let counters = cluster.engine.job_counters(id).value.unwrap().unwrap();
     let value = |group: &str, name: &str| {
         let group = counters.groups.iter().find(|found| &*found.name == group).unwrap();
         group.counters.iter().find(|counter| &*counter.name == name).map(|counter| counter.value)
@@ -90,7 +90,7 @@ fn reduces_wait_for_the_slow_start() {
         cluster.submit(crate::mapreduce::JobSpec { slowstart_millionths: 500_000, ..spec("alice", "default", 4, 1) });
     let id = id.unwrap();
     let launched_reduces = |cluster: &Cluster| {
-        let counters = cluster.engine.job_counters(id).value.unwrap();
+        let counters = cluster.engine.job_counters(id).value.unwrap().unwrap();
         let counters: Vec<_> = counters.groups.into_iter().flat_map(|group| group.counters).collect();
         counters.iter().any(|counter| &*counter.name == "TOTAL_LAUNCHED_REDUCES")
     };
@@ -127,7 +127,7 @@ fn ids_are_given_once_and_only_given_ones_are_taken() {
     let first = cluster.new_job_id();
     assert_eq!(first.to_string(), "job_202611210913_0001");
     assert_eq!(cluster.new_job_id().to_string(), "job_202611210913_0002");
-    let caller = crate::engine::Caller { user: "alice".into() };
+    let caller = crate::engine::Caller::named("alice");
     for stranger in ["job_202611210913_0003", "job_202611210913_0000", "job_202611210912_0001"] {
         let asked = Event::SubmitAsked { id: stranger.parse().unwrap(), caller: caller.clone() };
         assert!(matches!(cluster.step(asked).0, crate::engine::Reply::Refused(_)), "{stranger}");
@@ -147,7 +147,7 @@ fn an_id_is_good_for_one_job_even_when_that_is_forgotten() {
     cluster.engine.config.finished_jobs_kept = 0;
     cluster.add_tracker("h0", 2, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-    let asked = Event::SubmitAsked { id, caller: crate::engine::Caller { user: "alice".into() } };
+    let asked = Event::SubmitAsked { id, caller: crate::engine::Caller::named("alice") };
     while cluster.engine.job_status(id).value.is_some_and(|status| status.run_state != RunState::Succeeded) {
         cluster.beat(0, |_| Fate::Succeed);
     }
@@ -167,8 +167,36 @@ fn a_submission_tells_the_rack_of_a_node_that_is_still_being_looked_up() {
     let id = cluster.submit(spec("alice", "default", 2, 0)).unwrap();
     cluster.step(Event::RackResolved { host: "h0".into(), rack: "/r1".into() });
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
-    let counters = cluster.engine.job_counters(id).value.unwrap();
+    let counters = cluster.engine.job_counters(id).value.unwrap().unwrap();
     let counters: Vec<_> = counters.groups.into_iter().flat_map(|group| group.counters).collect();
     let value = |name: &str| counters.iter().find(|counter| &*counter.name == name).map(|counter| counter.value);
     assert_eq!((value("DATA_LOCAL_MAPS"), value("RACK_LOCAL_MAPS")), (Some(1), Some(1)));
+}
+
+#[test]
+fn the_end_of_a_job_is_told_once_it_is_durable() {
+    let notification = EndNotification {
+        url: "http://h/?$jobId=$jobStatus&again=$jobStatus".into(),
+        retries: 2,
+        retry_interval_ms: 30_000,
+        timeout_ms: 5_000,
+    };
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    for (fate, word) in [(Fate::Succeed, "SUCCEEDED"), (Fate::Fail, "FAILED")] {
+        let spec = JobSpec { end_notification: Some(notification.clone()), ..spec("alice", "default", 1, 0) };
+        let id = cluster.submit(spec).unwrap();
+        let is_told = |effect: &Effect| matches!(effect, Effect::NotifyEnd { .. });
+        for _ in 0..100 {
+            cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { fate });
+            if cluster.effects.iter().any(is_told) {
+                break;
+            }
+        }
+        assert_eq!(cluster.effects_wait_for.0, cluster.facts.len() as u64);
+        let told: Vec<_> = cluster.effects.extract_if(.., |effect| is_told(effect)).collect();
+        let url = format!("http://h/?{id}={word}&again={word}");
+        let told_of = EndNotification { url, ..notification.clone() };
+        assert_eq!(told, [Effect::NotifyEnd { job: id, notification: told_of }]);
+    }
 }

@@ -39,7 +39,7 @@ fn a_task_cleanup_that_is_lost_while_its_job_ends_is_over() {
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     let attempt = id.task(Kind::Map, 0).attempt(0);
     until_cleaning(&mut cluster, 0, first_fails_unclean);
-    cluster.step(Event::KillJob { id, caller: Caller { user: "alice".into() } });
+    cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
     cluster.pass_ms(2_000_000);
     cluster.timer();
     assert_eq!(ends_of(&cluster, attempt), [AttemptState::FailedUnclean, AttemptState::Failed]);
@@ -78,7 +78,7 @@ fn a_users_wish_ends_the_attempt_and_a_second_one_its_cleanup() {
         cluster.beat(0, hang);
     }
     let ask = |cluster: &mut Cluster| {
-        let caller = Caller { user: "alice".into() };
+        let caller = Caller::named("alice");
         matches!(cluster.step(Event::KillTask { id: attempt, fail: false, caller }).0, Reply::Boolean(true))
     };
     assert!(ask(&mut cluster));

@@ -1,13 +1,14 @@
 //! What ends count, and what they change when they come late.
 
 use super::stage::Stage;
-use crate::mapreduce::{JobFact, JobState, Order, Outcome, TaskState};
+use crate::mapreduce::{CounterLimits, JobFact, JobState, Order, Outcome, TaskState};
 use crate::scheduler::Kind;
 use crate::wire::{AttemptId, AttemptState, CompletionStatus, TaskStatus};
 
 /// Slot time of maps in the counters that clients see, ms.
 fn map_slot_ms(stage: &Stage) -> i64 {
-    let counters = stage.job.counters().groups.into_iter().flat_map(|group| group.counters);
+    let counters =
+        stage.job.counters(&CounterLimits::default()).unwrap().groups.into_iter().flat_map(|group| group.counters);
     counters.filter(|counter| &*counter.name == "SLOTS_MILLIS_MAPS").map(|counter| counter.value).sum()
 }
 

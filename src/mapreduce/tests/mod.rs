@@ -2,5 +2,8 @@
 
 mod bounds;
 mod commits;
+mod consistency;
 mod ends;
+mod skipping;
+mod speculation;
 mod stage;

@@ -33,11 +33,19 @@ fn spec(maps: u32, reduces: u32) -> JobSpec {
         reduce_max_attempts: 4,
         max_map_failures_percent: 0,
         max_reduce_failures_percent: 0,
+        max_tracker_failures: 4,
+        reduce_input_limit_bytes: None,
+        map_memory_mb: None,
+        reduce_memory_mb: None,
         slowstart_millionths: 0,
+        speculative: PerKind::new(true, true),
+        max_skipped: PerKind::new(0, 0),
+        skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,
         modify_acl: None,
         recover: true,
+        end_notification: None,
     }
 }
 
@@ -87,7 +95,13 @@ impl Stage {
         let host_id = self.scheduler.topology_mut().intern_host(host, "/default-rack");
         let node = self.scheduler.add_node(host_id, PerKind::new(100, 100));
         let rack = self.scheduler.topology().rack_of(host_id);
-        let face = NodeFace { name: host.into(), host: host_id, rack, http: format!("http://{host}:50060").into() };
+        let face = NodeFace {
+            name: host.into(),
+            host: host_id,
+            rack,
+            http: format!("http://{host}:50060").into(),
+            free_disk_bytes: None,
+        };
         self.nodes.insert(node, face);
         node
     }
@@ -100,6 +114,7 @@ impl Stage {
             nodes: &self.nodes,
             wants: &mut self.wants,
             facts: &mut self.facts,
+            counter_limits: CounterLimits::default(),
             now: self.now,
         };
         act(&mut self.job, &mut scene)

@@ -216,12 +216,11 @@ impl World {
     }
 
     fn tell_remaining(&mut self, app: AppId) {
-        let undone = |kind| {
-            let of_app = self.books.tasks.iter().filter(|task| task.app == app && task.kind == kind);
-            of_app.filter(|task| task.state != State::Done).count() as u32
+        let of = |kind| {
+            let left = |task: &&Task| task.app == app && task.kind == kind && task.state != State::Done;
+            self.books.tasks.iter().filter(left).count() as u32
         };
-        let remaining = PerKind::new(undone(Kind::Map), undone(Kind::Reduce));
-        self.scheduler.set_remaining(app, remaining);
+        self.scheduler.set_remaining(app, PerKind::new(of(Kind::Map), of(Kind::Reduce)));
     }
 
     pub(super) fn beat(&mut self, node: NodeId) -> BeatReport {

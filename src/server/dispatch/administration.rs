@@ -1,22 +1,109 @@
 //! What administrators ask.
 
+use std::rc::Rc;
+
+use crate::config::ConfigError;
+use crate::config::settings::{LoadOptions, reread};
+use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal};
+use crate::server::engine_config::{host_lists, queue_configs};
 use crate::server::rpc::{RemoteError, Ticket};
-use crate::wire::protocol::{AdminOperationsCall, SafeModeAction, Value};
+use crate::wire::protocol::{
+    AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction, Value,
+};
 
 use super::Dispatcher;
 
+/// What is read anew when an administrator asks for it.
+pub(super) struct Administration {
+    pub(super) sources: LoadOptions,
+}
+
+// === impl Dispatcher: administration ===
+
 impl Dispatcher {
-    pub(super) fn admin_operations(&self, call: AdminOperationsCall, ticket: Ticket) {
+    pub(super) fn admin_operations(self: &Rc<Self>, call: AdminOperationsCall, ticket: Ticket) {
         match call {
-            // There is no safe mode to be in.
+            // Everybody may know.
             AdminOperationsCall::SetSafeMode { action: SafeModeAction::Get } => {
-                self.tell(ticket, Value::Boolean(false));
+                self.show(ticket, self.owner.read(|engine| engine.safe_mode()), Value::Boolean);
             }
-            AdminOperationsCall::SetSafeMode { .. } => self.refuse(ticket, not_supported("safe mode")),
-            AdminOperationsCall::RefreshQueues => self.refuse(ticket, not_supported("refreshQueues")),
-            AdminOperationsCall::RefreshNodes => self.refuse(ticket, not_supported("refreshNodes")),
+            AdminOperationsCall::SetSafeMode { action } => self.as_member(ticket, move |this, caller, ticket| {
+                this.step(Event::SetSafeMode { on: action == SafeModeAction::Enter, caller }, ticket);
+            }),
+            AdminOperationsCall::RefreshQueues => {
+                let caller = Caller::named(ticket.user().clone());
+                self.reread(read_queues, move |queues| Event::QueuesRead { queues, caller }, ticket);
+            }
+            AdminOperationsCall::RefreshNodes => {
+                let this = self.clone();
+                self.as_member(ticket, move |_, caller, ticket| {
+                    // Judged again with the event; nobody else shall make the daemon read files.
+                    match this.owner.with_engine(|engine| engine.check_refresh_nodes(&caller)) {
+                        Ok(()) => this.reread(read_hosts, move |hosts| Event::HostsRead { hosts, caller }, ticket),
+                        Err(refusal) => this.refuse(ticket, refusal.into()),
+                    }
+                });
+            }
         }
     }
+
+    pub(super) fn refresh_user_mappings(&self, call: RefreshUserMappingsCall, ticket: Ticket) {
+        match call {
+            RefreshUserMappingsCall::RefreshUserToGroupsMappings => {
+                self.callers.forget_groups();
+                tracing::info!("{} had the groups of all users forgotten", ticket.user());
+            }
+            // Nobody may act for anybody, whatever the conf folder says.
+            RefreshUserMappingsCall::RefreshSuperUserGroupsConfiguration => {
+                tracing::info!("{} had the proxy users read anew, of which there are none", ticket.user());
+            }
+        }
+        self.tell(ticket, Value::Void);
+    }
+
+    /// As 1.2.1 answers while `hadoop.security.authorization` is off: its `AuthorizationException` prints nothing of itself.
+    pub(super) fn refresh_authorization_policy(&self, call: RefreshAuthorizationPolicyCall, ticket: Ticket) {
+        let RefreshAuthorizationPolicyCall::RefreshServiceAcl = call;
+        tracing::info!("{} asked for refreshServiceAcl, but hadoop.security.authorization is off", ticket.user());
+        let class = "org.apache.hadoop.security.authorize.AuthorizationException";
+        self.refuse(ticket, RemoteError { class, message: String::new() });
+    }
+
+    /// Reads files on the pool, then tells the engine what stands in them.
+    fn reread<T: Send + 'static>(
+        self: &Rc<Self>,
+        read: fn(&LoadOptions) -> Result<T, String>,
+        event: impl FnOnce(T) -> Event + 'static,
+        ticket: Ticket,
+    ) {
+        let (this, sources) = (self.clone(), self.administration.sources.clone());
+        tokio::task::spawn_local(async move {
+            match tokio::task::spawn_blocking(move || read(&sources)).await {
+                Ok(Ok(found)) => this.step(event(found), ticket),
+                Ok(Err(text)) => this.refuse(ticket, Refusal::Invalid(text).into()),
+                Err(error) => {
+                    this.refuse(ticket, RemoteError::io(format_args!("the JobTracker failed at it: {error}")))
+                }
+            }
+        });
+    }
+}
+
+fn read_queues(sources: &LoadOptions) -> Result<Vec<QueueConfig>, String> {
+    let (queues, warnings) = reread::queues(sources).map_err(unchanged)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(queue_configs(&queues))
+}
+
+fn read_hosts(sources: &LoadOptions) -> Result<HostLists, String> {
+    let trackers = reread::trackers(sources).map_err(unchanged)?;
+    host_lists(&trackers).map_err(|error| format!("{error}; what was read before holds on"))
+}
+
+fn unchanged(error: ConfigError) -> String {
+    format!("{error}; what was read before holds on")
 }
 
 /// The answer to what is not built: an error that says so, rather than a success that is none.

@@ -19,7 +19,7 @@ impl Dispatcher {
                 self.step(Event::TrackerError { tracker, class: error_class, message }, ticket);
             }
             InterTrackerCall::GetFilesystemName => self.tell(ticket, self.advertised.file_system()),
-            InterTrackerCall::GetSystemDir => self.tell(ticket, self.advertised.system_dir()),
+            InterTrackerCall::GetSystemDir => self.system_dir(ticket),
             InterTrackerCall::GetBuildVersion => self.tell(ticket, self.advertised.build_version()),
             InterTrackerCall::GetReleaseVersion => self.tell(ticket, self.advertised.version()),
         }

@@ -1,16 +1,18 @@
 //! What job clients ask.
 
-use crate::engine::{Event, ReportKind};
+use std::rc::Rc;
+
+use crate::engine::{Engine, Event, Read, ReportKind};
 use crate::scheduler::Kind;
-use crate::server::rpc::{RemoteError, Ticket};
+use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::server::submission::Asked;
 use crate::wire::JobId;
 use crate::wire::protocol::{JobSubmissionCall, Value};
 
-use super::{Dispatcher, administration, caller};
+use super::{Dispatcher, administration};
 
 impl Dispatcher {
-    pub(super) fn job_submission(&self, call: JobSubmissionCall, ticket: Ticket) {
+    pub(super) fn job_submission(self: &Rc<Self>, call: JobSubmissionCall, ticket: Ticket) {
         use JobSubmissionCall as Ask;
         let owner = &self.owner;
         match call {
@@ -21,25 +23,29 @@ impl Dispatcher {
                     return self.refuse(ticket, RemoteError::io(text));
                 };
                 let credentials = credentials.unwrap_or_default();
-                let asked = Asked { id, caller: caller(&ticket), submit_dir, credentials };
-                tokio::task::spawn_local(self.submissions.clone().submit(asked, ticket));
+                let submissions = self.submissions.clone();
+                self.as_caller(ticket, move |_, caller, ticket| {
+                    let asked = Asked { id, caller, submit_dir, credentials };
+                    tokio::task::spawn_local(submissions.submit(asked, ticket));
+                });
             }
             Ask::KillJob { job: None } | Ask::SetJobPriority { job: None, .. } => self.tell(ticket, Value::Void),
             Ask::KillJob { job: Some(id) } => {
-                let caller = caller(&ticket);
-                self.step(Event::KillJob { id, caller }, ticket);
+                self.as_caller(ticket, move |this, caller, ticket| this.step(Event::KillJob { id, caller }, ticket));
             }
             Ask::SetJobPriority { job: Some(id), priority } => {
                 let Some(priority) = priority else {
                     return self.refuse(ticket, RemoteError::io("setJobPriority needs the name of a priority"));
                 };
-                let caller = caller(&ticket);
-                self.step(Event::SetJobPriority { id, priority, caller }, ticket);
+                self.as_caller(ticket, move |this, caller, ticket| {
+                    this.step(Event::SetJobPriority { id, priority, caller }, ticket);
+                });
             }
             Ask::KillTask { attempt: None, .. } => self.tell(ticket, Value::Boolean(false)),
             Ask::KillTask { attempt: Some(id), should_fail } => {
-                let caller = caller(&ticket);
-                self.step(Event::KillTask { id, fail: should_fail, caller }, ticket);
+                self.as_caller(ticket, move |this, caller, ticket| {
+                    this.step(Event::KillTask { id, fail: should_fail, caller }, ticket);
+                });
             }
             Ask::GetJobProfile { job } => match job {
                 Some(id) => self.show(ticket, owner.read(|engine| engine.job_profile(id)), Value::JobProfile),
@@ -50,7 +56,20 @@ impl Dispatcher {
                 None => self.tell(ticket, Value::JobStatus(None)),
             },
             Ask::GetJobCounters { job } => match job {
-                Some(id) => self.show(ticket, owner.read(|engine| engine.job_counters(id)), Value::Counters),
+                Some(id) => self.as_caller(ticket, move |this, caller, ticket| {
+                    let read = this.owner.with_engine(|engine| {
+                        engine.check_view_counters(id, &caller).map(|()| engine.job_counters(id))
+                    });
+                    match read {
+                        Ok(Read { value: Err(exceeded), wait_for }) => {
+                            this.owner.answer(ticket, Answer::Error(RemoteError::io(exceeded)), wait_for);
+                        }
+                        Ok(Read { value: Ok(counters), wait_for }) => {
+                            this.owner.answer(ticket, Answer::Value(Value::Counters(counters)), wait_for);
+                        }
+                        Err(refusal) => this.refuse(ticket, refusal.into()),
+                    }
+                }),
                 None => self.tell(ticket, Value::Counters(None)),
             },
             Ask::GetMapTaskReports { job } => self.task_reports(job, ReportKind::Work(Kind::Map), ticket),
@@ -59,7 +78,12 @@ impl Dispatcher {
             Ask::GetSetupTaskReports { job } => self.task_reports(job, ReportKind::Setup, ticket),
             Ask::GetTaskCompletionEvents { job, from, max } => self.completion_events(job, from, max, ticket),
             Ask::GetTaskDiagnostics { attempt } => match attempt {
-                Some(id) => self.show(ticket, owner.read(|engine| engine.task_diagnostics(id)), Value::Strings),
+                Some(id) => self.as_caller(ticket, move |this, caller, ticket| {
+                    let read = this.owner.with_engine(|engine| {
+                        engine.check_view_details(id.task.job, &caller).map(|()| engine.task_diagnostics(id))
+                    });
+                    this.show_if_allowed(ticket, read, Value::Strings);
+                }),
                 None => self.tell(ticket, Value::Strings(Vec::new())),
             },
             Ask::GetClusterStatus { detailed } => {
@@ -78,29 +102,46 @@ impl Dispatcher {
             }
             Ask::GetQueueAdmins { queue } => {
                 let name = queue.unwrap_or_default();
-                self.show(ticket, owner.read(|engine| engine.queue_admins(&name)), Value::AccessControlList);
+                let read = owner.with_engine(|engine| engine.queue_admins(&name));
+                self.show_if_allowed(ticket, read, Value::AccessControlList);
             }
-            Ask::GetQueueAclsForCurrentUser => {
-                let read = owner.read(|engine| engine.queue_acls(ticket.user()));
-                self.show(ticket, read, Value::QueueAcls);
-            }
+            Ask::GetQueueAclsForCurrentUser => self.as_caller(ticket, |this, caller, ticket| {
+                this.show(ticket, this.owner.read(|engine| engine.queue_acls(&caller)), Value::QueueAcls);
+            }),
             Ask::GetFilesystemName => self.tell(ticket, self.advertised.file_system()),
-            Ask::GetSystemDir => self.tell(ticket, self.advertised.system_dir()),
-            Ask::GetStagingAreaDir => match self.advertised.staging_area(ticket.user()) {
-                Ok(value) => self.tell(ticket, value),
-                Err(error) => self.refuse(ticket, error),
-            },
+            Ask::GetSystemDir => self.system_dir(ticket),
+            Ask::GetStagingAreaDir => {
+                let allowed = owner.with_engine(Engine::check_safe_mode).map_err(RemoteError::from);
+                match allowed.and_then(|()| self.advertised.staging_area(ticket.user())) {
+                    Ok(value) => self.tell(ticket, value),
+                    Err(error) => self.refuse(ticket, error),
+                }
+            }
             Ask::GetDelegationToken { .. } | Ask::RenewDelegationToken { .. } | Ask::CancelDelegationToken { .. } => {
                 self.refuse(ticket, administration::not_supported("delegation tokens"));
             }
         }
     }
 
-    fn task_reports(&self, job: Option<JobId>, kind: ReportKind, ticket: Ticket) {
+    fn task_reports(self: &Rc<Self>, job: Option<JobId>, kind: ReportKind, ticket: Ticket) {
         match job {
-            Some(id) => self.show(ticket, self.owner.read(|e| e.task_reports(id, kind)), Value::TaskReports),
+            Some(id) => self.as_caller(ticket, move |this, caller, ticket| {
+                let read = this.owner.with_engine(|engine| {
+                    engine.check_view_details(id, &caller).map(|()| engine.task_reports(id, kind))
+                });
+                this.show_if_allowed(ticket, read, Value::TaskReports);
+            }),
             None => self.tell(ticket, Value::TaskReports(Vec::new())),
         }
+    }
+
+    /// Where trackers find job tokens; nowhere in safe mode: a tracker that starts then waits. Trackers and clients ask.
+    pub(super) fn system_dir(&self, ticket: Ticket) {
+        let value = match self.owner.with_engine(Engine::is_in_safe_mode) {
+            true => Value::String(None),
+            false => self.advertised.system_dir(),
+        };
+        self.tell(ticket, value);
     }
 
     /// A part of a job's list of events. Trackers and clients ask for it.

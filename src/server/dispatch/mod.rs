@@ -2,6 +2,7 @@
 //! one is taken each turn of the loop, so that heartbeats that are ready always go first.
 
 mod administration;
+mod callers;
 mod client_queue;
 mod inter_tracker;
 mod job_submission;
@@ -9,7 +10,8 @@ mod remote_error;
 
 use std::rc::Rc;
 
-use crate::engine::{Caller, Event, FactNumber, Read, Reply};
+use crate::config::Settings;
+use crate::engine::{Event, FactNumber, Read, Refusal, Reply};
 use crate::wire::protocol::{Call, Value};
 
 use super::advertised::Advertised;
@@ -17,6 +19,8 @@ use super::owner::Owner;
 use super::rpc::{Answer, RemoteError, Service, Ticket, served_protocol};
 use super::submission::Submissions;
 
+use administration::Administration;
+use callers::Callers;
 use client_queue::ClientQueue;
 
 /// Answers calls by asking the engine.
@@ -24,6 +28,8 @@ pub struct Dispatcher {
     owner: Rc<Owner>,
     advertised: Advertised,
     submissions: Rc<Submissions>,
+    callers: Callers,
+    administration: Administration,
     clients: ClientQueue,
 }
 
@@ -31,13 +37,15 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// A dispatcher that keeps at most about `waiting_calls` calls of clients waiting.
-    pub fn new(
-        owner: Rc<Owner>,
-        advertised: Advertised,
-        submissions: Rc<Submissions>,
-        waiting_calls: usize,
-    ) -> Rc<Self> {
-        Rc::new(Self { owner, advertised, submissions, clients: ClientQueue::new(waiting_calls) })
+    pub fn new(owner: Rc<Owner>, settings: &Settings, submissions: Rc<Submissions>, waiting_calls: usize) -> Rc<Self> {
+        Rc::new(Self {
+            owner,
+            advertised: Advertised::new(settings),
+            submissions,
+            callers: Callers::new(&settings.queues),
+            administration: Administration { sources: settings.sources.clone() },
+            clients: ClientQueue::new(waiting_calls),
+        })
     }
 
     /// Takes clients' calls, one each turn. Never ends.
@@ -57,13 +65,13 @@ impl Dispatcher {
         }
     }
 
-    fn client_call(&self, call: Call, ticket: Ticket) {
+    fn client_call(self: &Rc<Self>, call: Call, ticket: Ticket) {
         match call {
             Call::JobSubmission(call) => self.job_submission(call, ticket),
             Call::AdminOperations(call) => self.admin_operations(call, ticket),
-            Call::RefreshUserMappings(_) | Call::RefreshAuthorizationPolicy(_) | Call::TaskUmbilical(_) => {
-                self.refuse(ticket, administration::not_supported(call.method().name));
-            }
+            Call::RefreshUserMappings(call) => self.refresh_user_mappings(call, ticket),
+            Call::RefreshAuthorizationPolicy(call) => self.refresh_authorization_policy(call, ticket),
+            Call::TaskUmbilical(_) => self.refuse(ticket, administration::not_supported(call.method().name)),
             // Answered before they come here.
             Call::InterTracker(_) | Call::ProtocolVersion { .. } => {}
         }
@@ -78,6 +86,14 @@ impl Dispatcher {
     /// Answers with what is read from the engine, once that may be shown.
     fn show<T>(&self, ticket: Ticket, read: Read<T>, value: impl FnOnce(T) -> Value) {
         self.owner.answer(ticket, Answer::Value(value(read.value)), read.wait_for);
+    }
+
+    /// As [`Self::show`], where not everybody may see it.
+    fn show_if_allowed<T>(&self, ticket: Ticket, read: Result<Read<T>, Refusal>, value: impl FnOnce(T) -> Value) {
+        match read {
+            Ok(read) => self.show(ticket, read, value),
+            Err(refusal) => self.refuse(ticket, refusal.into()),
+        }
     }
 
     /// Answers with something that needs no engine.
@@ -115,10 +131,6 @@ impl Service for Dispatcher {
     async fn room(&self) {
         self.clients.room().await;
     }
-}
-
-fn caller(ticket: &Ticket) -> Caller {
-    Caller { user: ticket.user().clone() }
 }
 
 /// What a reply says on the wire.

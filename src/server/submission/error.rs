@@ -29,6 +29,35 @@ pub enum SubmissionError {
     /// A file is missing, unreadable or too long.
     #[error("{0}")]
     File(#[from] FsError),
+    /// job.xml is too long. It begins with the words of 1.2.1 `JobInProgress`.
+    #[error(
+        "Exceeded max jobconf size: {bytes} limit: {limit_bytes} (mapred.user.jobconf.limit, {})",
+        path.display()
+    )]
+    JobConfLength {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// job.splitmetainfo is too long. It begins with the words of 1.2.1 `SplitMetaInfoReader`.
+    #[error(
+        "Split metadata size exceeded {limit_bytes}. Aborting job {job} (mapreduce.jobtracker.split.metainfo.maxsize, \
+         {} has {bytes})",
+        path.display()
+    )]
+    SplitMetaLength {
+        /// The job.
+        job: JobId,
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+        /// The limit.
+        limit_bytes: u64,
+    },
     /// job.xml cannot be understood.
     #[error("{}: {source}", path.display())]
     JobConf {
@@ -65,9 +94,10 @@ pub enum SubmissionError {
         /// Maps in job.xml.
         expected: u32,
     },
-    /// A split lies on too many hosts.
+    /// A split lies on too many hosts. It begins with the words of 1.2.1 `SplitMetaInfoReader`.
     #[error(
-        "{}: split {split} names {found} hosts; expected at most {limit} (mapreduce.job.max.split.locations)",
+        "Max block location exceeded for split: #{split} splitsize: {found} maxsize: {limit} \
+         (mapreduce.job.max.split.locations, {})",
         path.display()
     )]
     SplitLocations {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::config::settings::JobLimits;
 use crate::config::{Configuration, JobConf, Settings};
-use crate::fs::{FileUri, LocalFileSystem};
+use crate::fs::{FileUri, FsError, LocalFileSystem};
 use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
 use crate::market::JobSignature;
 use crate::server::acl_file::AclFile;
@@ -62,7 +62,7 @@ impl Reading {
             return Err(SubmissionError::OtherDirectory { job: id, directory: submit_dir.to_owned() });
         }
         let conf = self.job_conf(&directory.as_path().join("job.xml"), user)?;
-        let metas = self.split_metas(&directory.as_path().join("job.splitmetainfo"), conf.map.tasks)?;
+        let metas = self.split_metas(id, &directory.as_path().join("job.splitmetainfo"), conf.map.tasks)?;
         let mut splits = SplitTable::builder();
         let mut hosts: BTreeSet<String> = BTreeSet::new();
         for meta in &metas {
@@ -87,7 +87,10 @@ impl Reading {
 
     fn job_conf(&self, path: &Path, user: &str) -> Result<JobConf, SubmissionError> {
         let limit_bytes = self.limits.job_conf_bytes;
-        let bytes = LocalFileSystem.read_limited(path, limit_bytes)?;
+        let bytes = LocalFileSystem.read_limited(path, limit_bytes).map_err(|error| match error {
+            FsError::TooLong { path, bytes, .. } => SubmissionError::JobConfLength { path, bytes, limit_bytes },
+            error => error.into(),
+        })?;
         let conf = JobConf::parse(&bytes, limit_bytes, &self.configuration, user)
             .map_err(|source| SubmissionError::JobConf { path: path.to_owned(), source: Box::new(source) })?;
         match &conf.user_name {
@@ -100,9 +103,15 @@ impl Reading {
         }
     }
 
-    fn split_metas(&self, path: &Path, maps: u32) -> Result<Vec<SplitMeta>, SubmissionError> {
+    fn split_metas(&self, id: JobId, path: &Path, maps: u32) -> Result<Vec<SplitMeta>, SubmissionError> {
         let limit_bytes = self.limits.split_meta_bytes;
-        let bytes = LocalFileSystem.read_limited(path, limit_bytes.unwrap_or(u64::MAX))?;
+        let read = LocalFileSystem.read_limited(path, limit_bytes.unwrap_or(u64::MAX));
+        let bytes = read.map_err(|error| match error {
+            FsError::TooLong { path, bytes, max_bytes } => {
+                SubmissionError::SplitMetaLength { job: id, path, bytes, limit_bytes: max_bytes }
+            }
+            error => error.into(),
+        })?;
         let metas = read_split_meta(&bytes, limit_bytes)
             .map_err(|source| SubmissionError::Splits { path: path.to_owned(), source })?;
         if u32::try_from(metas.len()) != Ok(maps) {

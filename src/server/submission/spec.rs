@@ -3,7 +3,8 @@
 use crate::config::JobConf;
 use crate::config::job_conf::JobPriority;
 use crate::fs::FileUri;
-use crate::mapreduce::JobSpec;
+use crate::mapreduce::{EndNotification, JobSpec};
+use crate::scheduler::PerKind;
 use crate::wire::Priority;
 
 /// The engine's view of a job whose files lie in `directory`.
@@ -28,11 +29,24 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         reduce_max_attempts: conf.reduce.max_attempts,
         max_map_failures_percent: conf.map.max_failures_percent.into(),
         max_reduce_failures_percent: conf.reduce.max_failures_percent.into(),
+        max_tracker_failures: conf.max_tracker_failures,
+        reduce_input_limit_bytes: conf.reduce_input_limit_bytes,
+        map_memory_mb: conf.map.memory_mb,
+        reduce_memory_mb: conf.reduce.memory_mb,
         slowstart_millionths: u32::try_from(conf.reduce_slowstart.0).unwrap_or(u32::MAX),
+        speculative: PerKind::new(conf.map.is_speculative, conf.reduce.is_speculative),
+        max_skipped: PerKind::new(conf.map.max_skipped.unwrap_or(0), conf.reduce.max_skipped.unwrap_or(0)),
+        skip_start_attempts: conf.skip_start_attempts,
         keep_staging: conf.keep_staging,
         view_acl: named(conf.acl_view),
         modify_acl: named(conf.acl_modify),
         recover: conf.restart_recover,
+        end_notification: conf.end_notification.map(|notification| EndNotification {
+            url: notification.url,
+            retries: notification.retries,
+            retry_interval_ms: notification.retry_interval_ms,
+            timeout_ms: notification.timeout_ms,
+        }),
     }
 }
 

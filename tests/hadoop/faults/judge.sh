@@ -10,6 +10,11 @@
 #   signal_worker HOST SIGNAL          to every process of the tracker's namespace
 #   freeze_child ATTEMPT               stops the JVM of the attempt and sets CHILD to its process; fails while there is none
 #   await_trackers N                   waits until the JobTracker counts N live trackers
+#   await_event STATE PATTERN [N]      waits until N attempts like m_000000_0 have come to that end
+#   fill_disk HOST                     writes until nothing more fits on the disk of a tracker that was started with one
+#   spoil_output ATTEMPT               replaces what the finished map left for the reduces by as many zero bytes
+#   block_fetching HOST                keeps a stopped tracker from fetching the files of the job, which it asked for not yet
+#   unblock_fetching HOST              lets it go on
 
 SETTLE_S=45
 STATES=([1]=RUNNING [2]=SUCCEEDED [3]=FAILED [4]=PREP [5]=KILLED)
@@ -23,6 +28,8 @@ trackers_are() {
     read -ra counts < <(cluster_counts) && [[ ${counts[0]} == "$1" ]]
 }
 await_trackers() { wait_until $((EXPIRY_MS * 2 / 1000 + 20)) "$1 live trackers" trackers_are "$1"; }
+
+await_event() { wait_until 90 "$2 to be $1" has_event "$JOB" "$@"; }
 
 open_gate() { touch "$FAULT_FOLDER/go-$1"; }
 
@@ -38,13 +45,17 @@ worker_processes() {
     local inside
     inside=$(readlink "/proc/${CLUSTER_PIDS[$1]}/ns/pid_for_children")
     [[ $inside == pid:* && $inside != "$(readlink /proc/self/ns/pid)" ]] || fail "the tracker $1 has no namespace of its own"
-    { find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/ns/pid' -lname "$inside" 2>/dev/null || true; } | cut -d / -f 3
+    # Not by -lname, to which the brackets of the name are a pattern.
+    { find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/ns/pid' -printf '%p %l\n' 2>/dev/null || true; } |
+        awk -F '[/ ]' -v inside="$inside" '$NF == inside { print $3 }'
 }
 
 signal_worker() {
-    local process
+    local process processes
     kill -0 "${CLUSTER_PIDS[$1]:-none}" 2>/dev/null || return 0
-    for process in $(worker_processes "$1"); do
+    processes=$(worker_processes "$1")
+    [[ -n $processes ]] || fail "the tracker $1 has no processes"
+    for process in $processes; do
         kill -"$2" "$process" 2>/dev/null || true
     done
 }
@@ -63,6 +74,43 @@ freeze_child() {
     return 1
 }
 
+fill_disk() {
+    # The disk is mounted in the tracker's namespace only, which this path leads into.
+    local file=/proc/${CLUSTER_PIDS[$1]}/root$CLUSTER/$1/local/filler
+    ! cat /dev/zero >"$file" 2>/dev/null || fail "the disk of $1 has no end"
+    [[ -s $file ]] || fail "the tracker $1 has no disk of its own"
+}
+
+spoil_output() {
+    local file
+    file=$(find "$CLUSTER"/worker-*/local -path "*/${JOB/job/attempt}_$1/output/file.out")
+    [[ -s $file ]] || fail "the map $1 left no output"
+    head -c "$(stat -c %s "$file")" /dev/zero >"$file.zero"
+    mv "$file.zero" "$file"
+}
+
+# Where the tracker keeps the key of the job, the first file that it fetches.
+fetched_key() { echo "$CLUSTER/$1/local/ttprivate/taskTracker/alice/jobcache/$JOB/jobToken"; }
+
+block_fetching() {
+    local key
+    key=$(fetched_key "$1")
+    mkdir -p "${key%/*}"
+    # Who opens a pipe to write waits for a reader.
+    mkfifo "$key"
+}
+
+unblock_fetching() {
+    local key pipe
+    key=$(fetched_key "$1")
+    exec {pipe}<>"$key"
+    cp "$CLUSTER/system/$JOB/jobToken" "$key.copy"
+    mv "$key.copy" "$key"
+    # Whoever came for the file between the two lines before reads what the pipe holds, up to its end.
+    sleep 1
+    exec {pipe}>&-
+}
+
 job_state() {
     local number
     number=$(client -list all 2>/dev/null | awk -F '\t' -v job="$JOB" '$1 == job { print $2 }')
@@ -74,29 +122,39 @@ job_is_over() { [[ $(job_state) =~ SUCCEEDED|FAILED|KILLED ]]; }
 # Counts equal lines; attempts count by what they have in common, since which of two equal tasks came first is chance.
 tally() { sed -E "s/${JOB/job/attempt}_([mr])_([0-9]+)_([0-9]+)/\1 _\3/" | sort | uniq -c | sed -E 's/^ +//'; }
 
-# How the job ended, its attempts, what the trackers were told to launch, its own counters, the client's last words and the output.
+# Prints the counters of the job, without those that tell of time, memory, the length of paths and which tracker was chosen.
+job_counters() {
+    client -status "$JOB" 2>/dev/null | awk '/^\t[^\t]/ { wanted = /^\t(Job|Map-Reduce|File (In|Out)put Format)/ } /^\t\t/ && wanted { print $0 }' |
+        sed 's/^\t*//' | grep -vE 'SLOTS_MILLIS|SPLIT_RAW_BYTES|Rack-local|\((ms|bytes)\)' | sort || true
+}
+
+# How the job ended, its attempts, what the trackers were told to launch, its counters, the client's last words and the output. Exceptions are not
+# counted: a TaskTracker forgets, once a heartbeat is answered, what its tasks complained of after it was sent.
 fault_record() {
+    local events
+    events=$(client -events "$JOB" 0 1000 2>/dev/null | awk '/^[A-Z]+ attempt_/ { print $1, $2 }')
     echo "state $(job_state)"
     echo "== completion events"
-    client -events "$JOB" 0 1000 2>/dev/null | awk '/^[A-Z]+ attempt_/ { print $1, $2 }' | named_attempts | tally
+    echo "$events" | sed '/^$/d' | named_attempts | tally
     echo "== launches, by the state the attempt was in"
     sed -nE "s/.*LaunchTaskAction \(registerTask\): (${JOB/job/attempt}_[^ ]*) task's state:([A-Z_]*).*/\2 \1/p" "$CLUSTER"/worker-*.log |
         named_attempts | tally
     echo "== counters"
-    client -status "$JOB" 2>/dev/null | sed -n '/^\tJob Counters/,/^\t[^\t]/{/^\t\t/s/^\t\t//p}' | grep -vE 'SLOTS_MILLIS|Rack-local|\(ms\)' | sort || true
+    job_counters
     echo "== the client's last words"
     sed -nE 's/^.*(Job complete|Job not successful|Streaming Command Failed|Job Failed)/\1/p' "$FAULT_FOLDER/client.log" |
         with_few_names
     echo "== first lines of diagnostics"
     # shellcheck disable=SC2046
-    "$LIVE_DIR/ask_jobtracker.py" "$RPC_PORT" diagnostics $(ended_badly) | grep -vE '^(\s|Caused by|$)' | with_few_names | sort | uniq -c | sed -E 's/^ +//' || true
+    "$LIVE_DIR/ask_jobtracker.py" "$RPC_PORT" diagnostics $(echo "$events" | ended_badly) | grep -vE '^(\s|Caused by|$)' |
+        with_few_names | sort | uniq -c | sed -E -e 's/^ +//' -e 's/^[0-9]+ (java|org)\./some \1./' || true
     echo "== output"
     [[ ! -d $FAULT_FOLDER/out ]] || find "$FAULT_FOLDER/out" -name 'part-*' -exec cat {} + | sort
 }
 
-# The attempts of the job that did not succeed; the setup, if there is none.
+# The attempts among the events that did not succeed; the setup, if there is none.
 ended_badly() {
-    client -events "$JOB" 0 1000 2>/dev/null | awk -v none="${JOB/job/attempt}_m_$(printf %06d $((JOB_MAPS + 1)))_0" \
+    awk -v none="${JOB/job/attempt}_m_$(printf %06d $((JOB_MAPS + 1)))_0" \
         '/^(FAILED|KILLED|TIPFAILED|OBSOLETE) attempt_/ { print $2; found = 1 } END { if (!found) print none }' | sort -u
 }
 
@@ -132,8 +190,8 @@ fault_ended() {
     echo "trackers, maps, reduces: $(cluster_counts)"
     echo "left of the job:" "$(leftovers)"
     tail -n 5 "$FAULT_FOLDER/client.log"
-    signal_worker worker-1 CONT || true
-    signal_worker worker-2 CONT || true
+    (signal_worker worker-1 CONT) || true
+    (signal_worker worker-2 CONT) || true
     client -kill "$JOB" || true
     kill "$CLIENT" 2>/dev/null || true
 }
@@ -148,8 +206,9 @@ fault_judge() {
     # shellcheck source=/dev/null
     . "$LIVE_DIR/faults/on/$FAULT_NAME.sh"
     happen "$FAULT_FOLDER"
-    wait_until "$FAULT_LIMIT_S" "the end of $JOB" job_is_over
+    # The client ends when the job is over; to ask all the time would take the cores from the tasks.
     wait_client "$CLIENT" || true
+    wait_until "$SETTLE_S" "the end of $JOB" job_is_over
     fault_record | { grep -vE "$unstable" || true; } >"$record"
     [[ $(job_state) == "$state" ]] || fail "$JOB ended $(job_state), expected $state"
     wait_until "$SETTLE_S" "no slot held after $JOB" no_slot_is_held

@@ -1,27 +1,31 @@
 #!/usr/bin/env bash
-# task.sh BEHAVIOUR FOLDER: a streaming mapper or reducer that passes its input on, sooner or later or never. Leaves FOLDER/started/ATTEMPT.
+# task.sh BEHAVIOUR[-first][@TASK] FOLDER
+#
+# A streaming mapper or reducer that passes its input on, sooner or later or never. Leaves FOLDER/started/ATTEMPT. BEHAVIOUR is one of
 #
 #   pass          at once
 #   gate          when the file FOLDER/go-m, for a map, or FOLDER/go-r is there
-#   gate-first    the first attempt as gate, later ones as pass
 #   fail          ends with an error
-#   fail-first    the first attempt ends with an error, later ones pass
-#   die-first     the first attempt kills its JVM, later ones pass
+#   die           kills its JVM
+#
+# With -first only the first attempt of a task does so, with @TASK only the task of that number; the others pass.
 set -euo pipefail
 
 behaviour=$1 folder=$2
 # Streaming hands the configuration over in the environment.
 attempt=$mapred_task_id
 GATE_LIMIT_S=200
-kind=${attempt#attempt_*_*_}
-kind=${kind%%_*}
+IFS=_ read -r _ _ _ kind task number <<<"$attempt"
 
 mkdir -p "$folder/started"
 touch "$folder/started/$attempt"
 
+only=${behaviour#"${behaviour%%@*}"}
+behaviour=${behaviour%%@*}
+[[ -z $only || $((10#$task)) == "${only#@}" ]] || behaviour=pass
 if [[ $behaviour == *-first ]]; then
     behaviour=${behaviour%-first}
-    [[ $attempt == *_0 ]] || behaviour=pass
+    [[ $number == 0 ]] || behaviour=pass
 fi
 case $behaviour in
 pass) ;;

@@ -1,0 +1,286 @@
+//! Hosts that jobs keep complaining about (1.2.1 `JobTracker.FaultyTrackersInfo`).
+//!
+//! A fault is a job that succeeded although it had to avoid the host. Too many within a window put the host on the
+//! graylist, which is shown to people and changes nothing else.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::scheduler::HostId;
+use crate::wire::{HeartbeatRequest, JobId};
+
+use super::engine::Engine;
+use super::{LogLevel, Now};
+
+/// When faults put a host on the graylist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultConfig {
+    /// Faults within the window that do, at least 1 (`mapred.max.tracker.blacklists`).
+    pub threshold: u32,
+    /// Faults are counted in buckets of this width, ms (`mapred.jobtracker.blacklist.fault-bucket-width`).
+    pub bucket_ms: i64,
+    /// Buckets in the window, the running one included (`mapred.jobtracker.blacklist.fault-timeout-window`).
+    pub buckets: i64,
+    /// By how much the faults must exceed the average of the cluster, millionths of it
+    /// (`mapred.cluster.average.blacklist.threshold`).
+    pub excess_millionths: u64,
+}
+
+/// The trackers of the cluster, as the rule wants them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClusterSize {
+    /// Trackers that take work.
+    pub(super) in_service: usize,
+    /// Trackers on graylisted hosts.
+    pub(super) graylisted: usize,
+    /// All trackers.
+    pub(super) registered: usize,
+}
+
+/// The faults of all hosts.
+#[derive(Debug, Default)]
+pub(super) struct HostFaults {
+    hosts: BTreeMap<Arc<str>, Record>,
+}
+
+/// The faults of one host.
+#[derive(Debug, Default)]
+struct Record {
+    /// Number of a bucket since 1970 and the faults in it, oldest first; none is empty.
+    buckets: VecDeque<(i64, u32)>,
+    /// How many there were when the host was last put on the graylist; none while it is not on it.
+    graylisted_at: Option<u32>,
+}
+
+// === impl FaultConfig ===
+
+impl FaultConfig {
+    /// By window and bucket width in minutes, as 1.2.1 takes them: a bucket is no wider than the window, and what is left
+    /// of the window is one bucket more.
+    #[must_use]
+    pub fn new(threshold: u32, window_min: u32, bucket_min: u32, excess_millionths: u64) -> Self {
+        let window = i64::from(window_min.max(1));
+        let bucket = i64::from(bucket_min.max(1)).min(window);
+        Self {
+            threshold: threshold.max(1),
+            bucket_ms: bucket * 60_000,
+            buckets: (window + bucket - 1) / bucket,
+            excess_millionths,
+        }
+    }
+}
+
+impl Default for FaultConfig {
+    fn default() -> Self {
+        Self::new(4, 180, 15, 500_000)
+    }
+}
+
+// === impl Record ===
+
+impl Record {
+    fn add(&mut self, bucket: i64) {
+        match self.buckets.back_mut() {
+            // A clock that went back does not open a second bucket.
+            Some((last, faults)) if *last >= bucket => *faults = faults.saturating_add(1),
+            _ => self.buckets.push_back((bucket, 1)),
+        }
+    }
+
+    /// Faults of the window that ends with `bucket`; older ones are forgotten.
+    fn count(&mut self, bucket: i64, window: i64) -> u32 {
+        while self.buckets.front().is_some_and(|(old, _)| *old <= bucket.saturating_sub(window)) {
+            self.buckets.pop_front();
+        }
+        self.buckets.iter().fold(0, |sum, (_, faults)| sum.saturating_add(*faults))
+    }
+}
+
+// === impl HostFaults ===
+
+impl HostFaults {
+    /// Counts a fault of a host at `at_ms`, epoch ms. Returns whether that puts it on the graylist.
+    fn add(&mut self, host: &Arc<str>, at_ms: i64, cluster: ClusterSize, config: &FaultConfig) -> bool {
+        let bucket = at_ms.div_euclid(config.bucket_ms);
+        self.hosts.entry(host.clone()).or_default().add(bucket);
+        let mut sum = 0_u64;
+        self.hosts.retain(|_, record| {
+            let faults = record.count(bucket, config.buckets);
+            sum += u64::from(faults);
+            faults > 0 || record.graylisted_at.is_some()
+        });
+        let Some(record) = self.hosts.get_mut(host) else { return false };
+        let faults = record.count(bucket, config.buckets);
+        if faults < config.threshold || !exceeds_average(faults, sum, cluster, config) {
+            return false;
+        }
+        record.graylisted_at.replace(faults).is_none()
+    }
+
+    /// Looks whether the faults of a host have passed. Returns whether that takes it off the graylist.
+    fn let_pass(&mut self, host: &str, now_ms: i64, config: &FaultConfig) -> bool {
+        let Some(record) = self.hosts.get_mut(host) else { return false };
+        let faults = record.count(now_ms.div_euclid(config.bucket_ms), config.buckets);
+        if faults >= config.threshold {
+            return false;
+        }
+        let was_listed = record.graylisted_at.take().is_some();
+        if faults == 0 {
+            self.hosts.remove(host);
+        }
+        was_listed
+    }
+
+    /// Forgets all about a host. Returns whether that takes it off the graylist.
+    fn forget(&mut self, host: &str) -> bool {
+        self.hosts.remove(host).is_some_and(|record| record.graylisted_at.is_some())
+    }
+
+    fn graylisted(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.hosts.iter().filter(|(_, record)| record.graylisted_at.is_some()).map(|(host, _)| host)
+    }
+
+    /// Whether a host is on the graylist.
+    pub(super) fn is_graylisted(&self, host: &str) -> bool {
+        self.hosts.get(host).is_some_and(|record| record.graylisted_at.is_some())
+    }
+
+    /// Why a host is on the graylist, in the words of 1.2.1; none when it is not.
+    pub(super) fn reason(&self, host: &str) -> Option<String> {
+        let faults = self.hosts.get(host)?.graylisted_at?;
+        Some(format!("{faults} failures on the tracker"))
+    }
+}
+
+/// Whether a host has enough more faults than the average tracker, and less than half of all trackers are listed.
+fn exceeds_average(faults: u32, sum: u64, cluster: ClusterSize, config: &FaultConfig) -> bool {
+    // faults - average > excess x average, with average = sum / trackers.
+    let own = u128::from(faults) * cluster.in_service as u128 * 1_000_000;
+    let allowed = u128::from(sum) * (1_000_000 + u128::from(config.excess_millionths));
+    own > allowed && 2 * cluster.graylisted < cluster.registered
+}
+
+// === impl Engine: the graylist ===
+
+impl Engine {
+    /// A tracker calls: the first call of a new process forgets the faults of its host, any other lets old ones pass.
+    pub(super) fn review_faults(&mut self, request: &HeartbeatRequest, now: Now) {
+        if self.host_faults.hosts.is_empty() {
+            return;
+        }
+        let host = &*request.status.host;
+        let freed = match request.restarted {
+            true => self.host_faults.forget(host),
+            false => self.host_faults.let_pass(host, now.wall_ms, &self.config.limits.faults),
+        };
+        if freed {
+            self.log_line(LogLevel::Info, format!("{host} is off the graylist"));
+        }
+    }
+
+    /// A job has succeeded: each host it had to avoid gets a fault.
+    pub(super) fn charge_flaky_hosts(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let at_ms = job.finish_ms;
+        let flaky: Vec<HostId> = job.flaky_hosts().collect();
+        for host in flaky {
+            let host: Arc<str> = self.scheduler.topology().host_name(host).into();
+            let cluster = ClusterSize {
+                in_service: self.nodes.in_service(),
+                graylisted: self.host_faults.graylisted().map(|host| self.trackers_on(host)).sum(),
+                registered: self.nodes.len(),
+            };
+            if self.host_faults.add(&host, at_ms, cluster, &self.config.limits.faults) {
+                let reason = self.host_faults.reason(&host).unwrap_or_default();
+                self.log_line(LogLevel::Warning, format!("{host} is on the graylist: {reason}"));
+            }
+        }
+    }
+
+    fn trackers_on(&self, host: &str) -> usize {
+        self.scheduler.topology().host(host).map_or(0, |host| self.nodes.on_host(host))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MINUTE_MS: i64 = 60_000;
+
+    fn of(trackers: usize) -> ClusterSize {
+        ClusterSize { in_service: trackers, graylisted: 0, registered: trackers }
+    }
+
+    #[test]
+    fn the_fourth_fault_puts_a_host_on_the_list_until_the_window_has_passed() {
+        let config = FaultConfig::default();
+        let host: Arc<str> = "h".into();
+        let mut faults = HostFaults::default();
+        let listed: Vec<bool> = (0..4).map(|n| faults.add(&host, n * 20 * MINUTE_MS, of(10), &config)).collect();
+        assert_eq!(listed, [false, false, false, true]);
+        assert_eq!(faults.reason("h").as_deref(), Some("4 failures on the tracker"));
+        // The first fault lies in the first quarter of an hour, which leaves the window after three hours.
+        assert!(!faults.let_pass("h", 180 * MINUTE_MS - 1, &config));
+        assert!(faults.let_pass("h", 180 * MINUTE_MS, &config));
+        assert!(!faults.is_graylisted("h"));
+        assert!(!faults.let_pass("h", 1_000 * MINUTE_MS, &config));
+        assert!(faults.hosts.is_empty(), "nothing is kept of a host without faults");
+    }
+
+    #[test]
+    fn a_host_that_is_no_worse_than_the_rest_is_not_listed() {
+        let config = FaultConfig::default();
+        let hosts: Vec<Arc<str>> = (0..3).map(|host| format!("h{host}").into()).collect();
+        let mut faults = HostFaults::default();
+        for _ in 0..10 {
+            assert!(hosts.iter().all(|host| !faults.add(host, 0, of(3), &config)));
+        }
+        // It takes more than half as many again as the average.
+        let listed = (0..20).find(|_| faults.add(&hosts[0], 0, of(3), &config));
+        assert_eq!(listed, Some(10), "21 are more than one and a half times the average of 41 over three");
+    }
+
+    #[test]
+    fn half_of_the_trackers_are_listed_at_most() {
+        let config = FaultConfig::default();
+        let host: Arc<str> = "h".into();
+        let mut faults = HostFaults::default();
+        let cluster = ClusterSize { in_service: 10, graylisted: 5, registered: 10 };
+        assert!((0..20).all(|_| !faults.add(&host, 0, cluster, &config)));
+        assert!(faults.add(&host, 0, ClusterSize { graylisted: 4, ..cluster }, &config));
+    }
+
+    #[test]
+    fn widths_are_taken_as_hadoop_takes_them() {
+        let of = |window, bucket| {
+            let config = FaultConfig::new(4, window, bucket, 0);
+            (config.bucket_ms / MINUTE_MS, config.buckets)
+        };
+        assert_eq!(of(180, 15), (15, 12));
+        assert_eq!(of(10, 15), (10, 1));
+        assert_eq!(of(31, 15), (15, 3));
+    }
+
+    proptest! {
+        #[test]
+        fn a_count_is_that_of_the_faults_in_the_window(
+            steps in prop::collection::vec(0i64..40, 1..60), window in 1u32..100, bucket in 1u32..30
+        ) {
+            let config = FaultConfig::new(1, window, bucket, 0);
+            let mut record = Record::default();
+            let (mut now, mut times) = (0, Vec::new());
+            for step in steps {
+                now += step * MINUTE_MS / 2;
+                let current = now / config.bucket_ms;
+                record.add(current);
+                times.push(now);
+                let within = times.iter().filter(|at| *at / config.bucket_ms > current - config.buckets).count();
+                prop_assert_eq!(record.count(current, config.buckets) as usize, within);
+                prop_assert!(record.buckets.len() as i64 <= config.buckets);
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Limits of the cluster that hold for every job.
+
+use crate::mapreduce::{CounterLimits, JobSpec};
+use crate::scheduler::PerKind;
+use crate::wire::JobId;
+
+use super::{FaultConfig, Refusal};
+
+/// Limits of the cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// When a host is shown on the graylist.
+    pub faults: FaultConfig,
+    /// Counters of a job.
+    pub counters: CounterLimits,
+    /// Most memory that one task may ask for, MB; none where jobs need not tell
+    /// (`mapred.cluster.max.map.memory.mb`, `mapred.cluster.max.reduce.memory.mb`).
+    pub max_task_memory_mb: Option<PerKind<u64>>,
+}
+
+// === impl Limits ===
+
+impl Limits {
+    /// Whether a job asks for memory as the cluster wants it, in the words of 1.2.1 `JobTracker.checkMemoryRequirements`.
+    pub(super) fn judge_memory(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
+        let Some(most) = self.max_task_memory_mb else { return Ok(()) };
+        let (map, reduce) = (spec.map_memory_mb, spec.reduce_memory_mb);
+        let why = if map.is_some_and(|mb| mb > most.map) || reduce.is_some_and(|mb| mb > most.reduce) {
+            "Exceeds the cluster's max-memory-limit."
+        } else if map.is_none() || reduce.is_none() {
+            "Invalid job requirements."
+        } else {
+            return Ok(());
+        };
+        let text = |memory_mb: Option<u64>| memory_mb.map_or("-1".to_owned(), |mb| mb.to_string());
+        let (map, reduce) = (text(map), text(reduce));
+        Err(Refusal::Invalid(format!("{id}({map} memForMapTasks {reduce} memForReduceTasks): {why}")))
+    }
+}

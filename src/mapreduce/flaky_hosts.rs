@@ -1,0 +1,137 @@
+//! Hosts that a job avoids, since too many of its attempts failed there (1.2.1 `JobInProgress.addTrackerTaskFailure`,
+//! `shouldRunOnTaskTracker`).
+//!
+//! Invariant: a host is avoided only while less than a quarter of the trackers are on record, so a job that fails
+//! everywhere by its own fault does not run out of hosts.
+
+use std::collections::BTreeMap;
+
+use crate::scheduler::{HostId, NodeId};
+
+use super::{Job, NodeBook};
+
+/// The failures of one job's attempts, host by host.
+#[derive(Debug)]
+pub(super) struct FlakyHosts {
+    failures: BTreeMap<HostId, u32>,
+    /// Hosts with at least `limit` failures.
+    flaky: usize,
+    /// Failures that make a host flaky, at least 1.
+    limit: u32,
+}
+
+// === impl FlakyHosts ===
+
+impl FlakyHosts {
+    /// No failures yet; `limit` of them make a host flaky (`mapred.max.tracker.failures`).
+    pub(super) fn new(limit: u32) -> Self {
+        Self { failures: BTreeMap::new(), flaky: 0, limit: limit.max(1) }
+    }
+
+    /// Notes a failure, unless too many hosts are flaky already for one more to mean anything. `trackers`: those in
+    /// service.
+    fn add(&mut self, host: HostId, trackers: usize) {
+        if !self.is_in_force(trackers) {
+            return;
+        }
+        let failures = self.failures.entry(host).or_default();
+        *failures = failures.saturating_add(1);
+        if *failures == self.limit {
+            self.flaky += 1;
+        }
+    }
+
+    /// Whether flaky hosts are avoided: they are less than a quarter of the trackers in service.
+    fn is_in_force(&self, trackers: usize) -> bool {
+        4 * self.flaky < trackers
+    }
+
+    /// Whether a host is avoided.
+    fn avoids(&self, host: HostId, trackers: usize) -> bool {
+        self.flaky > 0 && self.is_in_force(trackers) && self.failures.get(&host).is_some_and(|n| *n >= self.limit)
+    }
+
+    fn hosts(&self) -> impl Iterator<Item = HostId> {
+        self.failures.iter().filter(|(_, failures)| **failures >= self.limit).map(|(host, _)| *host)
+    }
+
+    /// Whether a task that failed on these hosts has none left but those, for all others are avoided. It may then run
+    /// again where it failed: else the job would wait for ever.
+    pub(super) fn leave_none_but(&self, failed: &[HostId], nodes: &NodeBook) -> bool {
+        if self.flaky == 0 || !self.is_in_force(nodes.in_service()) {
+            return false;
+        }
+        failed.len() + self.hosts().filter(|host| !failed.contains(host)).count() >= nodes.hosts()
+    }
+}
+
+// === impl Job: flaky hosts ===
+
+impl Job {
+    /// An attempt has FAILED on a host, or its tracker was lost with attempts of the job.
+    pub fn note_host_failure(&mut self, host: HostId, nodes: &NodeBook) {
+        self.flaky_hosts.add(host, nodes.in_service());
+    }
+
+    /// Whether the job takes no slots of a node, since too much of it failed on that host.
+    pub fn avoids(&self, node: NodeId, nodes: &NodeBook) -> bool {
+        nodes.get(node).is_some_and(|face| self.flaky_hosts.avoids(face.host, nodes.in_service()))
+    }
+
+    /// The hosts on which too much of the job failed, whether they are avoided or not.
+    pub fn flaky_hosts(&self) -> impl Iterator<Item = HostId> {
+        self.flaky_hosts.hosts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::scheduler::Topology;
+
+    fn hosts(count: usize) -> Vec<HostId> {
+        let mut topology = Topology::default();
+        (0..count).map(|host| topology.intern_host(&format!("h{host}"), "/r")).collect()
+    }
+
+    #[test]
+    fn the_last_failure_allowed_is_the_one_before_the_limit() {
+        let h = hosts(2);
+        let mut flaky = FlakyHosts::new(3);
+        for _ in 0..2 {
+            flaky.add(h[0], 5);
+            assert!(!flaky.avoids(h[0], 5));
+        }
+        flaky.add(h[0], 5);
+        assert!(flaky.avoids(h[0], 5));
+        assert!(!flaky.avoids(h[1], 5));
+        assert!(!flaky.avoids(h[0], 4), "one of four is a quarter");
+    }
+
+    #[test]
+    fn nothing_is_recorded_once_a_quarter_is_flaky() {
+        let h = hosts(2);
+        let mut flaky = FlakyHosts::new(1);
+        flaky.add(h[0], 4);
+        flaky.add(h[1], 4);
+        assert_eq!(flaky.hosts().collect::<Vec<_>>(), [h[0]]);
+    }
+
+    proptest! {
+        #[test]
+        fn never_is_a_quarter_of_the_trackers_avoided(
+            failures in prop::collection::vec((0usize..20, 1usize..24), 0..200), limit in 1u32..5
+        ) {
+            let h = hosts(20);
+            let mut flaky = FlakyHosts::new(limit);
+            for (host, trackers) in failures {
+                flaky.add(h[host], trackers);
+                prop_assert_eq!(flaky.flaky, flaky.hosts().count());
+                let avoided = h.iter().filter(|host| flaky.avoids(**host, trackers)).count();
+                prop_assert!(4 * avoided < trackers);
+            }
+        }
+    }
+}

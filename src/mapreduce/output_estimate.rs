@@ -1,0 +1,157 @@
+//! How much the maps of a job will write, judged by those that are done (1.2.1 `ResourceEstimator`). Integers only.
+
+use crate::scheduler::{Kind, NodeId};
+
+use super::job::{Job, Outcome, TaskKey};
+use super::{NodeBook, Scene, SplitTable};
+
+/// What the maps done so far have read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OutputEstimate {
+    /// Input of all maps and one byte for each, so that maps without input do not look infinitely productive.
+    input: u128,
+    /// The same of the maps done.
+    done_input: u128,
+    /// Output of the maps done, bytes.
+    done_output: u128,
+    /// Maps done, each time.
+    done: u32,
+    /// Before so many are done nothing is estimated.
+    enough: u32,
+    maps: u32,
+}
+
+// === impl OutputEstimate ===
+
+impl OutputEstimate {
+    /// Nothing is done yet. A tenth of the maps is enough, or those that reduces wait for where these are fewer.
+    pub(super) fn new(splits: &SplitTable, slowstart_maps: u32) -> Self {
+        let maps = u32::try_from(splits.len()).unwrap_or(u32::MAX);
+        let input = splits.splits().iter().map(|split| bytes_read(split.length_bytes)).sum();
+        let enough = (maps / 10).min(slowstart_maps);
+        Self { input, done_input: 0, done_output: 0, done: 0, enough, maps }
+    }
+
+    /// A map with so much input has written so much. One that does not tell its output (below 0) says nothing.
+    fn add(&mut self, input_bytes: i64, output_bytes: i64) {
+        let Ok(output) = u64::try_from(output_bytes) else { return };
+        self.done_input += bytes_read(input_bytes);
+        self.done_output += u128::from(output);
+        self.done = self.done.saturating_add(1);
+    }
+
+    /// Room that all maps will need, bytes: twice what they will write. 0 while too few are done to tell.
+    fn room_of_all(&self) -> u64 {
+        if self.done < self.enough || self.done_input == 0 {
+            return 0;
+        }
+        // Half a byte more rounds to the nearest.
+        let twice = self.input.saturating_mul(self.done_output).saturating_mul(2);
+        let room = twice.saturating_add(self.done_input / 2) / self.done_input;
+        // Java's long, which 1.2.1 counts in.
+        u64::try_from(room).unwrap_or(u64::MAX).min(i64::MAX as u64)
+    }
+
+    /// Room that one map will need, bytes.
+    fn room_of_map(&self) -> u64 {
+        self.room_of_all().checked_div(u64::from(self.maps)).unwrap_or(0)
+    }
+
+    /// What one of `reduces` will read, bytes, if each gets the same.
+    fn input_of_reduce(&self, reduces: u32) -> u64 {
+        self.room_of_all().checked_div(u64::from(reduces)).unwrap_or(0) / 2
+    }
+}
+
+fn bytes_read(length_bytes: i64) -> u128 {
+    u128::from(u64::try_from(length_bytes).unwrap_or(0)) + 1
+}
+
+// === impl Job: room for output ===
+
+impl Job {
+    /// A map is done: its output tells of the others'. The job fails where a reduce would get more than it allows.
+    pub(super) fn learn_output(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
+        let TaskKey::Work(Kind::Map, number) = key else { return };
+        let Some(split) = self.splits.splits().get(number as usize) else { return };
+        let Some(attempt) = self.task(key).attempts.get(position) else { return };
+        let (input_bytes, output_bytes) = (split.length_bytes, attempt.output_bytes);
+        self.output.add(input_bytes, output_bytes);
+        let Some(limit) = self.spec.reduce_input_limit_bytes else { return };
+        let estimate = self.output.input_of_reduce(self.spec.reduces);
+        let done = self.finished.reduce + self.failed.reduce >= self.spec.reduces;
+        if limit > 0 && estimate > limit && !done {
+            // 1.2.1 has these blanks.
+            let reason = format!("Job exceeded Reduce Input limit  Limit:  {limit} Estimated: {estimate}");
+            self.end(Outcome::Failed, reason, scene);
+        }
+    }
+
+    /// Whether a node has room for what a map of the job is expected to write. One that does not tell has.
+    pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
+        let needed = self.output.room_of_map();
+        needed == 0 || nodes.get(node).and_then(|face| face.free_disk_bytes).is_none_or(|free| free >= needed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn estimate(maps: usize, length_bytes: i64, slowstart_maps: u32) -> OutputEstimate {
+        let mut splits = SplitTable::builder();
+        (0..maps).for_each(|_| splits.push(0, length_bytes, []));
+        OutputEstimate::new(&splits.build(|_| "/r".into()), slowstart_maps)
+    }
+
+    #[test]
+    fn a_tenth_of_the_maps_tells_of_all() {
+        let mut output = estimate(20, 99, 20);
+        output.add(99, 150);
+        assert_eq!((output.room_of_all(), output.room_of_map()), (0, 0));
+        output.add(99, 250);
+        // 20 x 100 read, 400 written for 200 read, and twice that.
+        assert_eq!((output.room_of_all(), output.room_of_map()), (8_000, 400));
+        assert_eq!((output.input_of_reduce(4), output.input_of_reduce(0)), (1_000, 0));
+    }
+
+    #[test]
+    fn those_that_reduces_wait_for_are_enough() {
+        let mut output = estimate(100, 99, 1);
+        output.add(99, 100);
+        assert_eq!(output.room_of_map(), 200);
+    }
+
+    #[test]
+    fn a_map_that_does_not_tell_its_output_does_not_count() {
+        let mut output = estimate(20, 99, 1);
+        output.add(99, -1);
+        assert_eq!(output.done, 0);
+        assert_eq!(output.room_of_all(), 0);
+    }
+
+    #[test]
+    fn absurd_sizes_are_survived() {
+        let mut output = estimate(3, i64::MAX, 0);
+        assert_eq!(output.room_of_all(), 0, "nothing is done");
+        (0..3).for_each(|_| output.add(-7, i64::MAX));
+        assert_eq!(output.room_of_all(), i64::MAX as u64);
+        assert_eq!(estimate(0, 0, 0).room_of_map(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn when_all_maps_are_done_the_estimate_is_twice_their_output(
+            sizes in prop::collection::vec((0i64..1 << 50, 0i64..1 << 50), 1..50)
+        ) {
+            let mut splits = SplitTable::builder();
+            sizes.iter().for_each(|(input, _)| splits.push(0, *input, []));
+            let mut output = OutputEstimate::new(&splits.build(|_| "/r".into()), 0);
+            sizes.iter().for_each(|(input, written)| output.add(*input, *written));
+            let written: i64 = sizes.iter().map(|(_, written)| written).sum();
+            prop_assert_eq!(output.room_of_all(), 2 * written as u64);
+        }
+    }
+}

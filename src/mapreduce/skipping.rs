@@ -1,0 +1,315 @@
+//! Records that a task is to skip since attempts have failed at them (1.2.1 `TaskInProgress.FailedRanges`,
+//! `SortedRanges`).
+//!
+//! In skipping mode an attempt reports the range of records in which it is. The range of a failed attempt is skipped by
+//! the next, if it is short enough; else it is halved, and the next attempt is a test: it runs the first half alone. Its
+//! success proves only that the fault lies in the other half, so it is recorded as a failure.
+
+use std::collections::BTreeMap;
+
+use crate::scheduler::Kind;
+use crate::wire::{AttemptState, RecordRange, SkipRanges, TaskStatus};
+
+use super::job::{Job, TaskKey};
+
+/// Ranges of records, none empty, none overlapping another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct SortedRanges {
+    /// End by start; the end is not in the range.
+    ends: BTreeMap<i64, i64>,
+}
+
+/// A search for the fault in a range that is too long to be skipped.
+#[derive(Clone, Debug)]
+struct Halving {
+    /// What the test skips: everything but its half.
+    skip: SortedRanges,
+    test: RecordRange,
+    other: RecordRange,
+    /// The number of the attempt that is the test.
+    attempt: Option<i32>,
+    passed: bool,
+}
+
+/// What the failed attempts of one task have taught.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FailedRanges {
+    skip: SortedRanges,
+    halving: Option<Halving>,
+    /// Where attempts stand, by number: what was heard last.
+    reported: BTreeMap<i32, RecordRange>,
+}
+
+/// What an attempt is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct SkipOrder {
+    pub(super) ranges: SkipRanges,
+    /// In skipping mode attempts report where they stand.
+    pub(super) skipping: bool,
+    /// Whether what is skipped is written down: not in a test.
+    pub(super) is_test: bool,
+}
+
+// === impl SortedRanges ===
+
+impl SortedRanges {
+    /// Adds a range: one that it overlaps, or that begins where it ends, becomes one with it.
+    fn add(&mut self, range: RecordRange) {
+        let (mut start, Some(mut end)) = (range.start, range.start.checked_add(range.length)) else { return };
+        if end <= start {
+            return;
+        }
+        if let Some((before, before_end)) = self.ends.range(..=start).next_back().map(|(start, end)| (*start, *end))
+            && start < before_end
+        {
+            self.ends.remove(&before);
+            start = before;
+            end = end.max(before_end);
+        }
+        while let Some((next, next_end)) = self.ends.range(start..=end).next().map(|(start, end)| (*start, *end)) {
+            self.ends.remove(&next);
+            if end < next_end {
+                end = next_end;
+                break;
+            }
+        }
+        self.ends.insert(start, end);
+    }
+
+    /// As they travel.
+    fn to_wire(&self) -> SkipRanges {
+        let ranges: Vec<_> =
+            self.ends.iter().map(|(start, end)| RecordRange { start: *start, length: end - start }).collect();
+        SkipRanges { records: ranges.iter().fold(0, |sum: i64, range| sum.saturating_add(range.length)), ranges }
+    }
+}
+
+// === impl Halving ===
+
+impl Halving {
+    fn of(range: RecordRange, skip: &SortedRanges) -> Self {
+        let half = range.length / 2;
+        let test = RecordRange { start: range.start, length: half };
+        let other = RecordRange { start: range.start + half, length: range.length - half };
+        let mut skip = skip.clone();
+        skip.add(RecordRange { start: 0, length: test.start });
+        skip.add(RecordRange { start: other.start, length: i64::MAX - other.start });
+        Self { skip, test, other, attempt: None, passed: false }
+    }
+}
+
+// === impl FailedRanges ===
+
+impl FailedRanges {
+    /// An attempt says where it stands, which counts should it end there. A range that no input can have is none.
+    pub(super) fn note(&mut self, attempt: i32, range: RecordRange) {
+        if range.start >= 0 && range.length > 0 && range.start.checked_add(range.length).is_some() {
+            self.reported.insert(attempt, range);
+        } else {
+            self.reported.remove(&attempt);
+        }
+    }
+
+    /// An attempt is launched: the test, if one is due.
+    pub(super) fn launched(&mut self, attempt: i32) {
+        if let Some(halving) = &mut self.halving {
+            halving.attempt = Some(attempt);
+        }
+    }
+
+    /// An attempt has succeeded. True when it was a test, and so has not done the task.
+    pub(super) fn pass(&mut self, attempt: i32) -> bool {
+        let test = self.halving.as_mut().filter(|halving| halving.attempt == Some(attempt));
+        test.map(|halving| halving.passed = true).is_some()
+    }
+
+    /// An attempt has FAILED, as tests that passed are recorded too; at most `longest` records may be skipped at once.
+    pub(super) fn fail(&mut self, attempt: i32, longest: u64) {
+        let reported = self.reported.remove(&attempt).unwrap_or_default();
+        let failed = match self.halving.take_if(|halving| halving.attempt == Some(attempt)) {
+            Some(halving) if halving.passed => halving.other,
+            Some(halving) => halving.test,
+            None => reported,
+        };
+        if failed.length.unsigned_abs() <= longest {
+            self.skip.add(failed);
+        } else if self.halving.is_none() {
+            self.halving = Some(Halving::of(failed, &self.skip));
+        }
+    }
+
+    fn order(&self, skipping: bool) -> SkipOrder {
+        match &self.halving {
+            Some(halving) => SkipOrder { ranges: halving.skip.to_wire(), skipping, is_test: true },
+            None => SkipOrder { ranges: self.skip.to_wire(), skipping, is_test: false },
+        }
+    }
+}
+
+// === impl Job: skipping ===
+
+impl Job {
+    /// The most records, or groups of a reduce, that may be skipped at once; none where nothing is skipped.
+    pub(super) fn longest_skip(&self, key: TaskKey) -> Option<u64> {
+        let TaskKey::Work(kind, _) = key else { return None };
+        let longest = match kind {
+            Kind::Map => self.spec.max_skipped.map,
+            Kind::Reduce => self.spec.max_skipped.reduce,
+        };
+        (longest > 0).then_some(longest)
+    }
+
+    /// Whether attempts of the task run in skipping mode from now on: it has failed often enough.
+    pub(super) fn is_skipping(&self, key: TaskKey) -> bool {
+        self.longest_skip(key).is_some() && self.task(key).failures >= self.spec.skip_start_attempts
+    }
+
+    /// An attempt says where it stands in its input.
+    pub(super) fn note_record_range(&mut self, key: TaskKey, report: &TaskStatus) {
+        if self.longest_skip(key).is_none() {
+            return;
+        }
+        let range = match report.state {
+            // Should it be lost later, that is no fault of a record.
+            AttemptState::Succeeded => RecordRange::default(),
+            _ => report.next_record_range,
+        };
+        let ranges = &mut self.task_mut(key).failed_ranges;
+        if ranges.is_some() || range.length > 0 {
+            ranges.get_or_insert_default().note(report.attempt.number, range);
+        }
+    }
+
+    /// What the next attempt of a task is told of records to skip.
+    pub(super) fn skip_order(&self, key: TaskKey) -> SkipOrder {
+        let skipping = self.is_skipping(key);
+        match &self.task(key).failed_ranges {
+            Some(ranges) => ranges.order(skipping),
+            None => SkipOrder { skipping, ..SkipOrder::default() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn range(start: i64, length: i64) -> RecordRange {
+        RecordRange { start, length }
+    }
+
+    fn skipped(ranges: &SkipRanges, upto: i64) -> BTreeSet<i64> {
+        ranges.ranges.iter().flat_map(|range| range.start..(range.start + range.length).min(upto)).collect()
+    }
+
+    /// What becomes of an attempt over `records` records of which one is bad.
+    fn run(order: &SkipOrder, records: i64, bad: i64, step: i64) -> Result<(), RecordRange> {
+        let skipped = skipped(&order.ranges, records);
+        if skipped.contains(&bad) { Ok(()) } else { Err(range(bad - bad % step, step.min(records - bad + bad % step))) }
+    }
+
+    #[test]
+    fn a_short_range_is_skipped_by_the_next_attempt() {
+        let mut failed = FailedRanges::default();
+        failed.note(0, range(7, 2));
+        failed.fail(0, 2);
+        let order = failed.order(true);
+        assert_eq!(
+            order,
+            SkipOrder { ranges: SkipRanges { records: 2, ranges: vec![range(7, 2)] }, skipping: true, is_test: false }
+        );
+        failed.fail(1, 2);
+        assert_eq!(failed.order(true), order, "what reports no range changes nothing");
+    }
+
+    #[test]
+    fn a_long_range_is_halved_by_tests() {
+        let mut failed = FailedRanges::default();
+        failed.note(0, range(10, 5));
+        failed.fail(0, 1);
+        let ranges = vec![range(0, 10), range(12, i64::MAX - 12)];
+        assert_eq!(failed.order(true).ranges.ranges, ranges, "only records 10 and 11 are run");
+        assert!(failed.order(true).is_test);
+        // Killed: the next attempt is the test.
+        failed.launched(1);
+        failed.launched(2);
+        assert!(!failed.pass(1));
+        assert!(failed.pass(2));
+        failed.fail(2, 1);
+        assert_eq!(failed.order(true).ranges.ranges, [range(0, 12), range(13, i64::MAX - 13)], "12 of 12 to 14");
+        failed.launched(3);
+        failed.fail(3, 1);
+        assert_eq!(failed.order(true).ranges.ranges, [range(12, 1)], "found");
+        assert!(!failed.order(true).is_test);
+        assert!(!failed.pass(4));
+    }
+
+    #[test]
+    fn touching_ranges_merge_only_forwards() {
+        let mut ranges = SortedRanges::default();
+        [range(5, 2), range(7, 2), range(4, 2)].into_iter().for_each(|range| ranges.add(range));
+        assert_eq!(ranges.to_wire().ranges, [range(4, 3), range(7, 2)]);
+        ranges.add(range(2, 2));
+        assert_eq!(ranges.to_wire(), SkipRanges { records: 7, ranges: vec![range(2, 5), range(7, 2)] });
+    }
+
+    #[test]
+    fn impossible_ranges_are_not_heard() {
+        for impossible in [range(-1, 5), range(5, -1), range(i64::MAX, 2), range(i64::MIN, i64::MIN), range(0, 0)] {
+            let mut failed = FailedRanges::default();
+            failed.note(0, impossible);
+            failed.fail(0, 1);
+            assert_eq!(failed.order(true).ranges, SkipRanges::default(), "{impossible:?}");
+        }
+        let mut failed = FailedRanges::default();
+        failed.note(0, range(0, i64::MAX));
+        for attempt in 0..100 {
+            failed.launched(attempt);
+            failed.fail(attempt, 1);
+        }
+        assert_eq!(failed.order(true).ranges.ranges, [range(0, 1)]);
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_the_union_of_what_was_added(added in prop::collection::vec((0_i64..60, 0_i64..9), 0..25)) {
+            let mut ranges = SortedRanges::default();
+            added.iter().for_each(|(start, length)| ranges.add(range(*start, *length)));
+            let union: BTreeSet<i64> = added.iter().flat_map(|(start, length)| *start..start + length).collect();
+            let wire = ranges.to_wire();
+            prop_assert_eq!(wire.records, union.len() as i64, "none counted twice");
+            prop_assert_eq!(skipped(&wire, i64::MAX), union);
+            prop_assert!(wire.ranges.windows(2).all(|pair| pair[0].start + pair[0].length <= pair[1].start));
+            prop_assert!(wire.ranges.iter().all(|range| range.length > 0));
+        }
+
+        #[test]
+        fn one_bad_record_is_found_and_little_else_skipped(
+            records in 1_i64..2_000,
+            bad in any::<prop::sample::Index>(),
+            step in 1_i64..300,
+            longest in 1_u64..50,
+        ) {
+            let bad = bad.index(records as usize) as i64;
+            let mut failed = FailedRanges::default();
+            for attempt in 0.. {
+                prop_assert!(attempt < 30, "each test halves the range");
+                let order = failed.order(true);
+                failed.launched(attempt);
+                match run(&order, records, bad, step) {
+                    Ok(()) if !failed.pass(attempt) => {
+                        prop_assert!(!order.is_test && order.ranges.records as u64 <= longest);
+                        break;
+                    }
+                    Ok(()) => {}
+                    Err(at) => failed.note(attempt, at),
+                }
+                failed.fail(attempt, longest);
+            }
+        }
+    }
+}

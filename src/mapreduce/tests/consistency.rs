@@ -1,0 +1,28 @@
+//! What a job keeps for speed is what a recount gives.
+
+use crate::mapreduce::{Job, TaskKey, TaskState};
+use crate::scheduler::{Kind, PerKind};
+
+impl Job {
+    /// `waiting` is what the scheduler believes to wait.
+    pub fn assert_consistent(&self, waiting: PerKind<u32>) {
+        for kind in Kind::ALL {
+            let tasks = || (0..self.total()[kind]).map(|number| self.task(TaskKey::Work(kind, number)));
+            let in_work = tasks().filter(|task| task.is_in_work()).count();
+            if !self.is_over_or_ending() {
+                assert_eq!(self.in_work[kind] as usize, in_work, "{} {kind:?}: tasks in work", self.id);
+                let undone = tasks().filter(|task| !task.is_over()).count();
+                assert_eq!(self.pending()[kind] as usize, undone - in_work, "{} {kind:?}: pending", self.id);
+            }
+            let complete = tasks().filter(|task| task.is_complete()).count();
+            assert_eq!(self.finished[kind] as usize, complete, "{} {kind:?}: done", self.id);
+            let lone = |task: &&crate::mapreduce::Task| task.attempts.iter().filter(|a| a.is_active()).count() == 1;
+            let indexed = self.stragglers[kind].len();
+            let may_lag = tasks().filter(|task| task.state == TaskState::Running).filter(lone).count();
+            assert!(indexed <= may_lag, "{} {kind:?}: {indexed} of {may_lag} may lag", self.id);
+            let open = kind == Kind::Map || self.reduces_open;
+            let waits = if open { self.waiting[kind].len() } else { 0 } + usize::from(self.stragglers[kind].asked());
+            assert_eq!(waiting[kind] as usize, waits, "{} {kind:?}: told to the scheduler", self.id);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Who a caller is, groups included: asked for only where an access list is to be looked at.
+
+use std::rc::Rc;
+
+use crate::config::settings::Queues;
+use crate::engine::Caller;
+use crate::server::groups::Groups;
+use crate::server::rpc::Ticket;
+
+use super::Dispatcher;
+
+/// What callers are known by.
+pub(super) struct Callers {
+    groups: Rc<Groups>,
+    acls_enabled: bool,
+}
+
+// === impl Callers ===
+
+impl Callers {
+    pub(super) fn new(settings: &Queues) -> Self {
+        Self { groups: Rc::new(Groups::new(settings.groups_cache_s)), acls_enabled: settings.acls_enabled }
+    }
+
+    /// Forgets which groups users belong to.
+    pub(super) fn forget_groups(&self) {
+        self.groups.forget();
+    }
+}
+
+// === impl Dispatcher: callers ===
+
+impl Dispatcher {
+    /// Goes on with the caller of a job's or queue's operation; groups count only while access lists do.
+    pub(super) fn as_caller(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Self, Caller, Ticket) + 'static) {
+        if self.callers.acls_enabled {
+            self.as_member(ticket, go_on);
+        } else {
+            let caller = Caller::named(ticket.user().clone());
+            go_on(self, caller, ticket);
+        }
+    }
+
+    /// Goes on with the caller and his groups: at once if they are known, else when the machine has told them.
+    pub(super) fn as_member(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Self, Caller, Ticket) + 'static) {
+        let user = ticket.user().clone();
+        if let Some(groups) = self.callers.groups.known(&user) {
+            return go_on(self, Caller { user, groups }, ticket);
+        }
+        // Not waited for here: the next client's call must not wait for this one's groups.
+        let this = self.clone();
+        tokio::task::spawn_local(async move {
+            let groups = this.callers.groups.of(&user).await;
+            go_on(&this, Caller { user, groups }, ticket);
+        });
+    }
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the dependencies' licences and known holes, and ten million mutated frames. Ends with a line `N passed, N failed`; 1 when any
-# failed.
+# compared, the same scripted heartbeats to both, random jobs, the dependencies' licences and known holes, and ten million mutated frames. Ends
+# with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -16,6 +16,15 @@ both_jobtrackers() {
     "tests/hadoop/$script" --jobtracker java --record "$records/java" "$@" &&
         JOBTRACKER_PROGRAM=$target/release/jobtracker "tests/hadoop/$script" --jobtracker ours --record "$records/ours" "$@" &&
         diff -r "$records/java" "$records/ours"
+}
+
+# The same scripts to both, one call at a time.
+differential() {
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/differential.sh --seeds 100
+}
+
+random_jobs() {
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/random.sh --jobs 1000
 }
 
 # What is kept of the Java JobTracker, for machines and days without it, is what it does today.
@@ -49,12 +58,14 @@ mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
 
-step "release build" cargo build --quiet --release
+step "release build" cargo build --quiet --release --bins --examples
 step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
 step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh
 step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
 step "the records of the Java JobTracker" records_are_current
+step "scripts to both JobTrackers" differential
+step "1,000 random jobs" random_jobs
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

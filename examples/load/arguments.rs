@@ -213,7 +213,7 @@ pub struct Random {
     /// From which everything follows
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Trackers, 4 map slots and 2 reduce slots each
+    /// Trackers, 8 map slots and 4 reduce slots each
     #[arg(long, default_value_t = 12)]
     pub trackers: u32,
 }

@@ -119,6 +119,12 @@ impl WaywardTracker {
         std::mem::take(&mut self.gone)
     }
 
+    /// Maps whose end it is telling of, or has told of.
+    pub fn ended_maps(&self) -> Vec<AttemptId> {
+        let ended = self.tasks.iter().filter(|task| !task.is_kept()).map(|task| task.attempt);
+        ended.filter(|attempt| attempt.task.kind == Kind::Map).chain(self.outputs.iter().copied()).collect()
+    }
+
     /// Whether its last heartbeat is still to be answered.
     pub fn is_unanswered(&self) -> bool {
         self.unanswered.is_some()
@@ -158,8 +164,9 @@ impl WaywardTracker {
         // asks for none.
         let commits = self.tasks.iter().any(|task| task.state == AttemptState::CommitPending);
         let has_room = is_free(Kind::Map, self.slots.maps) || is_free(Kind::Reduce, self.slots.reduces);
-        let mut reports: Vec<TaskStatus> = self.tasks.iter_mut().map(WaywardTask::report).collect();
-        reports.extend(self.lost_outputs.drain(..).map(lost_output));
+        // Losses first: what else is told may be the end of those who read.
+        let mut reports: Vec<TaskStatus> = self.lost_outputs.drain(..).map(lost_output).collect();
+        reports.extend(self.tasks.iter_mut().map(WaywardTask::report));
         let request = HeartbeatRequest {
             status: TaskTrackerStatus {
                 name: self.name.clone(),

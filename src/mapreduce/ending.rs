@@ -23,6 +23,10 @@ impl Job {
         match key {
             TaskKey::Work(kind, _) => {
                 self.finished[kind] += 1;
+                // 1.2.1 takes given up tasks for done ones once the last of the others is.
+                if self.finished[kind] + self.failed[kind] == self.total()[kind] {
+                    self.fill_progress(kind);
+                }
                 if let Some(counters) = counters {
                     self.counter_sums[kind].add(&counters);
                 }

@@ -353,7 +353,8 @@ impl Job {
         let in_work = task.is_in_work();
         let was_in_work = std::mem::replace(&mut task.in_work, in_work);
         if let TaskKey::Work(kind, _) = key {
-            self.progress_sum[kind] += change;
+            let sum = self.progress_sum[kind] + change;
+            self.progress_sum[kind] = sum.clamp(0.0, f64::from(self.total()[kind]));
             self.in_work[kind] = self.in_work[kind].saturating_sub(u32::from(was_in_work)) + u32::from(in_work);
             self.refresh_straggler(key);
         }
@@ -403,10 +404,14 @@ impl Job {
         may
     }
 
+    /// Whether enough maps are done for reduces to start; a map that loses its output may undo that.
+    pub(super) fn reduces_are_due(&self) -> bool {
+        self.finished.map + self.failed.map >= slowstart_maps(&self.spec)
+    }
+
     /// Asks for the reduces once enough maps are done.
     pub(super) fn open_reduces_when_due(&mut self, scene: &mut Scene<'_>) {
-        let done = self.finished.map + self.failed.map;
-        if self.reduces_open || self.state != JobState::Running || done < slowstart_maps(&self.spec) {
+        if self.reduces_open || self.state != JobState::Running || !self.reduces_are_due() {
             return;
         }
         self.reduces_open = true;
@@ -422,7 +427,7 @@ impl Job {
         let mut remaining = PerKind::default();
         if self.state == JobState::Running {
             let unfinished = |kind: Kind| self.total()[kind].saturating_sub(self.finished[kind]);
-            let reduces = if self.reduces_open { unfinished(Kind::Reduce) } else { 0 };
+            let reduces = if self.reduces_are_due() { unfinished(Kind::Reduce) } else { 0 };
             remaining = PerKind::new(unfinished(Kind::Map), reduces);
         }
         scene.scheduler.set_remaining(self.app, remaining);

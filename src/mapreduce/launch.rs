@@ -36,6 +36,9 @@ impl Job {
         nodes: &NodeBook,
     ) -> Option<(u32, Arc<[HostId]>)> {
         let face = nodes.get(node)?;
+        if kind == Kind::Reduce && !self.reduces_are_due() {
+            return None;
+        }
         if self.avoids(node, nodes) || (kind == Kind::Map && !self.has_room_on(node, nodes)) {
             return None;
         }

@@ -172,6 +172,11 @@ impl Job {
         self.refresh_task(key);
     }
 
+    /// Shows all tasks of a kind as done.
+    pub(super) fn fill_progress(&mut self, kind: Kind) {
+        self.progress_sum[kind] = f64::from(self.total()[kind]);
+    }
+
     /// Puts an attempt into a new state, with all that follows. Returns whether it has left its node for good.
     fn change(&mut self, key: TaskKey, position: usize, state: AttemptState, scene: &mut Scene<'_>) -> bool {
         let kind = key.kind();

@@ -54,7 +54,7 @@ impl Job {
 
     fn progress(&self, kind: Kind) -> f32 {
         let total = self.total()[kind];
-        // 1.2.1 shows 1.0 at the end of a job that did not succeed, and for kinds without tasks; given up ones stay at 0.
+        // 1.2.1 shows 1.0 at the end of a job that did not succeed, and for kinds without tasks.
         match self.state {
             JobState::Over(Outcome::Failed | Outcome::Killed) => return 1.0,
             JobState::Over(Outcome::Succeeded) if total == 0 => return 1.0,

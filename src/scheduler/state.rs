@@ -237,6 +237,7 @@ impl Scheduler {
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended.
     pub fn remove_app(&mut self, id: AppId) {
         self.set_desired(id, PerKind::default());
+        self.set_remaining(id, PerKind::default());
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
         let group = app.spec.group;

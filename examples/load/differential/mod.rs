@@ -19,7 +19,7 @@ use side::Side;
 
 /// Plays the scripts; an error when any made a difference.
 pub async fn run(arguments: &Differential) -> anyhow::Result<()> {
-    let mut sides = [Side::connect("java", arguments.java).await?, Side::connect("ours", arguments.ours).await?];
+    let mut sides = [Side::connect(arguments.java).await?, Side::connect(arguments.ours).await?];
     let mut scripts: Vec<(String, Script)> = Vec::new();
     if !arguments.only_random {
         scripts.extend(written::all().into_iter().map(|(name, script)| (name.to_owned(), script)));

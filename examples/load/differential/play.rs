@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{Action, AttemptId, AttemptState, HeartbeatResponse, RunState};
+use jobtracker::wire::{Action, AttemptId, AttemptState, HeartbeatResponse, RunState, TaskId};
 
 use super::script::{FLEET, PRIORITIES, Script, Step, host};
 use super::side::Side;
@@ -34,7 +34,13 @@ struct Play<'a> {
     touched: BTreeSet<usize>,
     /// Whether attempts may have ended by a JobTracker's own clock.
     clocked: bool,
-    /// Attempts that a user asked to fail.
+    /// Whether output may have been lost: Java goes on to show the progress of a map that lost its own.
+    is_stale: bool,
+    /// Reduces that came to an end.
+    reduced: BTreeSet<TaskId>,
+    /// Jobs that a client killed or that fail: Java may give out a map of theirs again whose output is lost.
+    dying: BTreeSet<usize>,
+    /// Attempts that a user asked to end.
     asked: BTreeSet<AttemptId>,
     step: usize,
 }
@@ -67,15 +73,25 @@ pub async fn play(script: &Script, sides: &mut [Side; 2]) -> Played<()> {
         side.begin(script.jobs.len());
     }
     let fleet = fleet(script);
-    let mut play =
-        Play { script, sides, fleet, touched: BTreeSet::new(), clocked: false, asked: BTreeSet::new(), step: 0 };
+    let mut play = Play {
+        script,
+        sides,
+        fleet,
+        touched: BTreeSet::new(),
+        clocked: false,
+        is_stale: false,
+        reduced: BTreeSet::new(),
+        dying: BTreeSet::new(),
+        asked: BTreeSet::new(),
+        step: 0,
+    };
     for tracker in 0..FLEET as usize {
         play.beat(tracker, 0, false).await?;
     }
     for step in &script.steps {
         play.step += 1;
         play.take(step).await?;
-        play.look(&format!("{step:?}"), play.step % LOOK_CLOSELY_EVERY == 0).await?;
+        play.look(&format!("{step:?}"), play.step.is_multiple_of(LOOK_CLOSELY_EVERY)).await?;
     }
     play.end().await
 }
@@ -112,6 +128,9 @@ fn fleet(script: &Script) -> Vec<WaywardTracker> {
 
 impl Play<'_> {
     async fn take(&mut self, step: &Step) -> Played<()> {
+        if matches!(step, Step::Restart { .. } | Step::LoseOutput { .. } | Step::FailFetch { .. }) {
+            self.notice_failures().await?;
+        }
         match *step {
             Step::Submit { job } => {
                 for side in &mut *self.sides {
@@ -122,19 +141,28 @@ impl Play<'_> {
             }
             Step::Beat { tracker, roll, is_lost } => self.beat(tracker, roll, is_lost).await?,
             Step::Restart { tracker, reinit } => {
-                self.fleet[tracker].restart(reinit);
-                self.clocked = true;
+                // Java gives up a task-cleanup that is lost with its tracker, ours has another tracker do it.
+                let cleans = self.fleet[tracker].tasks.iter().any(|task| task.role == Role::TaskCleanup);
+                if !cleans && self.fleet[tracker].outputs.iter().all(|output| self.is_read(*output)) {
+                    self.fleet[tracker].restart(reinit);
+                    self.clocked = true;
+                    self.is_stale = true;
+                }
             }
             Step::LoseOutput { tracker, roll } => {
-                // Java makes a map again whose output nobody reads; no stock tracker can say so of one.
-                let is_read = |output: &AttemptId| self.script.jobs[output.task.job.number as usize].reduces > 0;
-                let outputs: Vec<_> = self.fleet[tracker].outputs.iter().copied().filter(is_read).collect();
+                let outputs = self.fleet[tracker].outputs.iter().copied();
+                let outputs: Vec<_> = outputs.filter(|output| self.is_read(*output)).collect();
                 if let Some(output) = Dice::new(roll).pick(&outputs) {
+                    self.is_stale = true;
                     self.fleet[tracker].lose_output(output);
                 }
             }
-            Step::FailFetch { tracker, roll } => self.fail_fetch(tracker, roll),
+            Step::FailFetch { tracker, roll } => {
+                self.is_stale = true;
+                self.fail_fetch(tracker, roll);
+            }
             Step::KillJob { job } if self.touched.contains(&job) => {
+                self.dying.insert(job);
                 for side in &mut *self.sides {
                     side.ask(job, |job| JobSubmissionCall::KillJob { job }).await?;
                 }
@@ -176,14 +204,48 @@ impl Play<'_> {
         let [first, second] = &mut *self.sides;
         let answers = [first.beat(number, &request).await?, second.beat(number, &request).await?];
         let what = format!("tracker {number} calls with {}", reported(&request));
-        self.compare(&what, [told::answer(&answers[0]), told::answer(&answers[1])])?;
+        let mut told = [told::answer(&answers[0]), told::answer(&answers[1])];
+        // Of a job that is about to end Java has trackers drop finished maps one by one, before it ends as a whole.
+        let dropped = self.fleet[number].ended_maps();
+        let dropped: Vec<String> = dropped.iter().map(|attempt| format!("kill {attempt}")).collect();
+        let [java, ours] = &mut told;
+        java.retain(|line| !dropped.contains(line) || ours.contains(line));
+        // And it lets an attempt commit that it has killed for a user in the same breath.
+        let killed: Vec<String> =
+            java.iter().filter_map(|line| line.strip_prefix("kill ")).map(str::to_owned).collect();
+        java.retain(|line| !line.strip_prefix("commit ").is_some_and(|attempt| killed.iter().any(|it| it == attempt)));
+        self.compare(&what, told)?;
+        let ended = |state| matches!(state, AttemptState::Succeeded | AttemptState::Failed);
+        let ended =
+            request.status.tasks.iter().filter(|report| ended(report.state) && !report.attempt.task.kind.is_map());
+        self.reduced.extend(ended.map(|report| report.attempt.task));
         for action in &answers[0].actions {
             if let Action::LaunchTask(task) = action {
                 self.touched.insert(task.status.attempt.task.job.number as usize);
             }
         }
-        if !is_lost {
+        // One that registers does so again when it gets no answer, and loses again what that gave it.
+        if !is_lost || request.initial_contact {
             self.fleet[number].obey(&answers[0]);
+        }
+        Ok(())
+    }
+
+    /// Whether a reduce of its job is still to be done. Java makes a map again whose output nobody reads, ours does not.
+    fn is_read(&self, output: AttemptId) -> bool {
+        let job = output.task.job;
+        let reduced = self.reduced.iter().filter(|task| task.job == job).count();
+        let place = job.number as usize;
+        reduced < self.script.jobs[place].reduces as usize && !self.dying.contains(&place)
+    }
+
+    async fn notice_failures(&mut self) -> anyhow::Result<()> {
+        let side = &mut self.sides[0];
+        for place in side.submitted() {
+            let status = side.ask(place, |job| JobSubmissionCall::GetJobStatus { job }).await?;
+            if matches!(status, Value::JobStatus(Some(status)) if &*status.failure_info.0 != "NA") {
+                self.dying.insert(place);
+            }
         }
         Ok(())
     }
@@ -193,7 +255,8 @@ impl Play<'_> {
         let reduces: Vec<_> = self.fleet[tracker].tasks.iter().filter(|task| task.is_running_reduce()).collect();
         let Some(reduce) = dice.pick(&reduces).map(|task| task.attempt) else { return };
         let outputs = self.fleet.iter().flat_map(|tracker| &tracker.outputs);
-        let outputs: Vec<_> = outputs.filter(|output| output.task.job == reduce.task.job).copied().collect();
+        let outputs = outputs.filter(|output| output.task.job == reduce.task.job && self.is_read(**output));
+        let outputs: Vec<_> = outputs.copied().collect();
         // Always the first one or two, so that failures add up.
         let maps = &outputs[..outputs.len().min(1 + dice.below(2) as usize)];
         self.fleet[tracker].fail_fetches(reduce, maps);
@@ -202,9 +265,7 @@ impl Play<'_> {
     async fn kill_task(&mut self, tracker: usize, roll: u64, fail: bool) -> Played<()> {
         let attempts: Vec<_> = self.fleet[tracker].tasks.iter().map(|task| task.attempt).collect();
         let Some(attempt) = Dice::new(roll).pick(&attempts) else { return Ok(()) };
-        if fail {
-            self.asked.insert(attempt);
-        }
+        self.asked.insert(attempt);
         let [first, second] = &mut *self.sides;
         let answers = [first.kill_task(attempt, fail).await?, second.kill_task(attempt, fail).await?];
         let what = format!("{} {attempt}", if fail { "fail-task" } else { "kill-task" });
@@ -215,12 +276,18 @@ impl Play<'_> {
     async fn look(&mut self, what: &str, closely: bool) -> Played<()> {
         for place in self.sides[0].submitted() {
             let [first, second] = &mut *self.sides;
-            let seen = [told::job(first, place, &self.asked).await?, told::job(second, place, &self.asked).await?];
+            let seen = [
+                told::job(first, place, &self.asked, self.is_stale).await?,
+                told::job(second, place, &self.asked, self.is_stale).await?,
+            ];
             self.compare(what, seen)?;
             if closely {
                 let [first, second] = &mut *self.sides;
-                let clocked = self.clocked;
-                let seen = [told::tasks(first, place, clocked).await?, told::tasks(second, place, clocked).await?];
+                let (clocked, stale) = (self.clocked, self.is_stale);
+                let seen = [
+                    told::tasks(first, place, clocked, stale).await?,
+                    told::tasks(second, place, clocked, stale).await?,
+                ];
                 self.compare(what, seen)?;
             }
         }
@@ -288,9 +355,9 @@ impl Play<'_> {
 impl Script {
     fn fate(&self, seed: u64, task: &WaywardTask) -> Fate {
         let id = task.attempt.task;
-        let dooms =
+        let mut dooms =
             self.dooms.iter().filter(|doom| (doom.job, doom.kind, doom.task) == (id.job.number, id.kind, id.number));
-        let doom = dooms.filter(|doom| task.attempt.number < doom.attempts && task.role != Role::TaskCleanup).last();
+        let doom = dooms.find(|doom| task.attempt.number < doom.attempts && task.role != Role::TaskCleanup);
         match doom {
             Some(doom) if task.has_begun() => doom.fate,
             _ => self.luck.fate(seed, task),

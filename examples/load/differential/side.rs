@@ -17,8 +17,6 @@ use crate::staging::JobFiles;
 /// A JobTracker.
 #[derive(Debug)]
 pub struct Side {
-    /// What it is called.
-    pub name: &'static str,
     client: JobClient,
     trackers: Vec<IpcClient>,
     stranger: IpcClient,
@@ -41,14 +39,14 @@ pub fn job_of_script(place: usize) -> JobId {
 
 impl Side {
     /// Connects a fleet and a client.
-    pub async fn connect(name: &'static str, jobtracker: SocketAddr) -> anyhow::Result<Self> {
+    pub async fn connect(jobtracker: SocketAddr) -> anyhow::Result<Self> {
         let client = JobClient::connect(jobtracker, "load").await?;
         let mut trackers = Vec::new();
         for _ in 0..FLEET {
             trackers.push(IpcClient::connect(jobtracker, Protocol::InterTracker, "load").await?);
         }
         let stranger = IpcClient::connect(jobtracker, Protocol::InterTracker, "load").await?;
-        Ok(Self { name, client, trackers, stranger, jobs: Vec::new(), ran: BTreeSet::new() })
+        Ok(Self { client, trackers, stranger, jobs: Vec::new(), ran: BTreeSet::new() })
     }
 
     /// Forgets the jobs of the last script and expects so many.

@@ -47,11 +47,22 @@ fn launch(task: &Task) -> String {
     line
 }
 
-/// What a client sees of a job at any time. Java's event of an attempt that a user `asked` to fail may say KILLED.
-pub async fn job(side: &mut Side, place: usize, asked: &BTreeSet<AttemptId>) -> anyhow::Result<Vec<String>> {
+/// What a client sees of a job at any time. Java's event of an attempt that a user `asked` to end may tell
+/// what the tracker said and not what was asked; and
+/// its progress of maps is not to be had once it `is_stale`.
+pub async fn job(
+    side: &mut Side,
+    place: usize,
+    asked: &BTreeSet<AttemptId>,
+    is_stale: bool,
+) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     if let Value::JobStatus(Some(status)) = side.ask(place, |job| JobSubmissionCall::GetJobStatus { job }).await? {
-        let progress = [status.setup_progress, status.map_progress, status.reduce_progress, status.cleanup_progress];
+        let mut progress =
+            [status.setup_progress, status.map_progress, status.reduce_progress, status.cleanup_progress];
+        if is_stale {
+            progress[1] = 0.0;
+        }
         lines.push(format!("job {place}: {:?} {:?} {}", status.run_state, status.priority, percents(&progress)));
         // Ours says who killed a job, Java does not.
         if status.run_state == RunState::Failed {
@@ -67,7 +78,9 @@ pub async fn job(side: &mut Side, place: usize, asked: &BTreeSet<AttemptId>) -> 
             let is_read = matches!(event.status, CompletionStatus::Succeeded | CompletionStatus::Obsolete);
             let http = event.tracker_http.0.as_deref().filter(|_| is_read).unwrap_or_default();
             let status = match event.status {
-                CompletionStatus::Killed if asked.contains(&attempt) => CompletionStatus::Failed,
+                CompletionStatus::Killed | CompletionStatus::Failed if asked.contains(&attempt) => {
+                    CompletionStatus::Failed
+                }
                 status => status,
             };
             let (number, index) = (event.event_id, event.id_within_job);
@@ -82,7 +95,7 @@ pub async fn job(side: &mut Side, place: usize, asked: &BTreeSet<AttemptId>) -> 
 
 /// What a client sees of a job's tasks and counters. Times on the JobTracker's clock are not compared, and neither is
 /// what they went into: `is_clocked` when a part of the slots' time did.
-pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool) -> anyhow::Result<Vec<String>> {
+pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool, is_stale: bool) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     let status = side.ask(place, |job| JobSubmissionCall::GetJobStatus { job }).await?;
     let runs = |state| matches!(state, RunState::Prep | RunState::Running);
@@ -95,7 +108,7 @@ pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool) -> anyhow::R
     ];
     for call in calls {
         if let Value::TaskReports(reports) = side.ask(place, call).await? {
-            lines.extend(reports.iter().map(|report| task(side, report, is_over)));
+            lines.extend(reports.iter().map(|report| task(side, report, is_over, is_stale)));
         }
     }
     if let Value::Counters(Some(counters)) = side.ask(place, |job| JobSubmissionCall::GetJobCounters { job }).await? {
@@ -103,7 +116,9 @@ pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool) -> anyhow::R
         for group in &counters.groups {
             let group_name = group.name.0.rsplit('.').next().unwrap_or_default();
             for counter in group.counters.iter().filter(|counter| counter.value != 0) {
-                if !(is_clocked && counter.name.0.starts_with("SLOTS_MILLIS")) {
+                let is_clocked = is_clocked && counter.name.0.starts_with("SLOTS_MILLIS");
+                let is_stale = is_stale && group_name == "words";
+                if !is_clocked && !is_stale {
                     values.push(format!("job {place}: {group_name} {} = {}", counter.name.0, counter.value));
                 }
             }
@@ -114,7 +129,9 @@ pub async fn tasks(side: &mut Side, place: usize, is_clocked: bool) -> anyhow::R
     Ok(lines)
 }
 
-fn task(side: &Side, report: &TaskReport, is_over: bool) -> String {
+fn task(side: &Side, report: &TaskReport, is_over: bool, is_stale: bool) -> String {
+    // What shows of a map that lost its output: see [`job`].
+    let is_stale = is_stale && report.task.kind.is_map() && !matches!(report.status, TipStatus::Complete(_));
     let status = match &report.status {
         // Java shows attempts that were under way when their job ended as running for ever.
         TipStatus::Running(_) if is_over => "Killed".to_owned(),
@@ -130,6 +147,9 @@ fn task(side: &Side, report: &TaskReport, is_over: bool) -> String {
     let task = side.attempt_of_script(report.task.attempt(0)).task;
     let diagnostics: Vec<String> =
         report.diagnostics.iter().map(|text| side.text_of_script(text.0.as_deref().unwrap_or("null"))).collect();
+    if is_stale {
+        return format!("{task}: {status} {diagnostics:?}");
+    }
     let counters: i64 =
         report.counters.groups.iter().flat_map(|group| &group.counters).map(|counter| counter.value).sum();
     format!(

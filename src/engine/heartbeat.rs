@@ -187,6 +187,7 @@ impl Engine {
 
     fn take_reports(&mut self, name: &Arc<str>, node: NodeId, reports: Vec<TaskStatus>, now: Now) -> Orders {
         let mut orders = Orders::default();
+        let mut ending: Vec<JobId> = Vec::new();
         let forgives = self.is_in_safe_mode();
         for mut report in reports {
             if forgives && report.state == AttemptState::Failed {
@@ -205,7 +206,11 @@ impl Engine {
                 }
                 continue;
             };
+            let was_ending = job.is_over_or_ending();
             let reported = job.apply_report(key, report, node, &mut scene!(self, now));
+            if job.is_over_or_ending() && !was_ending {
+                ending.push(attempt.task.job);
+            }
             orders.must_last |= reported.must_last;
             if reported.started {
                 self.launching.started(attempt);
@@ -224,7 +229,26 @@ impl Engine {
                 self.fail_attempt(map, "Too many fetch-failures", now);
             }
         }
+        for job in ending {
+            self.order_anew(name, job, &mut orders, now);
+        }
         orders
+    }
+
+    /// A report has brought a job near its end: what was said of its attempts before that is out of date.
+    fn order_anew(&mut self, name: &Arc<str>, id: JobId, orders: &mut Orders, now: Now) {
+        orders.commits.retain(|attempt| attempt.task.job != id);
+        let (Some(tracker), Some(job)) = (self.trackers.get(name), self.jobs.get_mut(id)) else { return };
+        let first = id.task(Kind::Map, i32::MIN).attempt(i32::MIN);
+        let last = id.task(Kind::Reduce, i32::MAX).attempt(i32::MAX);
+        for attempt in tracker.attempts.range(first..=last) {
+            let Some(key) = job.key_of(attempt.task) else { continue };
+            match job.order(key, attempt.number, &mut scene!(self, now)) {
+                Some(Order::Kill) if !orders.kill_tasks.contains(attempt) => orders.kill_tasks.push(*attempt),
+                Some(Order::Commit) => orders.commits.push(*attempt),
+                _ => {}
+            }
+        }
     }
 
     /// Gives work and puts the answer together.

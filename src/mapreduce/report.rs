@@ -321,6 +321,15 @@ impl Job {
         })));
     }
 
+    /// What the tracker that has an attempt must be told now; nothing of one it has not mentioned.
+    pub fn order(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) -> Option<Order> {
+        let position = self.task(key).position(number)?;
+        if !self.task(key).attempts[position].reported {
+            return None;
+        }
+        self.standing_order(key, position, scene)
+    }
+
     /// What a tracker that reports this attempt must be told, as things stand (1.2.1 `TaskInProgress.shouldClose`,
     /// `shouldCommit`). The first attempt of a task to ask may commit, and no other while it lives.
     fn standing_order(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) -> Option<Order> {

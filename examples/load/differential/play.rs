@@ -38,6 +38,8 @@ struct Play<'a> {
     is_stale: bool,
     /// Reduces that came to an end.
     reduced: BTreeSet<TaskId>,
+    /// Attempts that wait for their task-cleanup.
+    unclean: BTreeSet<AttemptId>,
     /// Jobs that a client killed or that fail: Java may give out a map of theirs again whose output is lost.
     dying: BTreeSet<usize>,
     /// Attempts that a user asked to end.
@@ -82,6 +84,7 @@ pub async fn play(script: &Script, sides: &mut [Side; 2]) -> Played<()> {
         is_stale: false,
         reduced: BTreeSet::new(),
         dying: BTreeSet::new(),
+        unclean: BTreeSet::new(),
         asked: BTreeSet::new(),
         step: 0,
     };
@@ -143,7 +146,12 @@ impl Play<'_> {
             Step::Restart { tracker, reinit } => {
                 // Java gives up a task-cleanup that is lost with its tracker, ours has another tracker do it.
                 let cleans = self.fleet[tracker].tasks.iter().any(|task| task.role == Role::TaskCleanup);
-                if !cleans && self.fleet[tracker].outputs.iter().all(|output| self.is_read(*output)) {
+                if !cleans
+                    && !self.fleet[tracker].is_unanswered()
+                    && self.fleet[tracker].outputs.iter().all(|output| self.is_read(*output))
+                {
+                    let had = self.fleet[tracker].tasks.iter().map(|task| task.attempt);
+                    self.unclean.extend(had);
                     self.fleet[tracker].restart(reinit);
                     self.clocked = true;
                     self.is_stale = true;
@@ -161,6 +169,8 @@ impl Play<'_> {
                 self.is_stale = true;
                 self.fail_fetch(tracker, roll);
             }
+            // Java says nothing of attempts that wait for their task-cleanup when their job is killed.
+            Step::KillJob { job } if self.waits_for_cleanup(job) => {}
             Step::KillJob { job } if self.touched.contains(&job) => {
                 self.dying.insert(job);
                 for side in &mut *self.sides {
@@ -215,6 +225,12 @@ impl Play<'_> {
             java.iter().filter_map(|line| line.strip_prefix("kill ")).map(str::to_owned).collect();
         java.retain(|line| !line.strip_prefix("commit ").is_some_and(|attempt| killed.iter().any(|it| it == attempt)));
         self.compare(&what, told)?;
+        for report in &request.status.tasks {
+            match report.state {
+                AttemptState::FailedUnclean | AttemptState::KilledUnclean => self.unclean.insert(report.attempt),
+                _ => self.unclean.remove(&report.attempt),
+            };
+        }
         let ended = |state| matches!(state, AttemptState::Succeeded | AttemptState::Failed);
         let ended =
             request.status.tasks.iter().filter(|report| ended(report.state) && !report.attempt.task.kind.is_map());
@@ -237,6 +253,10 @@ impl Play<'_> {
         let reduced = self.reduced.iter().filter(|task| task.job == job).count();
         let place = job.number as usize;
         reduced < self.script.jobs[place].reduces as usize && !self.dying.contains(&place)
+    }
+
+    fn waits_for_cleanup(&self, job: usize) -> bool {
+        self.unclean.iter().any(|attempt| attempt.task.job.number as usize == job)
     }
 
     async fn notice_failures(&mut self) -> anyhow::Result<()> {

@@ -20,7 +20,7 @@ both_jobtrackers() {
 
 # The same scripts to both, one call at a time.
 differential() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/differential.sh --seeds 100
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/differential.sh --seeds 80
 }
 
 random_jobs() {

@@ -27,7 +27,7 @@ step "lints" cargo clippy --quiet --all-targets -- -D warnings
 RUSTDOCFLAGS="-D warnings" step "documentation" cargo doc --quiet --no-deps
 count_tests
 # What the tests have just built.
-step "random jobs" tests/hadoop/random.sh --jobs 200
+step "random jobs" tests/hadoop/random.sh --jobs 1000
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -42,7 +42,7 @@ struct Play<'a> {
     unclean: BTreeSet<AttemptId>,
     /// Jobs that a client killed or that fail: Java may give out a map of theirs again whose output is lost.
     dying: BTreeSet<usize>,
-    /// Attempts that a user asked to end.
+    /// Attempts that a user asked to end, and those that were to be cleaned up after.
     asked: BTreeSet<AttemptId>,
     step: usize,
 }
@@ -145,12 +145,17 @@ impl Play<'_> {
             Step::Beat { tracker, roll, is_lost } => self.beat(tracker, roll, is_lost).await?,
             Step::Restart { tracker, reinit } => {
                 // Java gives up a task-cleanup that is lost with its tracker, ours has another tracker do it.
-                let cleans = self.fleet[tracker].tasks.iter().any(|task| task.role == Role::TaskCleanup);
+                // And what waits for its commit is KILLED without a task-cleanup there.
+                let cleans =
+                    |task: &WaywardTask| task.role == Role::TaskCleanup || task.state == AttemptState::CommitPending;
+                let cleans = self.fleet[tracker].tasks.iter().any(cleans);
                 if !cleans
                     && !self.fleet[tracker].is_unanswered()
                     && self.fleet[tracker].outputs.iter().all(|output| self.is_read(*output))
                 {
                     let had = self.fleet[tracker].tasks.iter().map(|task| task.attempt);
+                    let had: Vec<_> = had.collect();
+                    self.asked.extend(&had);
                     self.unclean.extend(had);
                     self.fleet[tracker].restart(reinit);
                     self.clocked = true;
@@ -227,7 +232,10 @@ impl Play<'_> {
         self.compare(&what, told)?;
         for report in &request.status.tasks {
             match report.state {
-                AttemptState::FailedUnclean | AttemptState::KilledUnclean => self.unclean.insert(report.attempt),
+                AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
+                    self.asked.insert(report.attempt);
+                    self.unclean.insert(report.attempt)
+                }
                 _ => self.unclean.remove(&report.attempt),
             };
         }

@@ -47,9 +47,9 @@ fn launch(task: &Task) -> String {
     line
 }
 
-/// What a client sees of a job at any time. Java's event of an attempt that a user `asked` to end may tell
-/// what the tracker said and not what was asked; and
-/// its progress of maps is not to be had once it `is_stale`.
+/// What a client sees of a job at any time. Events of the end of `asked` attempts are left out: of one that a user asked to
+/// end Java may tell what the tracker said, and of one that waits for its task-cleanup when its job ends, nothing. Its
+/// progress of maps is not to be had once it `is_stale`.
 pub async fn job(
     side: &mut Side,
     place: usize,
@@ -71,23 +71,17 @@ pub async fn job(
     }
     let events = |job| JobSubmissionCall::GetTaskCompletionEvents { job, from: 0, max: 10_000 };
     if let Value::CompletionEvents(events) = side.ask(place, events).await? {
-        lines.extend(events.iter().map(|event| {
+        lines.extend(events.iter().filter_map(|event| {
             let attempt = side.attempt_of_script(event.attempt);
             let kind = if event.is_map { " map" } else { "" };
             // Reduces fetch from where a map succeeded; of other attempts Java tells whichever tracker has that name now.
             let is_read = matches!(event.status, CompletionStatus::Succeeded | CompletionStatus::Obsolete);
             let http = event.tracker_http.0.as_deref().filter(|_| is_read).unwrap_or_default();
-            let status = match event.status {
-                CompletionStatus::Killed | CompletionStatus::Failed if asked.contains(&attempt) => {
-                    CompletionStatus::Failed
-                }
-                status => status,
-            };
-            let (number, index) = (event.event_id, event.id_within_job);
-            format!(
-                "job {place}: event {number}: {attempt} #{index}{kind} {:?} {http} {} ms",
-                status, event.run_time_ms
-            )
+            if !is_read && asked.contains(&attempt) {
+                return None;
+            }
+            let (status, index) = (event.status, event.id_within_job);
+            Some(format!("job {place}: event {attempt} #{index}{kind} {status:?} {http} {} ms", event.run_time_ms))
         }));
     }
     Ok(lines)

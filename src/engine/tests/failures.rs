@@ -27,6 +27,34 @@ fn a_task_that_always_fails_fails_the_job_after_four_attempts() {
 }
 
 #[test]
+fn what_was_reported_before_the_failure_that_ends_the_job_is_killed_in_the_same_answer() {
+    let mut cluster = Cluster::new(fifo());
+    let tracker = cluster.add_tracker("h0", 2, 1);
+    let mut spec = spec("alice", "default", 2, 0);
+    spec.map_max_attempts = 1;
+    let id = cluster.submit(spec).unwrap();
+    let kind = crate::scheduler::Kind::Map;
+    let fate = |task: &super::cluster::FakeTask| match task.attempt.task.number {
+        0 => Fate::Hang,
+        1 => Fate::Fail,
+        _ => Fate::Succeed,
+    };
+    let first = id.task(kind, 0).attempt(0);
+    let fails = |cluster: &Cluster| {
+        let events = cluster.engine.completion_events(id, 0, 100).value;
+        events.iter().any(|event| event.status == CompletionStatus::TipFailed)
+    };
+    for _ in 0..20 {
+        let (answer, _) = cluster.beat(tracker, fate);
+        if fails(&cluster) {
+            assert!(answer.actions.contains(&crate::wire::Action::KillTask(first)), "{answer:?}");
+            return;
+        }
+    }
+    panic!("the map does not fail");
+}
+
+#[test]
 fn a_failed_attempt_is_tried_again_under_a_new_number() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 2, 1);

@@ -23,10 +23,6 @@ differential() {
     JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/differential.sh --seeds 80
 }
 
-random_jobs() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/random.sh --jobs 1000
-}
-
 # What is kept of the Java JobTracker, for machines and days without it, is what it does today.
 records_are_current() {
     local what status=0
@@ -65,7 +61,6 @@ step "client commands under both JobTrackers" both_jobtrackers commands.sh
 step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
 step "the records of the Java JobTracker" records_are_current
 step "scripts to both JobTrackers" differential
-step "1,000 random jobs" random_jobs
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the same scripted heartbeats to both, random jobs, the dependencies' licences and known holes, and ten million mutated frames. Ends
+# compared, the same scripted heartbeats to both, the dependencies' licences and known holes, and ten million mutated frames. Ends
 # with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 

@@ -46,6 +46,13 @@ of_running_job() {
     mv "$answers/$topic.without" "$answers/$topic.txt"
 }
 
+# Which ended first, the map that was killed or the cleanup, is chance: events that follow each other are put in order.
+of_killed_job() {
+    awk '/^(SUCCEEDED|KILLED|TIPFAILED) attempt_/ { print | "sort"; events = 1; next } events { close("sort"); events = 0 } { print; fflush() }' \
+        "$answers/$topic.txt" >"$answers/$topic.ordered"
+    mv "$answers/$topic.ordered" "$answers/$topic.txt"
+}
+
 has_ended() { client -list all 2>/dev/null | grep -qP "^$1\t[235]\t"; }
 
 topic=empty
@@ -115,6 +122,7 @@ topic=killed
 ask_about "$KILLED"
 ask jobs -kill "$KILLED"
 ask jobs -set-priority "$KILLED" LOW
+of_killed_job
 
 note "a job that never was"
 topic=unknown

@@ -10,7 +10,9 @@ mod durable;
 mod error;
 mod figures;
 mod folder;
+mod folding;
 pub mod gate;
+mod housekeeping;
 mod note;
 mod opened;
 mod opened_market;
@@ -21,6 +23,8 @@ mod schema;
 mod sink;
 mod split_encoding;
 mod state_store;
+mod thinning;
+mod units_column;
 mod words;
 mod writer;
 

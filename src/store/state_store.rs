@@ -13,6 +13,7 @@ use super::durable::{Durable, Health};
 use super::error::StoreError;
 use super::figures::{Counts, Figures};
 use super::folder::{Folder, at, private_file};
+use super::housekeeping::Housekeeping;
 use super::note::NoteSink;
 use super::opened::{self, Opened};
 use super::options::StoreOptions;
@@ -54,6 +55,7 @@ impl Store {
             durable,
             backlog: Arc::clone(&backlog),
             counts: Arc::clone(&counts),
+            housekeeping: Housekeeping::new(options.ledger_detail_days),
             options,
             folder,
             queue: Queue::after(opened.last_fact),

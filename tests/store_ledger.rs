@@ -1,0 +1,100 @@
+//! The ledger over months: old detail folds, no sum moves, a restart goes on.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set itself up has failed")]
+
+mod store_stage;
+
+use std::collections::BTreeMap;
+
+use jobtracker::engine::{Fact, FactNumber, Now};
+use jobtracker::market::{Market, MarketConfig, MarketFact, QueueUse, budget_file};
+use jobtracker::scheduler::PerKind;
+use jobtracker::store::Store;
+use store_stage::{Scratch, incarnation, record};
+
+const DAY_MS: i64 = 86_400_000;
+const START_MS: i64 = 20_000 * DAY_MS;
+const TICKS_A_DAY: i64 = 4;
+
+fn now(tick: i64) -> Now {
+    let since_ms = tick * DAY_MS / TICKS_A_DAY;
+    Now { mono_ms: since_ms as u64, wall_ms: START_MS + since_ms }
+}
+
+fn usage(tick: i64) -> Vec<QueueUse> {
+    ["alice", "bob"]
+        .map(|queue| QueueUse {
+            queue: queue.parse().unwrap(),
+            running: PerKind::new(1 + tick as u32 % 3, 1),
+            pending: 2,
+        })
+        .to_vec()
+}
+
+/// A market that lived so many days, its store closed.
+fn lived(scratch: &Scratch, days: i64) -> Market {
+    let (store, opened) = scratch.open();
+    let mut last = opened.last_fact;
+    let mut market = Market::new(MarketConfig::default(), START_MS);
+    let lines = budget_file::parse("alice 10000 0.333333333333\nbob 5000 0.1\n", "budget").unwrap();
+    let mut tell = |facts: Vec<MarketFact>| {
+        last = record(&store.sink(), last, facts.into_iter().map(Fact::Market).collect());
+    };
+    tell(market.endow(lines, now(0)));
+    for tick in 1..=days * TICKS_A_DAY {
+        tell(market.tick(&usage(tick), PerKind::new(20, 10), now(tick)).facts);
+    }
+    keep_house(&store, last);
+    store.close().unwrap();
+    market
+}
+
+/// So many commits that the writer makes steps between them, whether it had idle moments or not.
+fn keep_house(store: &Store, mut last: FactNumber) {
+    for number in 1..=140 {
+        last = record(&store.sink(), last, vec![incarnation(number)]);
+    }
+}
+
+/// The balance of each account by the whole ledger, in units.
+fn balances(scratch: &Scratch) -> BTreeMap<String, i128> {
+    let mut balances: BTreeMap<String, i128> = BTreeMap::new();
+    let look = scratch.look();
+    let mut statement = look.prepare("SELECT debit, credit, amount_units FROM ledger").unwrap();
+    let mut rows = statement.query([]).unwrap();
+    while let Some(row) = rows.next().unwrap() {
+        let units: i128 = row.get::<_, String>(2).unwrap().parse().unwrap();
+        *balances.entry(row.get(0).unwrap()).or_default() -= units;
+        *balances.entry(row.get(1).unwrap()).or_default() += units;
+    }
+    balances
+}
+
+#[test]
+fn months_fold_and_the_market_goes_on_to_the_last_unit() {
+    let scratch = Scratch::new();
+    let mut market = lived(&scratch, 60);
+    let count = |condition: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM ledger WHERE {condition}");
+        scratch.look().query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    // The day of the last tick and thirty whole ones before it stay in detail: 30 * 4 + 1 ticks of two queues.
+    assert_eq!(count("day IS NULL"), 2 * (30 * TICKS_A_DAY + 1));
+    // Two charges on each of thirty days, and two endowments.
+    assert_eq!(count("day IS NOT NULL"), 2 * 30 + 2);
+    let balances = balances(&scratch);
+    for queue in ["alice", "bob"] {
+        let balance = market.account(queue).unwrap().balance();
+        assert_eq!(balances[&format!("queue:{queue}")], balance.units(), "{queue}");
+    }
+    assert_eq!(balances["revenue"], market.ledger().charged.units());
+    assert_eq!(-balances["issued"], market.ledger().issued.units());
+
+    let (_store, opened) = scratch.open();
+    let mut restarted = Market::new(MarketConfig::default(), START_MS);
+    opened.market.iter().for_each(|fact| restarted.apply(fact));
+    assert_eq!(restarted.ledger(), market.ledger());
+    let next = 60 * TICKS_A_DAY + 1;
+    let slots = PerKind::new(20, 10);
+    assert_eq!(restarted.tick(&usage(next), slots, now(next)), market.tick(&usage(next), slots, now(next)));
+}

@@ -7,7 +7,7 @@ mod store_stage;
 use std::collections::BTreeMap;
 
 use jobtracker::engine::{Fact, FactNumber, Now};
-use jobtracker::market::{Market, MarketConfig, MarketFact, QueueUse, budget_file};
+use jobtracker::market::{Market, MarketConfig, MarketFact, QueueUse, StatementPage, budget_file};
 use jobtracker::scheduler::PerKind;
 use jobtracker::store::Store;
 use store_stage::{Scratch, incarnation, record};
@@ -90,7 +90,21 @@ fn months_fold_and_the_market_goes_on_to_the_last_unit() {
     assert_eq!(balances["revenue"], market.ledger().charged.units());
     assert_eq!(-balances["issued"], market.ledger().issued.units());
 
-    let (_store, opened) = scratch.open();
+    let (store, opened) = scratch.open();
+    let statement = |queue: &str, page| store.ledger().statement(&queue.parse().unwrap(), page).unwrap();
+    let alice = statement("alice", StatementPage::default()).unwrap();
+    assert_eq!(alice.balance, market.account("alice").unwrap().balance());
+    // The endowment and the first day's charges are of one day: its end has the balance.
+    let balances: Vec<String> =
+        alice.rows[..3].iter().map(|row| row.balance.map_or("-".into(), |balance| balance.to_string())).collect();
+    assert_eq!(balances[0], "-");
+    let first_day = alice.rows[1].amount.checked_add("10000".parse().unwrap()).unwrap();
+    assert_eq!(balances[1], first_day.to_string());
+    let since = START_MS + 59 * DAY_MS;
+    let page = StatementPage { since_ms: Some(since), before: None };
+    assert_eq!(statement("alice", page).unwrap().rows.len() as i64, TICKS_A_DAY + 1);
+    assert_eq!(statement("carol", StatementPage::default()), None);
+
     let mut restarted = Market::new(MarketConfig::default(), START_MS);
     opened.market.iter().for_each(|fact| restarted.apply(fact));
     assert_eq!(restarted.ledger(), market.ledger());

@@ -9,6 +9,7 @@ mod server_address;
 pub mod sign;
 pub mod sign_command;
 pub mod signer;
+mod statement_text;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

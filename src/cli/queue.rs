@@ -1,7 +1,12 @@
 //! `jobtracker queue`: queues, their money and their bids.
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::{RateOf, queue_text, queues_text, removed_text};
+use super::statement_text::statement_text;
 use crate::client::market::{MarketAnswer, QueueLine};
 use crate::client::signed_query::escaped;
 
@@ -65,6 +70,18 @@ pub enum QueueCommand {
         #[command(flatten)]
         market: MarketArguments,
     },
+    /// What came into a queue and what went out, newest last, with the balance after each; old detail as sums of days
+    Statement {
+        /// Which; default: the signer's own
+        #[arg(value_name = "QUEUE")]
+        queue: Option<String>,
+        /// From when on, in UTC unless it says otherwise: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
+        #[arg(long, value_name = "DATE")]
+        since: Option<String>,
+        /// Where, who and how.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
 }
 
 /// Does it; what is to be printed.
@@ -94,6 +111,13 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
             ask(market, format!("removeQueue={}", escaped(queue)))?;
             Ok(removed_text(queue, market.form()))
         }
+        QueueCommand::Statement { queue, since, market } => {
+            let since_ms = since.as_deref().map(moment_ms).transpose()?;
+            let signer = market.signer()?;
+            let client = market.client();
+            let asked = client.statement(queue.as_deref(), since_ms, &signer);
+            Ok(statement_text(&wait_for(async { Ok(asked.await?) })?, market.form()))
+        }
     }
 }
 
@@ -107,6 +131,18 @@ fn ask(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCo
     wait_for(async { Ok(market.client().ask_signed(&query, &signer).await?) })
 }
 
+/// The moment that a text stands for, epoch ms.
+fn moment_ms(text: &str) -> Result<i64, MarketCommandError> {
+    let refused = || MarketCommandError::Argument {
+        what: "--since",
+        value: text.to_owned(),
+        expected: "a date such as 2026-11-21, with or without a time behind a T",
+    };
+    let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
+    let moment = text.parse::<Timestamp>().or_else(|_| in_utc());
+    moment.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| refused())
+}
+
 /// The one queue of an answer; the original does not tell its name.
 fn only(answer: MarketAnswer, asked: &str) -> QueueLine {
     let mut line = answer.queues.into_iter().next().unwrap_or_default();
@@ -114,4 +150,27 @@ fn only(answer: MarketAnswer, asked: &str) -> QueueLine {
         asked.clone_into(&mut line.queue);
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_of_utc_unless_they_say_otherwise() {
+        for (text, ms) in [
+            ("1970-01-02", 86_400_000),
+            ("1970-01-02T01:30", 91_800_000),
+            ("1970-01-02T01:30:05.250", 91_805_250),
+            ("1970-01-02T01:30+01:30", 86_400_000),
+            ("1970-01-02T00:00Z", 86_400_000),
+        ] {
+            assert_eq!(moment_ms(text).unwrap(), ms, "{text}");
+        }
+        for text in ["", "yesterday", "1970-13-01", "5"] {
+            let error = moment_ms(text).unwrap_err();
+            assert!(error.to_string().starts_with("--since \""), "{error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
 }

@@ -7,8 +7,8 @@
 mod answer;
 mod http;
 
-use crate::client::signed_query::{QueryCharacterError, SignedQuery};
-use crate::market::Key;
+use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
+use crate::market::{Key, Statement};
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine};
 pub use http::HttpError;
@@ -16,6 +16,8 @@ use http::{HttpAnswer, get};
 
 /// Where the document's operations are served.
 const SCHEDULER: &str = "/scheduler";
+/// Where statements are served.
+const STATEMENT: &str = "/scheduler/statement";
 /// Signatures for one request at most: so many other requests of the user may come between.
 const MOST_SIGNATURES: usize = 20;
 /// How a denial begins, by the document.
@@ -86,6 +88,35 @@ impl MarketClient {
         self.parse(&self.signed(SCHEDULER, query, signer).await?)
     }
 
+    /// The history of a queue, the signer's own if none is named, since a moment, epoch ms: as many requests as it takes.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]
+    pub async fn statement(
+        &self,
+        queue: Option<&str>,
+        since_ms: Option<i64>,
+        signer: &Signer,
+    ) -> Result<Statement, MarketClientError> {
+        let mut query = queue.map_or_else(|| "statement".to_owned(), |queue| format!("statement={}", escaped(queue)));
+        if let Some(since_ms) = since_ms {
+            query += &format!("&since={since_ms}");
+        }
+        let mut statement = self.statement_page(&query, signer).await?;
+        while let Some(first) = statement.rows.first().filter(|_| statement.has_earlier) {
+            let earlier = self.statement_page(&format!("{query}&before={}", first.number), signer).await?;
+            // Nothing earlier can be there that was not there before, unless it has been folded meanwhile.
+            statement.has_earlier = earlier.has_earlier && !earlier.rows.is_empty();
+            statement.rows.splice(0..0, earlier.rows);
+        }
+        Ok(statement)
+    }
+
+    async fn statement_page(&self, query: &str, signer: &Signer) -> Result<Statement, MarketClientError> {
+        let text = self.signed(STATEMENT, query, signer).await?;
+        serde_json::from_str(&text).map_err(|error| self.unreachable(format!("it sends no statement: {error}")))
+    }
+
     /// The text of a signed answer.
     async fn signed(&self, path: &str, query: &str, signer: &Signer) -> Result<String, MarketClientError> {
         let time = self.ask("time").await?.time_ms;
@@ -115,7 +146,9 @@ impl MarketClient {
         if status.is_server_error() && body.contains(DENIED) {
             return Err(MarketClientError::Denied { reason: reason(&body) });
         }
-        let error = MarketAnswer::parse(&body).ok().and_then(|answer| answer.error);
+        let in_xml = MarketAnswer::parse(&body).ok().and_then(|answer| answer.error);
+        let in_json = || serde_json::from_str::<ErrorInJson>(&body).ok().map(|told| told.error);
+        let error = in_xml.or_else(in_json);
         let text = error.unwrap_or_else(|| format!("{status}: {}", body.lines().next().unwrap_or_default()));
         if status.is_client_error() { Err(MarketClientError::Refused(text)) } else { Err(self.unreachable(text)) }
     }
@@ -127,6 +160,12 @@ impl MarketClient {
     fn unreachable(&self, reason: impl ToString) -> MarketClientError {
         MarketClientError::Unreachable { server: self.server.clone(), reason: reason.to_string() }
     }
+}
+
+/// A refusal of an address that speaks JSON.
+#[derive(serde::Deserialize)]
+struct ErrorInJson {
+    error: String,
 }
 
 /// The second line of a denial, as ours writes it. The original's whole pages of HTML tell no reason.

@@ -132,6 +132,7 @@ async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Resu
         budget_image: budget_image.clone(),
     };
     let (daemon, handle) = Daemon::new(parts);
+    let handle = handle.with_ledger(store.ledger());
     let owner = daemon.owner().clone();
     let web = WebThread::start(http_port, handle, &settings.http, market.is_some())
         .map_err(|source| ServeError::System { what: "a thread for the web server", source })?;

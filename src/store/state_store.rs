@@ -20,6 +20,7 @@ use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema;
 use super::sink::{Backlog, FactSink};
+use super::statement::LedgerReader;
 use super::writer::Writer;
 
 /// The state database. Dropping it closes it, but then nobody hears what went wrong: prefer [`Store::close`].
@@ -79,6 +80,11 @@ impl Store {
     /// Where notes are handed in.
     pub(super) fn notes(&self) -> NoteSink {
         NoteSink::new(self.sender.clone(), self.sink())
+    }
+
+    /// Reads the ledger, on whatever thread.
+    pub fn ledger(&self) -> LedgerReader {
+        LedgerReader::new(&self.path)
     }
 
     /// What the writer has done so far.

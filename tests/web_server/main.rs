@@ -7,3 +7,4 @@ mod hostile;
 mod pages;
 mod scheduler;
 mod stage;
+mod statement;

@@ -106,6 +106,33 @@ async fn other_denials_are_final_and_told() {
 }
 
 #[tokio::test]
+async fn a_statement_is_fetched_back_to_its_first_row() {
+    let (listener, client) = stage().await;
+    let page = |numbers: &[u64], has_earlier| {
+        let row = |number| {
+            format!(
+                r#"{{"number":{number},"time_ms":5,"movements":1,"tick":2,"reason":"top_up","amount":"1.0","balance":"9.0"}}"#
+            )
+        };
+        let rows: Vec<String> = numbers.iter().map(row).collect();
+        let rows = rows.join(",");
+        ok(&format!(r#"{{"queue":"alice","balance":"9.0","rows":[{rows}],"has_earlier":{has_earlier}}}"#))
+    };
+    let answers = [ok(TIME), page(&[8, 9], true), ok(TIME), page(&[3, 5], true), ok(TIME), page(&[2], false)];
+    let signer = alice();
+    let asked = client.statement(Some("alice"), Some(5), &signer);
+    let (asked, statement) = tokio::join!(serve(&listener, &answers), asked);
+    let numbers: Vec<u64> = statement.unwrap().rows.iter().map(|row| row.number).collect();
+    assert_eq!(numbers, [2, 3, 5, 8, 9]);
+    assert!(asked[1].starts_with("GET /scheduler/statement?statement=alice&since=5&user=alice&"), "{}", asked[1]);
+    assert!(asked[5].starts_with("GET /scheduler/statement?statement=alice&since=5&before=3&user="), "{}", asked[5]);
+    let unknown = ("404 Not Found", r#"{"error":"there is no queue q"}"#.to_owned());
+    let answers = [ok(TIME), unknown];
+    let (_, statement) = tokio::join!(serve(&listener, &answers), client.statement(None, None, &signer));
+    assert_eq!(statement.unwrap_err().to_string(), "there is no queue q");
+}
+
+#[tokio::test]
 async fn refusals_and_failures_are_told_apart() {
     let (listener, client) = stage().await;
     let error = "<QueueInfo><host>h</host><error>there is no queue q</error></QueueInfo>";

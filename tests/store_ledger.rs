@@ -70,6 +70,41 @@ fn balances(scratch: &Scratch) -> BTreeMap<String, i128> {
     balances
 }
 
+/// Issued and charged by the rows up to a number, in units.
+fn totals(scratch: &Scratch, rows: i64) -> (i128, i128) {
+    let look = scratch.look();
+    let sql = "SELECT credit, debit, amount_units FROM ledger WHERE number <= ?1";
+    let mut statement = look.prepare(sql).unwrap();
+    let mut found = statement.query([rows]).unwrap();
+    let mut totals = (0, 0);
+    while let Some(row) = found.next().unwrap() {
+        let units: i128 = row.get::<_, String>(2).unwrap().parse().unwrap();
+        totals.0 += if row.get::<_, String>(1).unwrap() == "issued" { units } else { 0 };
+        totals.1 += if row.get::<_, String>(0).unwrap() == "revenue" { units } else { 0 };
+    }
+    totals
+}
+
+#[test]
+fn the_totals_of_ticks_are_those_of_the_rows_where_the_rows_are_whole() {
+    let scratch = Scratch::new();
+    lived(&scratch, 40);
+    let look = scratch.look();
+    let mut statement = look.prepare("SELECT number, ledger_rows, issued_units, charged_units FROM tick").unwrap();
+    let mut ticks = statement.query([]).unwrap();
+    let mut judged = 0;
+    while let Some(tick) = ticks.next().unwrap() {
+        let number: i64 = tick.get(0).unwrap();
+        let (is_end_of_day, is_detailed) = (number % TICKS_A_DAY == TICKS_A_DAY - 1, number >= 10 * TICKS_A_DAY);
+        if is_end_of_day || is_detailed {
+            let units = |column| tick.get::<_, String>(column).unwrap().parse::<i128>().unwrap();
+            assert_eq!(totals(&scratch, tick.get(1).unwrap()), (units(2), units(3)), "tick {number}");
+            judged += 1;
+        }
+    }
+    assert_eq!(judged, 10 + 30 * TICKS_A_DAY + 1);
+}
+
 #[test]
 fn months_fold_and_the_market_goes_on_to_the_last_unit() {
     let scratch = Scratch::new();

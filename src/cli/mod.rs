@@ -11,7 +11,7 @@ pub mod sign_command;
 pub mod signer;
 mod statement_text;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -78,7 +78,12 @@ pub fn main() -> ExitCode {
 
 /// Prints what the market has told.
 fn told(text: Result<String, market_command::MarketCommandError>) -> Result<(), (u8, String)> {
-    text.map(|text| print!("{text}")).map_err(|error| (error.exit_code(), error.to_string()))
+    let text = text.map_err(|error| (error.exit_code(), error.to_string()))?;
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // A reader such as `head` may have seen enough.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err((1, error.to_string())),
+        _ => Ok(()),
+    }
 }
 
 /// Lines on stderr; `RUST_LOG` says which, from `info` on by default.

@@ -20,6 +20,8 @@ const SCHEDULER: &str = "/scheduler";
 const STATEMENT: &str = "/scheduler/statement";
 /// Signatures for one request at most: so many other requests of the user may come between.
 const MOST_SIGNATURES: usize = 20;
+/// How far ahead of the server's time a request is signed at most, ms: a signature must not be good on another day.
+const MOST_AHEAD_MS: i64 = 300_000;
 /// How a denial begins, by the document.
 const DENIED: &str = "ACCESS DENIED: ";
 
@@ -120,14 +122,18 @@ impl MarketClient {
     /// The text of a signed answer.
     async fn signed(&self, path: &str, query: &str, signer: &Signer) -> Result<String, MarketClientError> {
         let time = self.ask("time").await?.time_ms;
-        let mut timestamp_ms = time.ok_or_else(|| self.unreachable("it does not tell its time"))?;
+        let time_ms = time.ok_or_else(|| self.unreachable("it does not tell its time"))?;
+        let mut timestamp_ms = time_ms;
         let mut signatures = 1;
         loop {
             let signed = SignedQuery::new(query, &signer.user, timestamp_ms, &signer.key)?;
             let answer = self.get(&format!("{path}?{}", signed.query), Some(&signed.authorization)).await?;
-            match last_accepted_ms(&answer).filter(|_| signatures < MOST_SIGNATURES) {
-                Some(last_ms) => timestamp_ms = last_ms.saturating_add(1).max(timestamp_ms),
-                None => return self.judge(answer),
+            let is_near = |last_ms: &i64| last_ms.saturating_sub(time_ms) < MOST_AHEAD_MS;
+            match last_accepted_ms(&answer).filter(is_near) {
+                Some(last_ms) if signatures < MOST_SIGNATURES => {
+                    timestamp_ms = last_ms.saturating_add(1).max(timestamp_ms)
+                }
+                _ => return self.judge(answer),
             }
             signatures += 1;
         }

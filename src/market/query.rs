@@ -14,7 +14,7 @@ use super::queue_name::{QueueName, QueueNameError};
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
 
-/// The operations of the document's table, and the empty request.
+/// The operations of the document's table, the empty request, and what we add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OperationKind {
     /// An entirely empty query.

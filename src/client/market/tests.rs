@@ -85,6 +85,17 @@ async fn signing_anew_ends() {
 }
 
 #[tokio::test]
+async fn nothing_is_signed_for_another_day() {
+    let (listener, client) = stage().await;
+    let ahead = denial(ReplayRefusal::StampAhead { last_ms: 1_700_000_300_000, now_ms: 1 });
+    let answers = [ok(TIME), ahead];
+    let signer = alice();
+    let (_, answer) = tokio::join!(serve(&listener, &answers), client.ask_signed("infos", &signer));
+    let error = answer.unwrap_err().to_string();
+    assert!(error.starts_with("access denied: the last accepted timestamp 1700000300000 is ahead"), "{error}");
+}
+
+#[tokio::test]
 async fn other_denials_are_final_and_told() {
     let (listener, client) = stage().await;
     let outside = denial(ReplayRefusal::OutsideWindow { timestamp_ms: 1, now_ms: 2, window_ms: 3 });

@@ -11,9 +11,9 @@ use super::folding::fold_some;
 use super::thinning::thin_some;
 
 /// Rows of one step: some milliseconds for which replies may have to wait.
-const STEP_ROWS: usize = 1_000;
+const STEP_ROWS: usize = 250;
 /// Commits after which a step is made although there was no idle moment.
-const COMMITS_BEFORE_STEP: u32 = 64;
+const COMMITS_BEFORE_STEP: u32 = 16;
 const DAY_MS: i64 = 86_400_000;
 
 /// Whether there is something to do, as far as is known.

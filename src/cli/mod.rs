@@ -1,12 +1,17 @@
 //! Argument parsing; one file a subcommand.
 
 pub mod check_config;
+pub mod market_command;
+mod market_text;
+pub mod queue;
 pub mod serve;
+mod server_address;
 pub mod sign;
 pub mod sign_command;
 pub mod signer;
+mod statement_text;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -27,12 +32,20 @@ enum Command {
     CheckConfig(serve::ServeArguments),
     /// Signs a query for /scheduler, or a job
     Sign(sign_command::SignArguments),
+    /// Looks at queues, their money and their bids, and changes them
+    #[command(subcommand)]
+    Queue(queue::QueueCommand),
+    /// Prints the price: the sum of the rates now being paid, credits for one slot over one interval
+    Price(market_command::MarketArguments),
+    /// Prints when the server started, and its clock
+    Time(market_command::MarketArguments),
 }
 
 /// The exit code of what the caller must write otherwise.
 const WRONG_USAGE: u8 = 2;
 
-/// Does what the arguments of this process say. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+/// Does what the arguments of this process say. Exit codes: 0 done, 1 failed, 2 wrong usage or
+/// configuration, or refused for what was asked, 3 denied, 4 unreachable.
 pub fn main() -> ExitCode {
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();
@@ -50,6 +63,9 @@ pub fn main() -> ExitCode {
             let signed = sign_command::run(&arguments, crate::server::wall_ms());
             signed.map(|text| print!("{text}")).map_err(|error| (WRONG_USAGE, error.to_string()))
         }
+        Command::Queue(command) => told(queue::run(&command)),
+        Command::Price(arguments) => told(market_command::price(&arguments)),
+        Command::Time(arguments) => told(market_command::time(&arguments)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -57,6 +73,16 @@ pub fn main() -> ExitCode {
             eprintln!("jobtracker: {text}");
             ExitCode::from(code)
         }
+    }
+}
+
+/// Prints what the market has told.
+fn told(text: Result<String, market_command::MarketCommandError>) -> Result<(), (u8, String)> {
+    let text = text.map_err(|error| (error.exit_code(), error.to_string()))?;
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // A reader such as `head` may have seen enough.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err((1, error.to_string())),
+        _ => Ok(()),
     }
 }
 

@@ -1,7 +1,9 @@
 //! `jobtracker sign`: its options, and the text it prints.
 
-use super::sign::{QueryCharacterError, SignedQuery, job_arguments};
+use super::server_address::server_address;
+use super::sign::{curl, job_arguments, lines};
 use super::signer::{SignerArguments, SignerError};
+use crate::client::signed_query::{QueryCharacterError, SignedQuery};
 
 /// Prints the whole query and the Authorization value on two lines; with --curl the command; with --job the three
 /// properties of a job.
@@ -35,10 +37,6 @@ pub enum SignError {
     Query(#[from] QueryCharacterError),
 }
 
-/// Where the server's address lies: the Dynamic Priority Scheduler document's place.
-const SERVER_FILE: &str = "/etc/hadoop_server";
-const DEFAULT_SERVER: &str = "127.0.0.1:50030";
-
 /// What the command prints, signed at `timestamp_ms`, epoch ms.
 ///
 /// # Errors
@@ -49,13 +47,8 @@ pub fn run(arguments: &SignArguments, timestamp_ms: i64) -> Result<String, SignE
         return Ok(job_arguments(&user, timestamp_ms, &key));
     };
     let signed = SignedQuery::new(query, &user, timestamp_ms, &key)?;
-    Ok(if arguments.curl { signed.curl(&server(arguments)) } else { signed.lines() })
-}
-
-fn server(arguments: &SignArguments) -> String {
-    let from_file = || std::fs::read_to_string(SERVER_FILE).ok().map(|text| text.trim().to_owned());
-    let server = arguments.server.clone().or_else(from_file).filter(|server| !server.is_empty());
-    server.unwrap_or_else(|| DEFAULT_SERVER.to_owned())
+    let server = server_address(arguments.server.as_deref());
+    Ok(if arguments.curl { curl(&signed, &server) } else { lines(&signed) })
 }
 
 #[cfg(test)]

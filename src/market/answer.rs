@@ -29,6 +29,8 @@ pub enum Answer {
         /// The queues.
         queues: Vec<QueueInfo>,
     },
+    /// The signer may see the history of this queue, whether it is there or not. Whoever has asked the market reads it.
+    Statement(QueueName),
 }
 
 /// One queue, as published at a tick or as it stands now.
@@ -57,7 +59,7 @@ pub fn short_host(host: &str) -> &str {
 pub fn render(answer: &Answer, host: &str) -> String {
     let mut xml = Frame::open(host);
     match answer {
-        Answer::Frame => {}
+        Answer::Frame | Answer::Statement(_) => {}
         Answer::Price(price) => xml.element(1, "price", price),
         Answer::Time { start_ms, now_ms } => {
             xml.element(1, "start", start_ms);

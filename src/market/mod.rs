@@ -21,6 +21,7 @@ pub mod replay;
 pub mod share;
 pub mod signature;
 pub mod state;
+pub mod statement;
 mod submission;
 #[cfg(test)]
 mod tests;
@@ -43,4 +44,5 @@ pub use replay::{Consumer, ReplayGuard, ReplayRefusal, Stamp};
 pub use share::Share;
 pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};
 pub use state::Market;
+pub use statement::{MovementReason, Statement, StatementPage, StatementRow};
 pub use tick::{Allocation, QueueUse, TickOutcome};

@@ -10,7 +10,7 @@ use super::credits::Credits;
 use super::error::{Denial, MarketError};
 use super::fact::MarketFact;
 use super::ledger::{LedgerAccount, Reason};
-use super::query::{Operation, OperationKind, Shape};
+use super::query::{Operation, OperationKind, QueryError, Shape};
 use super::queue_name::QueueName;
 use super::replay::Consumer;
 use super::signature::VerifiedUser;
@@ -110,6 +110,11 @@ impl Market {
                 let queues = self.accounts.iter().map(|(queue, account)| account.published_info(queue)).collect();
                 Ok(Answer::Queues { price: self.price(), queues })
             }
+            Operation::Statement(Some(queue)) => Ok(Answer::Statement(queue)),
+            Operation::Statement(None) => {
+                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
+                Ok(Answer::Statement(QueueName::new(own).map_err(QueryError::from)?))
+            }
             Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
             Operation::AddBudget { queue, amount } => self.add_budget(queue, amount, now, facts),
             Operation::AddQueue(queue) => self.add_queue(queue, facts),
@@ -202,7 +207,7 @@ fn check_role(signer: &VerifiedUser, shape: &Shape) -> Result<(), Denial> {
     let (operation, user) = (shape.kind.parameter(), signer.user.clone());
     let own_queue = match shape.kind {
         _ if signer.role == Role::Admin => true,
-        OperationKind::Info => shape.target().is_none_or(|queue| queue == signer.user),
+        OperationKind::Info | OperationKind::Statement => shape.target().is_none_or(|queue| queue == signer.user),
         OperationKind::SetSpending => shape.target() == Some(&signer.user),
         _ => return Err(Denial::NeedsAdmin { operation, user }),
     };

@@ -14,7 +14,7 @@ use super::queue_name::{QueueName, QueueNameError};
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
 
-/// The operations of the document's table, and the empty request.
+/// The operations of the document's table, the empty request, and what we add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OperationKind {
     /// An entirely empty query.
@@ -35,6 +35,8 @@ pub enum OperationKind {
     AddQueue,
     /// `removeQueue=queue`
     RemoveQueue,
+    /// `statement` or `statement=queue`, which is not the document's and has an address of its own.
+    Statement,
 }
 
 /// What a request asks for, before its parameters have been read.
@@ -85,6 +87,8 @@ pub enum Operation {
     AddQueue(QueueName),
     /// A queue less.
     RemoveQueue(QueueName),
+    /// A queue's rows of the ledger; `None` is the signer's own.
+    Statement(Option<QueueName>),
 }
 
 /// A query that cannot be understood.
@@ -104,6 +108,17 @@ pub enum QueryError {
         "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue"
     )]
     NoOperation,
+    /// No statement is asked for where nothing else is given.
+    #[error("expected statement=QUEUE, or statement for the signer's own queue")]
+    NoStatement,
+    /// Not a number.
+    #[error("{parameter}: {value:?} is not a whole number")]
+    Number {
+        /// The parameter.
+        parameter: &'static str,
+        /// What it holds.
+        value: String,
+    },
     /// The operation needs a queue.
     #[error("{0} needs a parameter queue")]
     MissingQueue(&'static str),
@@ -126,7 +141,7 @@ pub enum QueryError {
 // === impl OperationKind ===
 
 impl OperationKind {
-    /// All operations that a parameter can name.
+    /// The document's operations, each named by a parameter.
     const NAMED: [OperationKind; 8] = [
         OperationKind::Price,
         OperationKind::Time,
@@ -150,6 +165,7 @@ impl OperationKind {
             OperationKind::AddBudget => "addBudget",
             OperationKind::AddQueue => "addQueue",
             OperationKind::RemoveQueue => "removeQueue",
+            OperationKind::Statement => "statement",
         }
     }
 
@@ -164,17 +180,14 @@ impl OperationKind {
             | OperationKind::Price
             | OperationKind::Time
             | OperationKind::Info
-            | OperationKind::Infos => false,
+            | OperationKind::Infos
+            | OperationKind::Statement => false,
         }
     }
 
     /// Whether anyone may ask, signed or not.
     pub const fn is_open_to_all(self) -> bool {
         matches!(self, OperationKind::Nothing | OperationKind::Price | OperationKind::Time)
-    }
-
-    fn named(parameter: &str) -> Option<OperationKind> {
-        Self::NAMED.into_iter().find(|kind| kind.parameter() == parameter)
     }
 }
 
@@ -184,6 +197,28 @@ impl Shape {
     /// Reads a raw query string: everything after the first `?`, not decoded. Parameters of other names are passed
     /// over, as the original does; several operations or a repeated parameter are errors.
     pub fn parse(query: &str) -> Result<Shape, QueryError> {
+        match Shape::parse_of(&OperationKind::NAMED, query)? {
+            Some(shape) => Ok(shape),
+            None if query.is_empty() => Ok(Shape {
+                query: String::new(),
+                kind: OperationKind::Nothing,
+                value: String::new(),
+                queue: None,
+                user: None,
+                timestamp: None,
+            }),
+            None => Err(QueryError::NoOperation),
+        }
+    }
+
+    /// Reads the query string of a request for a statement. The document's operations mean nothing there, and a
+    /// statement nothing among them, so that a signature for the one address is none for the other.
+    pub fn parse_statement(query: &str) -> Result<Shape, QueryError> {
+        Shape::parse_of(&[OperationKind::Statement], query)?.ok_or(QueryError::NoStatement)
+    }
+
+    fn parse_of(operations: &[OperationKind], query: &str) -> Result<Option<Shape>, QueryError> {
+        let named = |parameter: &str| operations.iter().copied().find(|kind| kind.parameter() == parameter);
         let mut operation: Option<(OperationKind, String)> = None;
         let (mut queue, mut user, mut timestamp) = (None, None, None);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -193,7 +228,7 @@ impl Shape {
                 "queue" => set_once(&mut queue, "queue", value)?,
                 "user" => set_once(&mut user, "user", value)?,
                 "timestamp" => set_once(&mut timestamp, "timestamp", value)?,
-                other => match (OperationKind::named(other), &operation) {
+                other => match (named(other), &operation) {
                     (None, _) => {}
                     (Some(kind), None) => operation = Some((kind, decode(value)?.into_owned())),
                     (Some(kind), Some((first, _))) if *first == kind => {
@@ -205,20 +240,18 @@ impl Shape {
                 },
             }
         }
-        let (kind, value) = match operation {
-            Some(found) => found,
-            None if query.is_empty() => (OperationKind::Nothing, String::new()),
-            None => return Err(QueryError::NoOperation),
-        };
-        Ok(Shape { query: query.to_owned(), kind, value, queue, user, timestamp })
+        let shape = |(kind, value)| Shape { query: query.to_owned(), kind, value, queue, user, timestamp };
+        Ok(operation.map(shape))
     }
 
     /// The name of the queue it acts on, not yet checked; `None` where it is not given or there is none.
     pub fn target(&self) -> Option<&str> {
         match self.kind {
             OperationKind::SetSpending | OperationKind::AddBudget => self.queue.as_deref(),
-            OperationKind::Info if self.value.is_empty() => None,
-            OperationKind::Info | OperationKind::AddQueue | OperationKind::RemoveQueue => Some(&self.value),
+            OperationKind::Info | OperationKind::Statement if self.value.is_empty() => None,
+            OperationKind::Info | OperationKind::Statement | OperationKind::AddQueue | OperationKind::RemoveQueue => {
+                Some(&self.value)
+            }
             OperationKind::Nothing | OperationKind::Price | OperationKind::Time | OperationKind::Infos => None,
         }
     }
@@ -231,6 +264,7 @@ impl Shape {
             OperationKind::Time => Operation::Time,
             OperationKind::Infos => Operation::Infos,
             OperationKind::Info => Operation::Info(self.target().map(QueueName::new).transpose()?),
+            OperationKind::Statement => Operation::Statement(self.target().map(QueueName::new).transpose()?),
             OperationKind::AddQueue => Operation::AddQueue(self.queue_name()?),
             OperationKind::RemoveQueue => Operation::RemoveQueue(self.queue_name()?),
             OperationKind::AddBudget => Operation::AddBudget { queue: self.queue_name()?, amount: self.amount()? },
@@ -255,7 +289,7 @@ impl Shape {
     }
 }
 
-fn set_once(slot: &mut Option<String>, name: &'static str, value: &str) -> Result<(), QueryError> {
+pub(super) fn set_once(slot: &mut Option<String>, name: &'static str, value: &str) -> Result<(), QueryError> {
     match slot.replace(decode(value)?.into_owned()) {
         Some(_) => Err(QueryError::Repeated(name)),
         None => Ok(()),
@@ -263,7 +297,7 @@ fn set_once(slot: &mut Option<String>, name: &'static str, value: &str) -> Resul
 }
 
 /// Decodes one name or value of a form: `+` is a blank, `%XX` a byte of UTF-8.
-fn decode(text: &str) -> Result<Cow<'_, str>, QueryError> {
+pub(super) fn decode(text: &str) -> Result<Cow<'_, str>, QueryError> {
     let refuse = || QueryError::Encoding(text.chars().take(SHOWN_CHARACTERS).collect());
     let hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
     let bytes = text.as_bytes();
@@ -317,6 +351,21 @@ mod tests {
         assert_eq!(shape.query, "info=q&&user=a%20b&timestamp=%31&other=%7e");
         assert_eq!((shape.user.as_deref(), shape.timestamp.as_deref()), (Some("a b"), Some("1")));
         assert_eq!(Shape::parse("price&user=a+b").unwrap().user.as_deref(), Some("a b"));
+    }
+
+    #[test]
+    fn statements_and_the_documents_operations_have_nothing_in_common() {
+        let statement = Shape::parse_statement("statement=q&since=5&user=u&timestamp=1").unwrap();
+        assert_eq!(statement.operation(), Ok(Operation::Statement(Some(queue("q")))));
+        assert_eq!(Shape::parse_statement("statement").unwrap().operation(), Ok(Operation::Statement(None)));
+        assert_eq!(Shape::parse("statement=q&user=u&timestamp=1"), Err(QueryError::NoOperation));
+        for kind in OperationKind::NAMED {
+            let query = format!("{}=q&queue=q&user=u&timestamp=1", kind.parameter());
+            assert_eq!(Shape::parse_statement(&query), Err(QueryError::NoStatement), "{query}");
+        }
+        assert_eq!(Shape::parse_statement(""), Err(QueryError::NoStatement));
+        let twice = Shape::parse_statement("statement=a&statement=b");
+        assert_eq!(twice, Err(QueryError::Repeated("statement")));
     }
 
     #[test]

@@ -6,18 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::engine::{Event, Overview, Reply};
-use crate::market::{Acl, ServletRequest};
-use crate::store::{Durable, Health as StoreHealth};
-use crate::web::{Health, MarketReply, OwnerGone};
+use crate::market::{Acl, QueueName, ServletRequest, Statement, StatementPage};
+use crate::store::{Durable, Health as StoreHealth, LedgerReader};
+use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
 use super::owner::Owner;
 
 /// Requests that wait for the owner; more wait in their senders.
 const WAITING_REQUESTS: usize = 256;
+/// Statements that are read at one time; more wait.
+const STATEMENTS_AT_ONE_TIME: usize = 2;
 /// Age up to which a snapshot is shown again, ms: a page that many look at costs as much as one that one looks at.
 const FRESH_MS: u64 = 250;
 /// A snapshot that is not durable after so long gives way to the one before.
@@ -30,6 +32,8 @@ pub struct OwnerHandle {
     acl: Option<Arc<AclFile>>,
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
+    /// Who reads statements, and the turns for it: reading takes a disk and a thread for itself.
+    ledger: Option<(LedgerReader, Arc<Semaphore>)>,
 }
 
 /// What other threads ask, for [`Requests::answer`].
@@ -56,7 +60,13 @@ impl OwnerHandle {
     pub fn new(store: watch::Receiver<Durable>, acl: Option<Arc<AclFile>>) -> (Self, Requests) {
         let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
         let serving = Arc::new(AtomicBool::new(false));
-        (Self { requests: sender, acl, store, serving: serving.clone() }, Requests { requests, serving })
+        (Self { requests: sender, acl, store, serving: serving.clone(), ledger: None }, Requests { requests, serving })
+    }
+
+    /// The same with statements, which nobody reads without.
+    #[must_use]
+    pub fn with_ledger(self, ledger: LedgerReader) -> Self {
+        Self { ledger: Some((ledger, Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME)))), ..self }
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
@@ -73,6 +83,18 @@ impl crate::web::Owner for OwnerHandle {
 
     async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
         self.ask(Request::Overview).await
+    }
+
+    async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
+        let unreadable = |reason: &dyn std::fmt::Display| LedgerUnreadable(reason.to_string());
+        let Some((ledger, turns)) = self.ledger.clone() else { return Err(unreadable(&"there is no ledger")) };
+        let turn = turns.acquire_owned().await.map_err(|error| unreadable(&error))?;
+        let read = tokio::task::spawn_blocking(move || {
+            // Kept until the reading is over, also when nobody waits for it any more.
+            let _turn = turn;
+            ledger.statement(&queue, page)
+        });
+        read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
     }
 
     fn acl(&self) -> Arc<Acl> {

@@ -119,7 +119,7 @@ async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Resu
     };
     let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
     make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
-    let (store, opened) = Store::open(StoreOptions::new(&settings.directories.state))?;
+    let (store, opened) = Store::open(store_options(settings))?;
     let (budget_image, engine, clock) = wake(settings, market, &store, opened, http_address)?;
     let budget_image = budget_image.map(Rc::new);
     let parts = Parts {
@@ -132,6 +132,7 @@ async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Resu
         budget_image: budget_image.clone(),
     };
     let (daemon, handle) = Daemon::new(parts);
+    let handle = handle.with_ledger(store.ledger());
     let owner = daemon.owner().clone();
     let web = WebThread::start(http_port, handle, &settings.http, market.is_some())
         .map_err(|source| ServeError::System { what: "a thread for the web server", source })?;
@@ -148,6 +149,10 @@ async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Resu
     drop(owner);
     store.close()?;
     Ok(served?)
+}
+
+fn store_options(settings: &Settings) -> StoreOptions {
+    StoreOptions { ledger_detail_days: settings.ledger_detail_days, ..StoreOptions::new(&settings.directories.state) }
 }
 
 /// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us.

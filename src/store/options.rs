@@ -20,6 +20,8 @@ pub struct StoreOptions {
     pub retry_pause_min: Duration,
     /// The longest such pause.
     pub retry_pause_max: Duration,
+    /// Whole days for which the ledger keeps every movement; older ones become daily sums.
+    pub ledger_detail_days: u32,
 }
 
 // === impl StoreOptions ===
@@ -35,6 +37,7 @@ impl StoreOptions {
             checkpoint_idle: Duration::from_secs(2),
             retry_pause_min: Duration::from_millis(50),
             retry_pause_max: Duration::from_secs(5),
+            ledger_detail_days: 30,
         }
     }
 }

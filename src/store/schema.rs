@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::error::StoreError;
 
 /// Each step leads from the version before it to its own; a new database takes all of them.
-const STEPS: [&str; 1] = [include_str!("schema.sql")];
+const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema_2.sql")];
 
 /// The newest version known here.
 pub(super) const VERSION: u32 = STEPS.len() as u32;
@@ -101,6 +101,33 @@ mod tests {
     }
 
     #[test]
+    fn a_database_of_version_1_goes_on_with_all_it_has() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state.db");
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(STEPS[0]).unwrap();
+        old.execute_batch(
+            "INSERT INTO meta VALUES ('schema_version', 1), ('last_fact', 17);
+             INSERT INTO account VALUES ('alice', '7.0', '7000000000000', '0.5', '500000000000');
+             INSERT INTO ledger VALUES (1, 0, 5, 'alice', 'endowment', NULL, NULL, NULL, NULL, '8.0', '8000000000000',
+                 'issued', 'queue:alice');
+             INSERT INTO ledger VALUES (2, 1, 9, 'alice', 'charge', '0.5', '500000000000', 2, 0, '1.0', '1000000000000',
+                 'queue:alice', 'revenue');",
+        )
+        .unwrap();
+        drop(old);
+        let database = open_for_writing(&path).unwrap();
+        assert_eq!(version(&database).unwrap(), VERSION);
+        assert_eq!(meta::<i64>(&database, LAST_FACT).unwrap(), Some(17));
+        let row = "SELECT group_concat(number || ' ' || amount_units || ' ' || movements || ' ' || (day IS NULL), ', ')
+                   FROM ledger ORDER BY number";
+        let rows: String = database.query_row(row, [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, "1 8000000000000 1 1, 2 1000000000000 1 1");
+        drop(database);
+        assert_eq!(version(&open_for_writing(&path).unwrap()).unwrap(), VERSION);
+    }
+
+    #[test]
     fn a_newer_schema_is_refused_and_left_alone() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("state.db");
@@ -109,7 +136,8 @@ mod tests {
         drop(database);
         let error = open_for_writing(&path).unwrap_err();
         assert!(matches!(error, StoreError::NewerSchema { found: 7, known: VERSION, .. }));
-        assert!(error.to_string().contains("has schema version 7, this program knows versions up to 1"), "{error}");
+        let told = format!("has schema version 7, this program knows versions up to {VERSION}");
+        assert!(error.to_string().contains(&told), "{error}");
         assert_eq!(version(&Connection::open(&path).unwrap()).unwrap(), 7);
     }
 

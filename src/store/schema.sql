@@ -124,7 +124,8 @@ CREATE TABLE allocation (
     reduce_slots INTEGER GENERATED ALWAYS AS (interval ->> '$.quota.reduce') VIRTUAL
 ) STRICT, WITHOUT ROWID;
 
--- Every credit that ever moved, from `debit` to `credit`: issued, revenue or queue:NAME.
+-- Every credit that ever moved, from `debit` to `credit`: issued, revenue or queue:NAME. Old rows are daily sums:
+-- see schema_2.sql.
 CREATE TABLE ledger (
     number INTEGER PRIMARY KEY,
     tick INTEGER NOT NULL,

@@ -13,12 +13,14 @@ use super::durable::{Durable, Health};
 use super::error::StoreError;
 use super::figures::{Counts, Figures};
 use super::folder::{Folder, at, private_file};
+use super::housekeeping::Housekeeping;
 use super::note::NoteSink;
 use super::opened::{self, Opened};
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema;
 use super::sink::{Backlog, FactSink};
+use super::statement::LedgerReader;
 use super::writer::Writer;
 
 /// The state database. Dropping it closes it, but then nobody hears what went wrong: prefer [`Store::close`].
@@ -54,6 +56,7 @@ impl Store {
             durable,
             backlog: Arc::clone(&backlog),
             counts: Arc::clone(&counts),
+            housekeeping: Housekeeping::new(options.ledger_detail_days),
             options,
             folder,
             queue: Queue::after(opened.last_fact),
@@ -77,6 +80,11 @@ impl Store {
     /// Where notes are handed in.
     pub(super) fn notes(&self) -> NoteSink {
         NoteSink::new(self.sender.clone(), self.sink())
+    }
+
+    /// Reads the ledger, on whatever thread.
+    pub fn ledger(&self) -> LedgerReader {
+        LedgerReader::new(&self.path)
     }
 
     /// What the writer has done so far.

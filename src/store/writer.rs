@@ -18,6 +18,7 @@ use super::durable::{Durable, Health};
 use super::error::StoreError;
 use super::figures::Counts;
 use super::folder::Folder;
+use super::housekeeping::Housekeeping;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::rows;
@@ -31,6 +32,7 @@ pub(super) struct Writer {
     pub(super) durable: watch::Sender<Durable>,
     pub(super) backlog: Arc<Backlog>,
     pub(super) counts: Arc<Counts>,
+    pub(super) housekeeping: Housekeeping,
     pub(super) options: StoreOptions,
     /// Held until the thread ends.
     pub(super) folder: Folder,
@@ -56,6 +58,7 @@ impl Writer {
             let patience = match &failure {
                 Some(failure) => Some(failure.retry_at.saturating_duration_since(now())),
                 None if !self.queue.is_empty() => Some(Duration::ZERO),
+                None if self.housekeeping.is_due() => Some(HOUSEKEEPING_IDLE),
                 None if !is_log_empty => Some(self.options.checkpoint_idle),
                 None => None,
             };
@@ -69,6 +72,13 @@ impl Writer {
             let is_due = failure.as_ref().is_none_or(|failure| now() >= failure.retry_at);
             if !self.queue.is_empty() && is_due {
                 failure = self.try_commit(&mut names, failure);
+                is_log_empty = false;
+                if failure.is_none() && self.housekeeping.is_overdue() {
+                    self.housekeeping.step(&mut self.database);
+                }
+                self.checkpoint_if_above(self.options.checkpoint_bytes);
+            } else if is_timeout && self.queue.is_empty() && self.housekeeping.is_due() {
+                self.housekeeping.step(&mut self.database);
                 is_log_empty = false;
                 self.checkpoint_if_above(self.options.checkpoint_bytes);
             } else if is_timeout && self.queue.is_empty() {
@@ -151,6 +161,7 @@ impl Writer {
         let mut last = None;
         for batch in self.queue.batches.drain(..batches) {
             facts += batch.facts.len();
+            self.housekeeping.hear(&batch.facts);
             last = Some(FactNumber(batch.first.0 + batch.facts.len() as u64 - 1));
         }
         self.queue.facts -= facts;
@@ -248,6 +259,9 @@ impl Writer {
     }
 }
 
+/// An idle moment: nothing has come for so long.
+const HOUSEKEEPING_IDLE: Duration = Duration::from_millis(20);
+
 /// Size of a page of SQLite, bytes: its default, which the schema does not change.
 const PAGE_BYTES: u64 = 4096;
 
@@ -282,6 +296,7 @@ mod tests {
             durable,
             backlog: Arc::new(Backlog::new(1000)),
             counts: Arc::new(Counts::default()),
+            housekeeping: Housekeeping::new(30),
             options: StoreOptions::new(dir),
             folder,
             queue: Queue::after(FactNumber(0)),

@@ -13,8 +13,10 @@ mod process_usage;
 mod response;
 mod routes;
 mod scheduler;
+mod signed;
 mod start_page;
 mod start_page_rows;
+mod statement;
 mod time_text;
 mod timed_stream;
 
@@ -23,7 +25,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use limits::WebLimits;
-pub use owner::{Health, MarketReply, Owner, OwnerGone};
+pub use owner::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone};
 
 /// What the web server knows besides what the owner tells it.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::Overview;
-use crate::market::{Acl, Answer, MarketError, ServletRequest};
+use crate::market::{Acl, Answer, MarketError, QueueName, ServletRequest, Statement, StatementPage};
 
 /// The way to the owner of all state.
 pub trait Owner: Send + Sync + 'static {
@@ -13,6 +13,18 @@ pub trait Owner: Send + Sync + 'static {
     ///
     /// [`OwnerGone`] when no answer will come. The operation may have been done all the same.
     fn market(&self, request: ServletRequest) -> impl Future<Output = Result<MarketReply, OwnerGone>> + Send;
+
+    /// Reads a part of a queue's history, what of it is durable; none if there never was such a queue. The owner's
+    /// thread has nothing to do with it.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerUnreadable`] when the ledger cannot be read.
+    fn statement(
+        &self,
+        queue: QueueName,
+        page: StatementPage,
+    ) -> impl Future<Output = Result<Option<Statement>, LedgerUnreadable>> + Send;
 
     /// A snapshot of the cluster.
     ///
@@ -35,6 +47,11 @@ pub type MarketReply = Result<Answer, MarketError>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the JobTracker does not take requests now")]
 pub struct OwnerGone;
+
+/// The ledger cannot be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the ledger cannot be read: {0}")]
+pub struct LedgerUnreadable(pub String);
 
 /// How the daemon fares.
 #[derive(Clone, Debug, PartialEq, Eq)]

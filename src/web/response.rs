@@ -8,6 +8,8 @@ use axum::http::{HeaderValue, Response, StatusCode};
 
 /// The content type of `/scheduler`, as the original sends it.
 pub(super) const XML: &str = "text/xml; charset=utf-8";
+/// What programs read.
+pub(super) const JSON: &str = "application/json";
 /// Pages.
 pub(super) const HTML: &str = "text/html; charset=utf-8";
 /// Everything for people without a page.

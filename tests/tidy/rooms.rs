@@ -19,8 +19,8 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("store", &["engine", "mapreduce", "market", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
-    ("client", &["wire"]),
-    ("cli", &["config", "market", "server"]),
+    ("client", &["market", "wire"]),
+    ("cli", &["client", "config", "market", "server"]),
 ];
 
 /// Names that no pure room uses, each with its reason.

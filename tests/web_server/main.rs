@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod client;
 mod hostile;
 mod pages;
 mod scheduler;
 mod stage;
+mod statement;

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use jobtracker::engine::{Now, Overview};
 use jobtracker::market::signature::sign;
-use jobtracker::market::{Acl, Key, Market, MarketConfig, QueueUse, ServletRequest, budget_file};
+use jobtracker::market::{
+    Acl, Key, Market, MarketConfig, QueueName, QueueUse, ServletRequest, Statement, StatementPage, budget_file,
+};
 use jobtracker::scheduler::PerKind;
-use jobtracker::web::{Health, MarketReply, Owner, OwnerGone, WebLimits, WebState, serve};
+use jobtracker::web::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, WebLimits, WebState, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
@@ -29,6 +31,9 @@ pub struct Cluster {
     pub acl_looks: AtomicUsize,
     pub overview: Mutex<Arc<Overview>>,
     pub health: Mutex<Health>,
+    /// What the ledger tells, and what of it was asked for.
+    pub statement: Mutex<Result<Option<Statement>, LedgerUnreadable>>,
+    pub pages: Mutex<Vec<(QueueName, StatementPage)>>,
     /// Nobody answers any more.
     pub gone: AtomicBool,
     /// Answers wait for `release`.
@@ -77,6 +82,11 @@ impl Owner for Handle {
         Ok(self.0.market.lock().unwrap().operate(request, now(), |queue| queue.as_str() == "bob").answer)
     }
 
+    async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
+        self.0.pages.lock().unwrap().push((queue, page));
+        self.0.statement.lock().unwrap().clone()
+    }
+
     async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
         self.gate().await?;
         Ok(Arc::clone(&self.0.overview.lock().unwrap()))
@@ -115,6 +125,8 @@ impl Stage {
             acl_looks: AtomicUsize::new(0),
             overview: Mutex::default(),
             health: Mutex::new(Health { is_alive: true, is_ready: true, text: "ok".to_owned() }),
+            statement: Mutex::new(Ok(None)),
+            pages: Mutex::default(),
             gone: AtomicBool::new(false),
             held: AtomicBool::new(false),
             asked: Notify::new(),

@@ -74,6 +74,8 @@ pub enum Unit {
     Seconds,
     /// Minutes.
     Minutes,
+    /// Days.
+    Days,
     /// Hundredths.
     Percent,
 }
@@ -89,6 +91,7 @@ impl Unit {
             Unit::Milliseconds => "ms",
             Unit::Seconds => "s",
             Unit::Minutes => "min",
+            Unit::Days => "days",
             Unit::Percent => "percent",
         }
     }

@@ -1,7 +1,7 @@
 //! Keys that only this JobTracker knows.
 
 use super::Kind::{Flag, LocalPath, Number, Text};
-use super::Unit::{Bytes, Count, Milliseconds};
+use super::Unit::{Bytes, Count, Days, Milliseconds};
 use super::keys;
 
 const HOUR_MS: i64 = 3_600_000;
@@ -11,6 +11,8 @@ keys! {
     OWN;
     STATE_DIR = "jobtracker.state.dir", LocalPath, Some("${hadoop.tmp.dir}/mapred/jobtracker-state"),
         "The state database: all that survives a restart. Not under /tmp, never in `mapred.local.dir/jobTracker`.";
+    LEDGER_DETAIL_DAYS = "jobtracker.ledger.detail-days", Number(Days, 1, 36_500), Some("30"),
+        "Whole days for which the ledger keeps every movement of money; older ones become daily sums, which add up to the same.";
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),
         "Shortest heartbeat interval told to a tracker while slots or tasks wait.";
     FIFO_COMPATIBLE = "jobtracker.fifo.compatible", Flag, Some("false"),

@@ -110,6 +110,8 @@ pub struct Settings {
     pub version: String,
     /// The build told to trackers; theirs must be the same, byte for byte.
     pub build_version: String,
+    /// Whole days for which the ledger keeps every movement.
+    pub ledger_detail_days: u32,
     /// Whether jobs of before a restart go on.
     pub restart_recover: bool,
     /// What job.xml files are laid over.
@@ -162,6 +164,7 @@ impl Settings {
             memory: MemorySettings::from_configuration(&configuration)?,
             version: configuration.required(&keys::VERSION)?.value,
             build_version: configuration.required(&keys::BUILD_VERSION)?.value,
+            ledger_detail_days: configuration.number(&keys::LEDGER_DETAIL_DAYS)?,
             restart_recover: configuration.flag(&keys::RESTART_RECOVER)?,
             configuration: Arc::new(configuration),
         };

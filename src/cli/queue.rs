@@ -1,0 +1,176 @@
+//! `jobtracker queue`: queues, their money and their bids.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use super::market_command::{MarketArguments, MarketCommandError, wait_for};
+use super::market_text::{RateOf, queue_text, queues_text, removed_text};
+use super::statement_text::statement_text;
+use crate::client::market::{MarketAnswer, QueueLine};
+use crate::client::signed_query::escaped;
+
+/// What `jobtracker queue` does.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum QueueCommand {
+    /// All queues, as published at the last tick; for administrators
+    List {
+        /// Where, who and how.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+    /// One queue, as published at the last tick
+    Info {
+        /// Which; default: the signer's own
+        #[arg(value_name = "QUEUE")]
+        queue: Option<String>,
+        /// Where, who and how.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+    /// Sets a queue's bid: credits for one slot over one interval, from the next tick on
+    SetSpending {
+        /// Whose
+        #[arg(value_name = "QUEUE")]
+        queue: String,
+        /// The bid, such as 0.5
+        #[arg(value_name = "RATE", allow_hyphen_values = true)]
+        rate: String,
+        /// Where, who and how.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+    /// Adds money to a queue, or takes it out when negative; for administrators
+    AddBudget {
+        /// Whose
+        #[arg(value_name = "QUEUE")]
+        queue: String,
+        /// Credits, such as 100 or -25.5
+        #[arg(value_name = "CREDITS", allow_hyphen_values = true)]
+        amount: String,
+        /// Where, who and how.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+    /// Makes a queue without money; for administrators
+    Add {
+        /// Its name: that of its user
+        #[arg(value_name = "QUEUE")]
+        queue: String,
+        /// Where, who and how.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+    /// Removes a queue that has no unfinished jobs, and takes its money out; for administrators
+    Remove {
+        /// Which
+        #[arg(value_name = "QUEUE")]
+        queue: String,
+        /// Where, who and how.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+    /// What came into a queue and what went out, newest last, with the balance after each; old detail as sums of days
+    Statement {
+        /// Which; default: the signer's own
+        #[arg(value_name = "QUEUE")]
+        queue: Option<String>,
+        /// From when on, in UTC unless it says otherwise: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
+        #[arg(long, value_name = "DATE")]
+        since: Option<String>,
+        /// Where, who and how.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+}
+
+/// Does it; what is to be printed.
+///
+/// # Errors
+/// [`MarketCommandError`]
+pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
+    match command {
+        QueueCommand::List { market } => {
+            let answer = ask(market, "infos".to_owned())?;
+            Ok(queues_text(&answer.queues, RateOf::LastTick, market.form()))
+        }
+        QueueCommand::Info { queue, market } => {
+            let own = market.signer.user()?;
+            let query = queue.as_ref().map_or_else(|| "info".to_owned(), |queue| format!("info={}", escaped(queue)));
+            let answer = ask(market, query)?;
+            Ok(queue_text(&only(answer, queue.as_ref().unwrap_or(&own)), RateOf::LastTick, market.form()))
+        }
+        QueueCommand::SetSpending { queue, rate, market } => {
+            change(market, format!("setSpending={}&queue={}", escaped(rate), escaped(queue)), queue)
+        }
+        QueueCommand::AddBudget { queue, amount, market } => {
+            change(market, format!("addBudget={}&queue={}", escaped(amount), escaped(queue)), queue)
+        }
+        QueueCommand::Add { queue, market } => change(market, format!("addQueue={}", escaped(queue)), queue),
+        QueueCommand::Remove { queue, market } => {
+            ask(market, format!("removeQueue={}", escaped(queue)))?;
+            Ok(removed_text(queue, market.form()))
+        }
+        QueueCommand::Statement { queue, since, market } => {
+            let since_ms = since.as_deref().map(moment_ms).transpose()?;
+            let signer = market.signer()?;
+            let client = market.client();
+            let asked = client.statement(queue.as_deref(), since_ms, &signer);
+            Ok(statement_text(&wait_for(async { Ok(asked.await?) })?, market.form()))
+        }
+    }
+}
+
+/// Changes a queue and shows it as it is now.
+fn change(market: &MarketArguments, query: String, queue: &str) -> Result<String, MarketCommandError> {
+    Ok(queue_text(&only(ask(market, query)?, queue), RateOf::Bid, market.form()))
+}
+
+fn ask(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCommandError> {
+    let signer = market.signer()?;
+    wait_for(async { Ok(market.client().ask_signed(&query, &signer).await?) })
+}
+
+/// The moment that a text stands for, epoch ms.
+fn moment_ms(text: &str) -> Result<i64, MarketCommandError> {
+    let refused = || MarketCommandError::Argument {
+        what: "--since",
+        value: text.to_owned(),
+        expected: "a date such as 2026-11-21, with or without a time behind a T",
+    };
+    let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
+    let moment = text.parse::<Timestamp>().or_else(|_| in_utc());
+    moment.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| refused())
+}
+
+/// The one queue of an answer; the original does not tell its name.
+fn only(answer: MarketAnswer, asked: &str) -> QueueLine {
+    let mut line = answer.queues.into_iter().next().unwrap_or_default();
+    if line.queue.is_empty() {
+        asked.clone_into(&mut line.queue);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_of_utc_unless_they_say_otherwise() {
+        for (text, ms) in [
+            ("1970-01-02", 86_400_000),
+            ("1970-01-02T01:30", 91_800_000),
+            ("1970-01-02T01:30:05.250", 91_805_250),
+            ("1970-01-02T01:30+01:30", 86_400_000),
+            ("1970-01-02T00:00Z", 86_400_000),
+        ] {
+            assert_eq!(moment_ms(text).unwrap(), ms, "{text}");
+        }
+        for text in ["", "yesterday", "1970-13-01", "5"] {
+            let error = moment_ms(text).unwrap_err();
+            assert!(error.to_string().starts_with("--since \""), "{error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A queue's statement, as a table for people and as JSON for machines. Text only.
+
+use super::market_text::{Form, columns, json, lines, moment};
+use crate::market::{Credits, Statement, StatementRow};
+
+/// The rows, newest last. In the table a row with a day for its time is a sum of that day.
+pub(super) fn statement_text(statement: &Statement, form: Form) -> String {
+    if form == Form::Json {
+        return json(statement);
+    }
+    let heads = ["time (UTC)", "reason", "movements", "rate", "map slots", "reduce slots", "amount", "balance"];
+    let mut table = columns(&heads, 2);
+    for row in &statement.rows {
+        table.add_row(cells(row));
+    }
+    lines(&table)
+}
+
+fn cells(row: &StatementRow) -> [String; 8] {
+    let money = |amount: Option<Credits>| amount.map(|amount| amount.to_string()).unwrap_or_default();
+    let slots = |slots: Option<u64>| slots.map(|slots| slots.to_string()).unwrap_or_default();
+    let moved = if row.amount > Credits::ZERO { format!("+{}", row.amount) } else { row.amount.to_string() };
+    [
+        row.day.clone().unwrap_or_else(|| moment(row.time_ms)),
+        row.reason.to_string(),
+        row.movements.to_string(),
+        money(row.rate),
+        slots(row.map_slots),
+        slots(row.reduce_slots),
+        moved,
+        money(row.balance),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::MovementReason;
+
+    fn row(number: u64, reason: MovementReason, amount: &str, balance: Option<&str>) -> StatementRow {
+        StatementRow {
+            number,
+            time_ms: 1_795_000_000_000 + number as i64 * 20_000,
+            day: None,
+            movements: 1,
+            tick: number,
+            reason,
+            rate: None,
+            map_slots: None,
+            reduce_slots: None,
+            amount: amount.parse().unwrap(),
+            balance: balance.map(|balance| balance.parse().unwrap()),
+        }
+    }
+
+    fn statement() -> Statement {
+        let day = Some("2026-10-01".to_owned());
+        let charge = |row: StatementRow, rate: Option<&str>| StatementRow {
+            rate: rate.map(|rate| rate.parse().unwrap()),
+            map_slots: Some(5),
+            reduce_slots: Some(0),
+            ..row
+        };
+        let top_up = StatementRow { day: day.clone(), movements: 2, ..row(3, MovementReason::TopUp, "100", None) };
+        let folded = charge(row(4000, MovementReason::Charge, "-12.5", Some("87.5")), None);
+        let folded = StatementRow { day, movements: 3998, map_slots: Some(19_990), ..folded };
+        let last = charge(
+            row(4001, MovementReason::Charge, "-0.000000000005", Some("87.499999999995")),
+            Some("0.000000000001"),
+        );
+        Statement {
+            queue: "alice".parse().unwrap(),
+            balance: "87.499999999995".parse().unwrap(),
+            rows: vec![top_up, folded, last],
+            has_earlier: false,
+        }
+    }
+
+    #[test]
+    fn people_get_a_table() {
+        insta::assert_snapshot!(statement_text(&statement(), Form::Table), @r"
+        TIME (UTC)           REASON  MOVEMENTS            RATE  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE
+        2026-10-01           top_up          2                                                    +100.0
+        2026-10-01           charge       3998                      19990             0            -12.5             87.5
+        2026-11-19 09:20:20  charge          1  0.000000000001          5             0  -0.000000000005  87.499999999995
+        ");
+    }
+
+    #[test]
+    fn machines_get_json() {
+        insta::assert_snapshot!(statement_text(&statement(), Form::Json), @r#"
+        {
+          "queue": "alice",
+          "balance": "87.499999999995",
+          "rows": [
+            {
+              "number": 3,
+              "time_ms": 1795000060000,
+              "day": "2026-10-01",
+              "movements": 2,
+              "tick": 3,
+              "reason": "top_up",
+              "amount": "100.0",
+              "balance": null
+            },
+            {
+              "number": 4000,
+              "time_ms": 1795080000000,
+              "day": "2026-10-01",
+              "movements": 3998,
+              "tick": 4000,
+              "reason": "charge",
+              "map_slots": 19990,
+              "reduce_slots": 0,
+              "amount": "-12.5",
+              "balance": "87.5"
+            },
+            {
+              "number": 4001,
+              "time_ms": 1795080020000,
+              "movements": 1,
+              "tick": 4001,
+              "reason": "charge",
+              "rate": "0.000000000001",
+              "map_slots": 5,
+              "reduce_slots": 0,
+              "amount": "-0.000000000005",
+              "balance": "87.499999999995"
+            }
+          ],
+          "has_earlier": false
+        }
+        "#);
+    }
+}

@@ -1,0 +1,197 @@
+//! The XML of `/scheduler`, read leniently: the document's wrapped queues and the original's bare ones.
+//!
+//! Amounts stay the texts they came as: nothing is computed with them here, and the original writes some of them with
+//! an exponent.
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+use serde::Serialize;
+
+/// One queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct QueueLine {
+    /// Its name; empty where the answer does not tell.
+    pub queue: String,
+    /// Its balance, credits.
+    pub budget: String,
+    /// The rate or the bid, credits for one slot over one interval.
+    pub spending: String,
+    /// Its part of the cluster; empty where the original leaves it out.
+    pub share: String,
+    /// Slots used within the quota at the last tick.
+    pub used: u64,
+    /// Tasks that waited at the last tick.
+    pub pending: u64,
+}
+
+/// What an answer holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MarketAnswer {
+    /// The sum of the effective rates, credits.
+    pub price: Option<String>,
+    /// When the server started, epoch ms.
+    pub start_ms: Option<i64>,
+    /// The server's clock, epoch ms.
+    pub time_ms: Option<i64>,
+    /// The queues, in the order of the answer.
+    pub queues: Vec<QueueLine>,
+    /// Why the request was refused.
+    pub error: Option<String>,
+}
+
+/// A text that is no answer of a market.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is no answer of a market: {0}")]
+pub struct AnswerError(String);
+
+// === impl MarketAnswer ===
+
+impl MarketAnswer {
+    /// Reads an answer.
+    ///
+    /// # Errors
+    /// It is no XML, has no frame, or a time in it is no number.
+    pub fn parse(text: &str) -> Result<MarketAnswer, AnswerError> {
+        let wrong = |error: &dyn std::fmt::Display| AnswerError(error.to_string());
+        let mut reader = Reader::from_str(text);
+        let mut walk = Walk::default();
+        loop {
+            match reader.read_event().map_err(|error| wrong(&error))? {
+                Event::Start(element) => walk.open(&element)?,
+                Event::Text(text) => walk.content.push_str(&text),
+                Event::GeneralRef(reference) => {
+                    let character = reference.resolve_char_ref().map_err(|error| wrong(&error))?;
+                    let named = quick_xml::escape::resolve_predefined_entity(&reference);
+                    walk.content.extend(character);
+                    walk.content.push_str(named.unwrap_or_default());
+                }
+                Event::End(element) => walk.close(element.name().as_ref())?,
+                Event::Eof if walk.has_frame => return Ok(walk.answer),
+                Event::Eof => return Err(AnswerError("the element QueueInfo is missing".to_owned())),
+                Event::Empty(_)
+                | Event::CData(_)
+                | Event::Comment(_)
+                | Event::Decl(_)
+                | Event::PI(_)
+                | Event::DocType(_) => {}
+            }
+        }
+    }
+}
+
+/// The reading of one answer.
+#[derive(Default)]
+struct Walk {
+    answer: MarketAnswer,
+    content: String,
+    has_frame: bool,
+    is_within_queue: bool,
+}
+
+// === impl Walk ===
+
+impl Walk {
+    fn open(&mut self, element: &BytesStart<'_>) -> Result<(), AnswerError> {
+        self.content.clear();
+        match element.name().as_ref() {
+            "QueueInfo" => self.has_frame = true,
+            "queue" => {
+                let wrong = |error: &dyn std::fmt::Display| AnswerError(error.to_string());
+                let name = element.try_get_attribute("name").map_err(|error| wrong(&error))?;
+                let name = name.map(|name| name.normalized_value(XmlVersion::Implicit1_0)).transpose();
+                let queue = name.map_err(|error| wrong(&error))?.unwrap_or_default().into_owned();
+                self.answer.queues.push(QueueLine { queue, ..QueueLine::default() });
+                self.is_within_queue = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, name: &str) -> Result<(), AnswerError> {
+        let content = std::mem::take(&mut self.content).trim().to_owned();
+        match name {
+            "queue" => self.is_within_queue = false,
+            "price" => self.answer.price = Some(content),
+            "error" => self.answer.error = Some(content),
+            "start" => self.answer.start_ms = Some(number(name, &content)?),
+            "time" => self.answer.time_ms = Some(number(name, &content)?),
+            "budget" => self.queue().budget = content,
+            "spending" => self.queue().spending = content,
+            "share" => self.queue().share = content,
+            "used" => self.queue().used = number(name, &content)?,
+            "pending" => self.queue().pending = number(name, &content)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The queue that is being read: the original's single ones have no element of their own.
+    fn queue(&mut self) -> &mut QueueLine {
+        if !self.is_within_queue && self.answer.queues.is_empty() {
+            self.answer.queues.push(QueueLine::default());
+        }
+        let last = self.answer.queues.len().saturating_sub(1);
+        &mut self.answer.queues[last]
+    }
+}
+
+fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, AnswerError> {
+    text.parse().map_err(|_| AnswerError(format!("<{name}> holds {text:?}, which is no number")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::answer::{Answer, QueueInfo, render, render_error};
+    use crate::market::{QueueName, Share};
+
+    fn line(queue: &str, share: &str) -> QueueLine {
+        QueueLine {
+            queue: queue.to_owned(),
+            budget: "12.5".to_owned(),
+            spending: "0.5".to_owned(),
+            share: share.to_owned(),
+            used: 1,
+            pending: 43,
+        }
+    }
+
+    fn info(queue: &str) -> QueueInfo {
+        QueueInfo {
+            queue: QueueName::new(queue).unwrap(),
+            budget: "12.5".parse().unwrap(),
+            spending: "0.5".parse().unwrap(),
+            share: Share::new("0.5".parse().unwrap(), "2".parse().unwrap()),
+            used: 1,
+            pending: 43,
+        }
+    }
+
+    #[test]
+    fn what_the_server_writes_is_read() {
+        let answer = Answer::Queues { price: "2".parse().unwrap(), queues: vec![info("alice"), info("b@c")] };
+        let read = MarketAnswer::parse(&render(&answer, "h")).unwrap();
+        assert_eq!(read.price.as_deref(), Some("2.0"));
+        assert_eq!(read.queues, [line("alice", "0.250000000"), line("b@c", "0.250000000")]);
+        let time = MarketAnswer::parse(&render(&Answer::Time { start_ms: 5, now_ms: 7 }, "h")).unwrap();
+        assert_eq!((time.start_ms, time.time_ms), (Some(5), Some(7)));
+        let error = MarketAnswer::parse(&render_error("a<b> & 'c'", "h")).unwrap();
+        assert_eq!(error.error.as_deref(), Some("a<b> & 'c'"));
+    }
+
+    #[test]
+    fn the_originals_bare_elements_are_read() {
+        let text = "<QueueInfo><host>h</host>\n<budget>12.5</budget>\n<spending>0.5</spending>\n<used>1</used>\n\
+                    <pending>43</pending>\n</QueueInfo>\n";
+        assert_eq!(MarketAnswer::parse(text).unwrap().queues, [line("", "")]);
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        for text in ["", "hello", "<html></html>", "<QueueInfo><time>x</time></QueueInfo>", "<QueueInfo></a>"] {
+            assert!(MarketAnswer::parse(text).is_err(), "{text:?}");
+        }
+        assert_eq!(MarketAnswer::parse("<QueueInfo></QueueInfo>"), Ok(MarketAnswer::default()));
+    }
+}

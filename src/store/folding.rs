@@ -1,0 +1,183 @@
+//! The ledger's old detail becomes daily sums: for each day of UTC one row of each reason, debit and credit.
+//!
+//! Law: a sum over the ledger, of whatever queue, reason or pair of accounts, is the same before and after. Only whole days
+//! are folded, and nothing after the last tick: a start reads those rows one by one.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use crate::market::Credits;
+
+use super::schema::{meta, set_meta};
+use super::units_column::{optional_units_column, units_column};
+
+/// Key in `meta` of the number up to which the ledger is folded.
+const FOLDED_THROUGH: &str = "ledger_folded_through";
+
+const DAY_MS: i64 = 86_400_000;
+
+/// What is summed by itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Heading {
+    day: String,
+    reason: String,
+    debit: String,
+    credit: String,
+}
+
+/// One movement, or the sum of some.
+#[derive(Clone, Debug)]
+struct Sum {
+    number: i64,
+    tick: i64,
+    wall_ms: i64,
+    queue: Option<String>,
+    /// The one rate of all of them.
+    rate: Option<Credits>,
+    map_slots: Option<i64>,
+    reduce_slots: Option<i64>,
+    amount: Credits,
+    movements: i64,
+}
+
+/// Folds at most `limit_rows` of what is older than `detail_days` whole days before the last tick. Tells whether there
+/// may be more.
+pub(super) fn fold_some(database: &mut Connection, detail_days: u32, limit_rows: usize) -> rusqlite::Result<bool> {
+    let last_tick = "SELECT ledger_rows, wall_ms FROM tick ORDER BY number DESC LIMIT 1";
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+    let Some((ledger_rows, tick_ms)) = database.prepare_cached(last_tick)?.query_row([], read).optional()? else {
+        return Ok(false);
+    };
+    let first_kept_ms = (tick_ms.div_euclid(DAY_MS) - i64::from(detail_days)).saturating_mul(DAY_MS);
+    let folded_through = meta::<i64>(database, FOLDED_THROUGH)?.unwrap_or(0);
+    let movements = movements(database, folded_through, ledger_rows, limit_rows)?;
+    let is_full = movements.len() == limit_rows;
+    let old = movements.iter().take_while(|(_, movement)| movement.wall_ms < first_kept_ms).count();
+    let Some((_, last)) = movements[..old].last() else { return Ok(false) };
+    let through = last.number;
+    let mut sums = BTreeMap::new();
+    for (heading, movement) in movements.into_iter().take(old) {
+        add(&mut sums, heading, movement)?;
+    }
+    let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction
+        .prepare_cached("DELETE FROM ledger WHERE number > ?1 AND number <= ?2")?
+        .execute([folded_through, through])?;
+    for (heading, sum) in sums {
+        write(&transaction, heading, sum)?;
+    }
+    set_meta(&transaction, FOLDED_THROUGH, through)?;
+    transaction.commit()?;
+    Ok(is_full && old == limit_rows)
+}
+
+fn movements(
+    database: &Connection,
+    after: i64,
+    through: i64,
+    limit_rows: usize,
+) -> rusqlite::Result<Vec<(Heading, Sum)>> {
+    let sql = format!("{COLUMNS} WHERE number > ?1 AND number <= ?2 ORDER BY number LIMIT ?3");
+    let mut statement = database.prepare_cached(&sql)?;
+    statement.query_map(params![after, through, limit_rows as i64], heading_and_sum)?.collect()
+}
+
+const COLUMNS: &str =
+    "SELECT number, tick, wall_ms, queue, rate_units, map_slots, reduce_slots, amount_units, movements,
+                              reason, debit, credit FROM ledger";
+
+fn heading_and_sum(row: &Row<'_>) -> rusqlite::Result<(Heading, Sum)> {
+    let sum = Sum {
+        number: row.get(0)?,
+        tick: row.get(1)?,
+        wall_ms: row.get(2)?,
+        queue: row.get(3)?,
+        rate: optional_units_column(row, 4)?,
+        map_slots: row.get(5)?,
+        reduce_slots: row.get(6)?,
+        amount: units_column(row, 7)?,
+        movements: row.get(8)?,
+    };
+    let day = Timestamp::from_millisecond(sum.wall_ms).map_err(|error| failed(Box::new(error)))?;
+    let day = day.strftime("%Y-%m-%d").to_string();
+    Ok((Heading { day, reason: row.get(9)?, debit: row.get(10)?, credit: row.get(11)? }, sum))
+}
+
+/// Adds a later sum to the one of its heading.
+fn add(sums: &mut BTreeMap<Heading, Sum>, heading: Heading, later: Sum) -> rusqlite::Result<()> {
+    let sum = match sums.remove(&heading) {
+        Some(earlier) => earlier.and(later)?,
+        None => later,
+    };
+    sums.insert(heading, sum);
+    Ok(())
+}
+
+/// Writes the sum of a day, with what has been summed of that day before.
+fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite::Result<()> {
+    let place = params![heading.day, heading.reason, heading.debit, heading.credit];
+    let sql = format!("{COLUMNS} WHERE day = ?1 AND reason = ?2 AND debit = ?3 AND credit = ?4");
+    let earlier = transaction.prepare_cached(&sql)?.query_row(place, heading_and_sum).optional()?;
+    let sum = match earlier {
+        Some((_, earlier)) => {
+            transaction.prepare_cached("DELETE FROM ledger WHERE number = ?1")?.execute([earlier.number])?;
+            earlier.and(sum)?
+        }
+        None => sum,
+    };
+    transaction
+        .prepare_cached(
+            "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots, amount,
+                 amount_units, debit, credit, day, movements)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        )?
+        .execute(params![
+            sum.number,
+            sum.tick,
+            sum.wall_ms,
+            sum.queue,
+            heading.reason,
+            sum.rate.map(|rate| rate.to_string()),
+            sum.rate.map(|rate| rate.units().to_string()),
+            sum.map_slots,
+            sum.reduce_slots,
+            sum.amount.to_string(),
+            sum.amount.units().to_string(),
+            heading.debit,
+            heading.credit,
+            heading.day,
+            sum.movements,
+        ])
+        .map(drop)
+}
+
+// === impl Sum ===
+
+impl Sum {
+    /// Both together, at the place of the later one.
+    fn and(self, later: Sum) -> rusqlite::Result<Sum> {
+        let too_large = || failed("a sum of the ledger is out of range".into());
+        let slots = |one: Option<i64>, other: Option<i64>| match (one, other) {
+            (Some(one), Some(other)) => one.checked_add(other).map(Some).ok_or_else(too_large),
+            (one, other) => Ok(one.or(other)),
+        };
+        Ok(Sum {
+            rate: later.rate.filter(|_| self.rate == later.rate),
+            map_slots: slots(self.map_slots, later.map_slots)?,
+            reduce_slots: slots(self.reduce_slots, later.reduce_slots)?,
+            amount: self.amount.checked_add(later.amount).ok_or_else(too_large)?,
+            movements: self.movements.saturating_add(later.movements),
+            ..later
+        })
+    }
+}
+
+fn failed(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(error)
+}
+
+#[cfg(test)]
+#[path = "tests/folding.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! Reads the ledger for statements, beside the writer and without it: what is seen is durable.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
+
+use crate::market::{Credits, MovementReason, QueueName, Statement, StatementPage, StatementRow};
+
+use super::error::StoreError;
+use super::units_column::{optional_units_column, units_column};
+
+/// Reads the ledger of a state database. Cheap to clone; each reading takes a connection of its own.
+#[derive(Clone, Debug)]
+pub struct LedgerReader {
+    database: PathBuf,
+}
+
+// === impl LedgerReader ===
+
+impl LedgerReader {
+    pub(super) fn new(database: &Path) -> Self {
+        Self { database: database.to_owned() }
+    }
+
+    /// A part of the history of a queue; none if there is no such queue and never was. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn statement(&self, queue: &QueueName, page: StatementPage) -> Result<Option<Statement>, StoreError> {
+        let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut database = Connection::open_with_flags(&self.database, flags).map_err(failed)?;
+        read(&mut database, queue, page, StatementPage::MOST_ROWS).map_err(failed)
+    }
+}
+
+/// From the newest row backwards: each balance is the one after it less what moved then.
+fn read(
+    database: &mut Connection,
+    queue: &QueueName,
+    page: StatementPage,
+    most_rows: usize,
+) -> rusqlite::Result<Option<Statement>> {
+    // Account and rows of one moment.
+    let moment = database.transaction()?;
+    let balance = moment
+        .query_row("SELECT balance_units FROM account WHERE queue = ?1", [queue.as_str()], |row| units_column(row, 0))
+        .optional()?;
+    let mut select = moment.prepare(
+        "SELECT number, wall_ms, tick, reason, rate_units, map_slots, reduce_slots, amount_units, day, movements,
+             credit = 'queue:' || queue
+         FROM ledger WHERE queue = ?1 ORDER BY number DESC",
+    )?;
+    let mut found = select.query([queue.as_str()])?;
+    let mut walk = Walk { balance: balance.unwrap_or_default(), day: None };
+    let mut rows = Vec::new();
+    let mut has_history = false;
+    let mut has_earlier = false;
+    while let Some(row) = found.next()? {
+        has_history = true;
+        let row = walk.row(row)?;
+        if page.since_ms.is_some_and(|since_ms| row.time_ms < since_ms) {
+            break;
+        }
+        if rows.len() == most_rows {
+            has_earlier = true;
+            break;
+        }
+        if page.before.is_none_or(|before| row.number < before) {
+            rows.push(row);
+        }
+    }
+    rows.reverse();
+    if balance.is_none() && !has_history {
+        return Ok(None);
+    }
+    Ok(Some(Statement { queue: queue.clone(), balance: balance.unwrap_or_default(), rows, has_earlier }))
+}
+
+/// The way back through the rows.
+struct Walk {
+    /// After the row that comes.
+    balance: Credits,
+    /// Of the row before, when that was a sum.
+    day: Option<String>,
+}
+
+// === impl Walk ===
+
+impl Walk {
+    fn row(&mut self, row: &Row<'_>) -> rusqlite::Result<StatementRow> {
+        let word: String = row.get(3)?;
+        let unknown = || rusqlite::Error::FromSqlConversionFailure(3, Type::Text, format!("no reason: {word}").into());
+        let moved = units_column(row, 7)?;
+        let is_credit: bool = row.get(10)?;
+        let amount = if is_credit { moved } else { Credits::from_units(-moved.units()) };
+        let out_of_range =
+            || rusqlite::Error::FromSqlConversionFailure(7, Type::Text, "the balance is out of range".into());
+        let balance = self.balance;
+        self.balance = balance.checked_sub(amount).ok_or_else(out_of_range)?;
+        let day: Option<String> = row.get(8)?;
+        let is_within_day = day.is_some() && day == self.day;
+        self.day.clone_from(&day);
+        Ok(StatementRow {
+            number: row.get::<_, i64>(0)?.cast_unsigned(),
+            time_ms: row.get(1)?,
+            day,
+            movements: row.get::<_, i64>(9)?.cast_unsigned(),
+            tick: row.get::<_, i64>(2)?.cast_unsigned(),
+            reason: MovementReason::named(&word).ok_or_else(unknown)?,
+            rate: optional_units_column(row, 4)?,
+            map_slots: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
+            reduce_slots: row.get::<_, Option<i64>>(6)?.map(i64::cast_unsigned),
+            amount,
+            balance: (!is_within_day).then_some(balance),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/statement.rs"]
+mod tests;

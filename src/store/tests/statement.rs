@@ -1,0 +1,116 @@
+//! Statements: balances after each row, pages, sums of days.
+
+use super::*;
+use crate::store::schema::open_for_writing;
+
+const DAY_MS: i64 = 86_400_000;
+
+struct Scratch {
+    database: Connection,
+    _folder: tempfile::TempDir,
+}
+
+/// A ledger in whole credits: time, reason, amount as the queue sees it, and the day of a sum.
+fn ledger(balance: Option<i64>, rows: &[(i64, &str, i64, Option<&str>)]) -> Scratch {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open_for_writing(&folder.path().join("state.db")).unwrap();
+    let units = |credits: i64| format!("{credits}000000000000");
+    if let Some(balance) = balance {
+        let sql = "INSERT INTO account VALUES ('alice', 'x', ?1, '0.0', '0')";
+        database.execute(sql, [units(balance)]).unwrap();
+    }
+    for (number, (wall_ms, reason, amount, day)) in (1_i64..).zip(rows) {
+        let (debit, credit) = match amount {
+            0.. => ("issued", "queue:alice"),
+            _ if *reason == "charge" => ("queue:alice", "revenue"),
+            _ => ("queue:alice", "issued"),
+        };
+        let sql = "INSERT INTO ledger (number, tick, wall_ms, queue, reason, amount, amount_units, debit, credit, day,
+                       movements) VALUES (?1, 0, ?2, 'alice', ?3, 'x', ?4, ?5, ?6, ?7, 1)";
+        let values = rusqlite::params![number, wall_ms, reason, units(amount.abs()), debit, credit, day];
+        database.execute(sql, values).unwrap();
+    }
+    Scratch { database, _folder: folder }
+}
+
+fn alice() -> QueueName {
+    "alice".parse().unwrap()
+}
+
+/// Number, amount and balance of each row.
+fn told(statement: &Statement) -> Vec<String> {
+    let told = |row: &StatementRow| {
+        let balance = row.balance.map_or("-".to_owned(), |balance| balance.to_string());
+        format!("{} {} {balance}", row.number, row.amount)
+    };
+    statement.rows.iter().map(told).collect()
+}
+
+#[test]
+fn each_row_has_the_balance_after_it() {
+    let rows =
+        [(5, "endowment", 100, None), (6, "charge", -30, None), (7, "top_up", -20, None), (8, "top_up", 1, None)];
+    let mut scratch = ledger(Some(51), &rows);
+    let statement = read(&mut scratch.database, &alice(), StatementPage::default(), 10).unwrap().unwrap();
+    assert_eq!(told(&statement), ["1 100.0 100.0", "2 -30.0 70.0", "3 -20.0 50.0", "4 1.0 51.0"]);
+    assert_eq!((statement.balance.to_string().as_str(), statement.has_earlier), ("51.0", false));
+    let since = StatementPage { since_ms: Some(7), before: None };
+    let statement = read(&mut scratch.database, &alice(), since, 10).unwrap().unwrap();
+    assert_eq!(told(&statement), ["3 -20.0 50.0", "4 1.0 51.0"]);
+    assert!(!statement.has_earlier);
+}
+
+#[test]
+fn pages_lead_back_to_the_first_row() {
+    let rows: Vec<_> = (0..7).map(|at| (at, "top_up", 1, None)).collect();
+    let mut scratch = ledger(Some(7), &rows);
+    let mut page = StatementPage::default();
+    let mut pages = Vec::new();
+    loop {
+        let statement = read(&mut scratch.database, &alice(), page, 3).unwrap().unwrap();
+        page.before = statement.rows.first().map(|row| row.number);
+        pages.push(told(&statement).join(", "));
+        if !statement.has_earlier {
+            break;
+        }
+    }
+    assert_eq!(pages, ["5 1.0 5.0, 6 1.0 6.0, 7 1.0 7.0", "2 1.0 2.0, 3 1.0 3.0, 4 1.0 4.0", "1 1.0 1.0"]);
+}
+
+#[test]
+fn within_a_folded_day_only_the_end_has_a_balance() {
+    let (first, second) = (Some("1970-01-01"), Some("1970-01-02"));
+    let rows = [
+        (5, "charge", -130, first),
+        (6, "top_up", 150, first),
+        (DAY_MS, "charge", -5, second),
+        (2 * DAY_MS, "charge", -5, None),
+        (2 * DAY_MS, "charge", -5, None),
+    ];
+    let mut scratch = ledger(Some(5), &rows);
+    let statement = read(&mut scratch.database, &alice(), StatementPage::default(), 10).unwrap().unwrap();
+    let expected = ["1 -130.0 -", "2 150.0 20.0", "3 -5.0 15.0", "4 -5.0 10.0", "5 -5.0 5.0"];
+    assert_eq!(told(&statement), expected);
+    assert_eq!(statement.rows[2].day.as_deref(), second);
+}
+
+#[test]
+fn removed_queues_have_a_history_and_unknown_ones_none() {
+    let mut removed = ledger(None, &[(1, "endowment", 9, None), (2, "closing", -9, None)]);
+    let statement = read(&mut removed.database, &alice(), StatementPage::default(), 10).unwrap().unwrap();
+    assert_eq!(told(&statement), ["1 9.0 9.0", "2 -9.0 0.0"]);
+    assert_eq!(read(&mut removed.database, &"bob".parse().unwrap(), StatementPage::default(), 10).unwrap(), None);
+    let mut fresh = ledger(Some(0), &[]);
+    let statement = read(&mut fresh.database, &alice(), StatementPage::default(), 10).unwrap().unwrap();
+    assert!(statement.rows.is_empty());
+}
+
+#[test]
+fn a_ledger_that_is_not_there_or_damaged_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = LedgerReader::new(&folder.path().join("state.db"));
+    let error = reader.statement(&alice(), StatementPage::default()).unwrap_err().to_string();
+    assert!(error.starts_with("cannot read /"), "{error}");
+    let mut scratch = ledger(Some(0), &[(1, "theft", 9, None)]);
+    assert!(read(&mut scratch.database, &alice(), StatementPage::default(), 10).is_err());
+}

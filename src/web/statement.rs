@@ -1,0 +1,51 @@
+//! `/scheduler/statement`: the history of a queue as JSON, signed as the document's requests are.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
+use tokio::time::timeout;
+
+use super::response::{JSON, fresh};
+use super::signed::{Asked, ask};
+use super::{Owner, WebState};
+use crate::market::{Answer, Shape, Statement, StatementPage};
+
+/// Answers one request: the market says who may see which queue, the ledger is read beside it.
+pub(super) async fn statement<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response<Body> {
+    let query = uri.query().unwrap_or_default().to_owned();
+    match ask(&state, Asked { method, uri, headers }, Shape::parse_statement, refusal).await {
+        Err(refusal) => *refusal,
+        Ok(answer) => match read(&state, answer, &query).await {
+            Ok(statement) => fresh(StatusCode::OK, JSON, json(&statement)),
+            Err((status, message)) => refusal(status, &message),
+        },
+    }
+}
+
+async fn read<O: Owner>(state: &WebState<O>, answer: Answer, query: &str) -> Result<Statement, (StatusCode, String)> {
+    let Answer::Statement(queue) = answer else {
+        return Err((StatusCode::INTERNAL_SERVER_ERROR, "the market answers something else".to_owned()));
+    };
+    let page = StatementPage::parse(query).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+    let unavailable = |message: String| (StatusCode::SERVICE_UNAVAILABLE, message);
+    let read = timeout(state.limits.answer, state.owner.statement(queue.clone(), page)).await;
+    let read = read.map_err(|_| unavailable("the ledger was not read in time".to_owned()))?;
+    let found = read.map_err(|error| unavailable(error.to_string()))?;
+    found.ok_or_else(|| (StatusCode::NOT_FOUND, format!("there is no queue {queue}")))
+}
+
+fn refusal(status: StatusCode, message: &str) -> Response<Body> {
+    fresh(status, JSON, json(&serde_json::json!({ "error": message })))
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    // Texts, numbers and lists always have a JSON form.
+    serde_json::to_string(value).unwrap_or_default() + "\n"
+}

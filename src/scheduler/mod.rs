@@ -20,6 +20,7 @@ mod grant;
 mod group;
 mod ids;
 mod key;
+mod leaving;
 mod node;
 mod order;
 mod policy;

@@ -92,13 +92,20 @@ fn who_may_not_run_everywhere_chooses_first() {
 
 const NODES: usize = 3;
 
+/// Waiting tasks of an app, and the nodes that it may use.
+type Waiting = (u32, BTreeSet<usize>);
+
+/// Job start, launch time and node of an attempt.
+type Running = (i64, u64, usize);
+
 /// A round with the nodes that each app may use.
 #[derive(Clone, Debug)]
 struct Scenario {
-    short: Vec<(u32, Vec<(u32, BTreeSet<usize>)>)>,
+    /// Need, and what waits.
+    short: Vec<(u32, Vec<Waiting>)>,
     coming: Vec<u32>,
-    /// Excess; then job start, launch time and node of each attempt.
-    over: Vec<(u32, Vec<(i64, u64, usize)>)>,
+    /// Excess, and what runs.
+    over: Vec<(u32, Vec<Running>)>,
 }
 
 fn scenario(all_nodes: bool) -> impl Strategy<Value = Scenario> {

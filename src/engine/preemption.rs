@@ -31,8 +31,14 @@ struct Standing<'a> {
     setups: PerKind<BTreeSet<AppId>>,
 }
 
-/// Slots that are free or come free on nodes that take work, by node.
-type Coming = PerKind<BTreeMap<NodeId, u32>>;
+/// What the nodes that take work have to give, of one kind.
+#[derive(Default)]
+struct Coming {
+    /// Those that have slots of that kind at all.
+    nodes: BTreeSet<NodeId>,
+    /// Slots that are free or come free, where there are any.
+    slots: BTreeMap<NodeId, u32>,
+}
 
 // === impl Engine: rounds of preemption ===
 
@@ -65,15 +71,17 @@ impl Engine {
     /// The attempts that must end, each with the reason that it is told.
     fn victims(&self, now: Now) -> Vec<(AttemptId, Arc<str>)> {
         let mut standings = self.standings();
-        let may_be_short = |standing: &Standing<'_>| Kind::ALL.iter().any(|kind| standing.room(*kind) > 0);
-        if !standings.iter().any(may_be_short) {
+        let any = |of: fn(&Standing<'_>, Kind) -> u32| {
+            standings.iter().any(|standing| Kind::ALL.iter().any(|kind| of(standing, *kind) > 0))
+        };
+        if !any(|standing, kind| standing.room(kind)) || !any(|standing, kind| standing.excess(kind)) {
             return Vec::new();
         }
         let mut coming = self.coming(now);
         self.place_setups(&mut standings, &mut coming);
         let mut victims = Vec::new();
         for kind in Kind::ALL {
-            let takes_work: BTreeSet<NodeId> = coming[kind].keys().copied().collect();
+            let Coming { nodes, slots } = std::mem::take(&mut coming[kind]);
             let short: Vec<_> = standings.iter().filter_map(|standing| self.short_group(standing, kind)).collect();
             if short.is_empty() {
                 continue;
@@ -81,11 +89,11 @@ impl Engine {
             let over: Vec<_> = standings.iter().filter(|standing| standing.excess(kind) > 0).collect();
             let round = PreemptionRound {
                 short,
-                coming: std::mem::take(&mut coming[kind]).into_iter().collect(),
+                coming: slots.into_iter().collect(),
                 over: over.iter().enumerate().map(|(index, over)| self.over_group(over, index, kind)).collect(),
             };
             let may_use = |app: AppId, node: NodeId| {
-                let job = self.jobs.by_app(app).filter(|_| takes_work.contains(&node));
+                let job = self.jobs.by_app(app).filter(|_| nodes.contains(&node));
                 job.is_some_and(|job| job.may_use(kind, node, &self.nodes))
             };
             let whys: Vec<Arc<str>> = over.iter().map(|standing| standing.why(kind).into()).collect();
@@ -111,15 +119,18 @@ impl Engine {
 
     /// Nodes that take work, each with its slots that are free or come free. On a tracker that is silent, ill or refuses
     /// work nothing comes free that anyone could use.
-    fn coming(&self, now: Now) -> Coming {
+    fn coming(&self, now: Now) -> PerKind<Coming> {
         let longest_ms = self.longest_silence_ms();
         let is_heard = |tracker: &&Tracker| now.mono_ms.saturating_sub(tracker.last_seen_mono_ms) <= longest_ms;
-        let mut coming = Coming::default();
+        let mut coming: PerKind<Coming> = PerKind::default();
         let takes_work = |tracker: &&Tracker| tracker.healthy && !tracker.refuses_work && is_heard(tracker);
         for tracker in self.trackers.values().filter(takes_work) {
             let slots = self.scheduler.coming(tracker.node);
             for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
-                coming[kind].insert(tracker.node, slots[kind]);
+                coming[kind].nodes.insert(tracker.node);
+                if slots[kind] > 0 {
+                    coming[kind].slots.insert(tracker.node, slots[kind]);
+                }
             }
         }
         coming
@@ -127,17 +138,13 @@ impl Engine {
 
     /// Setups of jobs in queues with room take what comes, of either kind; who finds none needs a slot of the kind that
     /// its queue has room in.
-    fn place_setups(&self, standings: &mut [Standing<'_>], coming: &mut Coming) {
+    fn place_setups(&self, standings: &mut [Standing<'_>], coming: &mut PerKind<Coming>) {
         for standing in standings {
             let Some(kind) = Kind::ALL.into_iter().find(|kind| standing.room(*kind) > 0) else { continue };
             let setups = standing.jobs.iter().filter(|id| self.wants.setup.contains(id));
             for job in setups.filter_map(|id| self.jobs.get(*id)).take(standing.room(kind) as usize) {
-                let serves = |kind: Kind, coming: &mut Coming| {
-                    let mut slots = coming[kind].iter_mut().filter(|(_, slots)| **slots > 0);
-                    let found = slots.find(|(node, _)| job.may_use(kind, **node, &self.nodes));
-                    found.map(|(_, slots)| *slots -= 1).is_some()
-                };
-                if !serves(Kind::Reduce, coming) && !serves(Kind::Map, coming) {
+                let serves = |kind: Kind, coming: &mut Coming| coming.take(|node| job.may_use(kind, node, &self.nodes));
+                if !serves(Kind::Reduce, &mut coming.reduce) && !serves(Kind::Map, &mut coming.map) {
                     standing.setups[kind].insert(job.app);
                 }
             }
@@ -181,6 +188,21 @@ impl Engine {
         };
         let jobs = standing.jobs.iter().filter_map(|id| self.jobs.get(*id));
         OverGroup { excess: standing.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
+    }
+}
+
+// === impl Coming ===
+
+impl Coming {
+    /// Takes a slot on a node that suits; false when there is none.
+    fn take(&mut self, suits: impl Fn(NodeId) -> bool) -> bool {
+        let Some((node, slots)) = self.slots.iter_mut().find(|(node, _)| suits(**node)) else { return false };
+        let node = *node;
+        *slots -= 1;
+        if *slots == 0 {
+            self.slots.remove(&node);
+        }
+        true
     }
 }
 

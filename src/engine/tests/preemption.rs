@@ -50,6 +50,19 @@ fn live(cluster: &mut Cluster, ms: u64, fate: impl Fn(&FakeTask) -> Fate + Copy)
     }
 }
 
+/// Lives on until it is so, and stops before the trackers hear of it.
+fn live_until(cluster: &mut Cluster, is_so: impl Fn(&Cluster) -> bool) {
+    for _ in 0..1_000 {
+        cluster.pass_ms(100);
+        cluster.timer();
+        if is_so(cluster) {
+            return;
+        }
+        beat_all(cluster, hang);
+    }
+    panic!("it never is so");
+}
+
 pub fn attempts(cluster: &Cluster) -> Vec<(String, AttemptId, Attempt)> {
     let mut attempts = Vec::new();
     for job in cluster.engine.jobs.iter() {
@@ -118,15 +131,10 @@ fn the_kills_are_ordered_within_an_allocation_a_round_and_a_heartbeat() {
     live(&mut cluster, 3_000, hang);
     // Bob's setup finds the slot for reduces.
     submit(&mut cluster, "bob", 8, 0);
-    while cluster.engine.scheduler.waiting(cluster.engine.scheduler.group("bob").unwrap()).map == 0 {
-        live(&mut cluster, 100, hang);
-    }
-    let (since, mut ordered_at) = (cluster.now.mono_ms, None);
-    while ordered_at.is_none() {
-        live(&mut cluster, 100, hang);
-        ordered_at = (orders(&cluster).len() == 2).then_some(cluster.now.mono_ms);
-        assert!(cluster.now.mono_ms <= since + ALLOC_INTERVAL_MS + KILL_INTERVAL_MS + 100, "too late");
-    }
+    let waiting = |cluster: &Cluster| cluster.engine.scheduler.waiting(cluster.engine.scheduler.group("bob").unwrap());
+    live_until(&mut cluster, |cluster| waiting(cluster).map > 0);
+    live(&mut cluster, ALLOC_INTERVAL_MS + KILL_INTERVAL_MS + 100, hang);
+    assert_eq!(orders(&cluster).len(), 2);
 }
 
 #[test]
@@ -164,20 +172,30 @@ fn slots_that_come_free_already_are_not_taken_again() {
     cluster.add_tracker("h0", 4, 1);
     submit(&mut cluster, "alice", 8, 0);
     live(&mut cluster, 3_000, hang);
-    submit(&mut cluster, "bob", 8, 0);
-    live(&mut cluster, 900, hang);
+    // There is more to take than he needs.
+    submit(&mut cluster, "bob", 1, 0);
+    live_until(&mut cluster, |cluster| !marked(cluster).is_empty());
     // The tracker is well, but slow to call.
     for _ in 0..4 {
         cluster.pass_ms(KILL_INTERVAL_MS);
         cluster.timer();
-        assert_eq!(marked(&cluster).len(), 2);
+        assert_eq!(marked(&cluster).len(), 1);
+    }
+    // Nor while the cleaning up after it goes on.
+    live(&mut cluster, 100, hang);
+    beat_all(&mut cluster, hang);
+    assert!(cluster.trackers[0].tasks.iter().any(|task| task.cleaning));
+    for _ in 0..2 {
+        cluster.pass_ms(KILL_INTERVAL_MS);
+        cluster.timer();
+        assert_eq!((marked(&cluster).len(), orders(&cluster).len()), (0, 1));
     }
     // A user's kill counts as well.
     let mut cluster = equals();
     cluster.add_tracker("h0", 4, 1);
     submit(&mut cluster, "alice", 8, 0);
     live(&mut cluster, 3_000, hang);
-    submit(&mut cluster, "bob", 8, 0);
+    submit(&mut cluster, "bob", 2, 0);
     live(&mut cluster, 900, hang);
     let (_, id, _) = attempts(&cluster).into_iter().find(|(queue, ..)| queue == "alice").unwrap();
     cluster.step(Event::KillTask { id, fail: false, caller: Caller::named("alice") });
@@ -239,13 +257,7 @@ fn what_is_done_or_waits_for_its_commit_when_its_tracker_calls_is_left_alone() {
         submit(&mut cluster, "alice", maps, reduces);
         live(&mut cluster, 3_000, hang);
         submit(&mut cluster, "bob", maps, reduces);
-        while marked(&cluster).is_empty() {
-            cluster.pass_ms(100);
-            cluster.timer();
-            if marked(&cluster).is_empty() {
-                beat_all(&mut cluster, hang);
-            }
-        }
+        live_until(&mut cluster, |cluster| !marked(cluster).is_empty());
         let [victim] = marked(&cluster)[..] else { panic!("one is over") };
         for task in cluster.trackers[0].tasks.iter_mut().filter(|task| task.attempt == victim) {
             task.state = end;
@@ -331,9 +343,7 @@ fn a_user_has_the_last_word_on_a_preempted_attempt() {
     submit(&mut cluster, "alice", 4, 0);
     live(&mut cluster, 3_000, hang);
     submit(&mut cluster, "bob", 1, 0);
-    while marked(&cluster).is_empty() {
-        live(&mut cluster, 100, hang);
-    }
+    live_until(&mut cluster, |cluster| !marked(cluster).is_empty());
     let [id] = marked(&cluster)[..] else { panic!("one is over") };
     cluster.step(Event::KillTask { id, fail: true, caller: Caller::named("alice") });
     live(&mut cluster, 500, hang);

@@ -76,8 +76,9 @@ fn judge_amount(cluster: &Cluster, books: &BTreeMap<String, Books>, kind: Kind, 
     let may_be_set_up = books.keys().flat_map(|queue| jobs_of(queue));
     let setups = may_be_set_up.filter(|job| cluster.engine.wants.setup.contains(&job.id)).count() as u32;
     assert!(victims <= need(|_, _| true) + setups, "each victim serves a task");
-    let is_choosy = books.keys().flat_map(|queue| jobs_of(queue)).any(|job| job.is_choosy(kind));
-    if victims > 0 && !is_choosy {
+    let waits = |job: &Job| job.runnable(kind) > 0 || cluster.engine.wants.setup.contains(&job.id);
+    let waiting = || books.keys().flat_map(|queue| jobs_of(queue)).filter(|job| waits(job));
+    if victims > 0 && !waiting().any(|job| job.is_choosy(kind)) {
         assert!(total_coming <= need(|_, _| true) + setups, "what came free by itself was taken again");
     }
     let excess = |queue: &str| books[queue].kept[kind] > books[queue].quota[kind];

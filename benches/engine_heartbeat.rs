@@ -300,7 +300,7 @@ fn fifo() -> PolicyConfig {
 }
 
 fn dynamic() -> PolicyConfig {
-    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, market: MarketConfig::default() }
+    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms: None, market: MarketConfig::default() }
 }
 
 type Named = (&'static str, fn() -> PolicyConfig);

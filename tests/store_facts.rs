@@ -5,7 +5,7 @@
 mod store_stage;
 
 use jobtracker::engine::{Fact, FactNumber};
-use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact, JobSpec};
+use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact, JobSpec, KillAsked};
 use jobtracker::scheduler::Kind;
 use jobtracker::store::decode_splits;
 use jobtracker::wire::{
@@ -149,7 +149,7 @@ fn an_attempt_is_followed_to_its_end() {
             diagnostics: "disk on fire".into(),
             failed_fetches: Vec::new(),
         }),
-        Fact::Job(JobFact::AttemptKillAsked { attempt: attempt(0), fail: true }),
+        Fact::Job(JobFact::AttemptKillAsked { attempt: attempt(0), asked: KillAsked::Fail }),
         Fact::Job(JobFact::CommitGranted { attempt: attempt(0) }),
     ];
     let database = recorded(&scratch, facts);
@@ -162,6 +162,8 @@ fn an_attempt_is_followed_to_its_end() {
         "attempt_202611210913_0001_m_000000_0|job_202611210913_0001|work|tracker_a:1|-32768|5000|RUNNING|FAILED|1|"
     );
     drop(database);
+    let asked = Fact::Job(JobFact::AttemptKillAsked { attempt: attempt(0), asked: KillAsked::Preempt });
+    assert_eq!(row(&recorded(&scratch, vec![asked]), "SELECT kill_asked FROM attempt"), "PREEMPTED");
     let ended = EndedAttempt {
         attempt: attempt(0),
         state: AttemptState::FailedUnclean,

@@ -42,7 +42,7 @@ impl Engine {
             return refused(refusal);
         }
         let Some(job) = self.jobs.get_mut(id.task.job) else { return NOT_ASKED };
-        let asked = job.ask_kill(key, id.number, fail, &mut self.job_facts);
+        let asked = job.ask_kill(key, id.number, fail, &mut self.scheduler, &mut self.job_facts);
         (Reply::Boolean(asked), if asked { Wait::All } else { Wait::Nothing })
     }
 

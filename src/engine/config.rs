@@ -46,6 +46,9 @@ pub enum PolicyConfig {
     Dynamic {
         /// Time between ticks, ms (`mapred.dynamic-scheduler.alloc-interval`).
         alloc_interval_ms: u64,
+        /// Time between rounds of preemption, ms (`mapred.priority-scheduler.kill-interval`); none = no attempt is ever
+        /// preempted.
+        kill_interval_ms: Option<u64>,
         /// The market's own settings.
         market: MarketConfig,
     },

@@ -49,7 +49,7 @@ pub struct Engine {
     /// Finished jobs, oldest first.
     pub(super) finished: VecDeque<JobId>,
     /// Unfinished jobs of each queue that has any.
-    pub(super) live_jobs: BTreeMap<String, u32>,
+    pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
     /// Job numbers that were given out and not used yet.
@@ -57,6 +57,7 @@ pub struct Engine {
     pub(super) last_order: u64,
     pub(super) market: Option<Market>,
     pub(super) next_tick_mono_ms: u64,
+    pub(super) next_preemption_mono_ms: u64,
     pub(super) next_expiry_mono_ms: u64,
     /// Accounts have changed since the budget file was last asked for.
     pub(super) budgets_changed: bool,
@@ -75,6 +76,7 @@ pub(super) struct Tallies {
     /// Succeeded, failed, killed.
     pub(super) ended: [u64; 3],
     pub(super) launched: u64,
+    pub(super) preempted: u64,
     pub(super) heartbeats: u64,
 }
 
@@ -109,6 +111,7 @@ impl Engine {
             last_order: restored.last_order,
             market,
             next_tick_mono_ms: u64::MAX,
+            next_preemption_mono_ms: u64::MAX,
             next_expiry_mono_ms: now.mono_ms + config.tracker_expiry_ms / 3,
             budgets_changed: false,
             launching: Launching::default(),
@@ -168,6 +171,8 @@ impl Engine {
             Event::Market(request) => self.market_request(*request, now),
             Event::Timer { durable } => {
                 self.tick_when_due(now);
+                // By the quotas that hold from now on.
+                self.preempt_when_due(now);
                 self.expire_trackers_when_due(durable, now);
                 self.look_for_stragglers_when_due(now);
                 (Reply::Done, Wait::Nothing)
@@ -178,7 +183,8 @@ impl Engine {
     /// When [`Event::Timer`] is wanted next, by the clock that never goes back.
     pub fn next_timer_ms(&self) -> Option<u64> {
         let stragglers = self.wants.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
-        Some(self.next_tick_mono_ms.min(self.next_expiry_mono_ms).min(stragglers))
+        let market = self.next_tick_mono_ms.min(self.next_preemption_mono_ms);
+        Some(market.min(self.next_expiry_mono_ms).min(stragglers))
     }
 
     /// The facts of the step at hand, which an engine that was just made holds: its start and first endowment.

@@ -90,8 +90,8 @@ impl Engine {
                 .then(|| Refusal::DisallowedTracker(format!("no more than {MAX_TRACKERS} TaskTrackers are served")));
         };
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
-        let longest = 2 * self.config.heartbeat.interval_ms(self.trackers.len(), true) as u64 + ALIVE_GRACE_MS;
-        let alive = self.connections.contains_key(&tracker.connection) && silent_ms <= longest;
+        let is_heard = silent_ms <= self.longest_silence_ms();
+        let alive = self.connections.contains_key(&tracker.connection) && is_heard;
         if request.initial_contact && tracker.connection != connection && alive {
             let text = format!(
                 "another TaskTracker named {name} is alive on host {}: its last heartbeat came {silent_ms} ms ago; \
@@ -102,6 +102,11 @@ impl Engine {
             return Some(Refusal::DisallowedTracker(text));
         }
         None
+    }
+
+    /// How long a tracker that is well may be silent, ms.
+    pub(super) fn longest_silence_ms(&self) -> u64 {
+        2 * self.config.heartbeat.interval_ms(self.trackers.len(), true) as u64 + ALIVE_GRACE_MS
     }
 
     /// Enters a tracker. Its rack is asked for; until the answer it stands in the default rack.
@@ -127,6 +132,7 @@ impl Engine {
             slots: PerKind::default(),
             busy: PerKind::default(),
             healthy: true,
+            refuses_work: false,
             complaint: String::new(),
             connection: 0,
             last_seen_mono_ms: 0,
@@ -170,6 +176,8 @@ impl Engine {
                 *busy = busy.saturating_add(slots(report.num_slots));
             }
         }
+        let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
+        tracker.refuses_work = has_free && !request.accept_new_tasks;
         tracker.name.clone()
     }
 

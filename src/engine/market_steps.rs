@@ -23,9 +23,10 @@ impl Engine {
         for queue in market.queues() {
             self.scheduler.open_group(queue.as_str());
         }
-        if let PolicyConfig::Dynamic { alloc_interval_ms, .. } = &self.config.policy {
+        if let PolicyConfig::Dynamic { alloc_interval_ms, kill_interval_ms, .. } = &self.config.policy {
             // The first tick comes one whole interval after the start: downtime is not charged.
             self.next_tick_mono_ms = now.mono_ms + alloc_interval_ms;
+            self.next_preemption_mono_ms = kill_interval_ms.map_or(u64::MAX, |interval_ms| now.mono_ms + interval_ms);
         }
     }
 
@@ -42,13 +43,11 @@ impl Engine {
 
     /// Charges the interval that ends and opens the next. A tick that comes late is one tick.
     pub(super) fn tick_when_due(&mut self, now: Now) {
-        let PolicyConfig::Dynamic { alloc_interval_ms, .. } = &self.config.policy else { return };
+        let PolicyConfig::Dynamic { alloc_interval_ms, .. } = self.config.policy else { return };
         if now.mono_ms < self.next_tick_mono_ms {
             return;
         }
-        let interval_ms = (*alloc_interval_ms).max(1);
-        let missed = (now.mono_ms - self.next_tick_mono_ms) / interval_ms;
-        self.next_tick_mono_ms += (missed + 1) * interval_ms;
+        self.next_tick_mono_ms = next_on_grid(self.next_tick_mono_ms, alloc_interval_ms, now);
         let usage = self.usage();
         let slots = self.scheduler.totals().slots;
         let Some(market) = &mut self.market else { return };
@@ -77,11 +76,9 @@ impl Engine {
     fn usage(&self) -> Vec<QueueUse> {
         let Some(market) = &self.market else { return Vec::new() };
         let mut pending: std::collections::BTreeMap<&str, u64> = Default::default();
-        if !self.live_jobs.is_empty() {
-            for job in self.jobs.iter().filter(|job| !job.is_over()) {
-                let waits = job.pending();
-                *pending.entry(&job.spec.queue).or_default() += u64::from(waits.map) + u64::from(waits.reduce);
-            }
+        for (queue, jobs) in &self.live_jobs {
+            let waits = jobs.iter().filter_map(|id| self.jobs.get(*id)).map(|job| job.pending());
+            pending.insert(queue, waits.map(|waits| u64::from(waits.map) + u64::from(waits.reduce)).sum());
         }
         let of_queue = |queue: &crate::market::QueueName| {
             let group = self.scheduler.group(queue.as_str())?;
@@ -123,6 +120,13 @@ impl Engine {
         // What is answered shows durable state only.
         (Reply::Market(operated.answer), Wait::All)
     }
+}
+
+/// The first moment after `now` that is a whole number of intervals after `due`, which has come.
+pub(super) fn next_on_grid(due_mono_ms: u64, interval_ms: u64, now: Now) -> u64 {
+    let interval_ms = interval_ms.max(1);
+    let missed = now.mono_ms.saturating_sub(due_mono_ms) / interval_ms;
+    due_mono_ms.saturating_add((missed + 1).saturating_mul(interval_ms))
 }
 
 fn is_money(fact: &MarketFact) -> bool {

@@ -20,6 +20,7 @@ mod now;
 mod over;
 mod overview;
 mod overview_of;
+mod preemption;
 mod reads;
 mod reply;
 mod submission;

@@ -34,8 +34,8 @@ impl Engine {
             self.effects.push(Effect::NotifyEnd { job: id, notification: filled_in(notification, id, outcome) });
         }
         if let Some(live) = self.live_jobs.get_mut(&job.spec.queue) {
-            *live -= 1;
-            if *live == 0 {
+            live.remove(&id);
+            if live.is_empty() {
                 self.live_jobs.remove(&job.spec.queue);
             }
         }

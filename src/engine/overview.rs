@@ -24,6 +24,8 @@ pub struct Overview {
     pub jobs_ended: [u64; 3],
     /// Attempts launched since the daemon started.
     pub attempts_launched: u64,
+    /// Attempts chosen since the daemon started to leave their slots to other queues.
+    pub attempts_preempted: u64,
     /// Heartbeats processed since the daemon started.
     pub heartbeats: u64,
     /// Price of the market at the last tick, as exact decimal; none without a market.

@@ -47,6 +47,7 @@ impl Engine {
             jobs_accepted: self.tallies.accepted,
             jobs_ended: self.tallies.ended,
             attempts_launched: self.tallies.launched,
+            attempts_preempted: self.tallies.preempted,
             heartbeats: self.tallies.heartbeats,
             price: self.market.as_ref().map(|market| market.price().to_string()),
             queues,

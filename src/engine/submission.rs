@@ -185,7 +185,7 @@ impl Engine {
         self.open_numbers.remove(&id.number);
         self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
-        *self.live_jobs.entry(accepted.spec.queue.clone()).or_default() += 1;
+        self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.jobs.insert(job);

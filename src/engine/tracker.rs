@@ -19,6 +19,8 @@ pub(super) struct Tracker {
     /// Slots it last said were in use.
     pub(super) busy: PerKind<u32>,
     pub(super) healthy: bool,
+    /// It wants no work although it has free slots.
+    pub(super) refuses_work: bool,
     /// What its health script complains about; empty while it is healthy.
     pub(super) complaint: String,
     /// The connection its last heartbeat came on.

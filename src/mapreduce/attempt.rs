@@ -1,5 +1,7 @@
 //! One run of a task, and the transitions that its reports may make.
 
+use std::sync::Arc;
+
 use crate::scheduler::NodeId;
 use crate::wire::{AttemptState, Phase};
 
@@ -18,13 +20,15 @@ pub enum Verdict {
     Kill,
 }
 
-/// What a user's request makes of an attempt's end.
+/// What a request makes of an attempt's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KillAsked {
-    /// KILLED.
+    /// KILLED, as a user wishes.
     Kill,
-    /// FAILED.
+    /// FAILED, as a user wishes.
     Fail,
+    /// KILLED, for its slot was bought by another queue.
+    Preempt,
 }
 
 /// One run of a task.
@@ -50,8 +54,13 @@ pub struct Attempt {
     pub reported: bool,
     /// Whether the one order to close it was given.
     pub close_sent: bool,
-    /// A user asked for its end.
+    /// A user asked for its end, or its tracker has been told to end it for another queue.
     pub kill_asked: Option<KillAsked>,
+    /// Why its slot is to go to another queue: its tracker is told at its next heartbeat, unless the attempt is done
+    /// by then.
+    pub preemption: Option<Arc<str>>,
+    /// Whether the scheduler counts its slot as one that comes free.
+    pub(super) leaving: bool,
     /// 0 to 1.
     pub progress: f32,
     /// When it was given away, epoch ms.
@@ -96,6 +105,8 @@ impl Attempt {
             reported: false,
             close_sent: false,
             kill_asked: None,
+            preemption: None,
+            leaving: false,
             progress: 0.0,
             launch_ms: now.wall_ms,
             launch_mono_ms: now.mono_ms,

@@ -222,6 +222,7 @@ impl Job {
                 if !task.is_over() {
                     task.state = TaskState::Killed;
                     task.recompute_progress();
+                    task.refresh_leaving(self.app, kind, scene.scheduler);
                 }
             }
         }

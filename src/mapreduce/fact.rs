@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::wire::{AttemptId, AttemptState, JobId, Priority, RunState, TaskCompletionEvent};
 
-use super::{CounterValues, JobSpec, SplitTable};
+use super::{CounterValues, JobSpec, KillAsked, SplitTable};
 
 /// What an attempt is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -127,12 +127,12 @@ pub enum JobFact {
         /// Maps whose output it could not fetch, since it was last heard.
         failed_fetches: Vec<AttemptId>,
     },
-    /// Someone asked for an attempt's end.
+    /// A user asked for an attempt's end, or its tracker is told to end it for another queue.
     AttemptKillAsked {
         /// The attempt.
         attempt: AttemptId,
-        /// FAILED instead of KILLED.
-        fail: bool,
+        /// How it is to end, and for whom.
+        asked: KillAsked,
     },
     /// The attempt, and no other of its task, may commit.
     CommitGranted {

@@ -126,7 +126,8 @@ pub struct Job {
     pub(super) counts: JobCounts,
     pub(super) counter_sums: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
-    pub(super) running: PerKind<u32>,
+    /// Attempts of its maps and reduces that hold a slot: launch (ms, by the clock that never goes back), task, number.
+    pub(super) at_work: PerKind<BTreeSet<(u64, u32, i32)>>,
     /// Tasks that are not done while an attempt at work on them holds a slot.
     pub(super) in_work: PerKind<u32>,
     pub(super) stragglers: PerKind<Stragglers>,
@@ -222,7 +223,7 @@ impl Job {
             counts: JobCounts::default(),
             counter_sums: PerKind::default(),
             progress_sum: PerKind::default(),
-            running: PerKind::default(),
+            at_work: PerKind::default(),
             in_work: PerKind::default(),
             stragglers: PerKind::default(),
             finished: PerKind::default(),
@@ -266,7 +267,8 @@ impl Job {
 
     /// Attempts of its maps and reduces that hold a slot.
     pub fn running(&self) -> PerKind<u32> {
-        self.running
+        let of = |kind: Kind| u32::try_from(self.at_work[kind].len()).unwrap_or(u32::MAX);
+        PerKind::new(of(Kind::Map), of(Kind::Reduce))
     }
 
     /// Maps and reduces that are neither done nor given up nor running: what the market calls pending. A second attempt

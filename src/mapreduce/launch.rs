@@ -9,6 +9,7 @@ use crate::wire::{
     TaskStatus, Text,
 };
 
+use super::flaky_hosts::FlakyHosts;
 use super::job::{Job, JobState, Outcome, TaskKey};
 use super::{Attempt, AttemptRole, JobFact, NodeBook, Scene, Task, TaskState};
 
@@ -36,22 +37,30 @@ impl Job {
         nodes: &NodeBook,
     ) -> Option<(u32, Arc<[HostId]>)> {
         let face = nodes.get(node)?;
-        if kind == Kind::Reduce && !self.reduces_are_due() {
-            return None;
-        }
-        if self.avoids(node, nodes) || (kind == Kind::Map && !self.has_room_on(node, nodes)) {
+        if !self.accepts(kind, node, nodes) {
             return None;
         }
         let (tasks, flaky) = (&self.work[kind], &self.flaky_hosts);
-        let may_run = |number: u32| {
-            tasks.get(number as usize).is_some_and(|task| {
-                Self::may_run_on(task, face.host, nodes) || flaky.leave_none_but(&task.failed_hosts, nodes)
-            })
-        };
-        if let Some(number) = self.waiting[kind].take(level, face.host, face.rack, may_run) {
+        let may_rerun = |number: u32| may_rerun(tasks, flaky, number, face.host, nodes);
+        if let Some(number) = self.waiting[kind].take(level, face.host, face.rack, may_rerun) {
             return Some((number, self.place(TaskKey::Work(kind, number))));
         }
         Some((self.take_straggler(kind, node, face)?, self.nowhere.clone()))
+    }
+
+    /// Whether anything of it may run on a node at all.
+    pub(super) fn accepts(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+        let is_possible = match kind {
+            Kind::Map => self.has_room_on(node, nodes),
+            Kind::Reduce => self.reduces_are_due(),
+        };
+        is_possible && !self.avoids(node, nodes)
+    }
+
+    /// Whether a task that has had an attempt may run on a node.
+    pub(super) fn may_rerun_on(&self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook) -> bool {
+        let host = nodes.get(node).map(|face| face.host);
+        host.is_some_and(|host| may_rerun(&self.work[kind], &self.flaky_hosts, number, host, nodes))
     }
 
     /// Makes the attempt for a task that was taken; tells whether it is one that has ended before and runs again.
@@ -60,7 +69,7 @@ impl Job {
         let task = self.task(key);
         let again = !task.attempts.is_empty() && !task.has_live_attempt();
         let launch = self.add_attempt(key, AttemptRole::Work, node, now);
-        self.running[kind] += 1;
+        self.at_work[kind].insert((now.mono_ms, number, launch.attempt.number));
         self.counts.launched[kind] += 1;
         if let (Kind::Map, Some(face)) = (kind, nodes.get(node)) {
             match self.level(key, face) {
@@ -122,7 +131,7 @@ impl Job {
             attempt.phase = Phase::Cleanup;
             attempt.launch_mono_ms = scene.now.mono_ms;
             self.nodes.insert(node);
-            scene.scheduler.occupy(node, kind, 1);
+            scene.scheduler.clean_up(node, kind);
             let attempt = self.task_id(key).attempt(number);
             break Some(Launch { key, attempt, role: AttemptRole::TaskCleanup });
         };
@@ -230,6 +239,13 @@ impl TaskKey {
     pub fn is_work(self) -> bool {
         matches!(self, TaskKey::Work(..))
     }
+}
+
+/// Not where it failed, unless there is nowhere else.
+fn may_rerun(tasks: &[Task], flaky: &FlakyHosts, number: u32, host: HostId, nodes: &NodeBook) -> bool {
+    tasks
+        .get(number as usize)
+        .is_some_and(|task| Job::may_run_on(task, host, nodes) || flaky.leave_none_but(&task.failed_hosts, nodes))
 }
 
 fn first_phase(kind: Kind) -> Phase {

@@ -15,6 +15,7 @@ mod launch;
 mod node_book;
 mod output_estimate;
 mod pending_tasks;
+mod preemption;
 mod report;
 mod scene;
 mod skipping;

@@ -53,7 +53,7 @@ impl OutputEstimate {
     }
 
     /// Room that one map will need, bytes.
-    fn room_of_map(&self) -> u64 {
+    pub(super) fn room_of_map(&self) -> u64 {
         self.room_of_all().checked_div(u64::from(self.maps)).unwrap_or(0)
     }
 

@@ -64,6 +64,12 @@ impl PendingTasks {
         self.fresh.len() + self.placeless.len() + self.again.len()
     }
 
+    /// Whether there is one to take, by the rule of [`Self::take`].
+    pub(super) fn has_one(&self, may_run: impl Fn(u32) -> bool) -> bool {
+        let mut again = self.again.iter().take(SEARCH_LIMIT);
+        !self.fresh.is_empty() || !self.placeless.is_empty() || again.any(|(_, task)| may_run(*task))
+    }
+
     /// A task waits again, after `failures` failures.
     pub(super) fn put_back(&mut self, task: u32, failures: u32) {
         if failures > 0 || self.are_maps {

@@ -115,10 +115,7 @@ impl Job {
         for id in failed {
             let Some(key @ TaskKey::Work(Kind::Map, map)) = self.key_of(id.task) else { continue };
             let is_known = id.task.job == self.id && self.attempt(key, id.number).is_some();
-            if is_known
-                && self.needs_output(key)
-                && self.fetch_failures.note(map, id.number, self.running[Kind::Reduce])
-            {
+            if is_known && self.needs_output(key) && self.fetch_failures.note(map, id.number, self.running().reduce) {
                 condemned.push(*id);
             }
         }
@@ -183,7 +180,8 @@ impl Job {
         let before = {
             let attempt = &mut self.task_mut(key).attempts[position];
             // The request is granted by this end; a task-cleanup is not to be killed for it.
-            if is_bad_end(state) && attempt.kill_asked.take().is_some() {
+            let asked = if is_bad_end(state) { attempt.kill_asked.take() } else { None };
+            if asked.is_some_and(|asked| asked != KillAsked::Preempt) {
                 attempt.diagnostics.add(&format!("Task has been {} by the user", state.name()));
             }
             std::mem::replace(&mut attempt.state, state)
@@ -215,6 +213,7 @@ impl Job {
             }
         };
         self.refresh_task(key);
+        self.refresh_leaving(key, scene.scheduler);
         self.refresh_straggler_demand(kind, scene);
         self.refresh(scene);
         left
@@ -280,14 +279,22 @@ impl Job {
         if !std::mem::take(&mut attempt.holds_slot) {
             return;
         }
+        attempt.preemption = None;
+        let leaving = std::mem::take(&mut attempt.leaving);
         if attempt.finish_ms == 0 {
             attempt.finish_ms = now_ms;
         }
         match (attempt.cleanup_node.take(), attempt.role) {
-            (Some(node), _) => scheduler.release(node, kind, 1),
+            (Some(node), _) => scheduler.cleaned_up(node, kind),
             (None, AttemptRole::Work) => {
-                scheduler.ended(app, kind, attempt.node);
-                self.running[kind] = self.running[kind].saturating_sub(1);
+                let (node, place) = (attempt.node, (attempt.launch_mono_ms, attempt.number));
+                if leaving {
+                    scheduler.leaves_no_more(app, kind, node);
+                }
+                scheduler.ended(app, kind, node);
+                if let TaskKey::Work(_, task) = key {
+                    self.at_work[kind].remove(&(place.0, task, place.1));
+                }
             }
             (None, _) => scheduler.release(attempt.node, kind, 1),
         }
@@ -351,6 +358,17 @@ impl Job {
         if attempt.kill_asked.is_some() && (attempt.is_active() || attempt.cleanup_node.is_some()) {
             return Some(Order::Kill);
         }
+        if let Some(why) = attempt.preemption.take() {
+            if !(ending || given_up || complete)
+                && attempt.tell_preemption(id.attempt(attempt.number), &why, scene.facts)
+            {
+                return Some(Order::Kill);
+            }
+            // It is done, or about to be: its slot comes free by itself.
+            self.refresh_leaving(key, scene.scheduler);
+        }
+        let task = self.task_mut(key);
+        let attempt = &mut task.attempts[position];
         // A running task-cleanup is left alone, but for a user's wish.
         let mut close = !attempt.is_unclean() && (ending || given_up || complete);
         if attempt.state == AttemptState::CommitPending && !close && !attempt.close_sent {
@@ -364,12 +382,23 @@ impl Job {
                 }
             }
         }
-        (close && !std::mem::replace(&mut attempt.close_sent, true)).then_some(Order::Kill)
+        if !close || std::mem::replace(&mut attempt.close_sent, true) {
+            return None;
+        }
+        self.refresh_leaving(key, scene.scheduler);
+        Some(Order::Kill)
     }
 
-    /// Notes a user's wish for an attempt's end; false when no tracker has said that it runs, or it was asked to end before. The last
+    /// Notes a user's wish for an attempt's end; false when no tracker has said that it runs, or a user asked for its end before. The last
     /// wish decides how it ends all the same (1.2.1 `TaskInProgress.killTask`).
-    pub fn ask_kill(&mut self, key: TaskKey, number: i32, fail: bool, facts: &mut Vec<JobFact>) -> bool {
+    pub fn ask_kill(
+        &mut self,
+        key: TaskKey,
+        number: i32,
+        fail: bool,
+        scheduler: &mut Scheduler,
+        facts: &mut Vec<JobFact>,
+    ) -> bool {
         let id = self.task_id(key);
         let task = self.task_mut(key);
         let Some(position) = task.position(number) else { return false };
@@ -380,16 +409,19 @@ impl Job {
         let id = id.attempt(number);
         let wish = if fail { KillAsked::Fail } else { KillAsked::Kill };
         let before = attempt.kill_asked.replace(wish);
+        attempt.preemption = None;
         if before != Some(wish) {
-            facts.push(JobFact::AttemptKillAsked { attempt: id, fail });
+            facts.push(JobFact::AttemptKillAsked { attempt: id, asked: wish });
         }
-        if before.is_none() {
+        let is_first = before.is_none_or(|before| before == KillAsked::Preempt);
+        if is_first {
             let verb = if fail { "fail" } else { "kill" };
             attempt.diagnostics.add(&format!("Request received to {verb} task '{id}' by user"));
             let diagnostics = attempt.diagnostics.joined();
             facts.push(JobFact::AttemptSaid { attempt: id, diagnostics, failed_fetches: Vec::new() });
         }
-        before.is_none()
+        self.refresh_leaving(key, scheduler);
+        is_first
     }
 }
 
@@ -405,8 +437,8 @@ fn final_word(reported: AttemptState, asked: Option<KillAsked>, done_by_other: b
     match (asked, state) {
         (Some(KillAsked::Fail), S::Killed) => S::Failed,
         (Some(KillAsked::Fail), S::KilledUnclean) => S::FailedUnclean,
-        (Some(KillAsked::Kill), S::Failed) => S::Killed,
-        (Some(KillAsked::Kill), S::FailedUnclean) => S::KilledUnclean,
+        (Some(KillAsked::Kill | KillAsked::Preempt), S::Failed) => S::Killed,
+        (Some(KillAsked::Kill | KillAsked::Preempt), S::FailedUnclean) => S::KilledUnclean,
         (_, state) => state,
     }
 }

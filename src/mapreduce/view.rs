@@ -74,7 +74,7 @@ impl Job {
         self.add_server_counters(total);
         for kind in Kind::ALL {
             self.counter_sums[kind].add_to(total);
-            if self.running[kind] == 0 {
+            if self.at_work[kind].is_empty() {
                 continue;
             }
             for task in self.work[kind].iter().filter(|task| task.state == TaskState::Running) {

@@ -50,7 +50,7 @@ impl Policy for Dynamic {
     /// Every class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
     /// are passed over in a heartbeat, and the first queue is the right one although only its first app was looked at.
     fn group_key(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey {
-        let Allocation { quota, rate_units } = self.allocations.get(&leaf).copied().unwrap_or_default();
+        let Allocation { quota, rate_units } = self.allocation(leaf);
         if rate_units <= 0 {
             return GroupKey { class: UNFUNDED, first, ..GroupKey::default() };
         }
@@ -68,6 +68,10 @@ impl Policy for Dynamic {
 
     fn allocate(&mut self, allocations: &[(GroupId, Allocation)]) {
         self.allocations = allocations.iter().copied().collect();
+    }
+
+    fn allocation(&self, group: GroupId) -> Allocation {
+        self.allocations.get(&group).copied().unwrap_or_default()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::count::{lower, raise};
-use super::{GroupId, PerKind};
+use super::{GroupId, Kind, PerKind};
 
 /// A group cannot be closed while apps are in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +21,8 @@ pub(super) struct Group {
     name: String,
     apps: u32,
     pub(super) running: PerKind<u32>,
+    /// Those of them whose slots come free.
+    pub(super) leaving: PerKind<u32>,
     pub(super) waiting: PerKind<u32>,
 }
 
@@ -50,7 +52,13 @@ impl Groups {
             id = id.next();
         }
         self.last = id;
-        let group = Group { name: name.to_owned(), apps: 0, running: PerKind::default(), waiting: PerKind::default() };
+        let group = Group {
+            name: name.to_owned(),
+            apps: 0,
+            running: PerKind::default(),
+            leaving: PerKind::default(),
+            waiting: PerKind::default(),
+        };
         self.by_id.insert(id, group);
         self.by_name.insert(name.to_owned(), id);
         id
@@ -81,6 +89,14 @@ impl Groups {
     /// Running tasks of a group; none for one that is not open, or for the root, which has no order to keep.
     pub(super) fn running(&self, id: GroupId) -> PerKind<u32> {
         self.by_id.get(&id).map_or(PerKind::default(), |group| group.running)
+    }
+
+    /// Running tasks of a group but for those whose slots come free.
+    pub(super) fn kept(&self, id: GroupId) -> PerKind<u32> {
+        self.by_id.get(&id).map_or(PerKind::default(), |Group { running, leaving, .. }| {
+            let kept = |kind| running[kind].saturating_sub(leaving[kind]);
+            PerKind::new(kept(Kind::Map), kept(Kind::Reduce))
+        })
     }
 
     pub(super) fn waiting(&self, id: GroupId) -> PerKind<u32> {

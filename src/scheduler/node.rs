@@ -32,6 +32,8 @@ pub(super) struct Node {
     pub(super) slots: PerKind<u32>,
     pub(super) occupied: PerKind<u32>,
     pub(super) running: PerKind<u32>,
+    /// Slots in use that come free.
+    pub(super) leaving: PerKind<u32>,
     reported: PerKind<u32>,
     /// Its last heartbeat left slots free for the sake of spreading, while tasks waited.
     pub(super) held_back: PerKind<bool>,
@@ -49,6 +51,7 @@ impl Node {
             slots: PerKind::default(),
             occupied: PerKind::default(),
             running: PerKind::default(),
+            leaving: PerKind::default(),
             reported: PerKind::default(),
             held_back: PerKind::default(),
             resume: PerKind::default(),

@@ -42,4 +42,9 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     /// The market has allocated; groups not named have nothing.
     fn allocate(&mut self, _allocations: &[(GroupId, Allocation)]) {}
+
+    /// What the market has allocated to a group.
+    fn allocation(&self, _group: GroupId) -> Allocation {
+        Allocation::default()
+    }
 }

@@ -80,6 +80,7 @@ fn policy(scheduler: &SchedulerKind) -> PolicyConfig {
         }),
         SchedulerKind::Dynamic(dynamic) => PolicyConfig::Dynamic {
             alloc_interval_ms: dynamic.alloc_interval_ms,
+            kill_interval_ms: dynamic.kill_interval_ms,
             market: MarketConfig {
                 signature_window_ms: dynamic.signature_window_ms,
                 job_signature_uses: dynamic.job_signature_uses,

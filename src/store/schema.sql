@@ -50,7 +50,7 @@ CREATE TABLE attempt (
     cleanup_response_id INTEGER,
     cleanup_launch_ms INTEGER,
     state TEXT NOT NULL,
-    kill_asked TEXT,                 -- KILLED or FAILED: what somebody asked it to become
+    kill_asked TEXT,                 -- KILLED or FAILED: what somebody asked it to become; PREEMPTED: told to end
     commit_granted INTEGER NOT NULL DEFAULT 0,
     start_ms INTEGER,                -- this and the next three: the tracker's clock, 0 = never
     shuffle_finish_ms INTEGER,

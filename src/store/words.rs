@@ -1,6 +1,6 @@
 //! How states stand in the database: Hadoop's own words.
 
-use crate::mapreduce::AttemptRole;
+use crate::mapreduce::{AttemptRole, KillAsked};
 use crate::wire::{AttemptState, CompletionStatus, Priority, RunState};
 
 pub(super) fn run_state(state: RunState) -> &'static str {
@@ -43,6 +43,14 @@ pub(super) fn completion_status(status: CompletionStatus) -> &'static str {
         CompletionStatus::Succeeded => "SUCCEEDED",
         CompletionStatus::Obsolete => "OBSOLETE",
         CompletionStatus::TipFailed => "TIPFAILED",
+    }
+}
+
+pub(super) fn kill_asked(asked: KillAsked) -> &'static str {
+    match asked {
+        KillAsked::Kill => "KILLED",
+        KillAsked::Fail => "FAILED",
+        KillAsked::Preempt => "PREEMPTED",
     }
 }
 

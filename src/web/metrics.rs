@@ -111,6 +111,11 @@ impl Scrape {
         writer.gauges("jobtracker_trackers", "Trackers", trackers)?;
         writer.counter("jobtracker_heartbeats", "Heartbeats processed", overview.heartbeats)?;
         writer.counter("jobtracker_attempts_launched", "Attempts launched", overview.attempts_launched)?;
+        writer.counter(
+            "jobtracker_attempts_preempted",
+            "Attempts chosen to leave their slots to other queues",
+            overview.attempts_preempted,
+        )?;
         writer.gauge("jobtracker_ready", "1 while jobs can be submitted and run", u32::from(self.is_ready))
     }
 

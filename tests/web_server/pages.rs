@@ -53,6 +53,7 @@ fn overview() -> Overview {
         jobs_accepted: 7,
         jobs_ended: [3, 1, 2],
         attempts_launched: 99,
+        attempts_preempted: 7,
         heartbeats: 1234,
         price: Some("1.5".to_owned()),
         queues: vec![QueueOverview {
@@ -226,6 +227,9 @@ async fn metrics_are_open_metrics() {
     # HELP jobtracker_attempts_launched Attempts launched
     # TYPE jobtracker_attempts_launched counter
     jobtracker_attempts_launched_total 99
+    # HELP jobtracker_attempts_preempted Attempts chosen to leave their slots to other queues
+    # TYPE jobtracker_attempts_preempted counter
+    jobtracker_attempts_preempted_total 7
     # HELP jobtracker_ready 1 while jobs can be submitted and run
     # TYPE jobtracker_ready gauge
     jobtracker_ready 1

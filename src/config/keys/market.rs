@@ -13,7 +13,7 @@ keys! {
     ALLOC_INTERVAL = "mapred.dynamic-scheduler.alloc-interval", Number(Seconds, 1, YEARS), Some("20"),
         "Time between two allocations: prices, shares and charges move only then.";
     KILL_INTERVAL = "mapred.priority-scheduler.kill-interval", Number(Seconds, 0, YEARS), Some("0"),
-        "Not acted on yet. Time between two rounds of preemption; 0: no task is ever preempted.";
+        "Time between two rounds of preemption, in which queues over their quota lose attempts to queues that are short of theirs; 0: no task is ever preempted.";
     BUDGET_FILE = "mapred.dynamic-scheduler.budget-file", LocalPath, Some("/etc/hadoop.budget"),
         "Lines of queue, budget, spending rate. Money comes in from here at first start; afterwards an image of the state database.";
     ACL_FILE = "mapred.priority-scheduler.acl-file", LocalPath, Some("/etc/hadoop.acl"),

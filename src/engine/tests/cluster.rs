@@ -95,7 +95,7 @@ pub fn fifo() -> PolicyConfig {
 }
 
 pub fn dynamic() -> PolicyConfig {
-    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, market: MarketConfig::default() }
+    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms: None, market: MarketConfig::default() }
 }
 
 pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
@@ -181,7 +181,21 @@ impl Cluster {
         for job in self.engine.jobs.iter() {
             job.assert_consistent(self.engine.scheduler.app_waiting(job.app));
         }
+        self.assert_leaving();
         (reply, wait_for)
+    }
+
+    /// What the scheduler believes to come free is what a recount gives.
+    fn assert_leaving(&self) {
+        for queue in self.engine.jobs.iter().map(|job| &job.spec.queue).collect::<BTreeSet<_>>() {
+            let Some(group) = self.engine.scheduler.group(queue) else { continue };
+            let jobs = || self.engine.jobs.iter().filter(|job| job.spec.queue == *queue);
+            for kind in Kind::ALL {
+                let leaving: usize = jobs().map(|job| job.leaving(kind)).sum();
+                let kept = self.engine.scheduler.usage(group)[kind] as usize - leaving;
+                assert_eq!(self.engine.scheduler.kept(group)[kind] as usize, kept, "{queue} {kind:?}: kept");
+            }
+        }
     }
 
     /// Rings the timer, with a store that is never behind.

@@ -1,7 +1,9 @@
 //! Jobs under the market: who may submit, who is served first, who pays what.
 
 use super::cluster::{Cluster, Fate, dynamic, spec};
-use crate::engine::{Caller, Effect, Event, Fact, FactNumber, QueueConfig, Refusal, Reply, SubmissionReply};
+use crate::engine::{
+    Caller, Effect, Event, Fact, FactNumber, PolicyConfig, QueueConfig, Refusal, Reply, SubmissionReply,
+};
 use crate::market::{BudgetLine, Credits, JobSignature, MarketFact, QueueName, Reason};
 use crate::scheduler::Kind;
 use crate::wire::{AttemptState, RunState};
@@ -11,7 +13,11 @@ pub fn credits(text: &str) -> Credits {
 }
 
 pub fn market(lines: &[(&str, &str, &str)]) -> Cluster {
-    let mut cluster = Cluster::new(dynamic());
+    market_under(dynamic(), lines)
+}
+
+pub fn market_under(policy: PolicyConfig, lines: &[(&str, &str, &str)]) -> Cluster {
+    let mut cluster = Cluster::new(policy);
     let line = |(queue, budget, rate): &(&str, &str, &str)| BudgetLine {
         queue: QueueName::new(queue).unwrap(),
         budget: credits(budget),

@@ -1,12 +1,14 @@
 //! Laws of the market over random clusters, jobs, bids and faults: credits are conserved, nobody pays more than rate times
-//! quota-limited slots, idle queues pay nothing, every interval that was bought is paid.
+//! quota-limited slots, idle queues pay nothing, every interval that was bought is paid; with and without preemption.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
 use super::cluster::{Cluster, FakeTask, Fate, spec};
-use super::market::{credits, market};
+use super::market::{credits, market_under};
+use super::preemption::preempting;
+use super::preemption_laws;
 use crate::engine::{Caller, Event, Fact};
 use crate::market::{Credits, Interval, LedgerAccount, LedgerEntry, MarketFact, Reason};
 use crate::scheduler::PerKind;
@@ -162,7 +164,7 @@ fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
             let submitted = cluster.submit_signed(spec(USERS[*user], USERS[*user], *maps, *reduces), signature);
             jobs.extend(submitted.ok());
         }
-        Turn::Beat(index) => drop(cluster.beat(*index, fate)),
+        Turn::Beat(index) => preemption_laws::beat(cluster, *index, fate),
         Turn::Restart(index) => cluster.restart(*index),
         Turn::Kill(index) => {
             if let Some(id) = jobs.get(*index) {
@@ -171,7 +173,7 @@ fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
         }
         Turn::Pass(ms) => {
             cluster.pass_ms(*ms);
-            cluster.timer();
+            preemption_laws::ring(cluster);
         }
         Turn::SetSpending { user, rate } => {
             cluster.pass_ms(1);
@@ -189,8 +191,9 @@ fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
     }
 }
 
-fn play(turns: &[Turn]) -> String {
-    let mut cluster = market(&[("alice", "100", "0.5"), ("bob", "40", "1.25"), ("carol", "0", "2")]);
+fn play(turns: &[Turn], kill_interval_ms: Option<u64>) -> String {
+    let lines = [("alice", "100", "0.5"), ("bob", "40", "1.25"), ("carol", "0", "2")];
+    let mut cluster = market_under(preempting(kill_interval_ms), &lines);
     for host in HOSTS {
         cluster.add_tracker(host, 3, 2);
     }
@@ -230,6 +233,9 @@ proptest! {
 
     #[test]
     fn credits_are_conserved_and_every_bought_interval_is_paid(turns in turns()) {
-        prop_assert_eq!(play(&turns), play(&turns), "same events, same decisions");
+        for kill_interval_ms in [None, Some(1_500)] {
+            let once = play(&turns, kill_interval_ms);
+            prop_assert_eq!(once, play(&turns, kill_interval_ms), "same events, same decisions");
+        }
     }
 }

@@ -13,6 +13,8 @@ mod laws;
 mod limits;
 mod market;
 mod market_laws;
+mod preemption;
+mod preemption_laws;
 mod speculation;
 mod success;
 mod task_cleanups;

@@ -16,6 +16,14 @@ impl Job {
             }
             let complete = tasks().filter(|task| task.is_complete()).count();
             assert_eq!(self.finished[kind] as usize, complete, "{} {kind:?}: done", self.id);
+            let held = || tasks().flat_map(|task| &task.attempts).filter(|attempt| attempt.holds_slot_for_work());
+            assert_eq!(self.at_work[kind].len(), held().count(), "{} {kind:?}: at work", self.id);
+            for task in tasks() {
+                for attempt in &task.attempts {
+                    let leaving = attempt.holds_slot_for_work() && (task.is_over() || attempt.is_to_end());
+                    assert_eq!(attempt.leaving, leaving, "{} {kind:?}: {attempt:?} leaves", self.id);
+                }
+            }
             let lone = |task: &&crate::mapreduce::Task| task.attempts.iter().filter(|a| a.is_active()).count() == 1;
             let indexed = self.stragglers[kind].len();
             let may_lag = tasks().filter(|task| task.state == TaskState::Running).filter(lone).count();
@@ -24,5 +32,10 @@ impl Job {
             let waits = if open { self.waiting[kind].len() } else { 0 } + usize::from(self.stragglers[kind].asked());
             assert_eq!(waiting[kind] as usize, waits, "{} {kind:?}: told to the scheduler", self.id);
         }
+    }
+
+    /// Its attempts whose slots come free.
+    pub fn leaving(&self, kind: Kind) -> usize {
+        self.work[kind].iter().flat_map(|task| &task.attempts).filter(|attempt| attempt.leaving).count()
     }
 }

@@ -3,4 +3,5 @@
 mod dynamic;
 mod fifo;
 mod laws;
+mod preemption;
 mod world;

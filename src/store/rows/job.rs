@@ -67,9 +67,9 @@ pub(super) fn record(
         JobFact::AttemptSaid { attempt, diagnostics, .. } => {
             change("UPDATE attempt SET diagnostics = ?2 WHERE attempt = ?1", params![attempt.to_string(), diagnostics])
         }
-        JobFact::AttemptKillAsked { attempt, fail } => change(
+        JobFact::AttemptKillAsked { attempt, asked } => change(
             "UPDATE attempt SET kill_asked = ?2 WHERE attempt = ?1",
-            params![attempt.to_string(), if *fail { "FAILED" } else { "KILLED" }],
+            params![attempt.to_string(), words::kill_asked(*asked)],
         ),
         JobFact::CommitGranted { attempt } => {
             change("UPDATE attempt SET commit_granted = 1 WHERE attempt = ?1", params![attempt.to_string()])

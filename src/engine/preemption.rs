@@ -1,0 +1,233 @@
+//! Preemption: queues that may not use what they have bought get slots back from those that use more (Dynamic Priority
+//! Scheduler document, section Preemption).
+//!
+//! A round looks at the market's quotas and at what runs, and marks attempts; each is killed when its tracker calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::mapreduce::Job;
+use crate::scheduler::{
+    AppId, GroupId, Kind, NodeId, OverGroup, PerKind, PreemptionRound, RunningAttempt, ShortGroup, WaitingApp,
+};
+use crate::wire::{AttemptId, JobId};
+
+use super::engine::Engine;
+use super::market_steps::next_on_grid;
+use super::tracker::Tracker;
+use super::{LogLevel, Now, PolicyConfig};
+
+/// Jobs of a queue that are listed beyond those whose tasks would fill its quota: some may have no use for a node.
+const JOBS_IN_RESERVE: usize = 16;
+
+/// A queue with unfinished jobs, as a round finds it.
+struct Standing<'a> {
+    queue: &'a str,
+    group: GroupId,
+    quota: PerKind<u32>,
+    kept: PerKind<u32>,
+    jobs: &'a BTreeSet<JobId>,
+    /// Jobs whose setup finds no slot, by the kind of slot that is to be found.
+    setups: PerKind<BTreeSet<AppId>>,
+}
+
+/// What the nodes that take work have to give, of one kind.
+#[derive(Default)]
+struct Coming {
+    /// Those that have slots of that kind at all.
+    nodes: BTreeSet<NodeId>,
+    /// Slots that are free or come free, where there are any.
+    slots: BTreeMap<NodeId, u32>,
+}
+
+// === impl Engine: rounds of preemption ===
+
+impl Engine {
+    /// Looks for slots that queues below their quota wait for, and has as many attempts end as it takes.
+    pub(super) fn preempt_when_due(&mut self, now: Now) {
+        let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return };
+        if now.mono_ms < self.next_preemption_mono_ms {
+            return;
+        }
+        self.next_preemption_mono_ms = next_on_grid(self.next_preemption_mono_ms, interval_ms, now);
+        // Nothing is killed in safe mode.
+        if self.is_in_safe_mode() {
+            return;
+        }
+        let victims = self.victims(now);
+        if victims.is_empty() {
+            return;
+        }
+        let text = format!("{} attempts are preempted for queues that are below their quota", victims.len());
+        self.log_line(LogLevel::Info, text);
+        self.tallies.preempted += victims.len() as u64;
+        for (id, why) in victims {
+            if let Some(job) = self.jobs.get_mut(id.task.job) {
+                job.preempt(id, &why, &mut self.scheduler);
+            }
+        }
+    }
+
+    /// The attempts that must end, each with the reason that it is told.
+    fn victims(&self, now: Now) -> Vec<(AttemptId, Arc<str>)> {
+        let mut standings = self.standings();
+        let any = |of: fn(&Standing<'_>, Kind) -> u32| {
+            standings.iter().any(|standing| Kind::ALL.iter().any(|kind| of(standing, *kind) > 0))
+        };
+        if !any(|standing, kind| standing.room(kind)) || !any(|standing, kind| standing.excess(kind)) {
+            return Vec::new();
+        }
+        let mut coming = self.coming(now);
+        self.place_setups(&mut standings, &mut coming);
+        let mut victims = Vec::new();
+        for kind in Kind::ALL {
+            let Coming { nodes, slots } = std::mem::take(&mut coming[kind]);
+            let short: Vec<_> = standings.iter().filter_map(|standing| self.short_group(standing, kind)).collect();
+            if short.is_empty() {
+                continue;
+            }
+            let over: Vec<_> = standings.iter().filter(|standing| standing.excess(kind) > 0).collect();
+            let round = PreemptionRound {
+                short,
+                coming: slots.into_iter().collect(),
+                over: over.iter().enumerate().map(|(index, over)| self.over_group(over, index, kind)).collect(),
+            };
+            let may_use = |app: AppId, node: NodeId| {
+                let job = self.jobs.by_app(app).filter(|_| nodes.contains(&node));
+                job.is_some_and(|job| job.may_use(kind, node, &self.nodes))
+            };
+            let whys: Vec<Arc<str>> = over.iter().map(|standing| standing.why(kind).into()).collect();
+            let chosen = round.victims(may_use).into_iter();
+            victims.extend(chosen.filter_map(|(index, attempt)| Some((attempt, whys.get(index)?.clone()))));
+        }
+        victims
+    }
+
+    /// Every queue with unfinished jobs: no other can be short, and what others hold comes free.
+    fn standings(&self) -> Vec<Standing<'_>> {
+        let standing = |(queue, jobs)| {
+            let queue: &String = queue;
+            let group = self.scheduler.group(queue)?;
+            let allocation = self.scheduler.allocation(group);
+            // Without money a quota is void.
+            let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
+            let kept = self.scheduler.kept(group);
+            Some(Standing { queue, group, quota, kept, jobs, setups: PerKind::default() })
+        };
+        self.live_jobs.iter().filter_map(standing).collect()
+    }
+
+    /// Nodes that take work, each with its slots that are free or come free. On a tracker that is silent, ill or refuses
+    /// work nothing comes free that anyone could use.
+    fn coming(&self, now: Now) -> PerKind<Coming> {
+        let longest_ms = self.longest_silence_ms();
+        let is_heard = |tracker: &&Tracker| now.mono_ms.saturating_sub(tracker.last_seen_mono_ms) <= longest_ms;
+        let mut coming: PerKind<Coming> = PerKind::default();
+        let takes_work = |tracker: &&Tracker| tracker.healthy && !tracker.refuses_work && is_heard(tracker);
+        for tracker in self.trackers.values().filter(takes_work) {
+            let slots = self.scheduler.coming(tracker.node);
+            for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
+                coming[kind].nodes.insert(tracker.node);
+                if slots[kind] > 0 {
+                    coming[kind].slots.insert(tracker.node, slots[kind]);
+                }
+            }
+        }
+        coming
+    }
+
+    /// Setups of jobs in queues with room take what comes, of either kind; who finds none needs a slot of the kind that
+    /// its queue has room in.
+    fn place_setups(&self, standings: &mut [Standing<'_>], coming: &mut PerKind<Coming>) {
+        for standing in standings {
+            let Some(kind) = Kind::ALL.into_iter().find(|kind| standing.room(*kind) > 0) else { continue };
+            let setups = standing.jobs.iter().filter(|id| self.wants.setup.contains(id));
+            for job in setups.filter_map(|id| self.jobs.get(*id)).take(standing.room(kind) as usize) {
+                let serves = |kind: Kind, coming: &mut Coming| coming.take(|node| job.may_use(kind, node, &self.nodes));
+                if !serves(Kind::Reduce, &mut coming.reduce) && !serves(Kind::Map, &mut coming.map) {
+                    standing.setups[kind].insert(job.app);
+                }
+            }
+        }
+    }
+
+    /// A queue that has room and tasks that wait for it.
+    fn short_group(&self, standing: &Standing<'_>, kind: Kind) -> Option<ShortGroup> {
+        let need = standing.room(kind);
+        if need == 0 || (standing.setups[kind].is_empty() && self.scheduler.waiting(standing.group)[kind] == 0) {
+            return None;
+        }
+        let (mut waiting, mut enough_at) = (Vec::new(), None);
+        let mut tasks = 0_u32;
+        for job in standing.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
+            let count = if standing.setups[kind].contains(&job.app) { 1 } else { job.runnable(kind) };
+            if count == 0 {
+                continue;
+            }
+            waiting.push(WaitingApp { app: job.app, tasks: count, is_choosy: job.is_choosy(kind) });
+            tasks = tasks.saturating_add(count);
+            if tasks >= need && *enough_at.get_or_insert(waiting.len()) + JOBS_IN_RESERVE <= waiting.len() {
+                break;
+            }
+        }
+        (!waiting.is_empty()).then_some(ShortGroup { need, waiting })
+    }
+
+    /// A queue that holds too much, with all it may lose; `index` is how its attempts name it.
+    fn over_group(&self, standing: &Standing<'_>, index: usize, kind: Kind) -> OverGroup<(usize, AttemptId)> {
+        let attempts_of = |job: &Job| {
+            let (job_start_ms, app) = (job.submit_ms, job.app);
+            let attempts = job.preemptible(kind).map(move |(launch_mono_ms, attempt, node)| RunningAttempt {
+                job_start_ms,
+                app,
+                launch_mono_ms,
+                node,
+                attempt: (index, attempt),
+            });
+            attempts.collect::<Vec<_>>()
+        };
+        let jobs = standing.jobs.iter().filter_map(|id| self.jobs.get(*id));
+        OverGroup { excess: standing.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
+    }
+}
+
+// === impl Coming ===
+
+impl Coming {
+    /// Takes a slot on a node that suits; false when there is none.
+    fn take(&mut self, suits: impl Fn(NodeId) -> bool) -> bool {
+        let Some((node, slots)) = self.slots.iter_mut().find(|(node, _)| suits(**node)) else { return false };
+        let node = *node;
+        *slots -= 1;
+        if *slots == 0 {
+            self.slots.remove(&node);
+        }
+        true
+    }
+}
+
+// === impl Standing ===
+
+impl Standing<'_> {
+    /// Slots up to the quota.
+    fn room(&self, kind: Kind) -> u32 {
+        self.quota[kind].saturating_sub(self.kept[kind])
+    }
+
+    /// Slots beyond the quota.
+    fn excess(&self, kind: Kind) -> u32 {
+        self.kept[kind].saturating_sub(self.quota[kind])
+    }
+
+    /// What the attempts that it loses are told. No other queue is named: its business is its own.
+    fn why(&self, kind: Kind) -> String {
+        let slots = match kind {
+            Kind::Map => "map slots",
+            Kind::Reduce => "reduce slots",
+        };
+        let (queue, kept, quota) = (self.queue, self.kept[kind], self.quota[kind]);
+        format!(
+            "Preempted: queue {queue} is over its quota of {quota} {slots}, it holds {kept}, and others are below theirs"
+        )
+    }
+}

@@ -1,0 +1,101 @@
+//! Laws of preemption, judged whenever the timer rings or a tracker calls in the random runs of [`super::market_laws`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cluster::{Cluster, FakeTask, Fate};
+use super::preemption::{attempts, is_preempted};
+use crate::mapreduce::Job;
+use crate::scheduler::{Kind, NodeId, PerKind};
+use crate::wire::{AttemptId, AttemptState};
+
+/// A queue's slots: bought, and held and kept.
+#[derive(Clone, Copy)]
+struct Books {
+    quota: PerKind<u32>,
+    kept: PerKind<u32>,
+}
+
+fn books(cluster: &Cluster) -> BTreeMap<String, Books> {
+    let scheduler = &cluster.engine.scheduler;
+    let of = |queue: &String| {
+        let group = scheduler.group(queue).unwrap();
+        let allocation = scheduler.allocation(group);
+        let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
+        Books { quota, kept: scheduler.kept(group) }
+    };
+    cluster.engine.live_jobs.keys().map(|queue| (queue.clone(), of(queue))).collect()
+}
+
+fn marked(cluster: &Cluster) -> BTreeSet<AttemptId> {
+    attempts(cluster).into_iter().filter(|(.., attempt)| is_preempted(attempt)).map(|(_, id, _)| id).collect()
+}
+
+/// Nodes whose tracker calls, with their slots that are free or come free.
+fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<NodeId, u32> {
+    let engine = &cluster.engine;
+    let longest_ms = engine.longest_silence_ms();
+    let is_heard = |last_seen_mono_ms: u64| cluster.now.mono_ms - last_seen_mono_ms <= longest_ms;
+    let heard = engine.trackers.values().filter(|tracker| is_heard(tracker.last_seen_mono_ms));
+    heard.map(|tracker| (tracker.node, engine.scheduler.coming(tracker.node)[kind])).collect()
+}
+
+/// Rings the timer and judges what a round took.
+pub fn ring(cluster: &mut Cluster) {
+    let (before, marked_before) = (books(cluster), marked(cluster));
+    let due = cluster.engine.next_preemption_mono_ms <= cluster.now.mono_ms;
+    cluster.timer();
+    let chosen: Vec<AttemptId> = marked(cluster).difference(&marked_before).copied().collect();
+    assert!(due || chosen.is_empty(), "between rounds nothing is taken");
+    let after = books(cluster);
+    for kind in Kind::ALL {
+        let victims = chosen.iter().filter(|attempt| attempt.task.kind == kind).count() as u32;
+        for (queue, Books { quota, kept }) in &after {
+            let lost = before[queue].kept[kind] - kept[kind];
+            assert!(lost == 0 || kept[kind] >= quota[kind], "{queue} is below its quota of {kind:?} slots");
+        }
+        judge_amount(cluster, &after, kind, victims, due);
+    }
+    for (_, id, attempt) in attempts(cluster).iter().filter(|(_, id, _)| chosen.contains(id)) {
+        assert!(matches!(attempt.state, AttemptState::Unassigned | AttemptState::Running), "{id}: {attempt:?}");
+    }
+}
+
+/// No more was taken than waits, and no less than waits and may run everywhere, as far as anything was left to take.
+fn judge_amount(cluster: &Cluster, books: &BTreeMap<String, Books>, kind: Kind, victims: u32, due: bool) {
+    let (jobs, live) = (&cluster.engine.jobs, &cluster.engine.live_jobs);
+    let jobs_of = |queue: &str| live[queue].iter().map(|id| jobs.get(*id).unwrap());
+    let coming = coming(cluster, kind);
+    let total_coming: u32 = coming.values().sum();
+    let need = |counts: fn(&Job, Kind) -> bool| -> u32 {
+        let of = |(queue, books): (&String, &Books)| {
+            let tasks: u32 = jobs_of(queue).filter(|job| counts(job, kind)).map(|job| job.runnable(kind)).sum();
+            tasks.min(books.quota[kind].saturating_sub(books.kept[kind]))
+        };
+        books.iter().map(of).sum()
+    };
+    let may_be_set_up = books.keys().flat_map(|queue| jobs_of(queue));
+    let setups = may_be_set_up.filter(|job| cluster.engine.wants.setup.contains(&job.id)).count() as u32;
+    assert!(victims <= need(|_, _| true) + setups, "each victim serves a task");
+    let waits = |job: &Job| job.runnable(kind) > 0 || cluster.engine.wants.setup.contains(&job.id);
+    let waiting = || books.keys().flat_map(|queue| jobs_of(queue)).filter(|job| waits(job));
+    if victims > 0 && !waiting().any(|job| job.is_choosy(kind)) {
+        assert!(total_coming <= need(|_, _| true) + setups, "what came free by itself was taken again");
+    }
+    let excess = |queue: &str| books[queue].kept[kind] > books[queue].quota[kind];
+    let over = books.keys().filter(|queue| excess(queue));
+    let is_left = over
+        .flat_map(|queue| jobs_of(queue))
+        .any(|job| job.preemptible(kind).any(|(_, _, node)| coming.contains_key(&node)));
+    let missing = need(|job, kind| !job.is_choosy(kind));
+    assert!(!due || !is_left || missing <= total_coming, "{missing} {kind:?} slots are missing, {total_coming} come");
+}
+
+/// A tracker calls: whoever was chosen on it is told, or has been spared.
+pub fn beat(cluster: &mut Cluster, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
+    cluster.beat(index, fate);
+    let Some(tracker) = cluster.engine.trackers.get(cluster.trackers[index].name.as_str()) else { return };
+    let waits = |(_, _, attempt): &(String, AttemptId, crate::mapreduce::Attempt)| {
+        attempt.node == tracker.node && attempt.preemption.is_some()
+    };
+    assert!(!attempts(cluster).iter().any(waits), "one heartbeat is enough");
+}

@@ -1,0 +1,130 @@
+//! A job's part in preemption: which attempts it may lose, what it could do with a slot, and how an attempt is told.
+//!
+//! A decision stays in memory until the attempt's tracker calls. Then either the kill is ordered, which is a fact, or
+//! the attempt is done or waits for its commit, and nobody ever hears of the decision.
+
+use std::sync::Arc;
+
+use crate::scheduler::{Kind, NodeId, Scheduler};
+use crate::wire::{AttemptId, AttemptState};
+
+use super::job::{Job, JobState, TaskKey};
+use super::{Attempt, AttemptRole, JobFact, KillAsked, NodeBook, Task};
+
+/// A task that was given away this often is left alone: what is left of [`Task::MAX_ATTEMPTS`] is for other mishaps.
+const MAX_ATTEMPTS: usize = Task::MAX_ATTEMPTS / 2;
+
+// === impl Job: what it may lose ===
+
+impl Job {
+    /// The attempts at its maps or reduces that may have to leave, in order of launch: with the time of that, ms by the
+    /// clock that never goes back, and their nodes.
+    pub fn preemptible(&self, kind: Kind) -> impl Iterator<Item = (u64, AttemptId, NodeId)> {
+        self.at_work[kind].iter().filter_map(move |(launch_mono_ms, number, attempt)| {
+            let key = TaskKey::Work(kind, *number);
+            let task = self.task(key);
+            let attempt = task.attempts.get(task.position(*attempt)?)?;
+            let may_leave = !attempt.leaving && attempt.is_preemptible() && task.attempts.len() < MAX_ATTEMPTS;
+            may_leave.then(|| (*launch_mono_ms, self.task_id(key).attempt(attempt.number), attempt.node))
+        })
+    }
+
+    /// An attempt must leave its slot to another queue. Its tracker is told `why` when it calls.
+    pub fn preempt(&mut self, id: AttemptId, why: &Arc<str>, scheduler: &mut Scheduler) {
+        let Some(key) = self.key_of(id.task) else { return };
+        let task = self.task_mut(key);
+        let Some(position) = task.position(id.number) else { return };
+        let attempt = &mut task.attempts[position];
+        if attempt.is_preemptible() {
+            attempt.preemption = Some(why.clone());
+            self.refresh_leaving(key, scheduler);
+        }
+    }
+
+    /// Something has happened to a task that may have decided the end of one of its attempts.
+    pub(super) fn refresh_leaving(&mut self, key: TaskKey, scheduler: &mut Scheduler) {
+        let app = self.app;
+        self.task_mut(key).refresh_leaving(app, key.kind(), scheduler);
+    }
+}
+
+// === impl Job: what it could do with a slot ===
+
+impl Job {
+    /// Its maps or reduces that wait for a slot and may have one; second attempts do not count.
+    pub fn runnable(&self, kind: Kind) -> u32 {
+        let is_open = kind == Kind::Map || (self.reduces_open && self.reduces_are_due());
+        let is_running = self.state == JobState::Running && !self.is_over_or_ending();
+        if is_open && is_running { u32::try_from(self.waiting[kind].len()).unwrap_or(u32::MAX) } else { 0 }
+    }
+
+    /// Whether a slot on a node would help it: for its setup, or for a task that waits.
+    pub fn may_use(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+        if self.state == JobState::Prep {
+            return self.may_set_up_on(kind, node, nodes);
+        }
+        self.accepts(kind, node, nodes)
+            && self.waiting[kind].has_one(|number| self.may_rerun_on(kind, number, node, nodes))
+    }
+
+    /// Whether there may be nodes that it has no use for.
+    pub fn is_choosy(&self, kind: Kind) -> bool {
+        let is_picky = |task: &Task| !task.failed_hosts.is_empty();
+        self.flaky_hosts().next().is_some()
+            || match self.state {
+                JobState::Prep => is_picky(&self.setup[kind]),
+                _ => (kind == Kind::Map && self.output.room_of_map() > 0) || !self.waiting[kind].has_one(|_| false),
+            }
+    }
+}
+
+// === impl Task ===
+
+impl Task {
+    /// Tells the scheduler which of its attempts, all on behalf of `app`, have a slot that comes free.
+    pub(super) fn refresh_leaving(&mut self, app: crate::scheduler::AppId, kind: Kind, scheduler: &mut Scheduler) {
+        let is_over = self.is_over();
+        for attempt in &mut self.attempts {
+            let leaving = attempt.holds_slot_for_work() && (is_over || attempt.is_to_end());
+            match (std::mem::replace(&mut attempt.leaving, leaving), leaving) {
+                (false, true) => scheduler.leaves(app, kind, attempt.node),
+                (true, false) => scheduler.leaves_no_more(app, kind, attempt.node),
+                _ => {}
+            }
+        }
+    }
+}
+
+// === impl Attempt ===
+
+impl Attempt {
+    /// Whether it is at work and nobody has decided that it must end. What waits for its commit is as good as done.
+    fn is_preemptible(&self) -> bool {
+        let is_at_work = matches!(self.state, AttemptState::Unassigned | AttemptState::Running);
+        is_at_work && self.holds_slot_for_work() && !self.is_to_end()
+    }
+
+    /// Whether a map or reduce, and not the cleaning up after one, holds a slot.
+    pub(super) fn holds_slot_for_work(&self) -> bool {
+        self.holds_slot && self.role == AttemptRole::Work && self.cleanup_node.is_none()
+    }
+
+    /// Whether its end has been decided, whatever becomes of its task.
+    pub(super) fn is_to_end(&self) -> bool {
+        self.kill_asked.is_some() || self.preemption.is_some() || self.close_sent
+    }
+
+    /// Its tracker calls: it is ordered to end, and from now on cannot succeed. False when it is done or waits for its
+    /// commit.
+    pub(super) fn tell_preemption(&mut self, id: AttemptId, why: &str, facts: &mut Vec<JobFact>) -> bool {
+        if !self.is_preemptible() {
+            return false;
+        }
+        self.kill_asked = Some(KillAsked::Preempt);
+        self.diagnostics.add(why);
+        facts.push(JobFact::AttemptKillAsked { attempt: id, asked: KillAsked::Preempt });
+        let diagnostics = self.diagnostics.joined();
+        facts.push(JobFact::AttemptSaid { attempt: id, diagnostics, failed_fetches: Vec::new() });
+        true
+    }
+}

@@ -100,6 +100,10 @@ impl Task {
     pub(super) fn refresh_leaving(&mut self, app: crate::scheduler::AppId, kind: Kind, scheduler: &mut Scheduler) {
         let is_over = self.is_over();
         for attempt in &mut self.attempts {
+            if is_over {
+                // It ends with its task.
+                attempt.preemption = None;
+            }
             let leaving = attempt.holds_slot_for_work() && (is_over || attempt.is_to_end());
             match (std::mem::replace(&mut attempt.leaving, leaving), leaving) {
                 (false, true) => scheduler.leaves(app, kind, attempt.node),

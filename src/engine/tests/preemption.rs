@@ -363,6 +363,20 @@ fn another_attempt_goes_where_the_tracker_of_the_first_is_never_told() {
 }
 
 #[test]
+fn the_end_of_a_job_takes_its_marks_back() {
+    let mut cluster = equals();
+    cluster.add_tracker("h0", 2, 1);
+    let id = submit(&mut cluster, "alice", 4, 0);
+    live(&mut cluster, 3_000, hang);
+    submit(&mut cluster, "bob", 1, 0);
+    live_until(&mut cluster, |cluster| !marked(cluster).is_empty());
+    cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
+    assert_eq!(marked(&cluster), []);
+    live(&mut cluster, 1_000, hang);
+    assert_eq!((orders(&cluster), cluster.state(id)), (vec![], RunState::Killed));
+}
+
+#[test]
 fn a_user_has_the_last_word_on_a_preempted_attempt() {
     let mut cluster = equals();
     cluster.add_tracker("h0", 2, 1);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::mapreduce::{CounterInterner, JobFact, Jobs, Launch, NodeBook, Wants};
 use crate::market::{Market, MarketFact};
 use crate::scheduler::{AppId, Scheduler};
-use crate::wire::JobId;
+use crate::wire::{AttemptId, JobId};
 
 use super::fact_log::FactLog;
 use super::host_faults::HostFaults;
@@ -58,6 +58,8 @@ pub struct Engine {
     pub(super) market: Option<Market>,
     pub(super) next_tick_mono_ms: u64,
     pub(super) next_preemption_mono_ms: u64,
+    /// Attempts that are to be preempted; some may have been told by now, or be done.
+    pub(super) victims: Vec<AttemptId>,
     pub(super) next_expiry_mono_ms: u64,
     /// Accounts have changed since the budget file was last asked for.
     pub(super) budgets_changed: bool,
@@ -112,6 +114,7 @@ impl Engine {
             market,
             next_tick_mono_ms: u64::MAX,
             next_preemption_mono_ms: u64::MAX,
+            victims: Vec::new(),
             next_expiry_mono_ms: now.mono_ms + config.tracker_expiry_ms / 3,
             budgets_changed: false,
             launching: Launching::default(),

@@ -54,7 +54,8 @@ impl Engine {
         if self.is_in_safe_mode() {
             return;
         }
-        let victims = self.victims(now);
+        self.spare_the_unreachable(now);
+        let victims = self.choose_victims(now);
         if victims.is_empty() {
             return;
         }
@@ -64,12 +65,29 @@ impl Engine {
         for (id, why) in victims {
             if let Some(job) = self.jobs.get_mut(id.task.job) {
                 job.preempt(id, &why, &mut self.scheduler);
+                self.victims.push(id);
             }
         }
     }
 
+    /// Whom no word has reached since the round before, and whose tracker is well no more: others must leave instead.
+    fn spare_the_unreachable(&mut self, now: Now) {
+        let mut victims = std::mem::take(&mut self.victims);
+        victims.retain(|id| {
+            let node = self.jobs.get(id.task.job).and_then(|job| job.untold_victim(*id));
+            let Some(node) = node else { return false };
+            let tracker = self.nodes.get(node).and_then(|face| self.trackers.get(&face.name));
+            let is_reachable = tracker.is_some_and(|tracker| self.takes_work(tracker, now));
+            if let Some(job) = self.jobs.get_mut(id.task.job).filter(|_| !is_reachable) {
+                job.spare(*id, &mut self.scheduler);
+            }
+            is_reachable
+        });
+        self.victims = victims;
+    }
+
     /// The attempts that must end, each with the reason that it is told.
-    fn victims(&self, now: Now) -> Vec<(AttemptId, Arc<str>)> {
+    fn choose_victims(&self, now: Now) -> Vec<(AttemptId, Arc<str>)> {
         let mut standings = self.standings();
         let any = |of: fn(&Standing<'_>, Kind) -> u32| {
             standings.iter().any(|standing| Kind::ALL.iter().any(|kind| of(standing, *kind) > 0))
@@ -117,14 +135,16 @@ impl Engine {
         self.live_jobs.iter().filter_map(standing).collect()
     }
 
-    /// Nodes that take work, each with its slots that are free or come free. On a tracker that is silent, ill or refuses
-    /// work nothing comes free that anyone could use.
+    /// On a tracker that is silent, ill or refuses work nothing comes free that anyone could use.
+    fn takes_work(&self, tracker: &Tracker, now: Now) -> bool {
+        let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
+        tracker.healthy && !tracker.refuses_work && silent_ms <= self.longest_silence_ms()
+    }
+
+    /// Nodes that take work, each with its slots that are free or come free.
     fn coming(&self, now: Now) -> PerKind<Coming> {
-        let longest_ms = self.longest_silence_ms();
-        let is_heard = |tracker: &&Tracker| now.mono_ms.saturating_sub(tracker.last_seen_mono_ms) <= longest_ms;
         let mut coming: PerKind<Coming> = PerKind::default();
-        let takes_work = |tracker: &&Tracker| tracker.healthy && !tracker.refuses_work && is_heard(tracker);
-        for tracker in self.trackers.values().filter(takes_work) {
+        for tracker in self.trackers.values().filter(|tracker| self.takes_work(tracker, now)) {
             let slots = self.scheduler.coming(tracker.node);
             for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
                 coming[kind].nodes.insert(tracker.node);

@@ -41,6 +41,21 @@ impl Job {
         }
     }
 
+    /// The node of an attempt that must leave and has not been told; none for any other.
+    pub fn untold_victim(&self, id: AttemptId) -> Option<NodeId> {
+        let attempt = self.attempt(self.key_of(id.task)?, id.number)?;
+        attempt.preemption.as_ref().map(|_| attempt.node)
+    }
+
+    /// An attempt that has not been told need not leave after all.
+    pub fn spare(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
+        let Some(key) = self.key_of(id.task) else { return };
+        let task = self.task_mut(key);
+        let Some(position) = task.position(id.number) else { return };
+        task.attempts[position].preemption = None;
+        self.refresh_leaving(key, scheduler);
+    }
+
     /// Something has happened to a task that may have decided the end of one of its attempts.
     pub(super) fn refresh_leaving(&mut self, key: TaskKey, scheduler: &mut Scheduler) {
         let app = self.app;
@@ -85,6 +100,10 @@ impl Task {
     pub(super) fn refresh_leaving(&mut self, app: crate::scheduler::AppId, kind: Kind, scheduler: &mut Scheduler) {
         let is_over = self.is_over();
         for attempt in &mut self.attempts {
+            if is_over {
+                // It ends with its task.
+                attempt.preemption = None;
+            }
             let leaving = attempt.holds_slot_for_work() && (is_over || attempt.is_to_end());
             match (std::mem::replace(&mut attempt.leaving, leaving), leaving) {
                 (false, true) => scheduler.leaves(app, kind, attempt.node),

@@ -359,9 +359,7 @@ impl Job {
             return Some(Order::Kill);
         }
         if let Some(why) = attempt.preemption.take() {
-            if !(ending || given_up || complete)
-                && attempt.tell_preemption(id.attempt(attempt.number), &why, scene.facts)
-            {
+            if attempt.tell_preemption(id.attempt(attempt.number), &why, scene.facts) {
                 return Some(Order::Kill);
             }
             // It is done, or about to be: its slot comes free by itself.

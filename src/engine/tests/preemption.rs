@@ -337,6 +337,46 @@ fn a_silent_tracker_has_nothing_to_give_and_nothing_to_lose() {
 }
 
 #[test]
+fn another_attempt_goes_where_the_tracker_of_the_first_is_never_told() {
+    let mut cluster = equals();
+    cluster.add_tracker("h0", 2, 1);
+    cluster.add_tracker("h1", 2, 1);
+    submit(&mut cluster, "alice", 8, 0);
+    live(&mut cluster, 3_000, hang);
+    submit(&mut cluster, "bob", 8, 0);
+    live_until(&mut cluster, |cluster| marked(cluster).len() == 2);
+    let engine = &cluster.engine;
+    let node_of = |cluster: &Cluster, index: usize| cluster.engine.trackers[cluster.trackers[index].name.as_str()].node;
+    let silent = (0..2).find(|index| {
+        let node = node_of(&cluster, *index);
+        marked(&cluster).iter().any(|id| engine.jobs.get(id.task.job).unwrap().untold_victim(*id) == Some(node))
+    });
+    let heard = 1 - silent.unwrap();
+    for _ in 0..200 {
+        cluster.pass_ms(100);
+        cluster.timer();
+        cluster.beat(heard, hang);
+    }
+    let silent = node_of(&cluster, 1 - heard);
+    assert!(attempts(&cluster).iter().all(|(.., attempt)| attempt.node != silent || !is_preempted(attempt)));
+    assert_eq!((running(&cluster, "alice").map, running(&cluster, "bob").map), (2, 2));
+}
+
+#[test]
+fn the_end_of_a_job_takes_its_marks_back() {
+    let mut cluster = equals();
+    cluster.add_tracker("h0", 2, 1);
+    let id = submit(&mut cluster, "alice", 4, 0);
+    live(&mut cluster, 3_000, hang);
+    submit(&mut cluster, "bob", 1, 0);
+    live_until(&mut cluster, |cluster| !marked(cluster).is_empty());
+    cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
+    assert_eq!(marked(&cluster), []);
+    live(&mut cluster, 1_000, hang);
+    assert_eq!((orders(&cluster), cluster.state(id)), (vec![], RunState::Killed));
+}
+
+#[test]
 fn a_user_has_the_last_word_on_a_preempted_attempt() {
     let mut cluster = equals();
     cluster.add_tracker("h0", 2, 1);

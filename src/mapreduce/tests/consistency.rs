@@ -20,6 +20,12 @@ impl Job {
             assert_eq!(self.at_work[kind].len(), held().count(), "{} {kind:?}: at work", self.id);
             for task in tasks() {
                 for attempt in &task.attempts {
+                    let may_be_marked = attempt.holds_slot_for_work() && !task.is_over();
+                    assert!(
+                        may_be_marked || attempt.preemption.is_none(),
+                        "{} {kind:?}: {attempt:?} is marked",
+                        self.id
+                    );
                     let leaving = attempt.holds_slot_for_work() && (task.is_over() || attempt.is_to_end());
                     assert_eq!(attempt.leaving, leaving, "{} {kind:?}: {attempt:?} leaves", self.id);
                 }

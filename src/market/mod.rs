@@ -22,6 +22,7 @@ pub mod share;
 pub mod signature;
 pub mod state;
 mod submission;
+pub mod take_over;
 #[cfg(test)]
 mod tests;
 pub mod tick;
@@ -43,4 +44,5 @@ pub use replay::{Consumer, ReplayGuard, ReplayRefusal, Stamp};
 pub use share::Share;
 pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};
 pub use state::Market;
+pub use take_over::TakenOver;
 pub use tick::{Allocation, QueueUse, TickOutcome};

@@ -23,6 +23,7 @@ mod submission;
 mod topology;
 mod web_thread;
 
+pub use crate::store::Precedence;
 pub use acl_file::{AclFile, AclFileError};
 pub use advertised::Advertised;
 pub use clock::{Clock, wall_ms};

@@ -258,6 +258,35 @@ fn a_file_that_cannot_be_written_is_tried_again() {
 }
 
 #[test]
+fn what_cannot_be_read_is_never_overwritten() {
+    let stage = Stage::endowed();
+    let (store, _, image, _) = stage.start();
+    fs::remove_file(&stage.path).unwrap();
+    fs::create_dir(&stage.path).unwrap();
+    image.publish(lines("alice 1 1\n"));
+    let error = image.close(END).unwrap_err().to_string();
+    assert!(error.contains("not a file"), "{error}");
+    drop(store);
+    let (store, opened) = stage.scratch.open();
+    let error = BudgetImage::open(&store, &opened, &stage.path, Precedence::Ledger).unwrap_err().to_string();
+    assert!(error.contains("not a file"), "{error}");
+    assert!(fs::metadata(&stage.path).unwrap().is_dir());
+    fs::remove_dir(&stage.path).unwrap();
+    drop(store);
+    assert!(matches!(stage.start().3, ImageAtStart::Overruled(_)), "and then it is written from the ledger");
+}
+
+#[test]
+fn a_file_that_is_deleted_while_the_daemon_runs_is_written_again() {
+    let stage = Stage::endowed();
+    let (_store, _, image, _) = stage.start();
+    fs::remove_file(&stage.path).unwrap();
+    image.publish(lines("alice 90 1\n"));
+    image.close(END).unwrap();
+    assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
+}
+
+#[test]
 fn a_failing_store_does_not_hang_the_close() {
     let stage = Stage::endowed();
     let (store, _, image, _) = stage.start();

@@ -7,6 +7,7 @@
 //! otherwise is an edit of a stopped daemon's file.
 
 mod file;
+mod in_place;
 mod start;
 mod thread;
 
@@ -145,7 +146,7 @@ impl BudgetImage {
         path: &Path,
         precedence: Precedence,
     ) -> Result<(Self, ImageAtStart), BudgetImageError> {
-        let file = ImageFile::at(path);
+        let file = ImageFile::at(path, store.folder());
         let mut images = Images::new(file, store.notes(), opened.budget_image.clone());
         let found = match precedence {
             _ if opened.first_start => images.take_in_first()?,

@@ -10,7 +10,7 @@ use crate::engine::FactNumber;
 use crate::market::{BudgetLine, budget_file};
 use crate::store::note::NoteSink;
 
-use super::file::{ImageFile, hash};
+use super::file::{ImageFile, Written, hash};
 use super::{BudgetImageError, CONFIRMED, ImageNotes, PENDING, SHOWN, Shared, TAKEN};
 
 /// The first pause before a failed write is tried again; doubles at each failure.
@@ -38,13 +38,14 @@ pub(super) struct Images {
     known: ImageNotes,
     /// Hash of a foreign content that has been kept aside already.
     set_aside: Option<String>,
+    is_in_place_told: bool,
 }
 
 // === impl Images ===
 
 impl Images {
     pub(super) fn new(file: ImageFile, notes: NoteSink, known: ImageNotes) -> Self {
-        Self { file, notes, known, set_aside: None }
+        Self { file, notes, known, set_aside: None, is_in_place_told: false }
     }
 
     /// Writes until it is told to close. An error tells why the last content is not on the disk.
@@ -113,7 +114,14 @@ impl Images {
         }
         self.keep(PENDING, &new, &is_patient)?;
         self.known.pending = Some(new.clone());
-        self.file.replace(content.as_bytes())?;
+        let written = self.file.replace(content.as_bytes())?;
+        if written == Written::InPlace && !std::mem::replace(&mut self.is_in_place_told, true) {
+            tracing::warn!(
+                "{}: its folder takes no new files, so the budget file is written in place; a whole copy is {}",
+                self.file.path().display(),
+                self.file.in_refuge(".copy").display()
+            );
+        }
         self.confirm(new, &is_patient)?;
         if self.known.taken.take().is_some() {
             // What was taken over is done with: should it come back, it is somebody's doing once more.

@@ -247,10 +247,10 @@ fn a_file_that_cannot_be_written_is_tried_again() {
     let obstacle = format!("{}.new", stage.path.display());
     fs::create_dir(&obstacle).unwrap();
     image.publish(lines("alice 1 1\n"));
-    while image.trouble().is_none() {
+    while image.watch().trouble().is_none() {
         std::thread::yield_now();
     }
-    assert!(image.trouble().unwrap().contains("budget.new"));
+    assert!(image.watch().trouble().unwrap().contains("budget.new"));
     fs::remove_dir(&obstacle).unwrap();
     image.publish(lines("alice 2 1\n"));
     image.close(END).unwrap();

@@ -24,7 +24,7 @@ mod state_store;
 mod words;
 mod writer;
 
-pub use budget_image::{BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, Precedence};
+pub use budget_image::{BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, ImageWatch, Precedence};
 pub use durable::{Durable, Health};
 pub use error::StoreError;
 pub use figures::Figures;

@@ -128,6 +128,19 @@ struct Shared {
     trouble: Mutex<Option<String>>,
 }
 
+/// Tells other threads how the budget file fares.
+#[derive(Clone, Debug)]
+pub struct ImageWatch(Arc<Shared>);
+
+// === impl ImageWatch ===
+
+impl ImageWatch {
+    /// Why the file could not be written last, while it still waits to be.
+    pub fn trouble(&self) -> Option<String> {
+        self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 // === impl BudgetImage ===
 
 impl BudgetImage {
@@ -171,9 +184,9 @@ impl BudgetImage {
         let _ = self.orders.send(Order::Write(accounts));
     }
 
-    /// Why the file could not be written last, while it still waits to be.
-    pub fn trouble(&self) -> Option<String> {
-        self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// How the file fares, for other threads.
+    pub fn watch(&self) -> ImageWatch {
+        ImageWatch(Arc::clone(&self.shared))
     }
 
     /// Writes what waits, notes that the stop was clean and ends the thread. `shown` is the last fact of all, and what

@@ -4,6 +4,7 @@
 //! stepped and answered without a hand-over. Nothing here waits while it holds the engine.
 
 mod acl_file;
+mod acl_watch;
 mod advertised;
 mod clock;
 mod daemon;

@@ -16,6 +16,7 @@ use crate::market::Market;
 use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store, StoreError, StoreOptions};
 
 use super::acl_file::{AclFile, AclFileError};
+use super::acl_watch::AclWatch;
 use super::clock::Clock;
 use super::daemon::{Daemon, Parts, RunError};
 use super::engine_config::{HostsError, engine_config};
@@ -126,6 +127,7 @@ async fn serve_here(
         SchedulerKind::Fifo(_) => None,
     };
     let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
+    let acl_watch = acl.as_ref().and_then(AclWatch::of);
     make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
     let (store, opened) = Store::open(StoreOptions::new(&settings.directories.state))?;
     let (budget_image, engine, clock) =
@@ -147,6 +149,7 @@ async fn serve_here(
     started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
     let served = daemon.run(rpc_port, signals.stop()).await;
     web.stop();
+    drop(acl_watch);
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
         image.publish(owner.budget_lines().unwrap_or_default());

@@ -7,11 +7,13 @@ mod store_stage;
 use std::fs;
 use std::path::PathBuf;
 
-use jobtracker::engine::{Fact, Now};
+use jobtracker::engine::{Fact, FactNumber, Now};
 use jobtracker::market::{BudgetLine, Market, MarketConfig, budget_file};
-use jobtracker::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Store};
-use store_stage::{Scratch, record};
+use jobtracker::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store};
+use store_stage::{Scratch, incarnation, record};
 
+/// For stops after which the mark of a clean one does not matter.
+const END: FactNumber = FactNumber(0);
 const FIRST: &str = "# budgets\nalice 100 1\nbob 7.5 0.25\n";
 
 fn lines(text: &str) -> Vec<BudgetLine> {
@@ -21,31 +23,40 @@ fn lines(text: &str) -> Vec<BudgetLine> {
 struct Stage {
     scratch: Scratch,
     path: PathBuf,
+    precedence: Precedence,
 }
 
 impl Stage {
     fn new() -> Self {
         let scratch = Scratch::new();
         let path = scratch.dir.path().join("budget");
-        Self { scratch, path }
+        Self { scratch, path, precedence: Precedence::Ledger }
     }
 
-    /// A first start, the endowment written, the image as well.
+    /// A first start, the endowment written, the image as well; then a clean stop.
     fn endowed() -> Self {
         let stage = Self::new();
         fs::write(&stage.path, FIRST).unwrap();
         let (store, opened, image, found) = stage.start();
         let ImageAtStart::First(lines) = found else { panic!("{found:?}") };
-        endow(&store, &opened, lines.clone());
+        let last = endow(&store, &opened, lines.clone());
         image.publish(lines);
-        image.close().unwrap();
+        image.close(last).unwrap();
         store.close().unwrap();
+        stage
+    }
+
+    /// The same, and then a crash: something has happened that no clean stop has followed.
+    fn crashed() -> Self {
+        let stage = Self::endowed();
+        let (store, opened) = stage.scratch.open();
+        record(&store.sink(), opened.last_fact, vec![incarnation(1)]);
         stage
     }
 
     fn start(&self) -> (Store, Opened, BudgetImage, ImageAtStart) {
         let (store, opened) = self.scratch.open();
-        let (image, found) = BudgetImage::open(&store, &opened, &self.path).unwrap();
+        let (image, found) = BudgetImage::open(&store, &opened, &self.path, self.precedence).unwrap();
         (store, opened, image, found)
     }
 
@@ -58,10 +69,10 @@ impl Stage {
     }
 }
 
-fn endow(store: &Store, opened: &Opened, lines: Vec<BudgetLine>) {
+fn endow(store: &Store, opened: &Opened, lines: Vec<BudgetLine>) -> FactNumber {
     let config = MarketConfig { signature_window_ms: 300_000, job_signature_uses: 1, job_signature_window_ms: 300_000 };
     let facts = Market::new(config, 0).endow(lines, Now { mono_ms: 0, wall_ms: 0 });
-    record(&store.sink(), opened.last_fact, facts.into_iter().map(Fact::Market).collect());
+    record(&store.sink(), opened.last_fact, facts.into_iter().map(Fact::Market).collect())
 }
 
 #[test]
@@ -79,13 +90,13 @@ fn money_comes_in_at_first_start_and_the_file_becomes_an_image() {
 fn a_first_start_without_a_whole_file_is_refused() {
     let stage = Stage::new();
     let (store, opened) = stage.scratch.open();
-    let error = BudgetImage::open(&store, &opened, &stage.path).unwrap_err();
+    let error = BudgetImage::open(&store, &opened, &stage.path, Precedence::Ledger).unwrap_err();
     assert!(matches!(&error, BudgetImageError::Missing { path } if *path == stage.path), "{error}");
     fs::write(&stage.path, "alice 100 1\nbob 7.5\n").unwrap();
-    let error = BudgetImage::open(&store, &opened, &stage.path).unwrap_err().to_string();
+    let error = BudgetImage::open(&store, &opened, &stage.path, Precedence::Ledger).unwrap_err().to_string();
     assert!(error.contains("budget:2"), "{error}");
     fs::write(&stage.path, b"alice 100 1\n\xff").unwrap();
-    let error = BudgetImage::open(&store, &opened, &stage.path).unwrap_err().to_string();
+    let error = BudgetImage::open(&store, &opened, &stage.path, Precedence::Ledger).unwrap_err().to_string();
     assert!(error.contains("not UTF-8"), "{error}");
 }
 
@@ -102,16 +113,79 @@ fn the_source_of_the_endowment_is_no_foreign_file() {
 }
 
 #[test]
-fn an_edited_file_is_kept_aside_and_the_ledger_wins() {
-    let stage = Stage::endowed();
+fn an_edit_after_a_crash_is_kept_aside_and_the_ledger_wins() {
+    let stage = Stage::crashed();
     fs::write(&stage.path, "alice 1000000 1\n").unwrap();
     let (_store, _, image, found) = stage.start();
     let ImageAtStart::Overruled(line) = found else { panic!("{found:?}") };
-    assert!(line.contains("budget.rejected-1") && line.contains("the ledger holds"), "{line}");
+    assert!(line.contains("budget.rejected-1") && line.contains("The ledger holds"), "{line}");
+    assert!(line.contains("not a clean one") && line.contains("--take-budget-file"), "{line}");
     image.publish(lines("alice 90 1\n"));
-    image.close().unwrap();
+    image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
     assert_eq!(stage.read(".rejected-1"), "alice 1000000 1\n");
+}
+
+#[test]
+fn an_edit_after_a_clean_stop_is_taken_over_once() {
+    const EDITED: &str = "alice 150 1\nbob 7.5 0.25\n";
+    let stage = Stage::endowed();
+    fs::write(&stage.path, EDITED).unwrap();
+    // As often as a start gets no further than this.
+    for _ in 0..2 {
+        assert_eq!(stage.start().3, ImageAtStart::Edited(lines(EDITED)));
+    }
+    let (store, opened, image, _) = stage.start();
+    let last = record(&store.sink(), opened.last_fact, vec![incarnation(1)]);
+    drop((image, store));
+    // A crash after the changes came in and before the image was written: it must not come in twice.
+    let (store, opened, image, found) = stage.start();
+    assert_eq!((opened.last_fact, found), (last, ImageAtStart::Ours));
+    assert!(!stage.exists(".rejected-1"));
+    image.publish(lines("alice 149 1\n"));
+    image.close(END).unwrap();
+    assert_eq!(stage.read(".previous"), EDITED);
+    drop(store);
+    // The same content once more, after what is no clean stop, is an edit like any other.
+    fs::write(&stage.path, EDITED).unwrap();
+    let found = stage.start().3;
+    assert!(matches!(&found, ImageAtStart::Overruled(line) if line.contains("rejected-1")), "{found:?}");
+}
+
+#[test]
+fn an_edit_that_cannot_be_understood_is_kept_aside_even_after_a_clean_stop() {
+    for (edited, why) in [("alice 150 1\nbob 7.5\n", "budget:2"), ("", "names no queue"), ("alice 1e9 1\n", "budget:1")]
+    {
+        let stage = Stage::endowed();
+        fs::write(&stage.path, edited).unwrap();
+        let found = stage.start().3;
+        let ImageAtStart::Overruled(line) = found else { panic!("{found:?}") };
+        assert!(line.contains(why) && line.contains("rejected-1"), "{line}");
+        assert_eq!(stage.read(".rejected-1"), edited);
+    }
+}
+
+#[test]
+fn the_administrators_word_forces_the_file() {
+    let mut stage = Stage::crashed();
+    stage.precedence = Precedence::File;
+    fs::write(&stage.path, "alice 150 1\n").unwrap();
+    assert_eq!(stage.start().3, ImageAtStart::Edited(lines("alice 150 1\n")));
+    // Even our own image of before the crash.
+    fs::write(&stage.path, budget_file::render(&lines(FIRST))).unwrap();
+    assert_eq!(stage.start().3, ImageAtStart::Edited(lines(FIRST)));
+    let (store, opened) = stage.scratch.open();
+    let refused = |content: &str| {
+        fs::write(&stage.path, content).unwrap();
+        let refused = BudgetImage::open(&store, &opened, &stage.path, Precedence::File).unwrap_err().to_string();
+        assert_eq!(stage.read(""), content, "what is refused is left alone");
+        refused
+    };
+    assert!(refused("alice 150\n").contains("budget:1"));
+    assert!(refused("# nobody\n").contains("names no queue"));
+    fs::remove_file(&stage.path).unwrap();
+    let missing = BudgetImage::open(&store, &opened, &stage.path, Precedence::File).unwrap_err();
+    assert!(matches!(missing, BudgetImageError::Missing { .. }), "{missing}");
 }
 
 #[test]
@@ -120,7 +194,7 @@ fn an_edit_while_the_daemon_runs_is_kept_aside() {
     let (_store, _, image, _) = stage.start();
     fs::write(&stage.path, "mallory 1 1\n").unwrap();
     image.publish(lines("alice 90 1\n"));
-    image.close().unwrap();
+    image.close(END).unwrap();
     assert_eq!(stage.read(".rejected-1"), "mallory 1 1\n");
     assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
 }
@@ -132,7 +206,7 @@ fn a_file_that_is_gone_is_written_anew() {
     let (_store, _, image, found) = stage.start();
     assert!(matches!(&found, ImageAtStart::Overruled(line) if line.contains("gone")), "{found:?}");
     image.publish(lines(FIRST));
-    image.close().unwrap();
+    image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines(FIRST));
 }
 
@@ -159,7 +233,7 @@ fn a_crash_between_pending_and_confirmed_is_no_edit() {
         }
         let (_store, _, image, _) = stage.start();
         image.publish(lines("alice 80 1\n"));
-        image.close().unwrap();
+        image.close(END).unwrap();
         assert!(!stage.exists(".rejected-1"));
         assert_eq!(lines(&stage.read("")), lines("alice 80 1\n"));
     }
@@ -173,14 +247,43 @@ fn a_file_that_cannot_be_written_is_tried_again() {
     let obstacle = format!("{}.new", stage.path.display());
     fs::create_dir(&obstacle).unwrap();
     image.publish(lines("alice 1 1\n"));
-    while image.trouble().is_none() {
+    while image.watch().trouble().is_none() {
         std::thread::yield_now();
     }
-    assert!(image.trouble().unwrap().contains("budget.new"));
+    assert!(image.watch().trouble().unwrap().contains("budget.new"));
     fs::remove_dir(&obstacle).unwrap();
     image.publish(lines("alice 2 1\n"));
-    image.close().unwrap();
+    image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines("alice 2 1\n"));
+}
+
+#[test]
+fn what_cannot_be_read_is_never_overwritten() {
+    let stage = Stage::endowed();
+    let (store, _, image, _) = stage.start();
+    fs::remove_file(&stage.path).unwrap();
+    fs::create_dir(&stage.path).unwrap();
+    image.publish(lines("alice 1 1\n"));
+    let error = image.close(END).unwrap_err().to_string();
+    assert!(error.contains("not a file"), "{error}");
+    drop(store);
+    let (store, opened) = stage.scratch.open();
+    let error = BudgetImage::open(&store, &opened, &stage.path, Precedence::Ledger).unwrap_err().to_string();
+    assert!(error.contains("not a file"), "{error}");
+    assert!(fs::metadata(&stage.path).unwrap().is_dir());
+    fs::remove_dir(&stage.path).unwrap();
+    drop(store);
+    assert!(matches!(stage.start().3, ImageAtStart::Overruled(_)), "and then it is written from the ledger");
+}
+
+#[test]
+fn a_file_that_is_deleted_while_the_daemon_runs_is_written_again() {
+    let stage = Stage::endowed();
+    let (_store, _, image, _) = stage.start();
+    fs::remove_file(&stage.path).unwrap();
+    image.publish(lines("alice 90 1\n"));
+    image.close(END).unwrap();
+    assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
 }
 
 #[test]
@@ -190,7 +293,7 @@ fn a_failing_store_does_not_hang_the_close() {
     let admin = stage.scratch.look();
     admin.execute_batch("BEGIN IMMEDIATE").unwrap();
     image.publish(lines("alice 1 1\n"));
-    let error = image.close().unwrap_err().to_string();
+    let error = image.close(END).unwrap_err().to_string();
     assert!(error.contains("the store cannot write"), "{error}");
     assert_eq!(lines(&stage.read("")), lines(FIRST), "nothing is written that was not noted before");
     drop(admin);

@@ -27,7 +27,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Runs the daemon in the foreground until SIGTERM or SIGINT
-    Serve(serve::ServeArguments),
+    Serve(serve::ServeCommand),
     /// Checks a configuration and prints what holds and where it was set
     CheckConfig(serve::ServeArguments),
     /// Signs a query for /scheduler, or a job
@@ -50,9 +50,9 @@ pub fn main() -> ExitCode {
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
-        Command::Serve(arguments) => {
+        Command::Serve(command) => {
             log_to_stderr();
-            serve::run(arguments).map_err(|error| (error.exit_code(), error.to_string()))
+            serve::run(command).map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::CheckConfig(arguments) => {
             let report = check_config::check_config(&arguments.load_options());

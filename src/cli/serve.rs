@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::config::settings::SchedulerKind;
 use crate::config::{HostPort, LoadOptions, Settings};
-use crate::server::{ServeError, Serving};
+use crate::server::{Precedence, ServeError, Serving};
 
 /// Which configuration holds, for `serve` and `check-config`.
 #[derive(Clone, Debug, clap::Args)]
@@ -15,6 +15,17 @@ pub struct ServeArguments {
     /// Sets a configuration key, over everything the folder says; may be given often
     #[arg(short = 'D', value_name = "KEY=VALUE")]
     pub define: Vec<String>,
+}
+
+/// What `serve` is told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServeCommand {
+    /// Which configuration holds.
+    #[command(flatten)]
+    pub configuration: ServeArguments,
+    /// Budgets, rates and queues become what the budget file says, whatever the ledger has; the differences are booked
+    #[arg(long)]
+    pub take_budget_file: bool,
 }
 
 /// Why `serve` ended with an error.
@@ -53,12 +64,16 @@ impl ServeFailure {
 ///
 /// # Errors
 /// [`ServeFailure`]
-pub fn run(arguments: ServeArguments) -> Result<(), ServeFailure> {
-    let (settings, warnings) = Settings::load(&arguments.load_options())?;
+pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
+    let (settings, warnings) = Settings::load(&command.configuration.load_options())?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    crate::server::serve(&settings, |serving| {
+    let precedence = if command.take_budget_file { Precedence::File } else { Precedence::Ledger };
+    if command.take_budget_file && !matches!(settings.scheduler, SchedulerKind::Dynamic(_)) {
+        tracing::warn!("--take-budget-file does nothing: the configured scheduler has no budgets");
+    }
+    crate::server::serve(&settings, precedence, |serving| {
         for line in start_lines(&settings, serving) {
             tracing::info!("{line}");
         }

@@ -41,6 +41,36 @@ impl Engine {
         }
     }
 
+    /// Makes budgets and queues what an edited budget file says, at a start. Gives a line for people about each change.
+    /// The file is asked for again at the next tick.
+    pub fn take_over_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
+        let Some(market) = &mut self.market else { return Vec::new() };
+        let live_jobs = &self.live_jobs;
+        let taken = market.take_over(lines, now, |queue| live_jobs.contains_key(queue.as_str()));
+        self.follow(taken.changes);
+        self.budgets_changed = true;
+        for fact in taken.facts {
+            self.log.push(Fact::Market(fact));
+        }
+        taken.told
+    }
+
+    /// Opens and closes what the market has opened and closed.
+    fn follow(&mut self, changes: Vec<QueueChange>) {
+        for change in changes {
+            match change {
+                QueueChange::Opened(queue) => {
+                    self.scheduler.open_group(queue.as_str());
+                }
+                QueueChange::Closed(queue) => {
+                    // A queue that was not busy has no app, so it closes.
+                    let closed = self.scheduler.group(queue.as_str()).map(|group| self.scheduler.close_group(group));
+                    debug_assert_eq!(closed, Some(Ok(())), "the account of {queue:?} is gone, its group is not");
+                }
+            }
+        }
+    }
+
     /// Charges the interval that ends and opens the next. A tick that comes late is one tick.
     pub(super) fn tick_when_due(&mut self, now: Now) {
         let PolicyConfig::Dynamic { alloc_interval_ms, .. } = self.config.policy else { return };
@@ -101,18 +131,7 @@ impl Engine {
             live_jobs.contains_key(queue) || holds_slots() || submissions.values().any(|pending| pending.is_for(queue))
         };
         let operated = market.operate(request, now, busy);
-        for change in operated.changes {
-            match change {
-                QueueChange::Opened(queue) => {
-                    self.scheduler.open_group(queue.as_str());
-                }
-                QueueChange::Closed(queue) => {
-                    // A queue that was not busy has no app, so it closes.
-                    let closed = self.scheduler.group(queue.as_str()).map(|group| self.scheduler.close_group(group));
-                    debug_assert_eq!(closed, Some(Ok(())), "the account of {queue:?} is gone, its group is not");
-                }
-            }
-        }
+        self.follow(operated.changes);
         self.budgets_changed |= operated.facts.iter().any(is_money);
         for fact in operated.facts {
             self.log.push(Fact::Market(fact));

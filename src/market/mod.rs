@@ -23,6 +23,7 @@ pub mod signature;
 pub mod state;
 pub mod statement;
 mod submission;
+pub mod take_over;
 #[cfg(test)]
 mod tests;
 pub mod tick;
@@ -45,4 +46,5 @@ pub use share::Share;
 pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};
 pub use state::Market;
 pub use statement::{MovementReason, Statement, StatementPage, StatementRow};
+pub use take_over::TakenOver;
 pub use tick::{Allocation, QueueUse, TickOutcome};

@@ -79,7 +79,7 @@ impl Daemon {
         let submissions = Submissions::new(owner.clone(), topology.clone(), settings, acl.clone());
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
-        let (handle, requests) = OwnerHandle::new(store, acl);
+        let (handle, requests) = OwnerHandle::new(store, acl, budget_image.as_ref().map(|image| image.watch()));
         let notifier = Rc::new(Notifier::default());
         let edges = Edges { owner: owner.clone(), topology, submissions, notifier, budget_image };
         (Self { owner, dispatcher, rpc, edges, effects, requests }, handle)

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::engine::{Event, Overview, Reply};
 use crate::market::{Acl, QueueName, ServletRequest, Statement, StatementPage};
-use crate::store::{Durable, Health as StoreHealth, LedgerReader};
+use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
@@ -30,6 +30,7 @@ const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(2);
 pub struct OwnerHandle {
     requests: mpsc::Sender<Request>,
     acl: Option<Arc<AclFile>>,
+    budget: Option<ImageWatch>,
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
     /// Who reads statements, and the turns for it: reading takes a disk and a thread for itself.
@@ -56,11 +57,16 @@ enum Request {
 // === impl OwnerHandle ===
 
 impl OwnerHandle {
-    /// A handle, and its other end. `acl`: who may sign, where there is a market.
-    pub fn new(store: watch::Receiver<Durable>, acl: Option<Arc<AclFile>>) -> (Self, Requests) {
+    /// A handle, and its other end. Where there is a market, `acl`: who may sign, `budget`: how its file fares.
+    pub fn new(
+        store: watch::Receiver<Durable>,
+        acl: Option<Arc<AclFile>>,
+        budget: Option<ImageWatch>,
+    ) -> (Self, Requests) {
         let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
         let serving = Arc::new(AtomicBool::new(false));
-        (Self { requests: sender, acl, store, serving: serving.clone(), ledger: None }, Requests { requests, serving })
+        let handle = Self { requests: sender, acl, budget, store, serving: serving.clone(), ledger: None };
+        (handle, Requests { requests, serving })
     }
 
     /// The same with statements, which nobody reads without.
@@ -105,22 +111,24 @@ impl crate::web::Owner for OwnerHandle {
         let is_alive = !self.requests.is_closed();
         let is_serving = self.serving.load(Ordering::Relaxed);
         let store = self.store.borrow().health.clone();
-        let acl = self.acl.as_ref().and_then(|acl| {
+        let acl_error = self.acl.as_ref().and_then(|acl| {
             acl.current();
             acl.error()
         });
-        let text = match (&store, acl) {
+        let budget_error = self.budget.as_ref().and_then(ImageWatch::trouble);
+        let text = match (&store, acl_error.as_ref().or(budget_error.as_ref())) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),
             _ if !is_serving => "not serving yet, or not any more".to_owned(),
             (StoreHealth::Failing { text, tries, .. }, _) => {
                 format!("the state store cannot write ({tries} tries so far): {text}")
             }
             (StoreHealth::Broken { text }, _) => format!("the state store is broken: {text}"),
-            // Jobs run, though new users have to wait: not ready would be too much.
+            // Jobs run, though new users have to wait or a file is behind the ledger: not ready would be too much.
             (StoreHealth::Good, Some(error)) => format!("ok, but {error}"),
             (StoreHealth::Good, None) => "ok".to_owned(),
         };
-        Health { is_alive, is_ready: is_alive && is_serving && store.is_good(), text }
+        let is_ready = is_alive && is_serving && store.is_good();
+        Health { is_alive, is_ready, text, acl_error, budget_error }
     }
 }
 

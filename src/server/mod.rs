@@ -4,6 +4,7 @@
 //! stepped and answered without a hand-over. Nothing here waits while it holds the engine.
 
 mod acl_file;
+mod acl_watch;
 mod advertised;
 mod clock;
 mod daemon;
@@ -23,6 +24,7 @@ mod submission;
 mod topology;
 mod web_thread;
 
+pub use crate::store::Precedence;
 pub use acl_file::{AclFile, AclFileError};
 pub use advertised::Advertised;
 pub use clock::{Clock, wall_ms};

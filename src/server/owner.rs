@@ -120,6 +120,11 @@ impl Owner {
         self.engine.borrow().market().map(Market::budget_lines)
     }
 
+    /// The last fact of all.
+    pub fn last_fact(&self) -> FactNumber {
+        self.engine.borrow().last_fact()
+    }
+
     /// The clock of all events.
     pub fn clock(&self) -> Clock {
         self.clock

@@ -1,7 +1,7 @@
 //! Start and stop of the daemon: ports, state, budgets, engine, in this order, and back.
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,9 +13,10 @@ use crate::config::{HostPort, Settings};
 use crate::engine::{Engine, Restored};
 use crate::fs::FsError;
 use crate::market::Market;
-use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Store, StoreError, StoreOptions};
+use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store, StoreError, StoreOptions};
 
 use super::acl_file::{AclFile, AclFileError};
+use super::acl_watch::AclWatch;
 use super::clock::Clock;
 use super::daemon::{Daemon, Parts, RunError};
 use super::engine_config::{HostsError, engine_config};
@@ -90,23 +91,31 @@ pub struct Serving {
 /// File descriptors for everything but connections: the database, files of jobs, the runtime.
 const RESERVED_DESCRIPTORS: usize = 256;
 
+/// Changes of an edited budget file that the log repeats one by one.
+const TOLD_QUEUES: usize = 50;
+
 /// Runs the daemon on this thread until it is told to stop by SIGTERM or SIGINT. `started` hears once it serves.
+/// `precedence` says what holds where the budget file is not what it should be.
 ///
 /// # Errors
 /// [`ServeError`]
-pub fn serve(settings: &Settings, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
+pub fn serve(settings: &Settings, precedence: Precedence, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(32)
         .build_local(LocalOptions::default())
         .map_err(|source| ServeError::System { what: "an event queue", source })?;
-    let outcome = runtime.block_on(serve_here(settings, started));
+    let outcome = runtime.block_on(serve_here(settings, precedence, started));
     // Files that are still being removed are not waited for.
     runtime.shutdown_background();
     outcome
 }
 
-async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
+async fn serve_here(
+    settings: &Settings,
+    precedence: Precedence,
+    started: impl FnOnce(&Serving),
+) -> Result<(), ServeError> {
     let connections = settings.rpc.max_connections.saturating_add(settings.http.max_connections);
     allow_descriptors(connections.saturating_add(RESERVED_DESCRIPTORS) as u64);
     let signals = StopSignals::new().map_err(|source| ServeError::System { what: "signals", source })?;
@@ -118,9 +127,11 @@ async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Resu
         SchedulerKind::Fifo(_) => None,
     };
     let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
+    let acl_watch = acl.as_ref().and_then(AclWatch::of);
     make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
     let (store, opened) = Store::open(store_options(settings))?;
-    let (budget_image, engine, clock) = wake(settings, market, &store, opened, http_address)?;
+    let (budget_image, engine, clock) =
+        wake(settings, market.map(|market| (market, precedence)), &store, opened, http_address)?;
     let budget_image = budget_image.map(Rc::new);
     let parts = Parts {
         settings,
@@ -139,11 +150,12 @@ async fn serve_here(settings: &Settings, started: impl FnOnce(&Serving)) -> Resu
     started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
     let served = daemon.run(rpc_port, signals.stop()).await;
     web.stop();
+    drop(acl_watch);
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
         image.publish(owner.budget_lines().unwrap_or_default());
         if let Some(image) = Rc::into_inner(image) {
-            image.close()?;
+            image.close(owner.last_fact())?;
         }
     }
     drop(owner);
@@ -186,22 +198,33 @@ fn open_port(key: &'static str, address: &HostPort) -> Result<(TcpListener, Sock
 /// The engine as the store left it, and the thread that writes the budget file where there is a market.
 fn wake(
     settings: &Settings,
-    market: Option<&DynamicSettings>,
+    market: Option<(&DynamicSettings, Precedence)>,
     store: &Store,
     opened: Opened,
     http: SocketAddr,
 ) -> Result<(Option<BudgetImage>, Engine, Clock), ServeError> {
     let clock = Clock::start();
     let now = clock.now();
-    let budget = market.map(|market| BudgetImage::open(store, &opened, &market.budget_file)).transpose()?;
+    let budget = match market {
+        None => None,
+        Some((market, precedence)) => {
+            let path = &market.budget_file;
+            Some((path, BudgetImage::open(store, &opened, path, precedence)?))
+        }
+    };
     let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
     let restored = Restored { last_fact: opened.last_fact, last_order: opened.max_order, market: opened.market };
     let mut engine = Engine::new(config, restored, now);
-    let image = budget.map(|(image, found)| {
+    let image = budget.map(|(path, (image, found))| {
         match found {
             // The file is what it says; it becomes an image when something changes.
             ImageAtStart::First(lines) => {
                 engine.endow(lines, now);
+                return image;
+            }
+            // Written at the first tick, when the ledger is sure to have it.
+            ImageAtStart::Edited(lines) => {
+                tell_taken_over(path, &engine.take_over_budgets(lines, now));
                 return image;
             }
             ImageAtStart::Ours => {}
@@ -211,6 +234,21 @@ fn wake(
         image
     });
     Ok((image, engine, clock))
+}
+
+/// Says what an edited budget file has changed; all of it is in the ledger.
+fn tell_taken_over(path: &Path, told: &[String]) {
+    let path = path.display();
+    tracing::warn!(
+        "{path}: the budget file was edited; {} queues differ and are taken over, booked as adjustments",
+        told.len()
+    );
+    for line in told.iter().take(TOLD_QUEUES) {
+        tracing::warn!("{path}: {line}");
+    }
+    if let Some(more) = told.len().checked_sub(TOLD_QUEUES).filter(|more| *more > 0) {
+        tracing::warn!("{path}: and {more} more");
+    }
 }
 
 /// Where a job's page is; the id follows. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.

@@ -10,7 +10,7 @@ use crate::engine::FactNumber;
 use crate::market::MarketFact;
 use crate::wire::{Identifier, JobId};
 
-use super::budget_image::{self, ImageHashes};
+use super::budget_image::{self, ImageNotes};
 use super::error::StoreError;
 use super::opened_market;
 use super::schema::{LAST_FACT, meta};
@@ -32,7 +32,7 @@ pub struct Opened {
     /// the intervals that the last tick opened, that tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
     /// What the budget file must be if nobody else has touched it.
-    pub budget_image: ImageHashes,
+    pub budget_image: ImageNotes,
 }
 
 /// Reads it.
@@ -59,9 +59,12 @@ pub(super) fn load(database: &Connection, path: &Path) -> Result<Opened, StoreEr
             .map(|(job, tracker)| Ok((loader.parse("kill_debt.job", job, "a job id")?, tracker)))
             .collect::<Result<_, StoreError>>()?,
         market: opened_market::load(&loader)?,
-        budget_image: ImageHashes {
+        budget_image: ImageNotes {
             pending: loader.note(budget_image::PENDING)?,
             confirmed: loader.note(budget_image::CONFIRMED)?,
+            taken: loader.note(budget_image::TAKEN)?,
+            // Every later start and change has facts, so that a mark of old can never pass for one of now.
+            is_clean: loader.note::<String>(budget_image::SHOWN)? == Some(last_fact.to_string()),
         },
     })
 }

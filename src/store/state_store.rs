@@ -77,6 +77,11 @@ impl Store {
         self.sink.durable()
     }
 
+    /// The folder of the database, a refuge for what may not be written elsewhere.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
     /// Where notes are handed in.
     pub(super) fn notes(&self) -> NoteSink {
         NoteSink::new(self.sender.clone(), self.sink())

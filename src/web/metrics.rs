@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::process_usage::ProcessUsage;
 use super::response::{self, fresh};
-use super::{Owner, OwnerGone, WebState};
+use super::{Health, Owner, OwnerGone, WebState};
 use crate::engine::{Overview, QueueOverview};
 use crate::scheduler::{Kind, PerKind};
 use crate::wire::RunState;
@@ -29,7 +29,8 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> 
     let Ok(Ok(overview)) = timeout(state.limits.answer, state.owner.overview()).await else {
         return response::text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
     };
-    let scrape = Scrape { overview, usage: ProcessUsage::read(), is_ready: state.owner.health().is_ready };
+    let (health, has_market) = (state.owner.health(), state.has_market);
+    let scrape = Scrape { overview, usage: ProcessUsage::read(), health, has_market };
     match scrape.encode() {
         Ok(body) => fresh(StatusCode::OK, OPEN_METRICS, body),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
@@ -41,7 +42,8 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> 
 struct Scrape {
     overview: Arc<Overview>,
     usage: Option<ProcessUsage>,
-    is_ready: bool,
+    health: Health,
+    has_market: bool,
 }
 
 /// Writes metrics one after the other. Names carry their unit last.
@@ -116,7 +118,18 @@ impl Scrape {
             "Attempts chosen to leave their slots to other queues",
             overview.attempts_preempted,
         )?;
-        writer.gauge("jobtracker_ready", "1 while jobs can be submitted and run", u32::from(self.is_ready))
+        let is_ready = u32::from(self.health.is_ready);
+        writer.gauge("jobtracker_ready", "1 while jobs can be submitted and run", is_ready)
+    }
+
+    fn market_files(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        if !self.has_market {
+            return Ok(());
+        }
+        let acl = u32::from(self.health.acl_error.is_none());
+        writer.gauge("jobtracker_acl_file_good", "1 while the list in force is the ACL file's content", acl)?;
+        let budget = u32::from(self.health.budget_error.is_none());
+        writer.gauge("jobtracker_budget_file_good", "1 while the budget file can be written", budget)
     }
 
     fn jobs(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -157,6 +170,7 @@ impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut writer = Writer(encoder);
         self.cluster(&mut writer)?;
+        self.market_files(&mut writer)?;
         self.jobs(&mut writer)?;
         self.queues(&mut writer)?;
         self.process(&mut writer)

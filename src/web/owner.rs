@@ -54,7 +54,7 @@ pub struct OwnerGone;
 pub struct LedgerUnreadable(pub String);
 
 /// How the daemon fares.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// The owner's thread runs. When it does not, the daemon should be restarted.
     pub is_alive: bool,
@@ -62,4 +62,17 @@ pub struct Health {
     pub is_ready: bool,
     /// One line for people: `ok`, or what is wrong.
     pub text: String,
+    /// What is wrong with the ACL file; the last good list is in force.
+    pub acl_error: Option<String>,
+    /// Why the budget file cannot show the ledger at present.
+    pub budget_error: Option<String>,
+}
+
+// === impl Health ===
+
+impl Health {
+    /// What is wrong and does not keep jobs from running.
+    pub fn complaints(&self) -> impl Iterator<Item = &str> {
+        [&self.acl_error, &self.budget_error].into_iter().flatten().map(String::as_str)
+    }
 }

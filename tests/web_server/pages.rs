@@ -193,9 +193,40 @@ async fn long_tables_are_cut() {
 async fn the_page_says_what_is_wrong() {
     let stage = stage(overview()).await;
     let text = "the store takes no facts: <disk full>".to_owned();
-    *stage.cluster.health.lock().unwrap() = Health { is_alive: true, is_ready: false, text };
+    *stage.cluster.health.lock().unwrap() = Health { is_alive: true, text, ..Health::default() };
     let page = stage.get("/").await.body;
     assert!(page.contains("the store takes no facts: &#60;disk full&#62;"), "{page}");
+}
+
+#[tokio::test]
+async fn bad_files_are_told_though_jobs_run() {
+    let stage = stage(overview()).await;
+    let good = stage.get("/metrics").await.body;
+    for name in ["acl", "budget"] {
+        assert!(good.contains(&format!("\njobtracker_{name}_file_good 1\n")), "{good}");
+    }
+    *stage.cluster.health.lock().unwrap() = Health {
+        is_alive: true,
+        is_ready: true,
+        acl_error: Some("hadoop.acl:2: <carol user>; the last good list stays in force".to_owned()),
+        budget_error: Some("cannot write hadoop.budget".to_owned()),
+        ..Health::default()
+    };
+    let page = stage.get("/").await.body;
+    for text in ["ready</span>", "hadoop.acl:2: &#60;carol user&#62;; the last good list", "cannot write hadoop.budget"]
+    {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    let bad = stage.get("/metrics").await.body;
+    for name in ["acl", "budget"] {
+        assert!(bad.contains(&format!("\njobtracker_{name}_file_good 0\n")), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_market_no_metric_speaks_of_its_files() {
+    let metrics = Stage::with(Default::default(), false).await.get("/metrics").await.body;
+    assert!(metrics.contains("jobtracker_ready") && !metrics.contains("_file_good"), "{metrics}");
 }
 
 #[tokio::test]
@@ -233,6 +264,12 @@ async fn metrics_are_open_metrics() {
     # HELP jobtracker_ready 1 while jobs can be submitted and run
     # TYPE jobtracker_ready gauge
     jobtracker_ready 1
+    # HELP jobtracker_acl_file_good 1 while the list in force is the ACL file's content
+    # TYPE jobtracker_acl_file_good gauge
+    jobtracker_acl_file_good 1
+    # HELP jobtracker_budget_file_good 1 while the budget file can be written
+    # TYPE jobtracker_budget_file_good gauge
+    jobtracker_budget_file_good 1
     # HELP jobtracker_jobs Jobs that are not over
     # TYPE jobtracker_jobs gauge
     jobtracker_jobs{state="prep"} 0
@@ -274,7 +311,8 @@ async fn metrics_are_open_metrics() {
 async fn health_is_told_apart_from_readiness() {
     let stage = Stage::new().await;
     let statuses = async |is_alive, is_ready| {
-        *stage.cluster.health.lock().unwrap() = Health { is_alive, is_ready, text: "the reason".to_owned() };
+        *stage.cluster.health.lock().unwrap() =
+            Health { is_alive, is_ready, text: "the reason".to_owned(), ..Health::default() };
         let (alive, ready) = (stage.get("/healthz").await, stage.get("/readyz").await);
         assert_eq!(ready.body, "the reason\n");
         [alive.status_line, ready.status_line].map(|line| line["HTTP/1.1 ".len()..][..3].to_owned())

@@ -124,7 +124,7 @@ impl Stage {
             acl: Mutex::new(Arc::new(Acl::parse(ACL, "acl").unwrap())),
             acl_looks: AtomicUsize::new(0),
             overview: Mutex::default(),
-            health: Mutex::new(Health { is_alive: true, is_ready: true, text: "ok".to_owned() }),
+            health: Mutex::new(Health { is_alive: true, is_ready: true, text: "ok".to_owned(), ..Health::default() }),
             statement: Mutex::new(Ok(None)),
             pages: Mutex::default(),
             gone: AtomicBool::new(false),

@@ -106,6 +106,32 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
     assert!(cluster.effects.contains(&Effect::WriteBudgetImage));
 }
 
+/// Intervals are measured by the clock that never goes back; only what rows show of the time goes back with the other.
+#[test]
+fn a_clock_set_back_an_hour_changes_no_charge() {
+    let mut cluster = market(&[("alice", "100", "0.5")]);
+    cluster.add_tracker("h0", 4, 0);
+    cluster.pass_ms(1_000);
+    cluster.beat(0, |_| Fate::Succeed);
+    let signature = cluster.signature("alice");
+    cluster.submit_signed(spec("alice", "alice", 9, 0), signature).unwrap();
+    let hang = |task: &super::cluster::FakeTask| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang };
+    cluster.beat(0, hang);
+    cluster.pass_ms(1_000);
+    cluster.timer();
+    (0..4).for_each(|_| drop(cluster.beat(0, hang)));
+    let ticks = cluster.engine.market().unwrap().tick_number();
+    for (interval, left) in ["98", "96", "94"].into_iter().enumerate() {
+        if interval == 1 {
+            cluster.now.wall_ms -= 3_600_000;
+        }
+        cluster.pass_ms(1_000);
+        cluster.timer();
+        assert_eq!(balance(&cluster, "alice"), credits(left), "interval {interval}");
+    }
+    assert_eq!(cluster.engine.market().unwrap().tick_number(), ticks + 3, "neither more ticks nor fewer");
+}
+
 #[test]
 fn a_late_tick_is_one_tick() {
     let mut cluster = market(&[("alice", "100", "1")]);

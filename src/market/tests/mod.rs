@@ -5,6 +5,7 @@
 mod laws;
 mod operations;
 mod submissions;
+mod take_over;
 mod ticks;
 
 use super::signature::{sign, verify};

@@ -1,6 +1,6 @@
 //! The budget file on disk: read whole, replaced atomically.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -14,13 +14,26 @@ use crate::store::folder::sync_folder;
 /// Larger files are no budget files: the most queues there can be take a third of it.
 const LIMIT_BYTES: u64 = 64 << 20;
 
+/// So that opening a pipe does not wait for its writer.
+const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+
 /// Mode of a budget file that was not there before.
 const NEW_FILE_MODE: u32 = 0o640;
 
-/// A budget file's place.
+/// A budget file's place, and the folder that takes what may not be put beside it.
 #[derive(Debug)]
 pub(super) struct ImageFile {
-    path: PathBuf,
+    pub(super) path: PathBuf,
+    pub(super) refuge: PathBuf,
+}
+
+/// How a content came into the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// As a new file in place of the old.
+    Replaced,
+    /// Into the file itself, since its folder takes no new one.
+    InPlace,
 }
 
 /// The hash of a content, as hexadecimal text.
@@ -32,8 +45,8 @@ pub(super) fn hash(content: &[u8]) -> String {
 
 impl ImageFile {
     /// The file at that path; where that is a symbolic link, the file it leads to, so that the link stays.
-    pub(super) fn at(path: &Path) -> Self {
-        Self { path: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()) }
+    pub(super) fn at(path: &Path, refuge: &Path) -> Self {
+        Self { path: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()), refuge: refuge.to_owned() }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -42,11 +55,16 @@ impl ImageFile {
 
     /// The content, or `None` when there is no such file.
     pub(super) fn read(&self) -> Result<Option<Vec<u8>>, BudgetImageError> {
-        let file = match fs::File::open(&self.path) {
+        let opened = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(&self.path);
+        let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(at("read", &self.path)(error)),
         };
+        // A pipe in its place would be waited for without end.
+        if !file.metadata().map_err(at("read", &self.path))?.is_file() {
+            return Err(BudgetImageError::Unreadable { path: self.path.clone(), reason: "not a file" });
+        }
         let mut content = Vec::new();
         file.take(LIMIT_BYTES + 1).read_to_end(&mut content).map_err(at("read", &self.path))?;
         if content.len() as u64 > LIMIT_BYTES {
@@ -59,17 +77,26 @@ impl ImageFile {
     }
 
     /// Replaces the content. At every moment of a crash the file is wholly the old or wholly the new one. The old one
-    /// stays as `NAME.previous`.
-    pub(super) fn replace(&self, content: &[u8]) -> Result<(), BudgetImageError> {
+    /// stays as `NAME.previous`. Where the folder takes no new files, the content is written into the file itself.
+    pub(super) fn replace(&self, content: &[u8]) -> Result<Written, BudgetImageError> {
+        match self.replace_whole(content) {
+            Ok(()) => Ok(Written::Replaced),
+            Err(error) if error.is_refusal() => self.write_in_place(content).map(|()| Written::InPlace),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn replace_whole(&self, content: &[u8]) -> Result<(), BudgetImageError> {
         let new = self.beside(".new");
         let mode = fs::metadata(&self.path).map_or(NEW_FILE_MODE, |metadata| metadata.mode() & 0o777);
-        let mut options = OpenOptions::new();
-        let mut file =
-            options.write(true).create(true).truncate(true).mode(mode).open(&new).map_err(at("create", &new))?;
-        file.set_permissions(Permissions::from_mode(mode)).map_err(at("set the mode of", &new))?;
-        file.write_all(content).and_then(|()| file.sync_all()).map_err(at("write", &new))?;
-        self.keep_previous()?;
-        fs::rename(&new, &self.path).map_err(at("replace", &self.path))?;
+        let replaced = write_new(&new, mode, content)
+            .and_then(|()| self.keep_previous())
+            .and_then(|()| fs::rename(&new, &self.path).map_err(at("replace", &self.path)));
+        if replaced.is_err() {
+            // A disk that is full needs the room.
+            let _ = fs::remove_file(&new);
+        }
+        replaced?;
         let folder = match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
@@ -77,41 +104,89 @@ impl ImageFile {
         sync_folder(folder).map_err(at("sync", folder))
     }
 
-    /// Gives the present file a second name, `NAME.rejected-<n>` with the first free number, under which it stays.
+    /// Copies the present file to `NAME.rejected-<n>` with the first free number, where it stays: beside it, or in the
+    /// refuge. A copy, since the file may come to be written in place.
     pub(super) fn set_aside(&self) -> Result<PathBuf, BudgetImageError> {
+        match self.copy_aside(|ending| self.beside(ending)) {
+            Err(error) if error.is_refusal() => self.copy_aside(|ending| self.in_refuge(ending)),
+            done => done,
+        }
+    }
+
+    fn copy_aside(&self, place: impl Fn(&str) -> PathBuf) -> Result<PathBuf, BudgetImageError> {
+        let mode = fs::metadata(&self.path).map_or(NEW_FILE_MODE, |metadata| metadata.mode() & 0o777);
+        let content = fs::read(&self.path).map_err(at("read", &self.path))?;
         let mut number = 1_u32;
         loop {
-            let kept = self.beside(&format!(".rejected-{number}"));
-            match fs::hard_link(&self.path, &kept) {
-                Ok(()) => return Ok(kept),
+            let kept = place(&format!(".rejected-{number}"));
+            match OpenOptions::new().write(true).create_new(true).mode(mode).open(&kept) {
+                Ok(mut file) => {
+                    let copied = file.write_all(&content).and_then(|()| file.sync_all());
+                    if copied.is_err() {
+                        let _ = fs::remove_file(&kept);
+                    }
+                    return copied.map(|()| kept.clone()).map_err(at("keep the file aside as", &kept));
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(at("keep the file aside as", &kept)(error)),
             }
         }
     }
 
-    /// A link made under a passing name and renamed, since a link cannot replace a file.
+    /// A link made under a passing name and renamed, since a link cannot replace a file; a copy where links are refused.
     fn keep_previous(&self) -> Result<(), BudgetImageError> {
-        let (link, previous) = (self.beside(".previous.new"), self.beside(".previous"));
+        let (passing, previous) = (self.beside(".previous.new"), self.beside(".previous"));
         // Left over from a crash.
-        let _ = fs::remove_file(&link);
-        match fs::hard_link(&self.path, &link) {
-            Ok(()) => fs::rename(&link, &previous).map_err(at("replace", &previous)),
+        let _ = fs::remove_file(&passing);
+        let kept = fs::hard_link(&self.path, &passing).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Err(error),
+            _ => fs::copy(&self.path, &passing).map(drop),
+        });
+        match kept {
+            Ok(()) => fs::rename(&passing, &previous).map_err(at("replace", &previous)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(at("create", &link)(error)),
+            Err(error) => Err(at("create", &passing)(error)),
         }
     }
 
-    fn beside(&self, ending: &str) -> PathBuf {
-        let mut name = OsString::from(self.path.as_os_str());
-        name.push(ending);
-        PathBuf::from(name)
+    pub(super) fn beside(&self, ending: &str) -> PathBuf {
+        with_ending(self.path.as_os_str(), ending)
+    }
+
+    pub(super) fn in_refuge(&self, ending: &str) -> PathBuf {
+        with_ending(self.refuge.join(self.path.file_name().unwrap_or_default()).as_os_str(), ending)
     }
 }
 
-fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BudgetImageError {
+fn with_ending(path: &OsStr, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Writes a file that somebody will rename, and syncs it.
+pub(super) fn write_new(path: &Path, mode: u32, content: &[u8]) -> Result<(), BudgetImageError> {
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path);
+    let mut file = opened.map_err(at("create", path))?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(at("write", path))?;
+    file.set_permissions(Permissions::from_mode(mode)).map_err(at("set the mode of", path))
+}
+
+pub(super) fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BudgetImageError {
     let path = path.to_owned();
     move |source| BudgetImageError::File { action, path, source }
+}
+
+// === impl BudgetImageError ===
+
+impl BudgetImageError {
+    /// The folder does not let us, whoever else it may let.
+    fn is_refusal(&self) -> bool {
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
+        // Busy: the file alone is mounted, as containers do.
+        let refusals = [PermissionDenied, ReadOnlyFilesystem, ResourceBusy];
+        matches!(self, Self::File { source, .. } if refusals.contains(&source.kind()))
+    }
 }
 
 #[cfg(test)]
@@ -124,7 +199,7 @@ mod tests {
         let path = scratch.path().join("budget");
         fs::write(&path, "one").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o604)).unwrap();
-        let file = ImageFile::at(&path);
+        let file = ImageFile::at(&path, scratch.path());
         file.replace(b"two").unwrap();
         file.replace(b"three").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "three");
@@ -144,7 +219,7 @@ mod tests {
         let (target, link) = (scratch.path().join("target"), scratch.path().join("link"));
         fs::write(&target, "one").unwrap();
         std::os::unix::fs::symlink(&target, &link).unwrap();
-        ImageFile::at(&link).replace(b"two").unwrap();
+        ImageFile::at(&link, scratch.path()).replace(b"two").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&target).unwrap(), "two");
     }
@@ -153,7 +228,7 @@ mod tests {
     fn files_set_aside_never_replace_one_another() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("budget");
-        let file = ImageFile::at(&path);
+        let file = ImageFile::at(&path, scratch.path());
         for (number, content) in [(1, "one"), (2, "two")] {
             fs::write(&path, content).unwrap();
             let kept = file.set_aside().unwrap();
@@ -161,5 +236,33 @@ mod tests {
             file.replace(b"ours").unwrap();
             assert_eq!(fs::read_to_string(kept).unwrap(), content);
         }
+    }
+
+    #[test]
+    fn a_full_disk_leaves_the_old_content() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("budget");
+        fs::write(&path, "one").unwrap();
+        let file = ImageFile::at(&path, scratch.path());
+        // Takes no byte, as a full disk.
+        std::os::unix::fs::symlink("/dev/full", file.beside(".new")).unwrap();
+        let error = file.replace(b"two").unwrap_err().to_string();
+        assert!(error.contains("budget.new") && error.contains("No space left"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        assert!(!fs::exists(file.beside(".new")).unwrap(), "what could not be finished takes no room");
+        file.replace(b"two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+    }
+
+    #[test]
+    fn what_is_no_file_is_neither_read_nor_waited_for() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = ImageFile::at(scratch.path(), scratch.path()).read().unwrap_err().to_string();
+        assert!(folder.contains("not a file"), "{folder}");
+        let pipe = scratch.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let pipe = ImageFile::at(&pipe, scratch.path()).read().unwrap_err().to_string();
+        assert!(pipe.contains("not a file"), "{pipe}");
     }
 }

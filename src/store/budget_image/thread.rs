@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use crate::engine::FactNumber;
 use crate::market::{BudgetLine, budget_file};
 use crate::store::note::NoteSink;
 
-use super::file::{ImageFile, hash};
-use super::{BudgetImageError, CONFIRMED, ImageHashes, PENDING, Shared};
+use super::file::{ImageFile, Written, hash};
+use super::{BudgetImageError, CONFIRMED, ImageNotes, PENDING, SHOWN, Shared, TAKEN};
 
 /// The first pause before a failed write is tried again; doubles at each failure.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(200);
@@ -23,7 +24,10 @@ pub(super) enum Order {
     /// Have the file show these accounts.
     Write(Vec<BudgetLine>),
     /// Write what waits and end.
-    Close,
+    Close {
+        /// The last fact of all, where the stop is a clean one.
+        shown: Option<FactNumber>,
+    },
 }
 
 /// The thread's own state.
@@ -31,16 +35,17 @@ pub(super) enum Order {
 pub(super) struct Images {
     pub(super) file: ImageFile,
     notes: NoteSink,
-    hashes: ImageHashes,
+    known: ImageNotes,
     /// Hash of a foreign content that has been kept aside already.
     set_aside: Option<String>,
+    is_in_place_told: bool,
 }
 
 // === impl Images ===
 
 impl Images {
-    pub(super) fn new(file: ImageFile, notes: NoteSink, hashes: ImageHashes) -> Self {
-        Self { file, notes, hashes, set_aside: None }
+    pub(super) fn new(file: ImageFile, notes: NoteSink, known: ImageNotes) -> Self {
+        Self { file, notes, known, set_aside: None, is_in_place_told: false }
     }
 
     /// Writes until it is told to close. An error tells why the last content is not on the disk.
@@ -48,6 +53,7 @@ impl Images {
         let mut waiting: Option<Vec<BudgetLine>> = None;
         let mut pause = RETRY_PAUSE_MIN;
         let mut is_open = true;
+        let mut at_close = None;
         while is_open {
             let first = match waiting {
                 None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -57,7 +63,10 @@ impl Images {
             for order in first.into_iter().chain(orders.try_iter()) {
                 match order {
                     Order::Write(accounts) => waiting = Some(accounts),
-                    Order::Close => is_open = false,
+                    Order::Close { shown } => {
+                        is_open = false;
+                        at_close = shown;
+                    }
                 }
             }
             let Some(accounts) = &waiting else { continue };
@@ -77,7 +86,10 @@ impl Images {
                 }
             }
         }
-        Ok(())
+        match at_close {
+            None => Ok(()),
+            Some(shown) => self.keep(SHOWN, &shown.0.to_string(), || false),
+        }
     }
 
     /// Replaces the file, with the notes before and after.
@@ -85,7 +97,7 @@ impl Images {
         let new = hash(content.as_bytes());
         let present = self.file.read()?.map(|content| hash(&content));
         if let Some(present) = &present {
-            if *present == new && self.hashes.confirmed.as_ref() == Some(&new) {
+            if *present == new && self.known.confirmed.as_ref() == Some(&new) {
                 return Ok(());
             }
             if let Some(kept) = self.set_aside_if_foreign(present)? {
@@ -96,27 +108,64 @@ impl Images {
                 );
             }
             // What is there was pending when a crash or a failure came between; the coming note would forget it.
-            if self.hashes.pending.as_ref() == Some(present) && self.hashes.confirmed.as_ref() != Some(present) {
+            if self.known.pending.as_ref() == Some(present) && self.known.confirmed.as_ref() != Some(present) {
                 self.confirm(present.clone(), &is_patient)?;
             }
         }
-        self.notes.keep(PENDING, &new, &is_patient).map_err(|error| self.store_error(error))?;
-        self.hashes.pending = Some(new.clone());
-        self.file.replace(content.as_bytes())?;
-        self.confirm(new, is_patient)
+        self.keep(PENDING, &new, &is_patient)?;
+        self.known.pending = Some(new.clone());
+        let written = self.file.replace(content.as_bytes())?;
+        if written == Written::InPlace && !std::mem::replace(&mut self.is_in_place_told, true) {
+            tracing::warn!(
+                "{}: its folder takes no new files, so the budget file is written in place; a whole copy is {}",
+                self.file.path().display(),
+                self.file.in_refuge(".copy").display()
+            );
+        }
+        self.confirm(new, &is_patient)?;
+        if self.known.taken.take().is_some() {
+            // What was taken over is done with: should it come back, it is somebody's doing once more.
+            self.keep(TAKEN, "", is_patient)?;
+        }
+        Ok(())
     }
 
     /// Notes that the file has this content.
     pub(super) fn confirm(&mut self, hash: String, is_patient: impl Fn() -> bool) -> Result<(), BudgetImageError> {
-        self.notes.keep(CONFIRMED, &hash, is_patient).map_err(|error| self.store_error(error))?;
-        self.hashes.confirmed = Some(hash);
+        self.keep(CONFIRMED, &hash, is_patient)?;
+        self.known.confirmed = Some(hash);
         Ok(())
+    }
+
+    /// Keeps a note durably.
+    pub(super) fn keep(
+        &self,
+        key: &'static str,
+        value: &str,
+        is_patient: impl Fn() -> bool,
+    ) -> Result<(), BudgetImageError> {
+        self.notes.keep(key, value, is_patient).map_err(|error| self.store_error(error))
+    }
+
+    /// Whether we wrote a content of this hash last, or were about to.
+    pub(super) fn is_written_by_us(&self, present: &str) -> bool {
+        [&self.known.pending, &self.known.confirmed].into_iter().flatten().any(|known| known == present)
+    }
+
+    /// Whether nothing has happened since a clean stop.
+    pub(super) fn notes_say_clean(&self) -> bool {
+        self.known.is_clean
+    }
+
+    /// The content of this hash is being taken over.
+    pub(super) fn note_taken(&mut self, hash: String) {
+        self.known.taken = Some(hash);
     }
 
     /// Keeps the file under another name if its content is not ours; gives that name.
     pub(super) fn set_aside_if_foreign(&mut self, present: &str) -> Result<Option<PathBuf>, BudgetImageError> {
         let is_known = |hash: &Option<String>| hash.as_deref() == Some(present);
-        if is_known(&self.hashes.pending) || is_known(&self.hashes.confirmed) || is_known(&self.set_aside) {
+        if self.is_written_by_us(present) || is_known(&self.known.taken) || is_known(&self.set_aside) {
             return Ok(None);
         }
         let kept = self.file.set_aside()?;

@@ -1,0 +1,174 @@
+//! The budget file in a folder that takes no new files, as `/etc` may be: written in place, with whole copies elsewhere.
+//!
+//! A crash in the middle of it leaves a torn file. Its hash is then neither that of the old nor that of the new content,
+//! so the next start keeps it aside and the ledger holds; the refuge has the old and the new one whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
+use super::BudgetImageError;
+use super::file::{ImageFile, at, write_new};
+use crate::store::folder::sync_folder;
+
+/// Mode of the copies.
+const COPY_MODE: u32 = 0o600;
+
+// === impl ImageFile: in place ===
+
+impl ImageFile {
+    /// Overwrites the content, once the refuge has the old one as `NAME.previous` and the new one as `NAME.copy`.
+    pub(super) fn write_in_place(&self, content: &[u8]) -> Result<(), BudgetImageError> {
+        let mut file = OpenOptions::new().write(true).open(&self.path).map_err(at("write", &self.path))?;
+        let old = fs::read(&self.path).map_err(at("read", &self.path))?;
+        self.keep_in_refuge(".previous", &old)?;
+        self.keep_in_refuge(".copy", content)?;
+        self.unlink_previous(&file)?;
+        // A disk that is full says so now, or not at all.
+        match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, content.len() as u64) {
+            Err(error) if [Errno::NOSPC, Errno::DQUOT].contains(&error) => {
+                return Err(at("make room for", &self.path)(error.into()));
+            }
+            // Not every file system can tell.
+            _ => {}
+        }
+        file.write_all(content)
+            .and_then(|()| file.set_len(content.len() as u64))
+            .and_then(|()| file.sync_all())
+            .map_err(at("write", &self.path))
+    }
+
+    fn keep_in_refuge(&self, ending: &str, content: &[u8]) -> Result<(), BudgetImageError> {
+        let (new, kept) = (self.in_refuge(".new"), self.in_refuge(ending));
+        write_new(&new, COPY_MODE, content)?;
+        fs::rename(&new, &kept).map_err(at("replace", &kept))?;
+        sync_folder(&self.refuge).map_err(at("sync", &self.refuge))
+    }
+
+    /// Where the folder let us link the file and then not replace it, the link must not change with it.
+    fn unlink_previous(&self, file: &File) -> Result<(), BudgetImageError> {
+        let previous = self.beside(".previous");
+        let Ok(linked) = fs::symlink_metadata(&previous) else { return Ok(()) };
+        let present = file.metadata().map_err(at("read", &self.path))?;
+        if (linked.dev(), linked.ino()) != (present.dev(), present.ino()) {
+            return Ok(());
+        }
+        fs::remove_file(&previous).map_err(at("remove", &previous))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use super::*;
+    use crate::store::budget_image::file::Written;
+
+    const NOBODY: u32 = 65_534;
+
+    /// Runs a test on a thread without the rights of root, which no mode binds.
+    fn as_nobody(test: impl FnOnce(&Path) + Send) {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let nobody = rustix::process::Uid::from_raw(NOBODY);
+                if rustix::process::geteuid().is_root() {
+                    rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+                }
+                let scratch = tempfile::tempdir().unwrap();
+                test(scratch.path());
+            });
+            thread.join().unwrap();
+        });
+    }
+
+    /// A budget file in a folder of its own, and a refuge.
+    fn stage(scratch: &Path, content: &str) -> (ImageFile, std::path::PathBuf) {
+        let (folder, refuge) = (scratch.join("etc"), scratch.join("state"));
+        fs::create_dir(&folder).unwrap();
+        fs::create_dir(&refuge).unwrap();
+        let path = folder.join("budget");
+        fs::write(&path, content).unwrap();
+        (ImageFile::at(&path, &refuge), folder)
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn read(path: impl AsRef<Path>) -> String {
+        fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn in_a_read_only_folder_the_file_is_written_in_place_and_copied() {
+        as_nobody(|scratch| {
+            let (file, folder) = stage(scratch, "the old one, which is longer");
+            set_mode(&folder, 0o555);
+            for (old, new) in [("the old one, which is longer", "new"), ("new", "newer and longer")] {
+                assert_eq!(file.replace(new.as_bytes()).unwrap(), Written::InPlace);
+                assert_eq!((read(&file.path), read(file.in_refuge(".copy"))), (new.to_owned(), new.to_owned()));
+                assert_eq!(read(file.in_refuge(".previous")), old);
+            }
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+            let kept = file.set_aside().unwrap();
+            assert_eq!(kept, file.in_refuge(".rejected-1"));
+            file.replace(b"ours").unwrap();
+            assert_eq!(read(kept), "newer and longer", "what is kept aside stays as it was");
+            set_mode(&folder, 0o755);
+        });
+    }
+
+    #[test]
+    fn without_room_for_the_copies_the_file_is_not_touched() {
+        as_nobody(|scratch| {
+            let (file, folder) = stage(scratch, "old");
+            set_mode(&folder, 0o555);
+            std::os::unix::fs::symlink("/dev/full", file.in_refuge(".new")).unwrap();
+            let error = file.replace(b"new").unwrap_err().to_string();
+            assert!(error.contains("No space left") && error.contains("state"), "{error}");
+            assert_eq!(read(&file.path), "old");
+            set_mode(&folder, 0o755);
+        });
+    }
+
+    #[test]
+    fn a_read_only_file_is_replaced_where_its_folder_may_be_written() {
+        as_nobody(|scratch| {
+            let (file, _) = stage(scratch, "old");
+            set_mode(&file.path, 0o444);
+            assert_eq!(file.replace(b"new").unwrap(), Written::Replaced);
+            assert_eq!((read(&file.path), read(file.beside(".previous"))), ("new".to_owned(), "old".to_owned()));
+            assert_eq!(fs::metadata(&file.path).unwrap().mode() & 0o777, 0o444);
+        });
+    }
+
+    #[test]
+    fn a_read_only_file_in_a_read_only_folder_stays_and_is_told() {
+        as_nobody(|scratch| {
+            let (file, folder) = stage(scratch, "old");
+            set_mode(&file.path, 0o444);
+            set_mode(&folder, 0o555);
+            let error = file.replace(b"new").unwrap_err().to_string();
+            assert!(error.contains("cannot write") && error.contains("Permission denied"), "{error}");
+            assert_eq!(read(&file.path), "old");
+            set_mode(&folder, 0o755);
+        });
+    }
+
+    /// As in a folder where everybody may add and only the owner may replace.
+    #[test]
+    fn a_link_to_the_file_does_not_change_with_it() {
+        as_nobody(|scratch| {
+            let (file, _) = stage(scratch, "old");
+            fs::hard_link(&file.path, file.beside(".previous")).unwrap();
+            file.write_in_place(b"new").unwrap();
+            assert!(!fs::exists(file.beside(".previous")).unwrap());
+            assert_eq!((read(&file.path), read(file.in_refuge(".previous"))), ("new".to_owned(), "old".to_owned()));
+        });
+    }
+}

@@ -106,6 +106,25 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
     assert!(cluster.effects.contains(&Effect::WriteBudgetImage));
 }
 
+#[test]
+fn an_edited_budget_file_opens_and_closes_queues_and_is_written_again() {
+    let mut cluster = market(&[("alice", "100", "1"), ("bob", "50", "2")]);
+    let lines = crate::market::budget_file::parse("alice 120 1\ncarol 5 1\n", "budget").unwrap();
+    assert_eq!(cluster.engine.take_over_budgets(lines, cluster.now).len(), 3);
+    let (_, facts) = cluster.engine.take_start_facts();
+    assert_eq!(facts.iter().filter(|fact| matches!(fact, Fact::Market(MarketFact::Ledger(_)))).count(), 3);
+    cluster.facts.extend(facts);
+    cluster.pass_ms(1_000);
+    let submit = |cluster: &mut Cluster, user: &str| {
+        let signature = cluster.signature(user);
+        cluster.submit_signed(spec(user, user, 1, 0), signature)
+    };
+    assert!(submit(&mut cluster, "carol").is_ok());
+    assert_eq!(submit(&mut cluster, "bob"), Err(Refusal::InvalidJob("Queue \"bob\" does not exist".into())));
+    cluster.timer();
+    assert!(cluster.effects.contains(&Effect::WriteBudgetImage), "at the first tick, when all of it is durable");
+}
+
 /// Intervals are measured by the clock that never goes back; only what rows show of the time goes back with the other.
 #[test]
 fn a_clock_set_back_an_hour_changes_no_charge() {

@@ -73,13 +73,17 @@ mod tests {
 
     /// Runs a test on a thread without the rights of root, which no mode binds.
     fn as_nobody(test: impl FnOnce(&Path) + Send) {
+        let scratch = tempfile::tempdir().unwrap();
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root {
+            std::os::unix::fs::chown(scratch.path(), Some(NOBODY), None).unwrap();
+        }
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 let nobody = rustix::process::Uid::from_raw(NOBODY);
-                if rustix::process::geteuid().is_root() {
+                if is_root {
                     rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
                 }
-                let scratch = tempfile::tempdir().unwrap();
                 test(scratch.path());
             });
             thread.join().unwrap();

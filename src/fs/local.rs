@@ -100,11 +100,7 @@ impl LocalFileSystem {
             _ => {}
         }
         let written = (|| {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&unnamed)?;
-            // Once more, for the umask has taken bits away.
-            file.set_permissions(Permissions::from_mode(mode))?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
+            create(&unnamed, bytes, mode)?.sync_all()?;
             remove_checksums(path, name)?;
             fs::rename(&unnamed, path)?;
             sync_folder_of(path)
@@ -121,12 +117,7 @@ impl LocalFileSystem {
     /// # Errors
     /// [`FsError`]; also when the file is there.
     pub fn write_unsynced(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
-        let written = (|| {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-            // Once more, for the umask has taken bits away.
-            file.set_permissions(Permissions::from_mode(mode))?;
-            file.write_all(bytes)
-        })();
+        let written = create(path, bytes, mode).map(drop);
         written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
     }
 
@@ -183,6 +174,15 @@ impl LocalFileSystem {
         fs::rename(from, to).map_err(&refused)?;
         sync_folder_of(to).map_err(&refused)
     }
+}
+
+/// A new file with this content and exactly these permission bits.
+fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    // Once more, for the umask has taken bits away.
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 /// `.NAME` with an ending.

@@ -96,3 +96,38 @@ fn two() -> u32 {
 fn both() -> PerKind<bool> {
     PerKind::new(true, true)
 }
+
+#[cfg(test)]
+impl JobSpec {
+    /// A job with Hadoop's defaults.
+    pub(crate) fn for_test(user: &str, queue: &str, maps: u32, reduces: u32) -> Self {
+        Self {
+            user: user.into(),
+            submit_dir: "file:/staging/job".into(),
+            job_file: "file:/staging/job/job.xml".into(),
+            split_file: "file:/staging/job/job.split".into(),
+            name: "test".into(),
+            queue: queue.into(),
+            priority: Priority::Normal,
+            maps,
+            reduces,
+            map_max_attempts: 4,
+            reduce_max_attempts: 4,
+            max_map_failures_percent: 0,
+            max_reduce_failures_percent: 0,
+            max_tracker_failures: 4,
+            reduce_input_limit_bytes: None,
+            map_memory_mb: None,
+            reduce_memory_mb: None,
+            slowstart_millionths: 50_000,
+            speculative: PerKind::new(true, true),
+            max_skipped: PerKind::new(0, 0),
+            skip_start_attempts: 2,
+            keep_staging: false,
+            view_acl: None,
+            modify_acl: None,
+            recover: true,
+            end_notification: None,
+        }
+    }
+}

@@ -62,11 +62,18 @@ impl Decode for CounterGroup {
     }
 }
 
-impl Encode for CounterGroup {
-    fn encode(&self, writer: &mut Writer<'_>) {
+impl CounterGroup {
+    /// All before its counters.
+    pub(super) fn encode_head(&self, writer: &mut Writer<'_>) {
         writer.text(&self.name);
         writer.text(&self.display_name);
         writer.vint_count(self.counters.len());
+    }
+}
+
+impl Encode for CounterGroup {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.encode_head(writer);
         writer.list(&self.counters);
     }
 }
@@ -84,13 +91,20 @@ impl Decode for Counter {
     }
 }
 
-impl Encode for Counter {
-    fn encode(&self, writer: &mut Writer<'_>) {
+impl Counter {
+    /// All before its value.
+    pub(super) fn encode_names(&self, writer: &mut Writer<'_>) {
         writer.text(&self.name);
         writer.bool(self.display_name.is_some());
         if let Some(display_name) = &self.display_name {
             writer.text(display_name);
         }
+    }
+}
+
+impl Encode for Counter {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.encode_names(writer);
         writer.vlong(self.value);
     }
 }

@@ -1,6 +1,6 @@
 //! Counters as a task reports them: names and values apart, so that the names of many tasks can be kept once.
 
-use super::{Counter, CounterGroup, Counters, Decode, Encode, Reader, Text, WireError, Writer};
+use super::{Counter, CounterGroup, Counters, Decode, Encode, Reader, WireError, Writer};
 
 /// The counters of one report. A finished map has some 25, whose 50 names hardly ever differ from the last map's: they stay the
 /// bytes they came as, which are compared as a whole, and are taken apart only when they are new.
@@ -112,33 +112,12 @@ impl Encode for ReportedCounters {
     }
 }
 
-// === impl CounterGroup ===
-
-impl CounterGroup {
-    fn encode_head(&self, writer: &mut Writer<'_>) {
-        writer.text(&self.name);
-        writer.text(&self.display_name);
-        writer.vint_count(self.counters.len());
-    }
-}
-
-// === impl Counter ===
-
-impl Counter {
-    fn encode_names(&self, writer: &mut Writer<'_>) {
-        writer.text(&self.name);
-        writer.bool(self.display_name.is_some());
-        if let Some(Text(display_name)) = &self.display_name {
-            writer.text(display_name);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::wire::Text;
 
     fn counters() -> impl Strategy<Value = Counters> {
         let counter =

@@ -9,11 +9,11 @@ use crate::engine::{
 };
 use crate::mapreduce::{JobSpec, SplitTable, TaskState};
 use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ServletRequest, Shape, VerifiedUser};
-use crate::scheduler::{FifoOptions, Kind, PerKind};
+use crate::scheduler::{FifoOptions, Kind};
 use crate::wire::{
     Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, Decode, HealthStatus, HeartbeatRequest,
-    HeartbeatResponse, JobId, Phase, Priority, Reader, ReduceProgress, ReportedCounters, ResourceStatus, RunState,
-    Task, TaskStatus, TaskTrackerStatus,
+    HeartbeatResponse, JobId, Phase, Reader, ReduceProgress, ReportedCounters, ResourceStatus, RunState, Task,
+    TaskStatus, TaskTrackerStatus,
 };
 
 /// What a fake task does when its tracker next calls.
@@ -99,34 +99,7 @@ pub fn dynamic() -> PolicyConfig {
 }
 
 pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
-    JobSpec {
-        user: user.into(),
-        submit_dir: "file:/staging/job".into(),
-        job_file: "file:/staging/job/job.xml".into(),
-        split_file: "file:/staging/job/job.split".into(),
-        name: "test".into(),
-        queue: queue.into(),
-        priority: Priority::Normal,
-        maps,
-        reduces,
-        map_max_attempts: 4,
-        reduce_max_attempts: 4,
-        max_map_failures_percent: 0,
-        max_reduce_failures_percent: 0,
-        max_tracker_failures: 4,
-        reduce_input_limit_bytes: None,
-        map_memory_mb: None,
-        reduce_memory_mb: None,
-        slowstart_millionths: 50_000,
-        speculative: PerKind::new(true, true),
-        max_skipped: PerKind::new(0, 0),
-        skip_start_attempts: 2,
-        keep_staging: false,
-        view_acl: None,
-        modify_acl: None,
-        recover: true,
-        end_notification: None,
-    }
+    JobSpec::for_test(user, queue, maps, reduces)
 }
 
 impl Cluster {

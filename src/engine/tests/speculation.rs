@@ -150,14 +150,20 @@ fn there_is_no_third_attempt_and_none_where_one_runs() {
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
 }
 
-#[test]
-fn what_catches_up_is_asked_for_no_more() {
+/// A cluster of which only the tracker `first` calls, at work on the map of four that is frozen and for which a second attempt is asked.
+fn asked() -> (Cluster, AttemptId, usize, JobId) {
     let (mut cluster, id) = started(spec("alice", "default", 4, 0));
     let frozen = id.task(Kind::Map, 0).attempt(0);
     pass(&mut cluster, 119, &[0, 1], hangs(frozen));
     let first = usize::from(cluster.trackers[1].tasks.len() == 1);
     pass(&mut cluster, 2, &[first], hangs(frozen));
     assert_eq!(cluster.engine.overview(cluster.now).value.waiting.map, 1);
+    (cluster, frozen, first, id)
+}
+
+#[test]
+fn what_catches_up_is_asked_for_no_more() {
+    let (mut cluster, _, first, id) = asked();
     cluster.beat(first, |_| Fate::Succeed);
     assert_eq!(cluster.engine.overview(cluster.now).value.waiting.map, 0);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
@@ -186,12 +192,7 @@ fn the_winner_may_lose_its_output_while_the_loser_still_runs() {
 
 #[test]
 fn a_job_that_ends_asks_for_nothing_more() {
-    let (mut cluster, id) = started(spec("alice", "default", 4, 0));
-    let frozen = id.task(Kind::Map, 0).attempt(0);
-    pass(&mut cluster, 119, &[0, 1], hangs(frozen));
-    let first = usize::from(cluster.trackers[1].tasks.len() == 1);
-    pass(&mut cluster, 2, &[first], hangs(frozen));
-    assert_eq!(cluster.engine.overview(cluster.now).value.waiting.map, 1);
+    let (mut cluster, frozen, _, id) = asked();
     cluster.step(Event::KillJob { id, caller: crate::engine::Caller::named("alice") });
     assert_eq!(cluster.engine.overview(cluster.now).value.waiting.map, 0);
     assert_eq!(cluster.run(id, hangs(frozen)), RunState::Killed);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::Now;
 use crate::mapreduce::*;
 use crate::scheduler::{AppId, AppSpec, FifoOptions, Kind, NodeId, PerKind, Scheduler};
-use crate::wire::{AttemptId, AttemptState, Phase, Priority, RecordRange, ReduceProgress, TaskStatus, Text};
+use crate::wire::{AttemptId, AttemptState, Phase, RecordRange, ReduceProgress, TaskStatus, Text};
 
 /// A job on nodes that have slots for everything.
 pub struct Stage {
@@ -16,37 +16,6 @@ pub struct Stage {
     interner: CounterInterner,
     nodes: NodeBook,
     wants: Wants,
-}
-
-fn spec(maps: u32, reduces: u32) -> JobSpec {
-    JobSpec {
-        user: "alice".into(),
-        submit_dir: "file:/staging/job".into(),
-        job_file: "file:/staging/job/job.xml".into(),
-        split_file: "file:/staging/job/job.split".into(),
-        name: "test".into(),
-        queue: "default".into(),
-        priority: Priority::Normal,
-        maps,
-        reduces,
-        map_max_attempts: 4,
-        reduce_max_attempts: 4,
-        max_map_failures_percent: 0,
-        max_reduce_failures_percent: 0,
-        max_tracker_failures: 4,
-        reduce_input_limit_bytes: None,
-        map_memory_mb: None,
-        reduce_memory_mb: None,
-        slowstart_millionths: 0,
-        speculative: PerKind::new(true, true),
-        max_skipped: PerKind::new(0, 0),
-        skip_start_attempts: 2,
-        keep_staging: false,
-        view_acl: None,
-        modify_acl: None,
-        recover: true,
-        end_notification: None,
-    }
 }
 
 impl Stage {
@@ -63,7 +32,7 @@ impl Stage {
         scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 1 }).unwrap();
         let mut splits = SplitTable::builder();
         (0..maps).for_each(|map| splits.push(i64::from(map), 100, ["h0"]));
-        let mut spec = spec(maps, reduces);
+        let mut spec = JobSpec { slowstart_millionths: 0, ..JobSpec::for_test("alice", "default", maps, reduces) };
         change(&mut spec);
         let accepted = AcceptedJob {
             id: "job_1_0001".parse().unwrap(),

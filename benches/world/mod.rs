@@ -12,7 +12,9 @@ use jobtracker::engine::{
     ReadSubmission, Reply, Restored, SubmissionReply,
 };
 use jobtracker::mapreduce::{JobSpec, SplitTable};
-use jobtracker::market::{BudgetLine, Credits, JobSignature, KeyId, QueueName, Role, ServletRequest, Shape, VerifiedUser};
+use jobtracker::market::{
+    BudgetLine, Credits, JobSignature, KeyId, QueueName, Role, ServletRequest, Shape, VerifiedUser,
+};
 use jobtracker::wire::frame::LENGTH_BYTES;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value, decode_call, encode_call, encode_response};
 use jobtracker::wire::{
@@ -311,4 +313,3 @@ impl BusyTracker {
         took
     }
 }
-

@@ -65,10 +65,10 @@ impl Images {
             }
             // What is there was pending when a crash or a failure came between; the coming note would forget it.
             if self.known.pending.as_ref() == Some(present) && self.known.confirmed.as_ref() != Some(present) {
-                self.confirm(present.clone(), &is_patient)?;
+                self.confirm(present.clone(), is_patient)?;
             }
         }
-        self.keep(PENDING, &new, &is_patient)?;
+        self.keep(PENDING, &new, is_patient)?;
         self.known.pending = Some(new.clone());
         let written = self.file.replace(content.as_bytes())?;
         if written == Written::InPlace && !std::mem::replace(&mut self.is_in_place_told, true) {
@@ -78,7 +78,7 @@ impl Images {
                 self.file.in_refuge(".copy").display()
             );
         }
-        self.confirm(new, &is_patient)?;
+        self.confirm(new, is_patient)?;
         if self.known.taken.take().is_some() {
             // What was taken over is done with: should it come back, it is somebody's doing once more.
             self.keep(TAKEN, "", is_patient)?;

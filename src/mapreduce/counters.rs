@@ -107,6 +107,12 @@ impl CounterValues {
         counters
     }
 
+    /// Other values under the same names; there must be as many.
+    #[must_use]
+    pub fn with_values(&self, values: impl Into<Arc<[i64]>>) -> Self {
+        Self { schema: self.schema.clone(), values: values.into() }
+    }
+
     /// Their names. Attempts that count the same things share them.
     pub fn schema(&self) -> &Arc<CounterSchema> {
         &self.schema

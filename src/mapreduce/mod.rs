@@ -21,6 +21,7 @@ mod scene;
 mod skipping;
 mod speculation;
 mod split_table;
+mod stored;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -39,4 +40,5 @@ pub use node_book::{NodeBook, NodeFace};
 pub use report::{Order, Reported};
 pub use scene::{Scene, Wants};
 pub use split_table::{Split, SplitHost, SplitTable, SplitTableBuilder};
+pub use stored::{FinishedJob, StoredAttempt, StoredEvent, StoredJob};
 pub use task::{Task, TaskState};

@@ -1,10 +1,10 @@
-//! What a start takes from the database.
+//! What a start takes from the database; jobs are in `opened_jobs.rs`, the market is in `opened_market.rs`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Params};
 
 use crate::engine::FactNumber;
 use crate::market::MarketFact;
@@ -12,11 +12,12 @@ use crate::wire::{Identifier, JobId};
 
 use super::budget_image::{self, ImageNotes};
 use super::error::StoreError;
+use super::opened_jobs::{self, OpenedJobs};
 use super::opened_market;
 use super::schema::{LAST_FACT, meta};
 
 /// What was durable when the store was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Opened {
     /// No money has ever come in: the budget file is to be read.
     pub first_start: bool,
@@ -28,6 +29,8 @@ pub struct Opened {
     pub max_order: u64,
     /// Trackers that have yet to be told that a job is over.
     pub kill_debts: Vec<(JobId, Arc<str>)>,
+    /// Jobs, and what was last said to trackers about them.
+    pub jobs: OpenedJobs,
     /// What [`Market::apply`](crate::market::Market::apply) needs to be as it was, in its order: the latest accounts,
     /// the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
@@ -35,8 +38,8 @@ pub struct Opened {
     pub budget_image: ImageNotes,
 }
 
-/// Reads it.
-pub(super) fn load(database: &Connection, path: &Path) -> Result<Opened, StoreError> {
+/// Reads it, of finished jobs the newest `finished_jobs` and those that trackers have yet to hear of.
+pub(super) fn load(database: &Connection, path: &Path, finished_jobs: usize) -> Result<Opened, StoreError> {
     let loader = Loader { database, path };
     let identifiers = loader.rows("SELECT identifier FROM incarnation", |row| row.get::<_, String>(0))?;
     let kill_debts = loader.rows("SELECT job, tracker FROM kill_debt ORDER BY job, tracker", |row| {
@@ -58,6 +61,7 @@ pub(super) fn load(database: &Connection, path: &Path) -> Result<Opened, StoreEr
             .into_iter()
             .map(|(job, tracker)| Ok((loader.parse("kill_debt.job", job, "a job id")?, tracker)))
             .collect::<Result<_, StoreError>>()?,
+        jobs: opened_jobs::load(&loader, finished_jobs)?,
         market: opened_market::load(&loader)?,
         budget_image: ImageNotes {
             pending: loader.note(budget_image::PENDING)?,
@@ -84,7 +88,19 @@ impl Loader<'_> {
         sql: &str,
         read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        let all = || -> rusqlite::Result<Vec<T>> { self.database.prepare(sql)?.query_map([], read)?.collect() };
+        self.rows_with(sql, [], read)
+    }
+
+    /// All rows of a query that is asked with `parameters`, maybe many times.
+    pub(super) fn rows_with<T>(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let all = || -> rusqlite::Result<Vec<T>> {
+            self.database.prepare_cached(sql)?.query_map(parameters, read)?.collect()
+        };
         all().map_err(|source| self.failed(source))
     }
 
@@ -127,4 +143,19 @@ impl Loader<'_> {
     fn failed(&self, source: rusqlite::Error) -> StoreError {
         StoreError::Database { action: "read", path: self.path.to_owned(), source }
     }
+}
+
+/// What a start would find after these facts, from the first one on: through the very rows, in memory.
+#[cfg(test)]
+pub(crate) fn opened_after(facts: &[crate::engine::Fact]) -> Opened {
+    use super::{counter_names::CounterNames, rows, schema};
+    let mut database = schema::in_memory();
+    let transaction = database.transaction().unwrap();
+    let mut names = CounterNames::default();
+    for (number, fact) in (1..).zip(facts) {
+        rows::record(&transaction, &mut names, FactNumber(number), fact).unwrap();
+    }
+    schema::set_meta(&transaction, LAST_FACT, facts.len() as i64).unwrap();
+    transaction.commit().unwrap();
+    load(&database, Path::new("memory"), 1_000).unwrap()
 }

@@ -22,6 +22,8 @@ pub struct StoreOptions {
     pub retry_pause_max: Duration,
     /// Whole days for which the ledger keeps every movement; older ones become daily sums.
     pub ledger_detail_days: u32,
+    /// Finished jobs that a start tells of, the newest.
+    pub finished_jobs: usize,
 }
 
 // === impl StoreOptions ===
@@ -38,6 +40,7 @@ impl StoreOptions {
             retry_pause_min: Duration::from_millis(50),
             retry_pause_max: Duration::from_secs(5),
             ledger_detail_days: 30,
+            finished_jobs: 1_000,
         }
     }
 }

@@ -51,6 +51,15 @@ fn set_up(database: &Connection) -> rusqlite::Result<()> {
     database.pragma_update(None, "trusted_schema", false)
 }
 
+/// A new database that is gone with its connection.
+#[cfg(test)]
+pub(super) fn in_memory() -> Connection {
+    let mut database = Connection::open_in_memory().unwrap();
+    database.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    migrate(&mut database, 0).unwrap();
+    database
+}
+
 /// The version of the database; 0 while it is empty.
 fn version(database: &Connection) -> rusqlite::Result<u32> {
     if !database.table_exists(None, "meta")? {

@@ -63,3 +63,39 @@ pub(super) fn role(role: AttemptRole) -> &'static str {
         AttemptRole::TaskCleanup => "task_cleanup",
     }
 }
+
+/// The value whose word this is.
+fn named<T: Copy>(all: &[T], word: fn(T) -> &'static str, text: &str) -> Option<T> {
+    all.iter().copied().find(|value| word(*value) == text)
+}
+
+pub(super) fn run_state_named(text: &str) -> Option<RunState> {
+    use RunState as S;
+    named(&[S::Prep, S::Running, S::Succeeded, S::Failed, S::Killed], run_state, text)
+}
+
+pub(super) fn attempt_state_named(text: &str) -> Option<AttemptState> {
+    use AttemptState as S;
+    let ended = [S::Succeeded, S::Failed, S::Killed, S::FailedUnclean, S::KilledUnclean];
+    named(&ended, attempt_state, text)
+        .or_else(|| named(&[S::Running, S::Unassigned, S::CommitPending], attempt_state, text))
+}
+
+pub(super) fn priority_named(text: &str) -> Option<Priority> {
+    use Priority as P;
+    named(&[P::VeryHigh, P::High, P::Normal, P::Low, P::VeryLow], priority, text)
+}
+
+pub(super) fn completion_status_named(text: &str) -> Option<CompletionStatus> {
+    use CompletionStatus as S;
+    named(&[S::Failed, S::Killed, S::Succeeded, S::Obsolete, S::TipFailed], completion_status, text)
+}
+
+pub(super) fn kill_asked_named(text: &str) -> Option<KillAsked> {
+    named(&[KillAsked::Kill, KillAsked::Fail, KillAsked::Preempt], kill_asked, text)
+}
+
+/// The role of an attempt as its row has it.
+pub(super) fn role_named(text: &str) -> Option<AttemptRole> {
+    named(&[AttemptRole::JobSetup, AttemptRole::JobCleanup, AttemptRole::Work], role, text)
+}

@@ -16,7 +16,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("engine", &["scheduler", "wire", "market", "mapreduce"]),
     ("fs", &[]),
     ("config", &["fs"]),
-    ("store", &["engine", "mapreduce", "market", "wire"]),
+    ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
     ("client", &["market", "wire"]),

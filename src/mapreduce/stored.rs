@@ -1,0 +1,113 @@
+//! Jobs as a restart finds them: what the facts about them come to.
+
+use std::sync::Arc;
+
+use crate::wire::{AttemptId, AttemptState, CompletionStatus, JobId, Priority};
+
+use super::job::{Ending, Outcome};
+use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillAsked};
+
+/// A job that is not over.
+#[derive(Clone, Debug)]
+pub struct StoredJob {
+    /// As it was accepted.
+    pub accepted: AcceptedJob,
+    /// As it is now; the specification has the submitted one.
+    pub priority: Priority,
+    /// Its setup has succeeded.
+    pub is_running: bool,
+    /// Its end has been decided, and its cleanup is still to run.
+    pub ending: Option<Ending>,
+    /// All its attempts, by task and number.
+    pub attempts: Vec<StoredAttempt>,
+    /// Its completion events; the place in the list is the event's id.
+    pub events: Vec<StoredEvent>,
+}
+
+/// An attempt. What a tracker says of a live one before its end, diagnostics but for, is no fact and not here.
+#[derive(Clone, Debug)]
+pub struct StoredAttempt {
+    /// The attempt.
+    pub id: AttemptId,
+    /// What it is for; never [`AttemptRole::TaskCleanup`].
+    pub role: AttemptRole,
+    /// Name of the tracker it was given to.
+    pub tracker: Arc<str>,
+    /// When it was given away, epoch ms.
+    pub launch_ms: i64,
+    /// Name of the tracker that was given its task-cleanup last.
+    pub cleanup_tracker: Option<Arc<str>>,
+    /// RUNNING for all that live.
+    pub state: AttemptState,
+    /// What somebody asked it to become.
+    pub kill_asked: Option<KillAsked>,
+    /// Of its task, it may commit.
+    pub commit_granted: bool,
+    /// When its process started, epoch ms; 0 = never, or not told yet.
+    pub start_ms: i64,
+    /// When it ended, epoch ms; 0 = not.
+    pub finish_ms: i64,
+    /// When copying ended (reduces), epoch ms; 0 = not.
+    pub shuffle_finish_ms: i64,
+    /// When merging ended (reduces), epoch ms; 0 = not.
+    pub sort_finish_ms: i64,
+    /// Bytes of a map's output; -1 = unknown.
+    pub output_bytes: i64,
+    /// All its diagnostics.
+    pub diagnostics: String,
+    /// Its last word on itself.
+    pub state_text: String,
+    /// Its counters, if it has ended with any.
+    pub counters: Option<CounterValues>,
+}
+
+/// An entry of the list that shuffling reduces follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// What happened.
+    pub status: CompletionStatus,
+    /// `http://<host>:<port>` of its tracker.
+    pub http: Arc<str>,
+    /// Run time of a success, ms; else 0.
+    pub run_time_ms: i32,
+}
+
+/// A job that is over, without its tasks.
+#[derive(Clone, Debug)]
+pub struct FinishedJob {
+    /// The job.
+    pub id: JobId,
+    /// What was submitted.
+    pub spec: Arc<JobSpec>,
+    /// When, epoch ms.
+    pub submit_ms: i64,
+    /// Its last priority.
+    pub priority: Priority,
+    /// Its setup had succeeded.
+    pub has_run: bool,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When, epoch ms.
+    pub finish_ms: i64,
+    /// Why it failed, or empty.
+    pub failure_info: String,
+    /// Its final counters.
+    pub counters: Option<CounterValues>,
+}
+
+// === impl StoredAttempt ===
+
+impl StoredAttempt {
+    /// Whether its tracker may still be at work on it.
+    pub fn is_live(&self) -> bool {
+        matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
+    }
+
+    /// The tracker that may be at work on its task-cleanup.
+    pub fn cleaned_up_by(&self) -> Option<&Arc<str>> {
+        let is_unclean = matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean);
+        self.cleanup_tracker.as_ref().filter(|_| is_unclean)
+    }
+}

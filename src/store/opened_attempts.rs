@@ -1,0 +1,162 @@
+//! Attempts and completion events of one job, as a start finds them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rusqlite::{Row, params};
+
+use crate::mapreduce::{StoredAttempt, StoredEvent};
+use crate::scheduler::Kind;
+use crate::wire::{AttemptId, JobId};
+
+use super::error::StoreError;
+use super::opened::Loader;
+use super::opened_counters::StoredCounters;
+use super::words;
+
+/// Texts that stand in many rows, each kept once.
+#[derive(Default)]
+pub(super) struct SharedTexts(BTreeSet<Arc<str>>);
+
+// === impl SharedTexts ===
+
+impl SharedTexts {
+    fn share(&mut self, text: String) -> Arc<str> {
+        if let Some(known) = self.0.get(text.as_str()) {
+            return known.clone();
+        }
+        let text: Arc<str> = text.into();
+        self.0.insert(text.clone());
+        text
+    }
+}
+
+/// All attempts of a job lie side by side: their ids begin alike. `_` is the last character before those of no id.
+const ATTEMPTS: &str = "SELECT attempt, role, tracker, launch_ms, cleanup_tracker, state, kill_asked, commit_granted,
+         start_ms, finish_ms, shuffle_finish_ms, sort_finish_ms, output_bytes, diagnostics, state_text, counters
+     FROM attempt WHERE attempt >= ?1 AND attempt < ?2";
+
+const EVENTS: &str = "SELECT event_id, attempt, status, tracker_http, run_time_ms FROM completion_event
+     WHERE job = ?1 ORDER BY event_id";
+
+struct AttemptRow {
+    attempt: String,
+    role: String,
+    tracker: String,
+    launch_ms: i64,
+    cleanup_tracker: Option<String>,
+    state: String,
+    kill_asked: Option<String>,
+    commit_granted: bool,
+    /// Start, finish, end of copying, end of merging.
+    times_ms: [i64; 4],
+    output_bytes: i64,
+    diagnostics: String,
+    state_text: String,
+    counters: Option<String>,
+}
+
+// === impl AttemptRow ===
+
+impl AttemptRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let time_ms = |index| row.get::<_, Option<i64>>(index).map(Option::unwrap_or_default);
+        let text = |index| row.get::<_, Option<String>>(index).map(Option::unwrap_or_default);
+        Ok(Self {
+            attempt: row.get(0)?,
+            role: row.get(1)?,
+            tracker: row.get(2)?,
+            launch_ms: row.get(3)?,
+            cleanup_tracker: row.get(4)?,
+            state: row.get(5)?,
+            kill_asked: row.get(6)?,
+            commit_granted: row.get(7)?,
+            times_ms: [time_ms(8)?, time_ms(9)?, time_ms(10)?, time_ms(11)?],
+            output_bytes: row.get::<_, Option<i64>>(12)?.unwrap_or(-1),
+            diagnostics: text(13)?,
+            state_text: text(14)?,
+            counters: row.get(15)?,
+        })
+    }
+
+    fn typed(
+        self,
+        loader: &Loader<'_>,
+        counters: &mut StoredCounters,
+        texts: &mut SharedTexts,
+    ) -> Result<StoredAttempt, StoreError> {
+        let word = |column, text: String, value: Option<_>, expected| {
+            value.ok_or_else(|| loader.wrong(column, text, expected))
+        };
+        let role = words::role_named(&self.role);
+        let Some(role) = role else { return Err(loader.wrong("attempt.role", self.role, "the role of an attempt")) };
+        let state = words::attempt_state_named(&self.state);
+        let state = word("attempt.state", self.state, state, "the state of an attempt")?;
+        let kill_asked = match self.kill_asked {
+            None => None,
+            Some(text) => match words::kill_asked_named(&text) {
+                Some(asked) => Some(asked),
+                None => return Err(loader.wrong("attempt.kill_asked", text, "KILLED, FAILED or PREEMPTED")),
+            },
+        };
+        let [start_ms, finish_ms, shuffle_finish_ms, sort_finish_ms] = self.times_ms;
+        Ok(StoredAttempt {
+            id: loader.parse("attempt.attempt", self.attempt, "an attempt id")?,
+            role,
+            tracker: texts.share(self.tracker),
+            launch_ms: self.launch_ms,
+            cleanup_tracker: self.cleanup_tracker.map(|tracker| texts.share(tracker)),
+            state,
+            kill_asked,
+            commit_granted: self.commit_granted,
+            start_ms,
+            finish_ms,
+            shuffle_finish_ms,
+            sort_finish_ms,
+            output_bytes: self.output_bytes,
+            diagnostics: self.diagnostics,
+            state_text: self.state_text,
+            counters: match self.counters {
+                None => None,
+                Some(text) => Some(counters.of(loader, "attempt.counters", text)?),
+            },
+        })
+    }
+}
+
+/// The attempts of a job, by task and number.
+pub(super) fn attempts(
+    loader: &Loader<'_>,
+    job: JobId,
+    counters: &mut StoredCounters,
+    texts: &mut SharedTexts,
+) -> Result<Vec<StoredAttempt>, StoreError> {
+    let first = job.task(Kind::Map, 0).attempt(0).to_string();
+    let prefix = first.split_once("_m_").map_or(&*first, |(prefix, _)| prefix);
+    let rows = loader.rows_with(ATTEMPTS, params![format!("{prefix}_"), format!("{prefix}`")], AttemptRow::read)?;
+    let typed = rows.into_iter().map(|row| row.typed(loader, counters, texts));
+    let mut attempts: Vec<StoredAttempt> = typed.collect::<Result<_, _>>()?;
+    attempts.sort_unstable_by_key(|attempt| attempt.id);
+    Ok(attempts)
+}
+
+/// The completion events of a job, each at the place that is its id.
+pub(super) fn events(loader: &Loader<'_>, job: JobId, texts: &mut SharedTexts) -> Result<Vec<StoredEvent>, StoreError> {
+    let read = |row: &Row<'_>| {
+        let http: Option<String> = row.get(3)?;
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, http.unwrap_or_default(), row.get(4)?))
+    };
+    let rows: Vec<(i64, String, String, String, i32)> = loader.rows_with(EVENTS, [job.to_string()], read)?;
+    let mut events: Vec<StoredEvent> = Vec::with_capacity(rows.len());
+    for (id, attempt, status, http, run_time_ms) in rows {
+        if usize::try_from(id) != Ok(events.len()) {
+            return Err(loader.wrong("completion_event.event_id", id.to_string(), "a list without gaps, from 0 on"));
+        }
+        let attempt: AttemptId = loader.parse("completion_event.attempt", attempt, "an attempt id")?;
+        let Some(status) = words::completion_status_named(&status) else {
+            return Err(loader.wrong("completion_event.status", status, "the status of a completion event"));
+        };
+        events.push(StoredEvent { attempt, status, http: texts.share(http), run_time_ms });
+    }
+    Ok(events)
+}

@@ -1,0 +1,221 @@
+//! Jobs as a start finds them.
+//!
+//! Invariant: nothing is read of the attempts and events of finished jobs, however many there are.
+
+use std::sync::Arc;
+
+use rusqlite::{Row, params};
+
+use crate::mapreduce::{AcceptedJob, CounterInterner, Ending, FinishedJob, JobSpec, Outcome, StoredJob};
+use crate::wire::{AttemptId, JobId, RunState};
+
+use super::error::StoreError;
+use super::opened::Loader;
+use super::opened_attempts::{SharedTexts, attempts, events};
+use super::opened_counters::StoredCounters;
+use super::split_encoding::decode_splits;
+use super::words;
+
+/// Jobs, and the last answers with launches.
+#[derive(Debug, Default)]
+pub struct OpenedJobs {
+    /// Jobs that are not over, in the order of their acceptance.
+    pub unfinished: Vec<StoredJob>,
+    /// Jobs that are over, those that ended first before the others.
+    pub finished: Vec<FinishedJob>,
+    /// The last answer with launches of each tracker: its name, the id of the answer, the exact bytes.
+    pub launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
+    /// The names of their counters.
+    pub interner: CounterInterner,
+}
+
+const UNFINISHED: &str =
+    "SELECT job, accept_order, submit_ms, spec, splits, token_file, priority, state, outcome, reason
+     FROM job WHERE finish_ms IS NULL ORDER BY accept_order";
+
+/// Of a job that is over; `splits`, which may be large, lie between, so that only those asked for are gone through.
+const FINISHED: &str = "SELECT job, submit_ms, spec, priority, running_ms, state, finish_ms, failure_info, counters
+     FROM job WHERE finish_ms IS NOT NULL";
+
+/// Reads them, of finished jobs the `newest` and those that trackers have yet to hear of.
+pub(super) fn load(loader: &Loader<'_>, newest: usize) -> Result<OpenedJobs, StoreError> {
+    let mut counters = StoredCounters::load(loader)?;
+    let mut texts = SharedTexts::default();
+    let mut unfinished = Vec::new();
+    for row in loader.rows(UNFINISHED, UnfinishedRow::read)? {
+        let mut job = row.typed(loader)?;
+        let id = job.accepted.id;
+        job.attempts = attempts(loader, id, &mut counters, &mut texts)?;
+        job.events = events(loader, id, &mut texts)?;
+        check_tasks(loader, &job)?;
+        unfinished.push(job);
+    }
+    let finished = finished(loader, &mut counters, newest)?;
+    let answers = "SELECT tracker, response_id, answer FROM launch_answer ORDER BY tracker";
+    let launch_answers = loader.rows(answers, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(OpenedJobs { unfinished, finished, launch_answers, interner: counters.interner })
+}
+
+fn finished(loader: &Loader<'_>, counters: &mut StoredCounters, newest: usize) -> Result<Vec<FinishedJob>, StoreError> {
+    let newest = i64::try_from(newest).unwrap_or(i64::MAX);
+    let sql = format!("{FINISHED} ORDER BY accept_order DESC LIMIT ?1");
+    let mut rows = loader.rows_with(&sql, params![newest], FinishedRow::read)?;
+    let sql = format!("{FINISHED} AND job IN (SELECT job FROM kill_debt)");
+    rows.extend(loader.rows(&sql, FinishedRow::read)?);
+    let typed = rows.into_iter().map(|row| row.typed(loader, counters));
+    let mut jobs: Vec<FinishedJob> = typed.collect::<Result<_, _>>()?;
+    jobs.sort_by_key(|job| (job.finish_ms, job.id));
+    jobs.dedup_by_key(|job| job.id);
+    Ok(jobs)
+}
+
+/// Every attempt and event must be of a task that the job has.
+fn check_tasks(loader: &Loader<'_>, job: &StoredJob) -> Result<(), StoreError> {
+    const EXPECTED: &str = "an attempt at a task of the job";
+    let spec = &job.accepted.spec;
+    // Behind the last map or reduce come a cleanup and a setup.
+    let has = |id: AttemptId| {
+        let count = match id.task.kind {
+            crate::scheduler::Kind::Map => spec.maps,
+            crate::scheduler::Kind::Reduce => spec.reduces,
+        };
+        id.number >= 0 && u32::try_from(id.task.number).is_ok_and(|number| number <= count.saturating_add(1))
+    };
+    if let Some(attempt) = job.attempts.iter().find(|attempt| !has(attempt.id)) {
+        return Err(loader.wrong("attempt.attempt", attempt.id.to_string(), EXPECTED));
+    }
+    let is_known = |id: AttemptId| job.attempts.binary_search_by_key(&id, |attempt| attempt.id).is_ok();
+    match job.events.iter().find(|event| !is_known(event.attempt)) {
+        Some(event) => Err(loader.wrong("completion_event.attempt", event.attempt.to_string(), EXPECTED)),
+        None => Ok(()),
+    }
+}
+
+struct UnfinishedRow {
+    job: String,
+    order: i64,
+    submit_ms: i64,
+    spec: String,
+    splits: Vec<u8>,
+    token_file: Option<Arc<[u8]>>,
+    priority: String,
+    state: String,
+    outcome: Option<String>,
+    reason: Option<String>,
+}
+
+// === impl UnfinishedRow ===
+
+impl UnfinishedRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            job: row.get(0)?,
+            order: row.get(1)?,
+            submit_ms: row.get(2)?,
+            spec: row.get(3)?,
+            splits: row.get(4)?,
+            token_file: row.get(5)?,
+            priority: row.get(6)?,
+            state: row.get(7)?,
+            outcome: row.get(8)?,
+            reason: row.get(9)?,
+        })
+    }
+
+    /// The job, still without attempts and events.
+    fn typed(self, loader: &Loader<'_>) -> Result<StoredJob, StoreError> {
+        let spec = spec_of(loader, self.spec)?;
+        let splits = decode_splits(&self.splits)
+            .map_err(|error| loader.wrong("job.splits", format!("{}: {error}", self.job), "a table of splits"))?;
+        if splits.len() != spec.maps as usize {
+            return Err(loader.wrong("job.splits", format!("{} of {}", splits.len(), self.job), "one for each map"));
+        }
+        let is_running = match words::run_state_named(&self.state) {
+            Some(RunState::Prep) => false,
+            Some(RunState::Running) => true,
+            _ => return Err(loader.wrong("job.state", self.state, "PREP or RUNNING of a job that is not over")),
+        };
+        let ending = match self.outcome {
+            None => None,
+            Some(outcome) => Some(Ending {
+                outcome: outcome_of(loader, "job.outcome", outcome)?,
+                reason: self.reason.unwrap_or_default(),
+            }),
+        };
+        let Some(priority) = words::priority_named(&self.priority) else {
+            return Err(loader.wrong("job.priority", self.priority, "a priority"));
+        };
+        let accepted = AcceptedJob {
+            id: loader.parse("job.job", self.job, "a job id")?,
+            spec: Arc::new(spec),
+            splits: Arc::new(splits),
+            order: self.order.cast_unsigned(),
+            submit_ms: self.submit_ms,
+            token_file: self.token_file.unwrap_or_default(),
+        };
+        Ok(StoredJob { accepted, priority, is_running, ending, attempts: Vec::new(), events: Vec::new() })
+    }
+}
+
+struct FinishedRow {
+    job: String,
+    submit_ms: i64,
+    spec: String,
+    priority: String,
+    running_ms: Option<i64>,
+    state: String,
+    finish_ms: i64,
+    failure_info: Option<String>,
+    counters: Option<String>,
+}
+
+// === impl FinishedRow ===
+
+impl FinishedRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            job: row.get(0)?,
+            submit_ms: row.get(1)?,
+            spec: row.get(2)?,
+            priority: row.get(3)?,
+            running_ms: row.get(4)?,
+            state: row.get(5)?,
+            finish_ms: row.get(6)?,
+            failure_info: row.get(7)?,
+            counters: row.get(8)?,
+        })
+    }
+
+    fn typed(self, loader: &Loader<'_>, counters: &mut StoredCounters) -> Result<FinishedJob, StoreError> {
+        let Some(priority) = words::priority_named(&self.priority) else {
+            return Err(loader.wrong("job.priority", self.priority, "a priority"));
+        };
+        Ok(FinishedJob {
+            id: loader.parse::<JobId>("job.job", self.job, "a job id")?,
+            spec: Arc::new(spec_of(loader, self.spec)?),
+            submit_ms: self.submit_ms,
+            priority,
+            has_run: self.running_ms.is_some(),
+            outcome: outcome_of(loader, "job.state", self.state)?,
+            finish_ms: self.finish_ms,
+            failure_info: self.failure_info.unwrap_or_default(),
+            counters: match self.counters {
+                None => None,
+                Some(text) => Some(counters.of(loader, "job.counters", text)?),
+            },
+        })
+    }
+}
+
+fn spec_of(loader: &Loader<'_>, text: String) -> Result<JobSpec, StoreError> {
+    serde_json::from_str(&text).map_err(|_| loader.wrong("job.spec", text, "the JSON of a job's specification"))
+}
+
+fn outcome_of(loader: &Loader<'_>, column: &'static str, text: String) -> Result<Outcome, StoreError> {
+    match words::run_state_named(&text) {
+        Some(RunState::Succeeded) => Ok(Outcome::Succeeded),
+        Some(RunState::Failed) => Ok(Outcome::Failed),
+        Some(RunState::Killed) => Ok(Outcome::Killed),
+        _ => Err(loader.wrong(column, text, "SUCCEEDED, FAILED or KILLED")),
+    }
+}

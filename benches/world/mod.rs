@@ -121,6 +121,7 @@ impl World {
             tracker_expiry_ms: 600_000,
             hosts: Default::default(),
             job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
+            recover: true,
             finished_jobs_kept: 100,
         };
         let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };

@@ -33,6 +33,8 @@ pub struct EngineConfig {
     pub hosts: HostLists,
     /// The start of a job's page address: the job id is appended.
     pub job_page_prefix: String,
+    /// Whether jobs of before a restart go on (`mapred.jobtracker.restart.recover`).
+    pub recover: bool,
     /// Finished jobs kept in memory.
     pub finished_jobs_kept: usize,
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::mapreduce::{CounterInterner, JobFact, Jobs, Launch, NodeBook, Wants};
-use crate::market::{Market, MarketFact};
+use crate::market::Market;
 use crate::scheduler::{AppId, Scheduler};
 use crate::wire::{AttemptId, JobId};
 
@@ -12,20 +12,10 @@ use super::fact_log::FactLog;
 use super::host_faults::HostFaults;
 use super::launching::Launching;
 use super::over::KillDebt;
+use super::restore::Restored;
 use super::submission::PendingSubmission;
 use super::tracker::Tracker;
 use super::{Effect, EngineConfig, Event, Fact, FactNumber, LogLevel, Now, PolicyConfig, Reply, Step};
-
-/// What the store remembers of earlier incarnations.
-#[derive(Clone, Debug, Default)]
-pub struct Restored {
-    /// The last durable fact.
-    pub last_fact: FactNumber,
-    /// The last place in the order of submissions.
-    pub last_order: u64,
-    /// The market as facts, in the order that [`Market::apply`] wants.
-    pub market: Vec<MarketFact>,
-}
 
 /// All state of the daemon that decisions depend on.
 #[derive(Debug)]
@@ -101,7 +91,7 @@ impl Engine {
             jobs: Jobs::default(),
             wants: Wants::default(),
             host_faults: HostFaults::default(),
-            interner: CounterInterner::default(),
+            interner: restored.interner,
             trackers: BTreeMap::new(),
             connections: BTreeMap::new(),
             kill_debts: BTreeMap::new(),
@@ -125,6 +115,7 @@ impl Engine {
         };
         engine.log.push(Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms });
         engine.open_queues(&restored.market, now);
+        engine.restore_jobs(restored.jobs, now);
         engine
     }
 

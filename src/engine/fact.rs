@@ -29,6 +29,11 @@ pub enum Fact {
         /// The encoded `HeartbeatResponse`.
         answer: Arc<[u8]>,
     },
+    /// A tracker is lost: its last answer with launches means nothing to one that comes under its name.
+    TrackerForgotten {
+        /// Name of the tracker.
+        tracker: Arc<str>,
+    },
     /// These trackers must be told that the job is over.
     KillJobOwed {
         /// The job.

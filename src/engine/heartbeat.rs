@@ -9,8 +9,9 @@ use crate::wire::{
     TaskTrackerStatus,
 };
 
+use super::adoption::{Adopted, Back, mend_diagnostics};
 use super::engine::{Engine, Wait, scene};
-use super::tracker::{LastAnswer, Tracker};
+use super::tracker::{Adoption, LastAnswer, Tracker};
 use super::{Effect, Fact, FactNumber, HeartbeatAnswer, LogLevel, Now, Refusal, Reply};
 
 /// What the reports of one heartbeat ask to be answered, in the order of 1.2.1.
@@ -44,6 +45,10 @@ impl Engine {
         }
         self.review_faults(&request, now);
         let mut is_successor = false;
+        let back = match self.adopt(&request, connection, now) {
+            Adopted::Repeat(answer) => return (Reply::Heartbeat(answer), Wait::Nothing),
+            Adopted::Back(back) => back,
+        };
         let name = &*request.status.name;
         match self.trackers.get_mut(name) {
             None if !request.initial_contact => return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing),
@@ -67,8 +72,14 @@ impl Engine {
         self.settle_kill_debts(&name);
         let node = self.trackers.get(&name).map(|tracker| tracker.node);
         let Some(node) = node else { return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing) };
-        let accepts = request.accept_new_tasks && request.status.health.healthy && !self.is_in_safe_mode();
-        let mut orders = self.take_reports(&name, node, request.status.tasks, now);
+        // Before it has told afresh what it runs nobody knows how many slots are free.
+        let is_known = back != Back::First;
+        let accepts = request.accept_new_tasks && request.status.health.healthy && !self.is_in_safe_mode() && is_known;
+        let mentioned = back.mentioned(&request.status.tasks);
+        let mut orders = self.take_reports(&name, node, request.status.tasks, back, now);
+        if back == Back::Second {
+            self.miss_attempts(&name, node, &mentioned, now);
+        }
         // What its predecessor ran is lost, and it will never report it.
         orders.must_last |= is_successor;
         self.record_job_facts();
@@ -112,7 +123,14 @@ impl Engine {
     /// Enters a tracker. Its rack is asked for; until the answer it stands in the default rack.
     fn register(&mut self, status: &TaskTrackerStatus) {
         let name: Arc<str> = (&*status.name).into();
-        let host: Arc<str> = (&*status.host).into();
+        self.log_line(LogLevel::Info, format!("{name} registered"));
+        let http = format!("http://{}:{}", status.host, status.http_port);
+        self.enter_tracker(name, &status.host, http, Adoption::Settled);
+    }
+
+    /// Enters a tracker, still without slots.
+    pub(super) fn enter_tracker(&mut self, name: Arc<str>, host: &str, http: String, adoption: Adoption) -> NodeId {
+        let host: Arc<str> = host.into();
         let host_id = self.scheduler.topology_mut().intern_host(&host, DEFAULT_RACK);
         let node = self.scheduler.add_node(host_id, PerKind::default());
         let topology = self.scheduler.topology();
@@ -121,14 +139,13 @@ impl Engine {
         if topology.rack_name(rack) == DEFAULT_RACK {
             self.effects.push(Effect::ResolveRack { host: host.clone() });
         }
-        let http = format!("http://{host}:{}", status.http_port).into();
-        self.nodes.insert(node, NodeFace { name: name.clone(), host: host_id, rack, http, free_disk_bytes: None });
-        self.log_line(LogLevel::Info, format!("{name} registered"));
+        let face = NodeFace { name: name.clone(), host: host_id, rack, http: http.into(), free_disk_bytes: None };
+        self.nodes.insert(node, face);
         let tracker = Tracker {
             name: name.clone(),
             host,
             node,
-            http_port: status.http_port,
+            http_port: 0,
             slots: PerKind::default(),
             busy: PerKind::default(),
             healthy: true,
@@ -138,6 +155,8 @@ impl Engine {
             last_seen_mono_ms: 0,
             response_id: 0,
             last_answer: LastAnswer::Idle(0),
+            has_launch_answer: matches!(adoption, Adoption::Awaited(Some(_))),
+            adoption,
             answer_waits_for: FactNumber::default(),
             attempts: Default::default(),
             kill_tasks: Vec::new(),
@@ -145,13 +164,15 @@ impl Engine {
             kill_jobs_told: Vec::new(),
         };
         self.trackers.insert(name, tracker);
+        node
     }
 
     /// Notes what a heartbeat says of the tracker itself; returns its name as it is kept.
-    fn note_status(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Arc<str> {
+    pub(super) fn note_status(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Arc<str> {
         let status = &request.status;
         let Some(tracker) = self.trackers.get_mut(&*status.name) else { return (&*status.name).into() };
         tracker.last_seen_mono_ms = now.mono_ms;
+        tracker.http_port = status.http_port;
         if tracker.connection != connection {
             self.connections.remove(&tracker.connection);
             self.connections.insert(connection, tracker.name.clone());
@@ -193,7 +214,14 @@ impl Engine {
         }
     }
 
-    fn take_reports(&mut self, name: &Arc<str>, node: NodeId, reports: Vec<TaskStatus>, now: Now) -> Orders {
+    fn take_reports(
+        &mut self,
+        name: &Arc<str>,
+        node: NodeId,
+        reports: Vec<TaskStatus>,
+        back: Back,
+        now: Now,
+    ) -> Orders {
         let mut orders = Orders::default();
         let mut ending: Vec<JobId> = Vec::new();
         let forgives = self.is_in_safe_mode();
@@ -214,6 +242,7 @@ impl Engine {
                 }
                 continue;
             };
+            mend_diagnostics(job, key, &mut report, back);
             let was_ending = job.is_over_or_ending();
             let reported = job.apply_report(key, report, node, &mut scene!(self, now));
             if job.is_over_or_ending() && !was_ending {
@@ -300,6 +329,7 @@ impl Engine {
             self.record_launches(name, response_id, &body, now);
         }
         if let Some(tracker) = self.trackers.get_mut(name) {
+            tracker.has_launch_answer |= launched;
             tracker.answer_waits_for = self.log.last();
         }
         (Reply::Heartbeat(HeartbeatAnswer::Encoded(body)), Wait::All)

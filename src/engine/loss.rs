@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{AttemptRole, TaskState};
+use crate::mapreduce::{Attempt, AttemptRole, TaskState};
 use crate::wire::{AttemptId, AttemptState, JobId};
 
 use super::engine::{Engine, Wait, scene};
 use super::tracker::Tracker;
-use super::{FactNumber, LogLevel, Now, Reply};
+use super::{Fact, FactNumber, LogLevel, Now, Reply};
 
 // === impl Engine: lost trackers ===
 
@@ -51,6 +51,9 @@ impl Engine {
         for job in &tracker.kill_jobs {
             self.pay_kill_debt(*job, name);
         }
+        if tracker.has_launch_answer {
+            self.log.push(Fact::TrackerForgotten { tracker: name.clone() });
+        }
         self.nodes.remove(tracker.node);
         self.scheduler.remove_node(tracker.node);
     }
@@ -86,7 +89,7 @@ impl Engine {
             }
             _ => AttemptState::Killed,
         };
-        job.end_silently(key, id.number, state, &format!("Lost task tracker: {tracker}"), &mut scene!(self, now));
+        job.end_silently(key, id.number, state, &Attempt::lost_with(tracker), &mut scene!(self, now));
         true
     }
 

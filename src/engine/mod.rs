@@ -2,6 +2,7 @@
 
 mod access;
 mod administration;
+mod adoption;
 mod client;
 mod config;
 mod effect;
@@ -23,6 +24,7 @@ mod overview_of;
 mod preemption;
 mod reads;
 mod reply;
+mod restore;
 mod submission;
 #[cfg(test)]
 mod tests;
@@ -32,7 +34,7 @@ mod work;
 pub use administration::HostLists;
 pub use config::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 pub use effect::{Effect, LogLevel};
-pub use engine::{Engine, Restored};
+pub use engine::Engine;
 pub use event::{Caller, Event, ReadSubmission};
 pub use fact::{Fact, FactNumber};
 pub use host_faults::FaultConfig;
@@ -41,3 +43,4 @@ pub use now::Now;
 pub use overview::{JobOverview, Overview, QueueOverview, TrackerOverview};
 pub use reads::ReportKind;
 pub use reply::{HeartbeatAnswer, Read, Refusal, Reply, Step, SubmissionReply};
+pub use restore::{Restored, RestoredJobs};

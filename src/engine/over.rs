@@ -18,6 +18,15 @@ pub(super) struct KillDebt {
     forget_when_paid: bool,
 }
 
+// === impl KillDebt ===
+
+impl KillDebt {
+    /// A tracker has to hear of it.
+    pub(super) fn owe(&mut self, tracker: &Arc<str>) {
+        self.debtors.insert(tracker.clone());
+    }
+}
+
 // === impl Engine: jobs that are over ===
 
 impl Engine {
@@ -96,7 +105,7 @@ impl Engine {
     }
 
     /// Keeps memory bounded: the oldest finished jobs go, each once no tracker is owed a word about it.
-    fn forget_oldest_finished(&mut self) {
+    pub(super) fn forget_oldest_finished(&mut self) {
         while self.finished.len() > self.config.finished_jobs_kept {
             let Some(oldest) = self.finished.pop_front() else { return };
             match self.kill_debts.get_mut(&oldest) {

@@ -199,7 +199,7 @@ impl Engine {
 impl Engine {
     /// A node may stand in the default rack since the answer about its host is still on the way: the submission has it.
     /// Where the job's input lies is by host and rack, so the node moves before the job comes.
-    fn learn_racks(&mut self, splits: &SplitTable) {
+    pub(super) fn learn_racks(&mut self, splits: &SplitTable) {
         for SplitHost { host, rack } in splits.hosts() {
             let topology = self.scheduler.topology();
             let known = topology.host(host).map(|id| topology.rack_name(topology.rack_of(id)));

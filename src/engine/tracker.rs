@@ -29,6 +29,10 @@ pub(super) struct Tracker {
     /// The id of the last answer.
     pub(super) response_id: i16,
     pub(super) last_answer: LastAnswer,
+    /// An answer with launches is stored for it.
+    pub(super) has_launch_answer: bool,
+    /// How far it has come back after a restart.
+    pub(super) adoption: Adoption,
     /// The fact that the last answer was held back for.
     pub(super) answer_waits_for: FactNumber,
     /// Attempts that run there or whose map output lies there.
@@ -48,6 +52,28 @@ pub(super) enum LastAnswer {
     Idle(i32),
     /// The encoded answer.
     Encoded(Arc<[u8]>),
+}
+
+/// How far a tracker that was registered before a restart of the daemon has come back.
+///
+/// While the daemon is away a tracker sends one report again and again, unchanged, until it is answered. So its first
+/// report may be as old as the outage; the second tells what it runs.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Adoption {
+    /// It is back, or was never away.
+    #[default]
+    Settled,
+    /// It has not called yet. Attempts of jobs name it, or it is owed a word.
+    Awaited(Option<LaunchAnswer>),
+    /// It has called once.
+    Heard,
+}
+
+/// The last answer with launches that was made for a tracker; whether it was received is not known.
+#[derive(Clone, Debug)]
+pub(super) struct LaunchAnswer {
+    pub(super) response_id: i16,
+    pub(super) body: Arc<[u8]>,
 }
 
 // === impl Tracker ===

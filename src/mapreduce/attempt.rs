@@ -140,6 +140,11 @@ impl Attempt {
         }
     }
 
+    /// What is said of an attempt that was lost with its tracker (the words of 1.2.1).
+    pub fn lost_with(tracker: &str) -> String {
+        format!("Lost task tracker: {tracker}")
+    }
+
     /// Notes its word on itself, up to [`Self::MAX_STATE_TEXT_BYTES`].
     pub fn set_state_text(&mut self, mut text: String) {
         text.truncate(text.floor_char_boundary(Self::MAX_STATE_TEXT_BYTES));

@@ -143,6 +143,9 @@ impl Job {
     /// # Errors
     /// [`CountersExceeded`]: there are too many.
     pub fn counters(&self, limits: &CounterLimits) -> Result<Counters, CountersExceeded> {
+        if let Some(remains) = &self.remains {
+            return Ok(remains.counters());
+        }
         let mut total = CounterTotal::default();
         self.add_counters(&mut total);
         limits.apply(total.into_counters())

@@ -8,6 +8,14 @@ pub struct Diagnostics(Vec<Box<str>>);
 
 // === impl Diagnostics ===
 
+impl From<String> for Diagnostics {
+    fn from(text: String) -> Self {
+        let mut diagnostics = Self::default();
+        diagnostics.add(&text);
+        diagnostics
+    }
+}
+
 impl Diagnostics {
     /// Most that is kept of one attempt, bytes: what comes later is dropped.
     pub const MAX_BYTES: usize = 16 * 1024;
@@ -30,6 +38,11 @@ impl Diagnostics {
     /// All texts, one a line: a client that prints them one by one shows the same.
     pub fn joined(&self) -> String {
         self.0.join("\n")
+    }
+
+    /// Whether a text was the last that was told.
+    pub fn end_with(&self, text: &str) -> bool {
+        self.0.last().is_some_and(|last| last.ends_with(text))
     }
 
     /// Whether nothing was told.

@@ -139,6 +139,11 @@ pub enum JobFact {
         /// The attempt.
         attempt: AttemptId,
     },
+    /// The cleaning up after the attempt was lost with its tracker, and waits for another one.
+    TaskCleanupLost {
+        /// The attempt.
+        attempt: AttemptId,
+    },
     /// A completion event was appended, or an earlier one rewritten in place.
     CompletionEvent {
         /// The job.
@@ -163,7 +168,8 @@ impl JobFact {
             JobFact::AttemptLaunched { attempt, .. }
             | JobFact::AttemptSaid { attempt, .. }
             | JobFact::AttemptKillAsked { attempt, .. }
-            | JobFact::CommitGranted { attempt } => attempt.task.job,
+            | JobFact::CommitGranted { attempt }
+            | JobFact::TaskCleanupLost { attempt } => attempt.task.job,
             JobFact::AttemptEnded(ended) => ended.attempt.task.job,
         }
     }

@@ -41,6 +41,11 @@ impl FlakyHosts {
         }
     }
 
+    /// Notes a failure of before a restart, however many trackers there were then.
+    fn recall(&mut self, host: HostId) {
+        self.add(host, usize::MAX);
+    }
+
     /// Whether flaky hosts are avoided: they are less than a quarter of the trackers in service.
     fn is_in_force(&self, trackers: usize) -> bool {
         4 * self.flaky < trackers
@@ -71,6 +76,11 @@ impl Job {
     /// An attempt has FAILED on a host, or its tracker was lost with attempts of the job.
     pub fn note_host_failure(&mut self, host: HostId, nodes: &NodeBook) {
         self.flaky_hosts.add(host, nodes.in_service());
+    }
+
+    /// An attempt FAILED on a host, or a tracker there was lost, before a restart.
+    pub(super) fn recall_host_failure(&mut self, host: HostId) {
+        self.flaky_hosts.recall(host);
     }
 
     /// Whether the job takes no slots of a node, since too much of it failed on that host.

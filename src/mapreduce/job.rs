@@ -10,12 +10,13 @@ use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topo
 use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 
 use super::fetch_failures::FetchFailures;
+use super::finished::Remains;
 use super::flaky_hosts::FlakyHosts;
 use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
 use super::speculation::Stragglers;
 use super::{
-    AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, NodeFace, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
+    AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
 };
 
 /// A task of a job, by what it is for.
@@ -92,6 +93,8 @@ pub struct Job {
     pub splits: Arc<SplitTable>,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
+    /// Since when its tasks may come to lag, epoch ms: its submission, or the last restart.
+    pub(super) watched_ms: i64,
     /// When it ended, epoch ms; 0 = not.
     pub finish_ms: i64,
     /// Its priority, which may have been changed.
@@ -114,7 +117,7 @@ pub struct Job {
     pub(super) places: Vec<Arc<[HostId]>>,
     pub(super) nowhere: Arc<[HostId]>,
     /// Racks of all hosts that hold input. Never iterated.
-    racks: FxHashMap<HostId, RackId>,
+    pub(super) racks: FxHashMap<HostId, RackId>,
     /// Attempts whose task-cleanup waits for a slot.
     pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
     pub(super) fetch_failures: FetchFailures,
@@ -133,6 +136,8 @@ pub struct Job {
     pub(super) stragglers: PerKind<Stragglers>,
     pub(super) finished: PerKind<u32>,
     pub(super) failed: PerKind<u32>,
+    /// What is left where it was over before a restart.
+    pub(super) remains: Option<Box<Remains>>,
 }
 
 /// Hosts that may be known through the splits of jobs.
@@ -189,20 +194,39 @@ impl Job {
         };
         let hosts: Vec<Option<HostId>> = splits.hosts().iter().map(&mut id_of).collect();
         let racks = hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
-        let nowhere: Arc<[HostId]> = Arc::new([]);
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
         let places = splits.splits().iter().map(|split| {
             let place: Arc<[HostId]> =
                 splits.locations(split).iter().filter_map(|index| *hosts.get(*index as usize)?).collect();
             shared.entry(place.clone()).or_insert(place).clone()
         });
+        let places = places.collect();
         let mut job = Self {
-            id: accepted.id,
-            app,
-            places: places.collect(),
-            nowhere,
+            places,
             racks,
-            submit_ms: accepted.submit_ms,
+            work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
+            ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
+        };
+        job.refresh_wants(wants);
+        job
+    }
+
+    /// A job in PREP that has no tasks yet, and about which nothing was told.
+    pub(super) fn without_tasks(
+        id: JobId,
+        app: AppId,
+        spec: Arc<JobSpec>,
+        splits: Arc<SplitTable>,
+        submit_ms: i64,
+    ) -> Self {
+        Self {
+            id,
+            app,
+            places: Vec::new(),
+            nowhere: Arc::new([]),
+            racks: FxHashMap::default(),
+            submit_ms,
+            watched_ms: submit_ms,
             finish_ms: 0,
             last_fact: FactNumber::default(),
             nodes: BTreeSet::new(),
@@ -210,7 +234,7 @@ impl Job {
             state: JobState::Prep,
             ending: None,
             failure_info: String::new(),
-            work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
+            work: PerKind::default(),
             setup: PerKind::default(),
             cleanup: PerKind::default(),
             waiting: PerKind::default(),
@@ -228,11 +252,10 @@ impl Job {
             stragglers: PerKind::default(),
             finished: PerKind::default(),
             failed: PerKind::default(),
+            remains: None,
             spec,
             splits,
-        };
-        job.refresh_wants(wants);
-        job
+        }
     }
 
     /// Where it stands.
@@ -331,15 +354,24 @@ impl Job {
         }
     }
 
-    /// How near the input of a map is to a node.
-    pub(super) fn level(&self, key: TaskKey, node: &NodeFace) -> Level {
+    /// How near the input of a map is to a host in a rack.
+    pub(super) fn level(&self, key: TaskKey, host: HostId, rack: RackId) -> Level {
         let place = self.place(key);
-        if place.contains(&node.host) {
+        if place.contains(&host) {
             Level::Node
-        } else if place.iter().any(|host| self.racks.get(host) == Some(&node.rack)) {
+        } else if place.iter().any(|host| self.racks.get(host) == Some(&rack)) {
             Level::Rack
         } else {
             Level::Any
+        }
+    }
+
+    /// Counts a map that was given to a host in a rack, by how near that is to its input.
+    pub(super) fn count_locality(&mut self, key: TaskKey, host: HostId, rack: RackId) {
+        match self.level(key, host, rack) {
+            Level::Node => self.counts.node_local_maps += 1,
+            Level::Rack => self.counts.rack_local_maps += 1,
+            Level::Any => {}
         }
     }
 

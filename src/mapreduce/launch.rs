@@ -72,11 +72,7 @@ impl Job {
         self.at_work[kind].insert((now.mono_ms, number, launch.attempt.number));
         self.counts.launched[kind] += 1;
         if let (Kind::Map, Some(face)) = (kind, nodes.get(node)) {
-            match self.level(key, face) {
-                Level::Node => self.counts.node_local_maps += 1,
-                Level::Rack => self.counts.rack_local_maps += 1,
-                Level::Any => {}
-            }
+            self.count_locality(key, face.host, face.rack);
         }
         self.refresh_task(key);
         (launch, again)
@@ -248,7 +244,8 @@ fn may_rerun(tasks: &[Task], flaky: &FlakyHosts, number: u32, host: HostId, node
         .is_some_and(|task| Job::may_run_on(task, host, nodes) || flaky.leave_none_but(&task.failed_hosts, nodes))
 }
 
-fn first_phase(kind: Kind) -> Phase {
+/// What an attempt begins with.
+pub(super) fn first_phase(kind: Kind) -> Phase {
     match kind {
         Kind::Map => Phase::Map,
         Kind::Reduce => Phase::Shuffle,

@@ -79,6 +79,13 @@ impl NodeBook {
         }
     }
 
+    /// Notes where the web server of a node is.
+    pub fn set_http(&mut self, node: NodeId, http: &str) {
+        if let Some(face) = self.nodes.get_mut(&node).filter(|face| *face.http != *http) {
+            face.http = http.into();
+        }
+    }
+
     /// Notes what a node says of its health.
     pub fn set_healthy(&mut self, node: NodeId, healthy: bool) {
         if healthy {

@@ -72,11 +72,10 @@ fn bytes_read(length_bytes: i64) -> u128 {
 impl Job {
     /// A map is done: its output tells of the others'. The job fails where a reduce would get more than it allows.
     pub(super) fn learn_output(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
-        let TaskKey::Work(Kind::Map, number) = key else { return };
-        let Some(split) = self.splits.splits().get(number as usize) else { return };
-        let Some(attempt) = self.task(key).attempts.get(position) else { return };
-        let (input_bytes, output_bytes) = (split.length_bytes, attempt.output_bytes);
-        self.output.add(input_bytes, output_bytes);
+        if !matches!(key, TaskKey::Work(Kind::Map, _)) {
+            return;
+        }
+        self.note_output(key, position);
         let Some(limit) = self.spec.reduce_input_limit_bytes else { return };
         let estimate = self.output.input_of_reduce(self.spec.reduces);
         let done = self.finished.reduce + self.failed.reduce >= self.spec.reduces;
@@ -85,6 +84,14 @@ impl Job {
             let reason = format!("Job exceeded Reduce Input limit  Limit:  {limit} Estimated: {estimate}");
             self.end(Outcome::Failed, reason, scene);
         }
+    }
+
+    /// Counts what a map that is done has read and written.
+    pub(super) fn note_output(&mut self, key: TaskKey, position: usize) {
+        let TaskKey::Work(Kind::Map, number) = key else { return };
+        let Some(split) = self.splits.splits().get(number as usize) else { return };
+        let Some(attempt) = self.task(key).attempts.get(position) else { return };
+        self.output.add(split.length_bytes, attempt.output_bytes);
     }
 
     /// Whether a node has room for what a map of the job is expected to write. One that does not tell has.

@@ -59,6 +59,12 @@ impl PendingTasks {
         Self { fresh: (0..count).collect(), ..Self::default() }
     }
 
+    /// A task does not wait, whatever it did before.
+    pub(super) fn strike_out(&mut self, task: u32) {
+        self.fresh.remove(&task);
+        self.placeless.remove(&task);
+    }
+
     /// Tasks that wait.
     pub(super) fn len(&self) -> usize {
         self.fresh.len() + self.placeless.len() + self.again.len()

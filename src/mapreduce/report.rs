@@ -243,6 +243,7 @@ impl Job {
         }
         let Some(position) = self.task(key).position(number) else { return };
         self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
+        scene.facts.push(JobFact::TaskCleanupLost { attempt: self.task_id(key).attempt(number) });
         if !self.task_cleanups[key.kind()].contains(&(key, number)) {
             self.task_cleanups[key.kind()].push_back((key, number));
         }
@@ -302,7 +303,7 @@ impl Job {
 
     /// Counts the time of an attempt that ends for good, its task-cleanup included; setups and cleanups count too (1.2.1
     /// `JobInProgress.meterTaskAttempt`). The times are those of the tracker, which may say anything.
-    fn meter(&mut self, key: TaskKey, position: usize) {
+    pub(super) fn meter(&mut self, key: TaskKey, position: usize) {
         let attempt = &self.task(key).attempts[position];
         if attempt.start_ms > 0 {
             let run_ms = attempt.finish_ms.saturating_sub(attempt.start_ms).max(0);

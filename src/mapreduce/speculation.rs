@@ -13,7 +13,8 @@ use super::{NodeFace, Scene, Task, TaskState};
 
 /// A task lags when it is this far behind the mean of its kind (1.2.1 `SPECULATIVE_GAP`).
 const GAP_MILLIONTHS: u32 = 200_000;
-/// No task lags earlier after the submission of its job (1.2.1 `SPECULATIVE_LAG`).
+/// No task lags earlier after the submission of its job (1.2.1 `SPECULATIVE_LAG`), or after a restart of the daemon: until
+/// its tracker is back nobody knows how far it is.
 const LAG_MS: i64 = 60_000;
 /// How many lagging tasks that may not run on a node are passed over.
 const SEARCH_LIMIT: usize = 64;
@@ -44,7 +45,7 @@ impl Job {
     /// When the job is to be looked at although nothing happens to it, by the clock that never goes back.
     pub(super) fn await_stragglers(&self, scene: &mut Scene<'_>) {
         if Kind::ALL.iter().any(|kind| self.spec.speculative[*kind]) {
-            let age_ms = scene.now.wall_ms.saturating_sub(self.submit_ms);
+            let age_ms = scene.now.wall_ms.saturating_sub(self.watched_ms);
             let left_ms = LAG_MS.saturating_sub(age_ms).clamp(0, LAG_MS).unsigned_abs();
             scene.wants.straggler_checks.insert((scene.now.mono_ms.saturating_add(left_ms), self.id));
         }
@@ -80,7 +81,7 @@ impl Job {
         let limit = self.lagging_millionths(kind);
         let slowest = self.stragglers[kind].by_progress.first();
         let lags = limit.zip(slowest).is_some_and(|(limit, (progress, _))| *progress <= limit);
-        let is_old = scene.now.wall_ms.saturating_sub(self.submit_ms) >= LAG_MS;
+        let is_old = scene.now.wall_ms.saturating_sub(self.watched_ms) >= LAG_MS;
         let wants = lags && is_old && self.waiting[kind].len() == 0;
         match (std::mem::replace(&mut self.stragglers[kind].asked, wants), wants) {
             (false, true) => scene.scheduler.request(self.app, kind, &[], 1),

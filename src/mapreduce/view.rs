@@ -128,6 +128,9 @@ impl Job {
 
     /// In the order of 1.2.1 `JobTracker.getMapTaskReports`.
     fn reports(&self, keys: impl Iterator<Item = TaskKey>) -> Vec<TaskReport> {
+        if self.is_without_tasks() {
+            return Vec::new();
+        }
         let (mut done, waiting): (Vec<_>, Vec<_>) = keys.partition(|key| self.task(*key).is_complete());
         done.extend(waiting);
         done.into_iter().map(|key| self.report(key)).collect()

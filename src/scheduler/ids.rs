@@ -11,8 +11,8 @@ pub struct AppId(u32);
 pub struct GroupId(u32);
 
 /// A node that runs tasks. Given by [`Scheduler::add_node`](super::Scheduler::add_node); a tracker that registers again
-/// gets a new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// gets a new one. The default is the id of no node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
 // === impl AppId ===

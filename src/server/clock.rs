@@ -13,14 +13,17 @@ pub struct Clock {
 // === impl Clock ===
 
 impl Clock {
-    /// A clock whose monotonic side starts at 0 now. It follows tokio's time, so tests may pause it.
+    /// A clock whose monotonic side starts at [`Self::START_MS`] now. It follows tokio's time, so tests may pause it.
     pub fn start() -> Self {
         Self { origin: tokio::time::Instant::now() }
     }
 
-    /// Milliseconds since the start; never goes back.
+    /// What the monotonic side shows at the start, ms: what began before, under an earlier incarnation, has a time too.
+    pub const START_MS: u64 = 1 << 40;
+
+    /// Milliseconds since [`Self::START_MS`] before the start; never goes back.
     pub fn mono_ms(&self) -> u64 {
-        self.origin.elapsed().as_millis() as u64
+        Self::START_MS + self.origin.elapsed().as_millis() as u64
     }
 
     /// Both clocks.
@@ -30,7 +33,7 @@ impl Clock {
 
     /// The instant at which [`Self::mono_ms`] reaches `mono_ms`.
     pub fn instant(&self, mono_ms: u64) -> tokio::time::Instant {
-        self.origin + Duration::from_millis(mono_ms)
+        self.origin + Duration::from_millis(mono_ms.saturating_sub(Self::START_MS))
     }
 }
 
@@ -48,12 +51,12 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn monotonic_time_starts_at_zero_and_follows_the_runtime() {
+    async fn monotonic_time_leaves_room_for_the_past_and_follows_the_runtime() {
         let clock = Clock::start();
-        assert_eq!(clock.now().mono_ms, 0);
+        assert_eq!(clock.now().mono_ms, Clock::START_MS);
         tokio::time::advance(Duration::from_millis(1500)).await;
-        assert_eq!(clock.mono_ms(), 1500);
-        assert_eq!(clock.instant(1500), tokio::time::Instant::now());
+        assert_eq!(clock.mono_ms(), Clock::START_MS + 1500);
+        assert_eq!(clock.instant(Clock::START_MS + 1500), tokio::time::Instant::now());
         assert!(clock.now().wall_ms > 1_600_000_000_000);
     }
 }

@@ -53,6 +53,7 @@ pub fn engine_config(
         tracker_expiry_ms: settings.heartbeat.expiry_interval_ms,
         hosts: host_lists(&settings.trackers)?,
         job_page_prefix,
+        recover: settings.restart_recover,
         finished_jobs_kept: settings.job_limits.finished_jobs_kept,
     })
 }

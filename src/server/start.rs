@@ -10,9 +10,11 @@ use tokio::runtime::{Builder, LocalOptions};
 
 use crate::config::settings::{BudgetStoreKind, DynamicSettings, SchedulerKind};
 use crate::config::{HostPort, Settings};
-use crate::engine::{Engine, Restored};
+use crate::engine::{Engine, Restored, RestoredJobs};
 use crate::fs::FsError;
-use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store, StoreError, StoreOptions};
+use crate::store::{
+    BudgetImage, BudgetImageError, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError, StoreOptions,
+};
 
 use super::acl_file::{AclFile, AclFileError};
 use super::acl_watch::AclWatch;
@@ -165,7 +167,11 @@ async fn serve_here(
 }
 
 fn store_options(settings: &Settings) -> StoreOptions {
-    StoreOptions { ledger_detail_days: settings.ledger_detail_days, ..StoreOptions::new(&settings.directories.state) }
+    StoreOptions {
+        ledger_detail_days: settings.ledger_detail_days,
+        finished_jobs: settings.job_limits.finished_jobs_kept,
+        ..StoreOptions::new(&settings.directories.state)
+    }
 }
 
 /// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us.
@@ -217,7 +223,7 @@ fn wake(
         }
     };
     let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
-    let restored = Restored { last_fact: opened.last_fact, last_order: opened.max_order, market: opened.market };
+    let restored = restored(opened);
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
         match found {
@@ -240,6 +246,19 @@ fn wake(
         image
     });
     Ok((image, engine, clock))
+}
+
+/// What the engine goes on with.
+fn restored(opened: Opened) -> Restored {
+    let OpenedJobs { unfinished, finished, launch_answers, interner } = opened.jobs;
+    let kill_debts = opened.kill_debts;
+    Restored {
+        last_fact: opened.last_fact,
+        last_order: opened.max_order,
+        market: opened.market,
+        jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts },
+        interner,
+    }
 }
 
 /// Says what an edited budget file has changed; all of it is in the ledger.

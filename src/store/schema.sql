@@ -46,11 +46,12 @@ CREATE TABLE attempt (
     tracker TEXT NOT NULL,
     response_id INTEGER NOT NULL,    -- of the answer that carried the launch
     launch_ms INTEGER NOT NULL,
-    cleanup_tracker TEXT,            -- where and when the cleaning up after the attempt was launched
+    cleanup_tracker TEXT,            -- where and when the cleaning up after the attempt was launched, unless it was lost
     cleanup_response_id INTEGER,
     cleanup_launch_ms INTEGER,
     state TEXT NOT NULL,
-    kill_asked TEXT,                 -- KILLED or FAILED: what somebody asked it to become; PREEMPTED: told to end
+    kill_asked TEXT,                 -- KILLED or FAILED: what somebody asked it to become; PREEMPTED: told to end; when it
+                                     -- waits for its cleaning up that is granted, and only what was asked since stands here
     commit_granted INTEGER NOT NULL DEFAULT 0,
     start_ms INTEGER,                -- this and the next three: the tracker's clock, 0 = never
     shuffle_finish_ms INTEGER,

@@ -86,8 +86,8 @@ keys! {
         "Longest counter group name in a job's sums, likewise.";
     FINISHED_JOBS = "mapred.job.tracker.retiredjobs.cache.size" ["mapreduce.jobtracker.retiredjobs.cache.size"], Number(Count, ANY, INT), Some("1000"),
         "Finished jobs that clients and pages can still ask about, of all users together; at least 100.";
-    RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("false"),
-        "Not acted on yet. Whether jobs that ran before a restart go on.";
+    RESTART_RECOVER = "mapred.jobtracker.restart.recover" ["mapreduce.jobtracker.restart.recover"], Flag, Some("true"),
+        "Whether jobs that ran before a restart go on; if not they end KILLED at the start. On by default, unlike in Hadoop, where it means to run them again.";
     QUEUE_NAMES = "mapred.queue.names", List, Some("default"),
         "The queues. The Dynamic Priority Scheduler adds those of its budget file.";
     QUEUE_STATE = "mapred.queue.<queue>.state", OneOf(&["RUNNING", "STOPPED"]), Some("RUNNING"),

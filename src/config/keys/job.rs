@@ -73,7 +73,7 @@ keys! {
     JOB_ACL_MODIFY = "mapreduce.job.acl-modify-job", Text, Some(" "),
         "Who besides owner and administrators may kill and reorder it.";
     JOB_RESTART_RECOVER = "mapreduce.job.restart.recover", Flag, Some("true"),
-        "Not acted on yet. Whether the job goes on after a restart.";
+        "Whether the job goes on after a restart; if not it ends KILLED at the start.";
     KEEP_FAILED_TASK_FILES = "keep.failed.task.files" ["mapreduce.task.files.preserve.failedtasks"], Flag, Some("false"),
         "Keeps the staging folder.";
     KEEP_TASK_FILES_PATTERN = "keep.task.files.pattern" ["mapreduce.task.files.preserve.filepattern"], Text, None,

@@ -18,7 +18,7 @@ fn defaults_of_the_table_are_read() {
     let configuration = with(&[]);
     assert_eq!(configuration.number::<u64>(&keys::JOB_CONF_LIMIT), Ok(5_242_880));
     assert_eq!(configuration.limit::<u64>(&keys::MAX_TASKS_PER_JOB, 1), Ok(None));
-    assert_eq!(configuration.flag(&keys::RESTART_RECOVER), Ok(false));
+    assert_eq!(configuration.flag(&keys::RESTART_RECOVER), Ok(true));
     assert_eq!(configuration.ratio(&keys::REDUCE_SLOWSTART), Ok(PartsPerMillion(50_000)));
     assert_eq!(configuration.local_path(&keys::HOSTS), Ok(None));
     assert_eq!(configuration.list(&keys::QUEUE_NAMES), Ok(vec!["default".to_owned()]));

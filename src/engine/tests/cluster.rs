@@ -55,6 +55,7 @@ pub struct FakeTracker {
 
 pub struct Cluster {
     pub engine: Engine,
+    pub config: EngineConfig,
     pub now: Now,
     pub trackers: Vec<FakeTracker>,
     pub facts: Vec<Fact>,
@@ -86,6 +87,7 @@ pub fn config(policy: PolicyConfig) -> EngineConfig {
         tracker_expiry_ms: 600_000,
         hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
+        recover: true,
         finished_jobs_kept: 100,
     }
 }
@@ -105,11 +107,13 @@ pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
 impl Cluster {
     pub fn new(policy: PolicyConfig) -> Self {
         let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };
-        let mut engine = Engine::new(config(policy), Restored::default(), now);
+        let config = config(policy);
+        let mut engine = Engine::new(config.clone(), Restored::default(), now);
         let (first, facts) = engine.take_start_facts();
         assert_eq!(first, FactNumber(1));
         Self {
             engine,
+            config,
             now,
             trackers: Vec::new(),
             facts,
@@ -313,6 +317,7 @@ impl Cluster {
     pub fn send(&mut self, index: usize, request: HeartbeatRequest) -> (HeartbeatResponse, FactNumber) {
         let connection = self.trackers[index].connection;
         let sent_id = request.response_id;
+        let sent = request.status.tasks.clone();
         let (reply, wait_for) = self.step(Event::Heartbeat { request, connection });
         let response = match reply {
             Reply::Heartbeat(answer) => decode(answer),
@@ -321,21 +326,22 @@ impl Cluster {
         if !response.actions.contains(&Action::ReinitTracker) {
             assert_eq!(response.response_id, sent_id.wrapping_add(1));
         }
-        self.obey(index, &response);
+        self.obey(index, &response, &sent);
         (response, wait_for)
     }
 
-    fn obey(&mut self, index: usize, response: &HeartbeatResponse) {
+    fn obey(&mut self, index: usize, response: &HeartbeatResponse, sent: &[TaskStatus]) {
         let tracker = &mut self.trackers[index];
         tracker.registered = true;
         tracker.response_id = response.response_id;
-        // What ended has been delivered.
-        for task in &tracker.tasks {
+        // What was told to have ended has been delivered.
+        let was_told = |task: &FakeTask| sent.iter().any(|report| report.attempt == task.attempt && is_end(report));
+        for task in tracker.tasks.iter().filter(|task| was_told(task)) {
             if task.state == AttemptState::Succeeded && task.attempt.task.kind == Kind::Map && !task.setup_or_cleanup {
                 tracker.outputs.insert(task.attempt);
             }
         }
-        tracker.tasks.retain(is_kept);
+        tracker.tasks.retain(|task| !was_told(task));
         for action in &response.actions {
             match action {
                 Action::LaunchTask(task) => {
@@ -421,6 +427,15 @@ fn start(task: &Task) -> FakeTask {
     }
 }
 
+/// Whether nothing more will be heard after this report.
+fn is_end(report: &TaskStatus) -> bool {
+    match report.state {
+        AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => true,
+        AttemptState::FailedUnclean | AttemptState::KilledUnclean => report.phase != Phase::Cleanup,
+        _ => false,
+    }
+}
+
 /// What a tracker goes on reporting after its answer.
 fn is_kept(task: &FakeTask) -> bool {
     match task.state {
@@ -434,7 +449,7 @@ fn holds_slot(task: &FakeTask) -> bool {
     is_kept(task)
 }
 
-fn advance(task: &mut FakeTask, fate: Fate) {
+pub fn advance(task: &mut FakeTask, fate: Fate) {
     use AttemptState as S;
     task.state = match (task.state, fate) {
         (S::FailedUnclean, _) if task.cleaning => S::Failed,

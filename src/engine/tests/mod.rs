@@ -3,6 +3,7 @@
 mod access;
 mod administration;
 mod cluster;
+mod crash;
 mod failures;
 mod fetch_failures;
 mod flaky_hosts;
@@ -15,6 +16,8 @@ mod market;
 mod market_laws;
 mod preemption;
 mod preemption_laws;
+mod restart;
+mod restart_laws;
 mod speculation;
 mod success;
 mod task_cleanups;

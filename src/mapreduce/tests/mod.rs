@@ -4,6 +4,7 @@ mod bounds;
 mod commits;
 mod consistency;
 mod ends;
+mod facets;
 mod skipping;
 mod speculation;
 mod stage;

@@ -74,6 +74,11 @@ pub(super) fn record(
         JobFact::CommitGranted { attempt } => {
             change("UPDATE attempt SET commit_granted = 1 WHERE attempt = ?1", params![attempt.to_string()])
         }
+        JobFact::TaskCleanupLost { attempt } => change(
+            "UPDATE attempt SET cleanup_tracker = NULL, cleanup_response_id = NULL, cleanup_launch_ms = NULL
+             WHERE attempt = ?1",
+            params![attempt.to_string()],
+        ),
         JobFact::CompletionEvent { job, event } => place_event(transaction, *job, event),
     }
 }
@@ -110,7 +115,8 @@ fn end_attempt(
         transaction,
         number,
         "UPDATE attempt SET state = ?2, start_ms = ?3, finish_ms = ?4, shuffle_finish_ms = ?5, sort_finish_ms = ?6,
-             output_bytes = ?7, diagnostics = ?8, state_text = ?9, counters = ?10
+             output_bytes = ?7, diagnostics = ?8, state_text = ?9, counters = ?10,
+             kill_asked = CASE WHEN ?2 LIKE '%_UNCLEAN' THEN NULL ELSE kill_asked END
          WHERE attempt = ?1",
         params![
             ended.attempt.to_string(),

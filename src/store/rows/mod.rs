@@ -28,6 +28,10 @@ pub(super) fn record(
             )?
             .execute(params![tracker, response_id, answer])
             .map(drop),
+        Fact::TrackerForgotten { tracker } => transaction
+            .prepare_cached("DELETE FROM launch_answer WHERE tracker = ?1")?
+            .execute(params![tracker])
+            .map(drop),
         Fact::KillJobOwed { job, trackers } => {
             let mut insert =
                 transaction.prepare_cached("INSERT OR IGNORE INTO kill_debt (job, tracker) VALUES (?1, ?2)")?;

@@ -1,0 +1,236 @@
+//! The engine goes on where an earlier incarnation was cut off: jobs, the trackers that work on them, what is owed to
+//! trackers.
+//!
+//! A tracker that live attempts name, on which map output is kept, or that is owed a KILL_JOB, is awaited: it is entered
+//! at once, without slots, and expires like any other if it does not call.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::mapreduce::{
+    AttemptRole, CounterInterner, FinishedJob, Job, Outcome, StoredAttempt, StoredJob, Trackers, Whereabouts,
+};
+use crate::market::MarketFact;
+use crate::scheduler::{AppSpec, Kind};
+use crate::wire::{AttemptId, AttemptState, JobId};
+
+use super::engine::{Engine, scene};
+use super::heartbeat::DEFAULT_RACK;
+use super::tracker::{Adoption, LaunchAnswer};
+use super::{FactNumber, LogLevel, Now};
+
+/// What the store remembers of earlier incarnations.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// The last durable fact.
+    pub last_fact: FactNumber,
+    /// The last place in the order of submissions.
+    pub last_order: u64,
+    /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
+    pub market: Vec<MarketFact>,
+    /// Jobs and what trackers know of them.
+    pub jobs: RestoredJobs,
+    /// The names of the jobs' counters.
+    pub interner: CounterInterner,
+}
+
+/// Jobs and what trackers know of them.
+#[derive(Debug, Default)]
+pub struct RestoredJobs {
+    /// Jobs that are not over, in the order of their acceptance.
+    pub unfinished: Vec<StoredJob>,
+    /// Jobs that are over, oldest first.
+    pub finished: Vec<FinishedJob>,
+    /// The last answer with launches of each tracker: its name, the id of the answer, the exact bytes.
+    pub launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
+    /// Trackers that have yet to be told that a job is over.
+    pub kill_debts: Vec<(JobId, Arc<str>)>,
+}
+
+/// Why a job that may not be taken up again ends.
+const NOT_RECOVERED: &str = "the JobTracker was restarted, and mapreduce.job.restart.recover of this job is false";
+/// Why all jobs end where none is to be taken up.
+const NONE_RECOVERED: &str = "the JobTracker was restarted, and its mapred.jobtracker.restart.recover is false";
+
+/// An attempt that its tracker has on its hands, or the output of one.
+struct Holding {
+    tracker: Arc<str>,
+    attempt: AttemptId,
+    /// It may be at work on it.
+    is_live: bool,
+    /// The job may have to do it again should the tracker be lost.
+    is_needed: bool,
+}
+
+// === impl Engine: jobs of before ===
+
+impl Engine {
+    /// Takes up the jobs of an earlier incarnation. The facts of this are those of the start.
+    pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, now: Now) {
+        let RestoredJobs { unfinished, finished, launch_answers, kill_debts } = restored;
+        let counts = (unfinished.len(), finished.len());
+        // All hosts of splits first: they come with their racks.
+        let taken_in: Vec<(Job, StoredJob)> =
+            unfinished.into_iter().filter_map(|stored| Some((self.take_up(&stored)?, stored))).collect();
+        let holdings: Vec<Holding> = taken_in.iter().flat_map(|(_, stored)| holdings(stored)).collect();
+        let mut awaited: BTreeSet<Arc<str>> = kill_debts.iter().map(|(_, tracker)| tracker.clone()).collect();
+        awaited.extend(holdings.iter().filter(|held| held.is_needed).map(|held| held.tracker.clone()));
+        self.await_trackers(&awaited, &taken_in, launch_answers, now);
+        let trackers = self.whereabouts(&taken_in);
+        let mut unwanted = Vec::new();
+        for (mut job, stored) in taken_in {
+            let id = job.id;
+            if !self.config.recover || !stored.accepted.spec.recover {
+                unwanted.push(id);
+            }
+            job.restore(stored, &trackers, &mut scene!(self, now));
+            self.live_jobs.entry(job.spec.queue.clone()).or_default().insert(id);
+            self.jobs.insert(job);
+        }
+        for held in holdings {
+            if let Some(tracker) = self.trackers.get_mut(&held.tracker) {
+                tracker.attempts.insert(held.attempt);
+                if held.is_live {
+                    self.launching.begin(held.attempt, now.mono_ms);
+                }
+            }
+        }
+        self.restore_finished(finished, kill_debts);
+        if counts != (0, 0) {
+            let text = format!(
+                "{} unfinished jobs of before the restart go on, {} finished ones are kept; {} TaskTrackers are awaited",
+                counts.0 - unwanted.len(),
+                counts.1,
+                awaited.len()
+            );
+            self.log_line(LogLevel::Info, text);
+        }
+        for id in unwanted {
+            self.end_unwanted(id, now);
+        }
+    }
+
+    /// Enters a job as it was when it was accepted.
+    fn take_up(&mut self, stored: &StoredJob) -> Option<Job> {
+        let accepted = &stored.accepted;
+        // A queue that was taken out of the configuration takes no jobs, but ends those it has.
+        let group = self.scheduler.open_group(&accepted.spec.queue);
+        let app = self.jobs.next_app();
+        let spec = AppSpec {
+            id: app,
+            group,
+            priority: stored.priority as u8,
+            start_ms: accepted.submit_ms,
+            order: accepted.order,
+        };
+        self.scheduler.add_app(spec).ok()?;
+        self.learn_racks(&accepted.splits);
+        Some(Job::new(accepted, app, self.scheduler.topology_mut(), &mut self.wants))
+    }
+
+    fn await_trackers(
+        &mut self,
+        awaited: &BTreeSet<Arc<str>>,
+        jobs: &[(Job, StoredJob)],
+        launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
+        now: Now,
+    ) {
+        let answers = launch_answers.into_iter();
+        let mut answers: BTreeMap<Arc<str>, LaunchAnswer> =
+            answers.map(|(tracker, response_id, body)| (tracker, LaunchAnswer { response_id, body })).collect();
+        let addresses = addresses(jobs);
+        for name in awaited {
+            let host = host_of(name);
+            let http = addresses.get(name).map_or_else(|| format!("http://{host}:0"), |http| http.to_string());
+            self.enter_tracker(name.clone(), host, http, Adoption::Awaited(answers.remove(name)));
+            if let Some(tracker) = self.trackers.get_mut(name) {
+                tracker.last_seen_mono_ms = now.mono_ms;
+            }
+        }
+    }
+
+    /// Where all trackers stand, or stood, that attempts name.
+    fn whereabouts(&mut self, jobs: &[(Job, StoredJob)]) -> Trackers {
+        let attempts = jobs.iter().flat_map(|(_, stored)| &stored.attempts);
+        let names = attempts.flat_map(|attempt| [Some(&attempt.tracker), attempt.cleanup_tracker.as_ref()]);
+        let names: BTreeSet<&Arc<str>> = names.flatten().collect();
+        let topology = self.scheduler.topology_mut();
+        let whereabouts = names.into_iter().map(|name| {
+            let node = self.trackers.get(name).map(|tracker| tracker.node).unwrap_or_default();
+            let host = topology.intern_host(host_of(name), DEFAULT_RACK);
+            (name.clone(), Whereabouts { node, place: Some((host, topology.rack_of(host))) })
+        });
+        whereabouts.collect()
+    }
+
+    fn restore_finished(&mut self, finished: Vec<FinishedJob>, kill_debts: Vec<(JobId, Arc<str>)>) {
+        for job in finished {
+            self.finished.push_back(job.id);
+            let app = self.jobs.next_app();
+            self.jobs.insert(Job::over_before(job, app));
+        }
+        for (id, name) in kill_debts {
+            self.kill_debts.entry(id).or_default().owe(&name);
+            if let Some(tracker) = self.trackers.get_mut(&name) {
+                tracker.kill_jobs.insert(id);
+            }
+        }
+        self.forget_oldest_finished();
+    }
+
+    /// Ends a job that may not go on after a restart. Its own cleanup still runs, where there is anything to clean up.
+    fn end_unwanted(&mut self, id: JobId, now: Now) {
+        let why = if self.config.recover { NOT_RECOVERED } else { NONE_RECOVERED };
+        let Some(job) = self.jobs.get_mut(id).filter(|job| !job.is_over_or_ending()) else { return };
+        job.end(Outcome::Killed, why.to_owned(), &mut scene!(self, now));
+        self.record_job_facts();
+        self.log_line(LogLevel::Warning, format!("{id} ends: {why}"));
+    }
+}
+
+/// What trackers have of a job.
+fn holdings(stored: &StoredJob) -> impl Iterator<Item = Holding> {
+    let spec = &stored.accepted.spec;
+    let is_read = spec.reduces > 0 && stored.ending.is_none();
+    let held = move |attempt: &StoredAttempt| {
+        let is_output = attempt.state == AttemptState::Succeeded
+            && attempt.role == AttemptRole::Work
+            && attempt.id.task.kind == Kind::Map;
+        let is_live = attempt.is_live() || attempt.cleaned_up_by().is_some();
+        let tracker = attempt.cleaned_up_by().unwrap_or(&attempt.tracker).clone();
+        let is_needed = is_live || (is_output && is_read);
+        (is_live || is_output).then_some(Holding { tracker, attempt: attempt.id, is_live, is_needed })
+    };
+    stored.attempts.iter().filter_map(held)
+}
+
+/// The web addresses of trackers, as events name them.
+fn addresses(jobs: &[(Job, StoredJob)]) -> BTreeMap<Arc<str>, Arc<str>> {
+    let of_job = |stored: &StoredJob| {
+        let tracker_of = |id: AttemptId| {
+            let place = stored.attempts.binary_search_by_key(&id, |attempt| attempt.id).ok()?;
+            Some(stored.attempts[place].tracker.clone())
+        };
+        let named = stored.events.iter().filter(|event| !event.http.is_empty());
+        named.filter_map(|event| Some((tracker_of(event.attempt)?, event.http.clone()))).collect::<Vec<_>>()
+    };
+    jobs.iter().flat_map(|(_, stored)| of_job(stored)).collect()
+}
+
+/// The host in a tracker's name, `tracker_<host>:<address>`, as 1.2.1 takes it from there.
+fn host_of(tracker: &str) -> &str {
+    let name = tracker.strip_prefix("tracker_").unwrap_or(tracker);
+    name.split_once(':').map_or(name, |(host, _)| host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_in_the_name() {
+        assert_eq!(host_of("tracker_n1.example:localhost/127.0.0.1:40235"), "n1.example");
+        assert_eq!(host_of("odd"), "odd");
+        assert_eq!(host_of(""), "");
+    }
+}

@@ -1,0 +1,101 @@
+//! The daemon of the fake cluster is cut off and started again; trackers wait it out as stock ones do.
+
+use super::cluster::{Cluster, FakeTask, Fate, advance};
+use crate::engine::{Engine, FactNumber, Restored, RestoredJobs};
+use crate::store::opened_after;
+
+/// What a start makes of all facts so far.
+pub fn restored(facts: &[crate::engine::Fact]) -> Restored {
+    let opened = opened_after(facts);
+    assert_eq!(opened.last_fact.0, facts.len() as u64);
+    Restored {
+        last_fact: opened.last_fact,
+        last_order: opened.max_order,
+        market: opened.market,
+        jobs: RestoredJobs {
+            unfinished: opened.jobs.unfinished,
+            finished: opened.jobs.finished,
+            launch_answers: opened.jobs.launch_answers,
+            kill_debts: opened.kill_debts,
+        },
+        interner: opened.jobs.interner,
+    }
+}
+
+impl Cluster {
+    /// The daemon is cut off and started again, `outage_ms` later. What trackers would have sent at the beginning of the
+    /// outage they send at its end, and meanwhile their tasks do what `fate` says.
+    pub fn crash(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) {
+        let after = self.cut_off(outage_ms, fate);
+        let before = std::mem::replace(&mut self.engine, after);
+        self.assert_same_jobs(&before);
+        self.take_start_facts();
+    }
+
+    /// The same where the last facts had not become durable, and nothing that depends on them was sent.
+    pub fn crash_to_durable(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) {
+        self.engine = self.cut_off(outage_ms, fate);
+        self.take_start_facts();
+    }
+
+    fn cut_off(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) -> Engine {
+        for index in 0..self.trackers.len() {
+            let is_frozen = self.trackers[index].unanswered.is_some();
+            if self.trackers[index].registered && !is_frozen {
+                self.trackers[index].unanswered = Some(self.request(index));
+            }
+            let tracker = &mut self.trackers[index];
+            tracker.connection += 1_000;
+            tracker.tasks.iter_mut().for_each(|task| advance(task, fate(task)));
+        }
+        self.pass_ms(outage_ms);
+        // No incarnation makes the job ids of another.
+        let number = self.config.identifier.number() + 1;
+        self.config.identifier = crate::wire::Identifier::from_number(number);
+        Engine::new(self.config.clone(), restored(&self.facts), self.now)
+    }
+
+    fn take_start_facts(&mut self) {
+        let (first, facts) = self.engine.take_start_facts();
+        assert_eq!(first, FactNumber(self.facts.len() as u64 + 1));
+        self.facts.extend(facts);
+    }
+
+    /// Unfinished jobs are what they were, in all that decisions depend on.
+    fn assert_same_jobs(&self, before: &Engine) {
+        let after = &self.engine;
+        for old in before.jobs.iter().filter(|job| !job.is_over() && job.spec.recover && self.config.recover) {
+            let new = after.jobs.get(old.id).unwrap();
+            new.assert_consistent(after.scheduler.app_waiting(new.app));
+            let shown = new.facets(&after.nodes);
+            similar_asserts(&old.facets(&before.nodes), &shown);
+            assert_eq!(before.scheduler.app_running(old.app), after.scheduler.app_running(new.app));
+            assert_eq!(before.scheduler.app_pending(old.app), after.scheduler.app_pending(new.app));
+            let host = |engine: &Engine, host| engine.scheduler.topology().host_name(host).to_owned();
+            // A name that was lost more than once counts as one loss after a restart.
+            let has_losses = shown.contains("Lost task tracker");
+            for flaky in old.flaky_hosts().filter(|_| !has_losses) {
+                let name = host(before, flaky);
+                assert!(new.flaky_hosts().any(|flaky| host(after, flaky) == name), "{}: {name} is flaky", old.id);
+            }
+        }
+        if before.jobs.iter().any(|job| !(job.is_over() || job.spec.recover && self.config.recover)) {
+            return;
+        }
+        assert_eq!(before.wants.setup, after.wants.setup);
+        assert_eq!(before.wants.cleanup, after.wants.cleanup);
+        assert_eq!(before.wants.task_cleanup, after.wants.task_cleanup);
+        assert_eq!(before.live_jobs, after.live_jobs);
+        let debts = |engine: &Engine| engine.kill_debts.keys().copied().collect::<Vec<_>>();
+        assert_eq!(debts(before), debts(after));
+    }
+}
+
+/// Shows only the lines that differ.
+fn similar_asserts(before: &str, after: &str) {
+    let differ = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+    if let Some((before, after)) = differ {
+        panic!("before: {before}\nafter:  {after}");
+    }
+    assert_eq!(before, after);
+}

@@ -1,0 +1,143 @@
+//! Laws over random clusters that are cut off at any step: jobs are after the start what they were, every job ends, no
+//! attempt id is given twice, no finished task runs again because of it, no slot and no demand leaks.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
+use crate::engine::{Caller, Event, Fact};
+use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
+use crate::scheduler::PerKind;
+use crate::wire::{AttemptId, RunState, TaskId};
+
+const HOSTS: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
+
+#[derive(Clone, Debug)]
+enum Turn {
+    Beat(usize),
+    LoseAnswer(usize),
+    Restart(usize),
+    Kill(usize),
+    KillTask(usize, bool),
+    Pass(u16),
+    Crash(u16),
+    /// Cut off before the facts of this heartbeat were durable: it was not answered.
+    CrashWithin(usize),
+}
+
+fn turns(with_faults: bool) -> impl Strategy<Value = Vec<Turn>> {
+    let faults = u32::from(with_faults);
+    let turn = prop_oneof![
+        20 => (0..HOSTS.len()).prop_map(Turn::Beat),
+        2 => (0..HOSTS.len()).prop_map(Turn::LoseAnswer),
+        faults => (0..HOSTS.len()).prop_map(Turn::Restart),
+        faults => (0..3_usize).prop_map(Turn::Kill),
+        2 * faults => (0..HOSTS.len(), any::<bool>()).prop_map(|(index, fail)| Turn::KillTask(index, fail)),
+        3 => any::<u16>().prop_map(Turn::Pass),
+        3 => any::<u16>().prop_map(Turn::Crash),
+        2 => (0..HOSTS.len()).prop_map(Turn::CrashWithin),
+    ];
+    prop::collection::vec(turn, 0..100)
+}
+
+/// Fails the first attempts of some tasks, in a way that depends on the ids alone.
+fn faulty(task: &FakeTask) -> Fate {
+    let salt = task.attempt.task.number * 7 + task.attempt.task.job.number * 3 + task.attempt.number;
+    match salt % 6 {
+        _ if task.attempt.number > 2 => Fate::Succeed,
+        0 => Fate::Fail,
+        1 => Fate::FailUnclean,
+        _ => Fate::Succeed,
+    }
+}
+
+fn play(turns: &[Turn], with_faults: bool, fate: fn(&FakeTask) -> Fate) -> Cluster {
+    let mut cluster = Cluster::new(fifo());
+    for host in HOSTS {
+        cluster.add_tracker(host, 2, 1);
+    }
+    let mut submit = |maps, reduces, max_tracker_failures| {
+        let speculative = PerKind::new(with_faults, with_faults);
+        let spec = JobSpec { max_tracker_failures, speculative, ..spec("alice", "default", maps, reduces) };
+        cluster.submit(spec).unwrap()
+    };
+    let jobs = [submit(3, 1, 1), submit(9, 2, 2), submit(1, 0, 4)];
+    for turn in turns {
+        match turn {
+            Turn::Beat(index) => {
+                cluster.beat(*index, fate);
+            }
+            // The answer to a registration that is lost takes its launches with it.
+            Turn::LoseAnswer(index) | Turn::CrashWithin(index)
+                if !with_faults && !cluster.trackers[*index].registered =>
+            {
+                cluster.beat(*index, fate);
+            }
+            Turn::LoseAnswer(index) => cluster.beat_unanswered(*index, fate),
+            Turn::Restart(index) => cluster.restart(*index),
+            Turn::Kill(index) => {
+                cluster.step(Event::KillJob { id: jobs[*index], caller: Caller::named("alice") });
+            }
+            Turn::KillTask(index, fail) => {
+                if let Some(id) = cluster.trackers[*index].tasks.first().map(|task| task.attempt) {
+                    cluster.step(Event::KillTask { id, fail: *fail, caller: Caller::named("alice") });
+                }
+            }
+            Turn::Pass(ms) => {
+                cluster.pass_ms(u64::from(*ms));
+                cluster.timer();
+            }
+            Turn::Crash(ms) => cluster.crash(u64::from(*ms), fate),
+            Turn::CrashWithin(index) => {
+                let durable = cluster.facts.len();
+                cluster.beat_unanswered(*index, fate);
+                cluster.facts.truncate(durable);
+                cluster.crash_to_durable(1_000, fate);
+            }
+        }
+    }
+    for id in jobs {
+        let end = cluster.run(id, fate);
+        assert!(matches!(end, RunState::Succeeded | RunState::Failed | RunState::Killed));
+    }
+    for _ in 0..4 {
+        for index in 0..HOSTS.len() {
+            cluster.beat(index, fate);
+        }
+    }
+    cluster
+}
+
+/// Attempts launched, as the facts have it: none twice.
+fn launched(cluster: &Cluster) -> BTreeSet<AttemptId> {
+    let mut launched = BTreeSet::new();
+    for fact in &cluster.facts {
+        let Fact::Job(JobFact::AttemptLaunched { attempt, role, .. }) = fact else { continue };
+        assert!(*role == AttemptRole::TaskCleanup || launched.insert(*attempt), "{attempt} was launched twice");
+    }
+    launched
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_job_ends_and_nothing_leaks(turns in turns(true)) {
+        let cluster = play(&turns, true, faulty);
+        launched(&cluster);
+        let overview = cluster.engine.overview(cluster.now).value;
+        prop_assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "a slot leaked");
+        prop_assert_eq!((overview.waiting.map, overview.waiting.reduce), (0, 0), "demand leaked");
+    }
+
+    #[test]
+    fn where_nothing_but_the_daemon_fails_nothing_runs_twice(turns in turns(false)) {
+        let cluster = play(&turns, false, |_| Fate::Succeed);
+        let launched = launched(&cluster);
+        let tasks: BTreeSet<TaskId> = launched.iter().map(|id| id.task).collect();
+        prop_assert_eq!(tasks.len(), launched.len());
+        // Three setups and cleanups, in one variant each.
+        prop_assert_eq!(tasks.len(), 4 + 11 + 1 + 6);
+    }
+}

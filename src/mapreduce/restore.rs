@@ -1,0 +1,304 @@
+//! A job as it was before a restart, from its rows alone.
+//!
+//! Law: what decisions depend on is as it was when the last fact was recorded. Not kept, and learned anew: what trackers
+//! say of live attempts before their end, what reduces could not fetch, which records to skip, decisions about
+//! preemption that nobody was told.
+//!
+//! The completion events stand in the order in which attempts ended, so they tell what happened in which order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::engine::Now;
+use crate::scheduler::{HostId, Kind, NodeId, RackId};
+use crate::wire::{AttemptState, CompletionStatus, Phase};
+
+use super::job::{Job, JobEvent, JobState, TaskKey};
+use super::launch::first_phase;
+use super::pending_tasks::PendingTasks;
+use super::{Attempt, AttemptRole, Scene, StoredAttempt, StoredEvent, StoredJob, Task, TaskState};
+
+/// Where a tracker stands that attempts of before the restart name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Whereabouts {
+    /// Its node; that of no node when nobody awaits it.
+    pub node: NodeId,
+    /// Its host and the rack of that, as far as they can be told.
+    pub place: Option<(HostId, RackId)>,
+}
+
+/// Trackers by name.
+pub type Trackers = BTreeMap<Arc<str>, Whereabouts>;
+
+// === impl Job: restart ===
+
+impl Job {
+    /// Puts a job that was just taken in to where its rows say it stood. `trackers` are those that its attempts name.
+    pub fn restore(&mut self, stored: StoredJob, trackers: &Trackers, scene: &mut Scene<'_>) {
+        self.priority = stored.priority;
+        self.watched_ms = scene.now.wall_ms;
+        if stored.is_running {
+            self.enter(JobState::Running);
+        }
+        self.charge_lost_trackers(&stored.attempts, trackers);
+        for attempt in stored.attempts {
+            self.restore_attempt(attempt, trackers, scene);
+        }
+        self.replay_events(&stored.events);
+        self.ending = stored.ending;
+        let is_ending = self.ending.is_some();
+        for key in self.keys() {
+            self.settle_task(key, is_ending);
+            self.refresh_task(key);
+            self.refresh_leaving(key, scene.scheduler);
+        }
+        for kind in Kind::ALL {
+            if self.finished[kind] + self.failed[kind] == self.total()[kind] {
+                self.fill_progress(kind);
+            }
+        }
+        self.queue_task_cleanups();
+        if let Some(ending) = &self.ending {
+            self.failure_info = ending.reason.clone();
+            scene.scheduler.remove_app(self.app);
+            self.drop_stragglers();
+        } else if self.state == JobState::Running {
+            self.ask_for_what_waits(scene);
+            self.await_stragglers(scene);
+            self.look_for_stragglers(scene);
+        }
+        self.refresh(scene);
+    }
+
+    /// All its tasks.
+    fn keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
+        let total = self.total();
+        Kind::ALL.into_iter().flat_map(move |kind| {
+            let work = (0..total[kind]).map(move |number| TaskKey::Work(kind, number));
+            work.chain([TaskKey::Setup(kind), TaskKey::Cleanup(kind)])
+        })
+    }
+
+    fn restore_attempt(&mut self, stored: StoredAttempt, trackers: &Trackers, scene: &mut Scene<'_>) {
+        let Some(key) = self.key_of(stored.id.task) else { return };
+        let kind = key.kind();
+        let whereabouts = |name: &Arc<str>| trackers.get(name).copied().unwrap_or_default();
+        let at = whereabouts(&stored.tracker);
+        let is_live = stored.is_live();
+        let cleanup_node = stored.cleaned_up_by().map(|name| whereabouts(name).node);
+        let phase = if cleanup_node.is_some() { Phase::Cleanup } else { first_phase(kind) };
+        let attempt = Attempt {
+            // It may well have begun, so whoever loses it cleans up after it.
+            state: if is_live { AttemptState::Running } else { stored.state },
+            cleanup_node,
+            holds_slot: is_live || cleanup_node.is_some(),
+            // An end grants what was asked for; a task-cleanup may be asked to end again.
+            kill_asked: stored.kill_asked.filter(|_| is_live || cleanup_node.is_some()),
+            start_ms: stored.start_ms,
+            finish_ms: stored.finish_ms,
+            shuffle_finish_ms: stored.shuffle_finish_ms,
+            sort_finish_ms: stored.sort_finish_ms,
+            output_bytes: stored.output_bytes,
+            diagnostics: stored.diagnostics.into(),
+            state_text: stored.state_text,
+            counters: stored.counters,
+            ..Attempt::launched(stored.id.number, stored.role, phase, at.node, launch_time(stored.launch_ms, scene.now))
+        };
+        let named = [at.node].into_iter().chain(stored.cleanup_tracker.iter().map(|name| whereabouts(name).node));
+        self.nodes.extend(named.filter(|node| scene.nodes.get(*node).is_some()));
+        self.count_launch(key, stored.role, at);
+        match (cleanup_node, stored.role) {
+            (Some(node), _) => scene.scheduler.clean_up(node, kind),
+            _ if !is_live => {}
+            (None, AttemptRole::Work) => {
+                scene.scheduler.started(self.app, kind, at.node);
+                if let TaskKey::Work(_, number) = key {
+                    self.at_work[kind].insert((attempt.launch_mono_ms, number, attempt.number));
+                }
+            }
+            (None, _) => scene.scheduler.occupy(at.node, kind, 1),
+        }
+        let is_over = matches!(attempt.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed);
+        let task = self.task_mut(key);
+        if task.first_launch_ms == 0 {
+            task.first_launch_ms = attempt.launch_ms;
+        }
+        let position = task.attempts.len();
+        if stored.commit_granted && !matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
+            task.committer = Some(position);
+        }
+        if let (AttemptState::Failed, Some((host, _))) = (attempt.state, at.place)
+            && !task.failed_hosts.contains(&host)
+        {
+            task.failed_hosts.push(host);
+        }
+        task.attempts.push(attempt);
+        if is_over {
+            self.meter(key, position);
+        }
+        if let (AttemptState::Failed, Some((host, _))) = (stored.state, at.place) {
+            self.recall_host_failure(host);
+        }
+    }
+
+    fn count_launch(&mut self, key: TaskKey, role: AttemptRole, at: Whereabouts) {
+        if role != AttemptRole::Work {
+            return;
+        }
+        let kind = key.kind();
+        self.counts.launched[kind] += 1;
+        if let (Kind::Map, Some((host, rack))) = (kind, at.place) {
+            self.count_locality(key, host, rack);
+        }
+    }
+
+    /// A tracker that was lost counts as one failure on its host.
+    fn charge_lost_trackers(&mut self, attempts: &[StoredAttempt], trackers: &Trackers) {
+        let is_lost = |attempt: &&StoredAttempt| {
+            let text = Attempt::lost_with(&attempt.tracker);
+            attempt.diagnostics.lines().any(|line| line == text)
+        };
+        let lost: BTreeSet<&Arc<str>> = attempts.iter().filter(is_lost).map(|attempt| &attempt.tracker).collect();
+        for (host, _) in lost.into_iter().filter_map(|name| trackers.get(name)?.place) {
+            self.recall_host_failure(host);
+        }
+    }
+
+    /// Goes through what has ended, in the order in which it did.
+    fn replay_events(&mut self, events: &[StoredEvent]) {
+        let is_running = self.state == JobState::Running;
+        self.reduces_open = is_running && self.reduces_are_due();
+        for (index, event) in events.iter().enumerate() {
+            let Some(key) = self.key_of(event.attempt.task) else { continue };
+            let number = event.attempt.number;
+            self.events.push(JobEvent {
+                key,
+                attempt: number,
+                status: event.status,
+                http: event.http.clone(),
+                run_time_ms: event.run_time_ms,
+            });
+            let Some(position) = self.task(key).position(number) else { continue };
+            match event.status {
+                CompletionStatus::Succeeded | CompletionStatus::Obsolete => {
+                    self.replay_success(key, position, index, event.status == CompletionStatus::Succeeded);
+                }
+                CompletionStatus::Failed | CompletionStatus::Killed | CompletionStatus::TipFailed => {
+                    self.replay_fall(key, position, event.status == CompletionStatus::TipFailed);
+                }
+            }
+            self.reduces_open |= is_running && self.reduces_are_due();
+        }
+        let sums = &mut self.counter_sums;
+        for kind in Kind::ALL {
+            for task in &self.work[kind] {
+                let TaskState::Complete(position) = task.state else { continue };
+                if let Some(counters) = task.attempts.get(position).and_then(|attempt| attempt.counters.as_ref()) {
+                    sums[kind].add(counters);
+                }
+            }
+        }
+    }
+
+    /// An attempt did its task then; what `lasts` has kept its output since.
+    fn replay_success(&mut self, key: TaskKey, position: usize, event: usize, lasts: bool) {
+        let task = self.task_mut(key);
+        task.state = TaskState::Complete(position);
+        if lasts {
+            task.success_event = Some(event);
+            task.finish_ms = task.attempts.get(position).map_or(0, |attempt| attempt.finish_ms);
+        }
+        if let TaskKey::Work(kind, _) = key {
+            self.finished[kind] += 1;
+            self.note_output(key, position);
+        }
+    }
+
+    /// An attempt FAILED or was KILLED then.
+    fn replay_fall(&mut self, key: TaskKey, position: usize, with_task: bool) {
+        let max_attempts = self.max_attempts(key.kind());
+        let task = self.task_mut(key);
+        let lost_output = task.state == TaskState::Complete(position);
+        if lost_output {
+            task.state = TaskState::Waiting;
+        }
+        if task.attempts.get(position).is_some_and(|attempt| attempt.state == AttemptState::Failed) {
+            task.failures += 1;
+        }
+        // Where it is not that, the end of the job has taken the task with it.
+        let too_often = task.failures >= max_attempts || task.attempts.len() >= Task::MAX_ATTEMPTS;
+        let is_given_up = with_task && too_often && !task.is_over();
+        if is_given_up {
+            task.state = TaskState::Failed;
+        }
+        if let TaskKey::Work(kind, _) = key {
+            self.finished[kind] -= u32::from(lost_output);
+            self.failed[kind] += u32::from(is_given_up);
+        }
+    }
+
+    /// What its attempts make of a task that is neither done nor given up.
+    fn settle_task(&mut self, key: TaskKey, is_ending: bool) {
+        let task = self.task_mut(key);
+        if task.is_over() {
+            return;
+        }
+        task.state = match task.has_live_attempt() {
+            _ if is_ending && !matches!(key, TaskKey::Cleanup(_)) => TaskState::Killed,
+            true => TaskState::Running,
+            false => TaskState::Waiting,
+        };
+    }
+
+    /// Task-cleanups that no tracker has been given, in the order in which their attempts ended.
+    fn queue_task_cleanups(&mut self) {
+        for kind in Kind::ALL {
+            let tasks = (0..).zip(&self.work[kind]).map(|(number, task)| (TaskKey::Work(kind, number), task));
+            let waits = |attempt: &&Attempt| attempt.is_unclean() && attempt.cleanup_node.is_none();
+            let mut queue: Vec<_> = tasks
+                .flat_map(|(key, task)| {
+                    let waiting = task.attempts.iter().filter(waits);
+                    waiting.map(move |attempt| (attempt.finish_ms, key, attempt.number))
+                })
+                .collect();
+            queue.sort_unstable();
+            self.task_cleanups[kind] = queue.into_iter().map(|(_, key, number)| (key, number)).collect();
+        }
+    }
+
+    /// The tables of what waits, and the scheduler's.
+    fn ask_for_what_waits(&mut self, scene: &mut Scene<'_>) {
+        let total = self.total();
+        scene.scheduler.set_desired(self.app, total);
+        self.waiting.map = PendingTasks::maps(&self.places, &self.racks);
+        self.waiting.reduce = PendingTasks::reduces(total.reduce);
+        for kind in Kind::ALL {
+            for number in 0..total[kind] {
+                let task = self.task(TaskKey::Work(kind, number));
+                let (waits, is_fresh, failures) =
+                    (task.state == TaskState::Waiting, task.attempts.is_empty(), task.failures);
+                if waits && kind == Kind::Map {
+                    let place = self.place(TaskKey::Work(kind, number));
+                    scene.scheduler.request(self.app, kind, &place, 1);
+                }
+                if !waits || !is_fresh {
+                    self.waiting[kind].strike_out(number);
+                }
+                if waits && !is_fresh {
+                    self.put_back(kind, number, failures);
+                }
+            }
+        }
+        if self.reduces_open {
+            let waiting = u32::try_from(self.waiting.reduce.len()).unwrap_or(u32::MAX);
+            scene.scheduler.request(self.app, Kind::Reduce, &[], waiting);
+        }
+    }
+}
+
+/// Both clocks at a launch of before the restart. Where the wall clock was set since, it may be wrong; nothing was
+/// launched after `now`.
+fn launch_time(launch_ms: i64, now: Now) -> Now {
+    let age_ms = u64::try_from(now.wall_ms.saturating_sub(launch_ms)).unwrap_or(0);
+    Now { mono_ms: now.mono_ms.saturating_sub(age_ms), wall_ms: launch_ms }
+}

@@ -1,0 +1,83 @@
+//! All of a job that decisions depend on, as text: two jobs that show the same are treated the same.
+
+use std::fmt::Write;
+
+use crate::mapreduce::{Attempt, Job, NodeBook, TaskKey};
+use crate::scheduler::Kind;
+use crate::wire::AttemptState;
+
+impl Job {
+    /// What trackers are yet to say again after a restart is left out, and so are hosts, of which a restart may know more:
+    /// it has the name of a tracker that is gone.
+    pub fn facets(&self, nodes: &NodeBook) -> String {
+        let mut text = format!(
+            "{:?} {:?} {:?} {:?} pending {:?} finished {:?} failed {:?} open {} in work {:?} counts {:?} output {:?}\n",
+            self.state,
+            self.ending,
+            self.priority,
+            self.failure_info,
+            self.pending(),
+            self.finished,
+            self.failed,
+            self.reduces_open && !self.is_over_or_ending(),
+            if self.is_over_or_ending() { Default::default() } else { self.in_work },
+            self.counts,
+            self.output,
+        );
+        // A counter of which nothing is left is as good as none.
+        let counters = self.counters(&Default::default()).unwrap_or_default();
+        for counter in counters.groups.iter().flat_map(|group| &group.counters).filter(|counter| counter.value != 0) {
+            writeln!(text, "{counter:?}").unwrap();
+        }
+        for kind in Kind::ALL {
+            let at_work: Vec<_> = self.at_work[kind].iter().map(|(_, task, attempt)| (task, attempt)).collect();
+            writeln!(text, "{kind:?}: {} wait, at work {at_work:?}", self.waiting[kind].len()).unwrap();
+            let mut cleanups: Vec<_> = self.task_cleanups[kind].iter().collect();
+            cleanups.sort_unstable();
+            writeln!(text, "{kind:?}: task-cleanups {cleanups:?}").unwrap();
+            let work = (0..self.total()[kind]).map(|number| TaskKey::Work(kind, number));
+            for key in work.chain([TaskKey::Setup(kind), TaskKey::Cleanup(kind)]) {
+                self.show_task(&mut text, key, nodes);
+            }
+        }
+        for event in self.completion_events(0, usize::MAX) {
+            writeln!(text, "{event:?}").unwrap();
+        }
+        text
+    }
+
+    fn show_task(&self, text: &mut String, key: TaskKey, nodes: &NodeBook) {
+        let task = self.task(key);
+        writeln!(
+            text,
+            "{key:?} {:?} failures {} commits {:?} event {:?} next {}",
+            task.state,
+            task.failures,
+            task.committer,
+            task.success_event,
+            task.next_number()
+        )
+        .unwrap();
+        for attempt in &task.attempts {
+            let Attempt { number, role, holds_slot, kill_asked, launch_ms, output_bytes, .. } = attempt;
+            // What an attempt at work has come to is told again.
+            let state = if attempt.is_active() { AttemptState::Running } else { attempt.state };
+            let is_output = state == AttemptState::Succeeded && self.needs_output(key);
+            let name_of = |node| nodes.get(node).map(|face| face.name.clone());
+            let node = (attempt.is_active() || is_output).then(|| name_of(attempt.node));
+            let cleanup = attempt.cleanup_node.map(name_of);
+            let end = (!attempt.is_active() && !attempt.is_unclean()).then_some((
+                attempt.start_ms,
+                attempt.finish_ms,
+                *output_bytes,
+            ));
+            let said = attempt.diagnostics.joined();
+            writeln!(
+                text,
+                "  {number} {role:?} {state:?} on {node:?} cleanup {cleanup:?} slot {holds_slot} asked {kill_asked:?} \
+                 launched {launch_ms} end {end:?} said {said:?}"
+            )
+            .unwrap();
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! Where the engine meets the market: queues, ticks, requests to `/scheduler`.
 
-use crate::market::{BudgetLine, Credits, Market, MarketFact, QueueChange, QueueName, QueueUse, ServletRequest};
+use crate::market::{
+    Account, BudgetLine, Credits, Interval, Market, MarketFact, QueueChange, QueueName, QueueUse, ServletRequest,
+};
 use crate::scheduler::{Allocation, GroupId, PerKind, Scheduler, Standing};
 
 use super::engine::{Engine, Wait};
@@ -20,9 +22,14 @@ impl Engine {
         for fact in restored {
             market.apply(fact);
         }
+        let mut allocations = Vec::new();
         for queue in market.queues() {
-            self.scheduler.open_group(queue.as_str());
+            let group = self.scheduler.open_group(queue.as_str());
+            // What was bought holds until the first tick.
+            let interval = market.account(queue.as_str()).and_then(Account::interval);
+            allocations.extend(interval.map(|interval| (group, allocation(interval))));
         }
+        self.scheduler.set_allocations(&allocations);
         if let PolicyConfig::Dynamic { alloc_interval_ms, kill_interval_ms, .. } = &self.config.policy {
             // The first tick comes one whole interval after the start: downtime is not charged.
             self.next_tick_mono_ms = now.mono_ms + alloc_interval_ms;
@@ -90,8 +97,7 @@ impl Engine {
             .intervals()
             .filter_map(|(queue, interval)| {
                 let (_, group) = groups.find(|(queue_use, _)| queue_use.queue == *queue)?;
-                let granted = Allocation { quota: interval.quota, rate_units: interval.share.rate().units() };
-                Some((group, granted))
+                Some((group, allocation(interval)))
             })
             .collect();
         self.scheduler.set_allocations(&allocations);
@@ -142,6 +148,10 @@ pub(super) fn next_on_grid(due_mono_ms: u64, interval_ms: u64, now: Now) -> u64 
     let interval_ms = interval_ms.max(1);
     let missed = now.mono_ms.saturating_sub(due_mono_ms) / interval_ms;
     due_mono_ms.saturating_add((missed + 1).saturating_mul(interval_ms))
+}
+
+fn allocation(interval: &Interval) -> Allocation {
+    Allocation { quota: interval.quota, rate_units: interval.share.rate().units() }
 }
 
 fn is_money(fact: &MarketFact) -> bool {

@@ -14,7 +14,7 @@ use crate::wire::{AttemptId, JobId};
 
 use super::engine::Engine;
 use super::market_steps::next_on_grid;
-use super::tracker::Tracker;
+use super::tracker::{Adoption, Tracker};
 use super::{LogLevel, Now, PolicyConfig};
 
 /// Jobs of a queue that are listed beyond those whose tasks would fill its quota: some may have no use for a node.
@@ -135,10 +135,11 @@ impl Engine {
         self.live_jobs.iter().filter_map(standing).collect()
     }
 
-    /// On a tracker that is silent, ill or refuses work nothing comes free that anyone could use.
+    /// On a tracker that is silent, ill, not yet back after a restart or refuses work nothing comes free that anyone could use.
     fn takes_work(&self, tracker: &Tracker, now: Now) -> bool {
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
-        tracker.healthy && !tracker.refuses_work && silent_ms <= self.longest_silence_ms()
+        let is_back = matches!(tracker.adoption, Adoption::Settled);
+        is_back && tracker.healthy && !tracker.refuses_work && silent_ms <= self.longest_silence_ms()
     }
 
     /// Nodes that take work, each with its slots that are free or come free.

@@ -145,6 +145,19 @@ impl LocalFileSystem {
         Ok(())
     }
 
+    /// The names of all that is in a folder, in order.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn names_in(&self, path: &Path) -> Result<Vec<OsString>, FsError> {
+        let read = || -> io::Result<Vec<OsString>> {
+            fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
+        };
+        let mut names = read().map_err(refused("list", path, "a folder that may be read"))?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
     /// Removes a folder with all in it; links in it are removed, not followed. `false` when there was none.
     ///
     /// # Errors

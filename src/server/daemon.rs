@@ -20,7 +20,7 @@ use super::end_notification::Notifier;
 use super::handle::{OwnerHandle, Requests};
 use super::owner::{Owner, StoreGone};
 use super::rpc::{RpcLimits, RpcServer};
-use super::submission::Submissions;
+use super::submission::{Leftovers, Submissions};
 use super::topology::Topology;
 
 /// How long those whose calls are in hand may take when the daemon stops.
@@ -34,6 +34,7 @@ pub struct Daemon {
     edges: Edges,
     effects: mpsc::UnboundedReceiver<Effect>,
     requests: Requests,
+    leftovers: Option<Leftovers>,
 }
 
 /// What a daemon is made of.
@@ -82,12 +83,18 @@ impl Daemon {
         let (handle, requests) = OwnerHandle::new(store, acl, budget_image.as_ref().map(|image| image.watch()));
         let notifier = Rc::new(Notifier::default());
         let edges = Edges { owner: owner.clone(), topology, submissions, notifier, budget_image };
-        (Self { owner, dispatcher, rpc, edges, effects, requests }, handle)
+        (Self { owner, dispatcher, rpc, edges, effects, requests, leftovers: None }, handle)
     }
 
     /// The owner of the engine.
     pub fn owner(&self) -> &Rc<Owner> {
         &self.owner
+    }
+
+    /// Has the files of jobs of before the restart put in order once it runs.
+    #[must_use]
+    pub fn with_leftovers(self, leftovers: Leftovers) -> Self {
+        Self { leftovers: Some(leftovers), ..self }
     }
 
     /// Serves RPC on `listener` until `stop` completes, then answers what is in hand. Must run where local tasks can be
@@ -96,12 +103,15 @@ impl Daemon {
     /// # Errors
     /// [`RunError`]: nothing can be answered any more.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), RunError> {
-        let Self { owner, dispatcher, rpc, edges, effects, requests } = self;
+        let Self { owner, dispatcher, rpc, edges, effects, requests, leftovers } = self;
         let serving = requests.serving();
         let mut tasks = JoinSet::new();
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
         tasks.spawn_local(dispatcher.serve_clients());
+        if let Some(leftovers) = leftovers {
+            tasks.spawn_local(edges.submissions.clone().settle(leftovers));
+        }
         tasks.spawn_local(edges.perform(effects));
         tasks.spawn_local(requests.answer(owner.clone()));
         let ringing = owner.clone();

@@ -35,5 +35,5 @@ pub use handle::{OwnerHandle, Requests};
 pub use held::HeldQueue;
 pub use owner::{Owner, StoreGone};
 pub use start::{ServeError, Serving, serve};
-pub use submission::{Asked, SubmissionError, Submissions, make_system_dir};
+pub use submission::{Asked, Leftovers, SubmissionError, Submissions, make_system_dir};
 pub use topology::{DEFAULT_RACK, Racks, Topology};

@@ -24,7 +24,7 @@ use super::engine_config::{HostsError, engine_config};
 use super::host_name::host_name;
 use super::rpc::{RpcLimits, listen};
 use super::stop::StopSignals;
-use super::submission::make_system_dir;
+use super::submission::{Leftovers, make_system_dir};
 use super::web_thread::WebThread;
 
 /// Why the daemon does not start, or does not end well. Each text says how to mend it.
@@ -131,6 +131,7 @@ async fn serve_here(
     let acl_watch = acl.as_ref().and_then(AclWatch::of);
     make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
     let (store, opened) = Store::open(store_options(settings))?;
+    let leftovers = Leftovers::of(&opened);
     let (budget_image, engine, clock) =
         wake(settings, market.map(|market| (market, precedence)), &store, opened, http_address)?;
     let budget_image = budget_image.map(Rc::new);
@@ -144,6 +145,7 @@ async fn serve_here(
         budget_image: budget_image.clone(),
     };
     let (daemon, handle) = Daemon::new(parts);
+    let daemon = daemon.with_leftovers(leftovers);
     let handle = handle.with_ledger(store.ledger());
     let owner = daemon.owner().clone();
     let web = WebThread::start(http_port, handle, &settings.http, market.is_some())

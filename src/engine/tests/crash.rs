@@ -26,6 +26,8 @@ impl Cluster {
     /// The daemon is cut off and started again, `outage_ms` later. What trackers would have sent at the beginning of the
     /// outage they send at its end, and meanwhile their tasks do what `fate` says.
     pub fn crash(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) {
+        // An endowment that no step has taken along.
+        self.facts.extend(self.engine.take_start_facts().1);
         let after = self.cut_off(outage_ms, fate);
         let before = std::mem::replace(&mut self.engine, after);
         self.assert_same_jobs(&before);

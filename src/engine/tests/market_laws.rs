@@ -38,6 +38,8 @@ enum Turn {
         amount: i32,
     },
     Remove(usize),
+    /// The daemon is cut off and is back after a while.
+    Crash(u64),
 }
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
@@ -51,6 +53,7 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
         2 => (user.clone(), 0..40_u32).prop_map(|(user, rate)| Turn::SetSpending { user, rate }),
         2 => (user.clone(), -300..300_i32).prop_map(|(user, amount)| Turn::AddBudget { user, amount }),
         1 => user.prop_map(Turn::Remove),
+        1 => (0..5_000_u64).prop_map(Turn::Crash),
     ];
     prop::collection::vec(turn, 0..150)
 }
@@ -190,6 +193,7 @@ fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
             cluster.pass_ms(1);
             drop(cluster.admin_asks(&format!("removeQueue={}", USERS[*user])));
         }
+        Turn::Crash(outage_ms) => cluster.crash(*outage_ms, fate),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::{Cluster, FakeTask, Fate};
 use super::preemption::{attempts, is_preempted};
+use crate::engine::tracker::{Adoption, Tracker};
 use crate::mapreduce::Job;
 use crate::scheduler::{Kind, NodeId, PerKind};
 use crate::wire::{AttemptId, AttemptState};
@@ -35,7 +36,9 @@ fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<NodeId, u32> {
     let engine = &cluster.engine;
     let longest_ms = engine.longest_silence_ms();
     let is_heard = |last_seen_mono_ms: u64| cluster.now.mono_ms - last_seen_mono_ms <= longest_ms;
-    let heard = engine.trackers.values().filter(|tracker| is_heard(tracker.last_seen_mono_ms));
+    let is_back = |tracker: &&Tracker| matches!(tracker.adoption, Adoption::Settled);
+    let trackers = engine.trackers.values().filter(is_back);
+    let heard = trackers.filter(|tracker| is_heard(tracker.last_seen_mono_ms));
     heard.map(|tracker| (tracker.node, engine.scheduler.coming(tracker.node)[kind])).collect()
 }
 

@@ -2,6 +2,7 @@
 //! Whatever refuses the job, nothing of it stays.
 
 mod error;
+mod leftovers;
 mod read;
 mod spec;
 mod system_dir;
@@ -24,6 +25,7 @@ use super::rpc::{Answer, RemoteError, Ticket};
 use super::topology::Topology;
 
 pub use error::SubmissionError;
+pub use leftovers::Leftovers;
 pub use read::Asked;
 pub use system_dir::make_system_dir;
 

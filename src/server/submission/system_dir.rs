@@ -41,6 +41,19 @@ pub(super) fn write(
     written
 }
 
+/// Whether all is there for trackers of a job: what was never synced may be cut short after a power failure.
+pub(super) fn is_whole(system: &FileUri, job: JobId, token_file: &[u8]) -> bool {
+    let directory = path(system, job);
+    let token = LocalFileSystem.read_limited(&directory.join("jobToken"), token_file.len() as u64);
+    token.is_ok_and(|token| token == token_file) && directory.join("job-info").is_file()
+}
+
+/// The jobs that have a system directory.
+pub(super) fn jobs(system: &FileUri) -> Result<Vec<JobId>, FsError> {
+    let names = LocalFileSystem.names_in(system.as_path())?;
+    Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
+}
+
 /// Removes the system directory of a job, if there is one.
 pub(super) fn remove(system: &FileUri, job: JobId) -> Result<(), FsError> {
     LocalFileSystem.remove_dir_all(&path(system, job)).map(drop)

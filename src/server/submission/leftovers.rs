@@ -1,0 +1,142 @@
+//! Files of jobs of before a restart: trackers find the tokens of those that go on, and nothing stays of the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fs::{FileUri, FsError};
+use crate::store::Opened;
+use crate::wire::{Identifier, JobId};
+
+use super::{Submissions, system_dir};
+
+/// Between two tries while the file system does not answer.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// What should be in the system directory, and what was there once.
+#[derive(Debug)]
+pub struct Leftovers {
+    unfinished: Vec<JobFiles>,
+    /// Jobs that are over, with the staging directory that goes with them, if it does.
+    finished: BTreeMap<JobId, Option<String>>,
+    /// Jobs whose files the engine will have removed, once trackers have heard of the end.
+    owed: BTreeSet<JobId>,
+    /// Earlier incarnations. What others have made is none of ours: it may be the Java JobTracker's.
+    identifiers: BTreeSet<Identifier>,
+}
+
+/// What is written for a job.
+#[derive(Debug)]
+struct JobFiles {
+    job: JobId,
+    user: String,
+    submit_dir: String,
+    token_file: Arc<[u8]>,
+}
+
+// === impl Leftovers ===
+
+impl Leftovers {
+    /// Of what a start has found.
+    pub fn of(opened: &Opened) -> Self {
+        let unfinished = opened.jobs.unfinished.iter().map(|job| JobFiles {
+            job: job.accepted.id,
+            user: job.accepted.spec.user.clone(),
+            submit_dir: job.accepted.spec.submit_dir.clone(),
+            token_file: job.accepted.token_file.clone(),
+        });
+        let finished = opened.jobs.finished.iter().map(|job| {
+            let staging = (!job.spec.keep_staging).then(|| job.spec.submit_dir.clone());
+            (job.id, staging)
+        });
+        Self {
+            unfinished: unfinished.collect(),
+            finished: finished.collect(),
+            owed: opened.kill_debts.iter().map(|(job, _)| *job).collect(),
+            identifiers: opened.identifiers.clone(),
+        }
+    }
+
+    /// Writes what is missing; returns the jobs whose directories nobody needs. Blocking.
+    fn settle(&self, system: &FileUri) -> Result<Vec<JobId>, FsError> {
+        let mut needed = self.owed.clone();
+        for JobFiles { job, user, submit_dir, token_file } in &self.unfinished {
+            needed.insert(*job);
+            if !system_dir::is_whole(system, *job, token_file) {
+                system_dir::write(system, *job, user, submit_dir, token_file)?;
+                tracing::info!("the system directory of {job} is written again");
+            }
+        }
+        let mut jobs = system_dir::jobs(system)?;
+        jobs.retain(|job| self.identifiers.contains(&job.identifier) && !needed.contains(job));
+        Ok(jobs)
+    }
+}
+
+// === impl Submissions ===
+
+impl Submissions {
+    /// Puts the system directory in order, as soon as its file system answers.
+    pub(in crate::server) async fn settle(self: Rc<Self>, leftovers: Leftovers) {
+        let leftovers = Arc::new(leftovers);
+        let mut is_told = false;
+        loop {
+            let (system, wanted) = (self.system.clone(), leftovers.clone());
+            match self.on_pool(move || wanted.settle(&system)).await {
+                Ok(Ok(unneeded)) => {
+                    for job in unneeded {
+                        tracing::info!("the system directory of {job}, which does not run, is removed");
+                        self.remove_files(job, leftovers.finished.get(&job).cloned().flatten()).await;
+                    }
+                    return;
+                }
+                Ok(Err(error)) if !is_told => tracing::warn!("trackers may miss tokens of jobs: {error}; tried again"),
+                Ok(Err(_)) => {}
+                Err(error) => tracing::warn!("trackers may miss tokens of jobs: {}; tried again", error.message),
+            }
+            is_told = true;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::LocalFileSystem;
+
+    fn id(text: &str) -> JobId {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn tokens_are_there_and_nothing_else_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let system = FileUri::parse(&format!("file:{}", folder.path().display())).unwrap();
+        let directory = |job: &str| folder.path().join(job);
+        for job in ["job_7_0001", "job_7_0002", "job_7_0003", "job_8_0001", "odd"] {
+            LocalFileSystem.make_dir_all(&directory(job), 0o700).unwrap();
+        }
+        std::fs::write(directory("job_7_0001").join("jobToken"), "").unwrap();
+        let files = |job: &str| JobFiles {
+            job: id(job),
+            user: "alice".into(),
+            submit_dir: "file:/staging/job".into(),
+            token_file: Arc::from(&b"secret"[..]),
+        };
+        let leftovers = Leftovers {
+            unfinished: vec![files("job_7_0001"), files("job_7_0009")],
+            finished: BTreeMap::new(),
+            owed: BTreeSet::from([id("job_7_0002")]),
+            identifiers: BTreeSet::from(["7".parse().unwrap()]),
+        };
+        for _ in 0..2 {
+            assert_eq!(leftovers.settle(&system).unwrap(), [id("job_7_0003")], "8 is none of ours");
+            for job in ["job_7_0001", "job_7_0009"] {
+                assert_eq!(std::fs::read(directory(job).join("jobToken")).unwrap(), b"secret");
+                assert!(directory(job).join("job-info").exists());
+            }
+        }
+    }
+}

@@ -54,6 +54,10 @@ killed_bidding() {
     JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/bidding.sh --kills 50 --first-kills 20
 }
 
+killed_jobs() {
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200
+}
+
 mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
@@ -66,6 +70,7 @@ step "administrators' commands under both JobTrackers" both_jobtrackers administ
 step "the records of the Java JobTracker" records_are_current
 step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
+step "a stock job while we are killed" killed_jobs
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

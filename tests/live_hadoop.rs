@@ -89,6 +89,15 @@ fn tasks_that_fail_and_attempts_that_are_killed_run_again_as_under_the_java_jobt
 }
 
 #[test]
+fn a_job_goes_on_although_the_jobtracker_is_killed() {
+    if skip("a_job_goes_on_although_the_jobtracker_is_killed") {
+        return;
+    }
+    let last = with_cluster("tests/hadoop/restart.sh", &["--kills", "2"]);
+    assert_eq!(last, "2 kills: 24 attempts for 24 tasks, the client ended with success");
+}
+
+#[test]
 fn only_signed_submissions_run_and_they_are_charged() {
     if skip("only_signed_submissions_run_and_they_are_charged") {
         return;

@@ -174,6 +174,27 @@ fn of_finished_jobs_the_newest_are_found_and_those_owed_a_word() {
 }
 
 #[test]
+fn events_of_a_finished_job_are_read_in_parts() {
+    let scratch = Scratch::new();
+    let job = job_id(1);
+    let values = CounterInterner::default().intern(&(&counters(3)).into());
+    let mut facts = vec![accepted(1, 1)];
+    facts.extend((0..5).map(|id| event(map(job, 0, id), id, CompletionStatus::Killed)));
+    let last = event(map(job, 1, 0), 5, CompletionStatus::Succeeded);
+    facts.extend([last.clone(), over(job, 9, &values)]);
+    recorded(&scratch, facts);
+    let (store, _) = scratch.open();
+    let ids = |from, max| -> Vec<i32> {
+        let events = store.events().events(job, from, max).unwrap();
+        events.iter().map(|event| event.event_id).collect()
+    };
+    assert_eq!((ids(0, 3), ids(3, 10), ids(6, 10)), (vec![0, 1, 2], vec![3, 4, 5], vec![]));
+    let Fact::Job(JobFact::CompletionEvent { event, .. }) = last else { panic!("{last:?}") };
+    assert_eq!(store.events().events(job, 5, usize::MAX).unwrap(), [event]);
+    assert!(store.events().events(job_id(2), 0, 10).unwrap().is_empty());
+}
+
+#[test]
 fn a_wrong_value_is_named_with_its_column() {
     let wrong = [
         ("UPDATE attempt SET state = 'LOST'", r#"attempt.state holds "LOST""#),

@@ -59,6 +59,11 @@ impl Engine {
         Read { value: events.value.unwrap_or_default(), wait_for: events.wait_for }
     }
 
+    /// Whether the events of a job are in the store alone: it was over before a restart.
+    pub fn has_events_in_store(&self, id: JobId) -> bool {
+        self.jobs.get(id).is_some_and(crate::mapreduce::Job::is_without_tasks)
+    }
+
     /// What an attempt said that went wrong. For those whom [`Self::check_view_details`] lets.
     pub fn task_diagnostics(&self, id: AttemptId) -> Read<Vec<String>> {
         let texts = self.read_job(id.task.job, |job| {

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::config::Settings;
 use crate::engine::{Effect, Engine};
-use crate::store::{BudgetImage, FactSink};
+use crate::store::{BudgetImage, EventReader, FactSink};
 
 use super::acl_file::AclFile;
 use super::clock::Clock;
@@ -95,6 +95,13 @@ impl Daemon {
     #[must_use]
     pub fn with_leftovers(self, leftovers: Leftovers) -> Self {
         Self { leftovers: Some(leftovers), ..self }
+    }
+
+    /// Has events of jobs that were over before the restart read by `reader`.
+    #[must_use]
+    pub fn with_stored_events(self, reader: EventReader) -> Self {
+        self.dispatcher.read_stored_events_by(reader);
+        self
     }
 
     /// Serves RPC on `listener` until `stop` completes, then answers what is in hand. Must run where local tasks can be

@@ -40,7 +40,7 @@ pub struct Opened {
 
 /// Reads it, of finished jobs the newest `finished_jobs` and those that trackers have yet to hear of.
 pub(super) fn load(database: &Connection, path: &Path, finished_jobs: usize) -> Result<Opened, StoreError> {
-    let loader = Loader { database, path };
+    let loader = Loader::new(database, path);
     let identifiers = loader.rows("SELECT identifier FROM incarnation", |row| row.get::<_, String>(0))?;
     let kill_debts = loader.rows("SELECT job, tracker FROM kill_debt ORDER BY job, tracker", |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, Arc<str>>(1)?))
@@ -81,7 +81,12 @@ pub(super) struct Loader<'a> {
 
 // === impl Loader ===
 
-impl Loader<'_> {
+impl<'a> Loader<'a> {
+    /// A reader of a database that lies at `path`.
+    pub(super) fn new(database: &'a Connection, path: &'a Path) -> Self {
+        Self { database, path }
+    }
+
     /// All rows of a query.
     pub(super) fn rows<T>(
         &self,

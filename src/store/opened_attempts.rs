@@ -140,23 +140,38 @@ pub(super) fn attempts(
     Ok(attempts)
 }
 
+/// Id, attempt, status, address of the tracker, run time in ms.
+pub(super) type EventRow = (i64, String, String, String, i32);
+
+/// Reads a row that begins with those columns.
+pub(super) fn event_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+    let http: Option<String> = row.get(3)?;
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, http.unwrap_or_default(), row.get(4)?))
+}
+
+/// The event of a row.
+pub(super) fn typed_event(
+    loader: &Loader<'_>,
+    row: EventRow,
+    texts: &mut SharedTexts,
+) -> Result<StoredEvent, StoreError> {
+    let (_, attempt, status, http, run_time_ms) = row;
+    let attempt: AttemptId = loader.parse("completion_event.attempt", attempt, "an attempt id")?;
+    match words::completion_status_named(&status) {
+        Some(status) => Ok(StoredEvent { attempt, status, http: texts.share(http), run_time_ms }),
+        None => Err(loader.wrong("completion_event.status", status, "the status of a completion event")),
+    }
+}
+
 /// The completion events of a job, each at the place that is its id.
 pub(super) fn events(loader: &Loader<'_>, job: JobId, texts: &mut SharedTexts) -> Result<Vec<StoredEvent>, StoreError> {
-    let read = |row: &Row<'_>| {
-        let http: Option<String> = row.get(3)?;
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, http.unwrap_or_default(), row.get(4)?))
-    };
-    let rows: Vec<(i64, String, String, String, i32)> = loader.rows_with(EVENTS, [job.to_string()], read)?;
+    let rows = loader.rows_with(EVENTS, [job.to_string()], event_row)?;
     let mut events: Vec<StoredEvent> = Vec::with_capacity(rows.len());
-    for (id, attempt, status, http, run_time_ms) in rows {
-        if usize::try_from(id) != Ok(events.len()) {
-            return Err(loader.wrong("completion_event.event_id", id.to_string(), "a list without gaps, from 0 on"));
+    for row in rows {
+        if usize::try_from(row.0) != Ok(events.len()) {
+            return Err(loader.wrong("completion_event.event_id", row.0.to_string(), "a list without gaps, from 0 on"));
         }
-        let attempt: AttemptId = loader.parse("completion_event.attempt", attempt, "an attempt id")?;
-        let Some(status) = words::completion_status_named(&status) else {
-            return Err(loader.wrong("completion_event.status", status, "the status of a completion event"));
-        };
-        events.push(StoredEvent { attempt, status, http: texts.share(http), run_time_ms });
+        events.push(typed_event(loader, row, texts)?);
     }
     Ok(events)
 }

@@ -21,6 +21,7 @@ use super::queue::{Message, Queue};
 use super::schema;
 use super::sink::{Backlog, FactSink};
 use super::statement::LedgerReader;
+use super::stored_events::EventReader;
 use super::writer::Writer;
 
 /// The state database. Dropping it closes it, but then nobody hears what went wrong: prefer [`Store::close`].
@@ -90,6 +91,11 @@ impl Store {
     /// Reads the ledger, on whatever thread.
     pub fn ledger(&self) -> LedgerReader {
         LedgerReader::new(&self.path)
+    }
+
+    /// Reads completion events, on whatever thread.
+    pub fn events(&self) -> EventReader {
+        EventReader::new(&self.path)
     }
 
     /// What the writer has done so far.

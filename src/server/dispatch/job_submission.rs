@@ -148,7 +148,13 @@ impl Dispatcher {
     pub(super) fn completion_events(&self, job: Option<JobId>, from: i32, max: i32, ticket: Ticket) {
         let range = usize::try_from(from).ok().zip(usize::try_from(max).ok());
         match job.zip(range) {
-            Some((id, (from, max))) => {
+            Some((id, range @ (from, max))) => {
+                let is_stored = self.owner.with_engine(|engine| engine.has_events_in_store(id));
+                let ticket = match is_stored {
+                    true => self.stored_events.answer(&self.owner, id, range, ticket),
+                    false => Err(ticket),
+                };
+                let Err(ticket) = ticket else { return };
                 let read = self.owner.read(|engine| engine.completion_events(id, from, max));
                 self.show(ticket, read, Value::CompletionEvents);
             }

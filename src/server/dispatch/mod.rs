@@ -7,11 +7,13 @@ mod client_queue;
 mod inter_tracker;
 mod job_submission;
 mod remote_error;
+mod stored_events;
 
 use std::rc::Rc;
 
 use crate::config::Settings;
 use crate::engine::{Event, FactNumber, Read, Refusal, Reply};
+use crate::store::EventReader;
 use crate::wire::protocol::{Call, Value};
 
 use super::advertised::Advertised;
@@ -22,6 +24,7 @@ use super::submission::Submissions;
 use administration::Administration;
 use callers::Callers;
 use client_queue::ClientQueue;
+use stored_events::StoredEvents;
 
 /// Answers calls by asking the engine.
 pub struct Dispatcher {
@@ -31,6 +34,7 @@ pub struct Dispatcher {
     callers: Callers,
     administration: Administration,
     clients: ClientQueue,
+    stored_events: StoredEvents,
 }
 
 // === impl Dispatcher ===
@@ -45,7 +49,13 @@ impl Dispatcher {
             callers: Callers::new(&settings.queues),
             administration: Administration { sources: settings.sources.clone() },
             clients: ClientQueue::new(waiting_calls),
+            stored_events: StoredEvents::new(),
         })
+    }
+
+    /// Events of jobs that were over before a restart are read by `reader`.
+    pub fn read_stored_events_by(&self, reader: EventReader) {
+        self.stored_events.read_by(reader);
     }
 
     /// Takes clients' calls, one each turn. Never ends.

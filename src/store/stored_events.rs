@@ -1,0 +1,56 @@
+//! Reads completion events of jobs that were over before a restart, beside the writer and without it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, params};
+
+use crate::wire::{JobId, TaskCompletionEvent};
+
+use super::error::StoreError;
+use super::opened::Loader;
+use super::opened_attempts::event_row;
+
+/// Reads events of a state database. Cheap to clone; each reading takes a connection of its own.
+#[derive(Clone, Debug)]
+pub struct EventReader {
+    database: PathBuf,
+}
+
+const EVENTS: &str = "SELECT event_id, attempt, status, tracker_http, run_time_ms, id_within_job, is_map
+     FROM completion_event WHERE job = ?1 AND event_id >= ?2 ORDER BY event_id LIMIT ?3";
+
+// === impl EventReader ===
+
+impl EventReader {
+    pub(super) fn new(database: &Path) -> Self {
+        Self { database: database.to_owned() }
+    }
+
+    /// Events of a job from place `from`, at most `max`; none of a job that is not there. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a value in it is not what it must be.
+    pub fn events(&self, job: JobId, from: usize, max: usize) -> Result<Vec<TaskCompletionEvent>, StoreError> {
+        let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = Connection::open_with_flags(&self.database, flags).map_err(failed)?;
+        let loader = Loader::new(&database, &self.database);
+        let bound = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let read = |row: &rusqlite::Row<'_>| Ok((event_row(row)?, row.get(5)?, row.get(6)?));
+        let rows = loader.rows_with(EVENTS, params![job.to_string(), bound(from), bound(max)], read)?;
+        let typed = rows.into_iter().map(|(row, id_within_job, is_map)| {
+            let event_id = i32::try_from(row.0).unwrap_or(i32::MAX);
+            let event = super::opened_attempts::typed_event(&loader, row, &mut Default::default())?;
+            Ok(TaskCompletionEvent {
+                attempt: event.attempt,
+                id_within_job,
+                is_map,
+                status: event.status,
+                tracker_http: (&*event.http).into(),
+                run_time_ms: event.run_time_ms,
+                event_id,
+            })
+        });
+        typed.collect()
+    }
+}

@@ -1,5 +1,6 @@
 //! Argument parsing; one file a subcommand.
 
+pub mod backup;
 pub mod check_config;
 pub mod market_command;
 mod market_text;
@@ -30,6 +31,8 @@ enum Command {
     Serve(serve::ServeCommand),
     /// Checks a configuration and prints what holds and where it was set
     CheckConfig(serve::ServeArguments),
+    /// Copies state.db to a new file, whether the daemon runs or not
+    Backup(backup::BackupArguments),
     /// Signs a query for /scheduler, or a job
     Sign(sign_command::SignArguments),
     /// Looks at queues, their money and their bids, and changes them
@@ -59,6 +62,10 @@ pub fn main() -> ExitCode {
             print!("{}", report.text);
             return if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) };
         }
+        Command::Backup(arguments) => match backup::run(&arguments) {
+            Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
         Command::Sign(arguments) => {
             let signed = sign_command::run(&arguments, crate::server::wall_ms());
             signed.map(|text| print!("{text}")).map_err(|error| (WRONG_USAGE, error.to_string()))
@@ -78,7 +85,10 @@ pub fn main() -> ExitCode {
 
 /// Prints what the market has told.
 fn told(text: Result<String, market_command::MarketCommandError>) -> Result<(), (u8, String)> {
-    let text = text.map_err(|error| (error.exit_code(), error.to_string()))?;
+    print(&text.map_err(|error| (error.exit_code(), error.to_string()))?)
+}
+
+fn print(text: &str) -> Result<(), (u8, String)> {
     match std::io::stdout().write_all(text.as_bytes()) {
         // A reader such as `head` may have seen enough.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err((1, error.to_string())),

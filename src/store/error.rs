@@ -58,6 +58,14 @@ pub enum StoreError {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+    /// Pages of the database contradict each other.
+    #[error("{path} is damaged: {text}")]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// The first thing that SQLite found.
+        text: String,
+    },
     /// No thread for the writer.
     #[error("cannot start the writer thread of the store: {0}")]
     Thread(io::Error),

@@ -43,12 +43,18 @@ impl Folder {
 
     /// The path of the database, whose file is made if it is missing.
     pub(super) fn database(&self) -> Result<PathBuf, StoreError> {
-        let path = self.dir.join(DATABASE_NAME);
+        let path = database_in(&self.dir);
         // SQLite gives its log the mode of the database file.
         private_file(&path)?;
         sync_folder(&self.dir).map_err(at("sync", &self.dir))?;
         Ok(path)
     }
+}
+
+/// Where the database of a state folder is.
+#[must_use]
+pub fn database_in(state_dir: &Path) -> PathBuf {
+    state_dir.join(DATABASE_NAME)
 }
 
 /// Makes the names in a folder durable.
@@ -66,6 +72,11 @@ pub(super) fn private_file(path: &Path) -> Result<File, StoreError> {
         .mode(FILE_MODE)
         .open(path)
         .map_err(at("open", path))
+}
+
+/// Makes a private file that must not exist yet.
+pub(super) fn new_private_file(path: &Path) -> Result<File, StoreError> {
+    OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path).map_err(at("create", path))
 }
 
 /// For `map_err`: what was tried with which file.

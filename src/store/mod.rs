@@ -4,6 +4,7 @@
 //! [`Durable`] how far they survive a crash. Invariants: facts become durable in their order and none is skipped; the
 //! durable number never goes back; nothing but the writer thread writes to `state.db`.
 
+mod backup;
 mod budget_image;
 mod counter_names;
 mod durable;
@@ -33,12 +34,14 @@ mod units_column;
 mod words;
 mod writer;
 
+pub use backup::{Copied, backup};
 pub use budget_image::{
     BudgetBackEnd, BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, ImageWatch, Precedence,
 };
 pub use durable::{Durable, Health};
 pub use error::StoreError;
 pub use figures::Figures;
+pub use folder::database_in;
 pub use gate::GatedStore;
 pub use opened::Opened;
 #[cfg(test)]
@@ -47,6 +50,6 @@ pub use opened_jobs::OpenedJobs;
 pub use options::StoreOptions;
 pub use sink::{FactSink, Pressure};
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
-pub use state_store::{Store, backup};
+pub use state_store::Store;
 pub use statement::LedgerReader;
 pub use stored_events::EventReader;

@@ -61,7 +61,7 @@ pub(super) fn in_memory() -> Connection {
 }
 
 /// The version of the database; 0 while it is empty.
-fn version(database: &Connection) -> rusqlite::Result<u32> {
+pub(super) fn version(database: &Connection) -> rusqlite::Result<u32> {
     if !database.table_exists(None, "meta")? {
         return Ok(0);
     }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags, ffi};
 use tokio::sync::watch;
 
+use super::backup::{Copied, backup};
 use super::durable::{Durable, Health};
 use super::error::StoreError;
 use super::figures::{Counts, Figures};
-use super::folder::{Folder, at, private_file};
+use super::folder::Folder;
 use super::housekeeping::Housekeeping;
 use super::note::NoteSink;
 use super::opened::{self, Opened};
@@ -108,7 +107,7 @@ impl Store {
     ///
     /// # Errors
     /// The file exists or cannot be written.
-    pub fn backup(&self, target: &Path) -> Result<(), StoreError> {
+    pub fn backup(&self, target: &Path) -> Result<Copied, StoreError> {
         backup(&self.path, target)
     }
 
@@ -139,37 +138,5 @@ impl Drop for Store {
         if let Err(error) = self.shut() {
             tracing::error!("{error}");
         }
-    }
-}
-
-/// Copies a state database, also one that another process writes to, to a file that must not exist yet.
-///
-/// # Errors
-/// The database cannot be read, the file exists or cannot be written.
-pub fn backup(database: &Path, target: &Path) -> Result<(), StoreError> {
-    let failed = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| StoreError::Database { action, path, source }
-    };
-    if target.exists() {
-        return Err(StoreError::File {
-            action: "back up to",
-            path: target.to_owned(),
-            source: std::io::ErrorKind::AlreadyExists.into(),
-        });
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let source = Connection::open_with_flags(database, flags).map_err(failed("read", database))?;
-    let file = private_file(target)?;
-    copy_pages(&source, target).map_err(failed("back up to", target))?;
-    file.sync_all().map_err(at("sync", target))
-}
-
-fn copy_pages(source: &Connection, target: &Path) -> rusqlite::Result<()> {
-    let mut copy = Connection::open(target)?;
-    // All pages in one step: between two steps a commit of the writer would make the copy start anew.
-    match Backup::new(source, &mut copy)?.step(-1)? {
-        StepResult::Done => Ok(()),
-        _ => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),
     }
 }

@@ -20,7 +20,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
     ("client", &["market", "wire"]),
-    ("cli", &["client", "config", "market", "server"]),
+    ("cli", &["client", "config", "market", "server", "store"]),
 ];
 
 /// Names that no pure room uses, each with its reason.

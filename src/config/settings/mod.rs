@@ -73,6 +73,14 @@ impl LoadOptions {
         }
         Ok(configuration)
     }
+
+    /// The folder of the state database, whatever else is set.
+    ///
+    /// # Errors
+    /// As [`Self::configuration`], or no local path stands there.
+    pub fn state_dir(&self) -> Result<PathBuf, ConfigError> {
+        self.configuration()?.required_local_path(&keys::STATE_DIR)
+    }
 }
 
 /// Everything the daemon is told from outside.

@@ -1,0 +1,254 @@
+//! A copy of a state database in one file, also of one that a daemon writes to.
+//!
+//! A copy stands under its name only when it is whole, checked and on the disk.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags, ffi};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use crate::engine::FactNumber;
+
+use super::budget_image::SHOWN;
+use super::error::StoreError;
+use super::folder::{at, new_private_file, sync_folder};
+use super::schema::{self, LAST_FACT};
+
+/// How long the log of a daemon that crashed may be locked by whoever puts it in order.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a copy holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// The last fact in it.
+    pub last_fact: FactNumber,
+    /// The version of its schema.
+    pub schema_version: u32,
+    /// Jobs, and how many of them are not over.
+    pub jobs: u64,
+    /// Those that are not over.
+    pub unfinished_jobs: u64,
+    /// Queues with money.
+    pub queues: u64,
+    /// Its size, bytes.
+    pub bytes: u64,
+}
+
+/// Copies a state database, also one that another process writes to, to a file that must not exist yet. The writer is
+/// not held up: it goes on in its log. Blocks for as long as copying and checking take.
+///
+/// # Errors
+/// The database cannot be read or is damaged; the file exists or cannot be written.
+pub fn backup(database: &Path, target: &Path) -> Result<Copied, StoreError> {
+    // SQLite would only say that it cannot open the file.
+    fs::metadata(database).map_err(at("back up", database))?;
+    if fs::symlink_metadata(target).is_ok() {
+        return Err(at("back up to", target)(ErrorKind::AlreadyExists.into()));
+    }
+    let failed = |action, path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::Database { action, path, source }
+    };
+    let partial = Partial::make(target)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let source = Connection::open_with_flags(database, flags).map_err(failed("read", database))?;
+    copy_pages(&source, &partial.path).map_err(failed("copy", database))?;
+    drop(source);
+    let mut copy = Connection::open(&partial.path).map_err(failed("read", &partial.path))?;
+    complete(&mut copy).map_err(failed("complete", &partial.path))?;
+    let damage = damage(&copy).map_err(failed("check", &partial.path))?;
+    if let Some(text) = damage {
+        return Err(StoreError::Damaged { path: database.to_owned(), text });
+    }
+    let mut copied = contents(&copy).map_err(failed("read", &partial.path))?;
+    copy.close().map_err(|(_, source)| failed("close", &partial.path)(source))?;
+    copied.bytes = partial.put_in_place(target)?;
+    Ok(copied)
+}
+
+/// A copy that is being made, beside its future place. Dropping it removes it.
+struct Partial {
+    path: PathBuf,
+}
+
+// === impl Partial ===
+
+impl Partial {
+    fn make(target: &Path) -> Result<Self, StoreError> {
+        let Some(name) = target.file_name() else {
+            return Err(at("back up to", target)(ErrorKind::InvalidInput.into()));
+        };
+        let mut partial = name.to_owned();
+        partial.push(format!(".partial-{}", std::process::id()));
+        let path = target.with_file_name(partial);
+        new_private_file(&path)?;
+        Ok(Self { path })
+    }
+
+    /// Brings it to the disk and gives it its name. Its size, bytes.
+    fn put_in_place(self, target: &Path) -> Result<u64, StoreError> {
+        let sync = |path: &Path| {
+            let file = File::open(path)?;
+            file.sync_all()?;
+            Ok(file.metadata()?.len())
+        };
+        let bytes = sync(&self.path).map_err(at("sync", &self.path))?;
+        rename_to_new(&self.path, target).map_err(at("back up to", target))?;
+        let folder = target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        sync_folder(folder).map_err(at("sync", folder))?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Gone already when it has its place.
+        let _ = fs::remove_file(&self.path);
+        for suffix in ["-journal", "-wal", "-shm"] {
+            let mut beside = self.path.clone().into_os_string();
+            beside.push(suffix);
+            let _ = fs::remove_file(PathBuf::from(beside));
+        }
+    }
+}
+
+/// Never replaces a file, on any file system that can tell.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if fs::symlink_metadata(to).is_err() => {
+            fs::rename(from, to)
+        }
+        renamed => renamed.map_err(io::Error::from),
+    }
+}
+
+fn copy_pages(source: &Connection, target: &Path) -> rusqlite::Result<()> {
+    source.busy_timeout(BUSY_TIMEOUT)?;
+    let mut copy = Connection::open(target)?;
+    // What is cut short is thrown away, and at the end all of it is synced at once.
+    copy.pragma_update(None, "synchronous", "OFF")?;
+    // All pages in one step: between two steps a commit of the writer would make the copy start anew.
+    match Backup::new(source, &mut copy)?.step(-1)? {
+        StepResult::Done => Ok(()),
+        _ => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),
+    }
+}
+
+/// Makes one file of it that can be read anywhere, and takes out what is true of the original only.
+fn complete(copy: &mut Connection) -> rusqlite::Result<()> {
+    copy.pragma_update(None, "journal_mode", "DELETE")?;
+    // The budget file goes on without the copy: beside a copy that is put back it is no edit of an administrator.
+    copy.execute("DELETE FROM meta WHERE key = ?1", [SHOWN]).map(drop)
+}
+
+/// What SQLite finds wrong with it.
+fn damage(copy: &Connection) -> rusqlite::Result<Option<String>> {
+    let found: String = copy.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    Ok((found != "ok").then_some(found))
+}
+
+fn contents(copy: &Connection) -> rusqlite::Result<Copied> {
+    let count = |sql| copy.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned);
+    Ok(Copied {
+        last_fact: FactNumber(schema::meta::<i64>(copy, LAST_FACT)?.unwrap_or(0).cast_unsigned()),
+        schema_version: schema::version(copy)?,
+        jobs: count("SELECT count(*) FROM job")?,
+        unfinished_jobs: count("SELECT count(*) FROM job WHERE finish_ms IS NULL")?,
+        queues: count("SELECT count(*) FROM account")?,
+        bytes: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A database as a daemon leaves it after a clean stop.
+    fn database(scratch: &Path) -> PathBuf {
+        let path = scratch.join("state.db");
+        let database = schema::open_for_writing(&path).unwrap();
+        let sql = "INSERT INTO meta VALUES ('last_fact', 17), ('budget_image_shown', '17');
+             INSERT INTO account VALUES ('alice', '7.0', '7000000000000', '0.5', '500000000000')";
+        database.execute_batch(sql).unwrap();
+        path
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_copy_is_one_private_file_and_says_what_is_in_it() {
+        let (scratch, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let target = place.path().join("copy.db");
+        let copied = backup(&database(scratch.path()), &target).unwrap();
+        let about = fs::metadata(&target).unwrap();
+        let expected = Copied {
+            last_fact: FactNumber(17),
+            schema_version: schema::VERSION,
+            jobs: 0,
+            unfinished_jobs: 0,
+            queues: 1,
+            bytes: about.len(),
+        };
+        assert_eq!(copied, expected);
+        assert_eq!(about.permissions().mode() & 0o777, 0o600);
+        // Readable where nothing can be written beside it, and without a trace.
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let copy = Connection::open_with_flags(&target, flags).unwrap();
+        assert_eq!(schema::meta::<String>(&copy, SHOWN).unwrap(), None, "no stop of a daemon left it so");
+        drop(copy);
+        assert_eq!(names(place.path()), ["copy.db"]);
+    }
+
+    #[test]
+    fn what_exists_is_never_replaced() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = database(scratch.path());
+        let target = scratch.path().join("copy.db");
+        std::os::unix::fs::symlink("nowhere", &target).unwrap();
+        let error = backup(&path, &target).unwrap_err().to_string();
+        assert!(error.starts_with("cannot back up to ") && error.contains("exists"), "{error}");
+        fs::remove_file(&target).unwrap();
+        // Nor what comes while the copy is made.
+        let partial = Partial::make(&target).unwrap();
+        fs::write(&target, "mine").unwrap();
+        let error = partial.put_in_place(&target).unwrap_err().to_string();
+        assert!(error.contains("exists"), "{error}");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
+        assert!(!names(scratch.path()).iter().any(|name| name.contains("partial")));
+        assert!(backup(&path, &path).unwrap_err().to_string().contains("exists"));
+    }
+
+    #[test]
+    fn what_is_damaged_or_no_state_is_told_and_leaves_nothing() {
+        let (scratch, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let target = place.path().join("copy.db");
+        let error = backup(&scratch.path().join("state.db"), &target).unwrap_err().to_string();
+        assert!(error.starts_with("cannot back up ") && error.contains("No such file"), "{error}");
+        let path = database(scratch.path());
+        let open = Connection::open(&path).unwrap();
+        let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'account'";
+        let page = open.query_row(root, [], |row| row.get::<_, u32>(0)).unwrap() as usize;
+        drop(open);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[(page - 1) * 4096..][..8].fill(0xff);
+        fs::write(&path, bytes).unwrap();
+        let error = backup(&path, &target).unwrap_err().to_string();
+        assert!(error.contains("state.db is damaged: "), "{error}");
+        fs::write(&path, "hadoop_user_1 100.0 1.0\n".repeat(50)).unwrap();
+        let error = backup(&path, &target).unwrap_err().to_string();
+        assert!(error.contains("not a database"), "{error}");
+        assert_eq!(names(place.path()), Vec::<String>::new());
+    }
+}

@@ -79,6 +79,11 @@ impl Engine {
             hosts.excluded.len()
         );
         self.log_line(LogLevel::Info, text);
+        self.admit(hosts, now);
+        (Reply::Done, Wait::All)
+    }
+
+    fn admit(&mut self, hosts: HostLists, now: Now) {
         self.config.hosts = hosts;
         let lost = self.trackers.values().filter(|tracker| !self.config.hosts.admits(&tracker.host));
         let lost: Vec<Arc<str>> = lost.map(|tracker| tracker.name.clone()).collect();
@@ -86,16 +91,35 @@ impl Engine {
             self.lose_tracker(&name, "its host is not admitted any more", now);
             self.record_job_facts();
         }
-        (Reply::Done, Wait::All)
     }
 
     /// States and lists of the queues. None may be gone: jobs may be in it.
     pub(super) fn queues_read(&mut self, queues: Vec<QueueConfig>, caller: &Caller) -> (Reply, Wait) {
+        let count = queues.len();
+        if let Err(refusal) = self.take_queues(queues) {
+            return (Reply::Refused(refusal), Wait::Nothing);
+        }
+        let text = format!("{} had the queues read anew: {count} are configured", caller.user);
+        self.log_line(LogLevel::Info, text);
+        (Reply::Done, Wait::All)
+    }
+
+    /// The same at once for both, as the operator of the daemon asks, or nothing.
+    pub(super) fn configuration_read(&mut self, queues: Vec<QueueConfig>, hosts: HostLists, now: Now) -> (Reply, Wait) {
+        if let Err(refusal) = self.take_queues(queues) {
+            return (Reply::Refused(refusal), Wait::Nothing);
+        }
+        self.admit(hosts, now);
+        (Reply::Done, Wait::All)
+    }
+
+    /// All or none of them.
+    fn take_queues(&mut self, queues: Vec<QueueConfig>) -> Result<(), Refusal> {
         let is_gone = |old: &&QueueConfig| queues.iter().all(|queue| queue.name != old.name);
         if let Some(gone) = self.config.queues.iter().find(is_gone) {
             // The words of 1.2.1 `QueueManager`.
             let text = format!("Couldn't find queue '{}' during refresh!", gone.name);
-            return (Reply::Refused(Refusal::IllegalArgument(text)), Wait::Nothing);
+            return Err(Refusal::IllegalArgument(text));
         }
         // Under a market the accounts are the queues; only the lists of those that are configured too are taken over.
         if self.market.is_none() {
@@ -103,10 +127,8 @@ impl Engine {
                 self.scheduler.open_group(&queue.name);
             }
         }
-        let text = format!("{} had the queues read anew: {} are configured", caller.user, queues.len());
-        self.log_line(LogLevel::Info, text);
         self.config.queues = queues;
-        (Reply::Done, Wait::All)
+        Ok(())
     }
 
     /// Whether safe mode is on.

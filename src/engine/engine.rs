@@ -162,6 +162,7 @@ impl Engine {
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
             Event::HostsRead { hosts, caller } => self.hosts_read(hosts, &caller, now),
             Event::QueuesRead { queues, caller } => self.queues_read(queues, &caller),
+            Event::ConfigurationRead { queues, hosts } => self.configuration_read(queues, hosts, now),
             Event::Market(request) => self.market_request(*request, now),
             Event::Timer { durable } => {
                 self.tick_when_due(now);

@@ -144,6 +144,14 @@ pub enum Event {
         /// Who asked.
         caller: Caller,
     },
+    /// The operator of the daemon had its configuration read anew. Answered by [`Reply::Done`](super::Reply::Done), or
+    /// refused as a whole.
+    ConfigurationRead {
+        /// All queues.
+        queues: Vec<QueueConfig>,
+        /// What stands in the lists of hosts.
+        hosts: HostLists,
+    },
     /// A request to `/scheduler`. Answered by [`Reply::Market`](super::Reply::Market).
     Market(Box<ServletRequest>),
     /// The moment named by [`Engine::next_timer_ms`](super::Engine::next_timer_ms) has come.

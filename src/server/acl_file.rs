@@ -65,14 +65,31 @@ impl AclFile {
 
     /// The list, after a look whether the file has changed. A bad change leaves the last good list in force.
     pub fn current(&self) -> Arc<Acl> {
+        self.look(false);
+        self.current.load_full()
+    }
+
+    /// Reads the file even if it looks unchanged. How many may sign.
+    ///
+    /// # Errors
+    /// What is wrong with it; the last good list stays in force.
+    pub fn read_anew(&self) -> Result<usize, String> {
+        self.look(true);
+        self.error().map_or_else(|| Ok(self.current.load().len()), Err)
+    }
+
+    fn look(&self, even_if_unchanged: bool) {
         let mark = Mark::of(&self.path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if mark.is_none() || mark != seen.mark {
+        let has_changed = mark.is_none() || mark != seen.mark;
+        if has_changed || even_if_unchanged {
             // Taken before reading: a change in between is seen next time.
             seen.mark = mark;
             match read(&self.path) {
                 Ok(acl) => {
-                    tracing::info!("{}: {} users may sign", self.path.display(), acl.len());
+                    if has_changed {
+                        tracing::info!("{}: {} users may sign", self.path.display(), acl.len());
+                    }
                     self.current.store(Arc::new(acl));
                     seen.error = None;
                 }
@@ -85,8 +102,6 @@ impl AclFile {
                 }
             }
         }
-        drop(seen);
-        self.current.load_full()
     }
 
     /// What is wrong with the file now, if anything.

@@ -1,5 +1,6 @@
 //! The daemon: everything that runs on the owner's thread, put together.
 
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +36,11 @@ pub struct Daemon {
     effects: mpsc::UnboundedReceiver<Effect>,
     requests: Requests,
     leftovers: Option<Leftovers>,
+    companions: Vec<Companion>,
 }
+
+/// Something else that runs on the owner's thread.
+type Companion = Pin<Box<dyn Future<Output = ()>>>;
 
 /// What a daemon is made of.
 pub struct Parts<'a> {
@@ -83,12 +88,24 @@ impl Daemon {
         let (handle, requests) = OwnerHandle::new(store, acl, budget_image.as_ref().map(|image| image.watch()));
         let notifier = Rc::new(Notifier::default());
         let edges = Edges { owner: owner.clone(), topology, submissions, notifier, budget_image };
-        (Self { owner, dispatcher, rpc, edges, effects, requests, leftovers: None }, handle)
+        (Self { owner, dispatcher, rpc, edges, effects, requests, leftovers: None, companions: Vec::new() }, handle)
     }
 
     /// The owner of the engine.
     pub fn owner(&self) -> &Rc<Owner> {
         &self.owner
+    }
+
+    /// Who dispatches calls.
+    pub fn dispatcher(&self) -> &Rc<Dispatcher> {
+        &self.dispatcher
+    }
+
+    /// Has something else run on the owner's thread while it serves.
+    #[must_use]
+    pub fn with_companion(mut self, companion: impl Future<Output = ()> + 'static) -> Self {
+        self.companions.push(Box::pin(companion));
+        self
     }
 
     /// Has the files of jobs of before the restart put in order once it runs.
@@ -110,7 +127,7 @@ impl Daemon {
     /// # Errors
     /// [`RunError`]: nothing can be answered any more.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), RunError> {
-        let Self { owner, dispatcher, rpc, edges, effects, requests, leftovers } = self;
+        let Self { owner, dispatcher, rpc, edges, effects, requests, leftovers, companions } = self;
         let serving = requests.serving();
         let mut tasks = JoinSet::new();
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
@@ -118,6 +135,9 @@ impl Daemon {
         tasks.spawn_local(dispatcher.serve_clients());
         if let Some(leftovers) = leftovers {
             tasks.spawn_local(edges.submissions.clone().settle(leftovers));
+        }
+        for companion in companions {
+            tasks.spawn_local(companion);
         }
         tasks.spawn_local(edges.perform(effects));
         tasks.spawn_local(requests.answer(owner.clone()));

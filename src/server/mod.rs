@@ -17,10 +17,12 @@ mod handle;
 mod held;
 mod host_name;
 mod owner;
+mod reload;
 pub mod rpc;
+mod signals;
 mod start;
-mod stop;
 mod submission;
+mod supervisor;
 mod topology;
 mod web_thread;
 

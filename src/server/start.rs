@@ -22,9 +22,11 @@ use super::clock::Clock;
 use super::daemon::{Daemon, Parts, RunError};
 use super::engine_config::{HostsError, engine_config};
 use super::host_name::host_name;
+use super::reload::Reload;
 use super::rpc::{RpcLimits, listen};
-use super::stop::StopSignals;
+use super::signals::Signals;
 use super::submission::{Leftovers, make_system_dir};
+use super::supervisor::Supervisor;
 use super::web_thread::WebThread;
 
 /// Why the daemon does not start, or does not end well. Each text says how to mend it.
@@ -106,7 +108,11 @@ pub fn serve(settings: &Settings, precedence: Precedence, started: impl FnOnce(&
         .max_blocking_threads(32)
         .build_local(LocalOptions::default())
         .map_err(|source| ServeError::System { what: "an event queue", source })?;
-    let outcome = runtime.block_on(serve_here(settings, precedence, started));
+    let supervisor = Supervisor::of_process();
+    let outcome = runtime.block_on(serve_here(settings, precedence, &supervisor, started));
+    if let Err(error) = &outcome {
+        supervisor.status(&error.to_string());
+    }
     // Files that are still being removed are not waited for.
     runtime.shutdown_background();
     outcome
@@ -115,11 +121,12 @@ pub fn serve(settings: &Settings, precedence: Precedence, started: impl FnOnce(&
 async fn serve_here(
     settings: &Settings,
     precedence: Precedence,
+    supervisor: &Supervisor,
     started: impl FnOnce(&Serving),
 ) -> Result<(), ServeError> {
     let connections = settings.rpc.max_connections.saturating_add(settings.http.max_connections);
     allow_descriptors(connections.saturating_add(RESERVED_DESCRIPTORS) as u64);
-    let signals = StopSignals::new().map_err(|source| ServeError::System { what: "signals", source })?;
+    let signals = Signals::new().map_err(|source| ServeError::System { what: "signals", source })?;
     // Ports first: what fails soonest leaves nothing behind.
     let (rpc_port, rpc_address) = open_port("mapred.job.tracker", &settings.rpc_address)?;
     let (http_port, http_address) = open_port("mapred.job.tracker.http.address", &settings.http_address)?;
@@ -130,6 +137,7 @@ async fn serve_here(
     let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
     let acl_watch = acl.as_ref().and_then(AclWatch::of);
     make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+    supervisor.status("starting: loading the state");
     let (store, opened) = Store::open(store_options(settings))?;
     let leftovers = Leftovers::of(&opened);
     let (budget_image, engine, clock) =
@@ -141,17 +149,27 @@ async fn serve_here(
         engine,
         sink: store.sink(),
         clock,
-        acl,
+        acl: acl.clone(),
         budget_image: budget_image.clone(),
     };
     let (daemon, handle) = Daemon::new(parts);
     let daemon = daemon.with_leftovers(leftovers).with_stored_events(store.events());
     let handle = handle.with_ledger(store.ledger());
     let owner = daemon.owner().clone();
+    let status = format!("serving RPC on {rpc_address}, web on {http_address}");
+    let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
+    let daemon = daemon
+        .with_companion(reload.at_each(signals.hang_up, supervisor.clone()))
+        .with_companion(supervisor.clone().follow(store.durable(), status.clone()));
     let web = WebThread::start(http_port, handle, &settings.http, market.is_some())
         .map_err(|source| ServeError::System { what: "a thread for the web server", source })?;
     started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
-    let served = daemon.run(rpc_port, signals.stop()).await;
+    supervisor.ready(&status);
+    let stop = async {
+        signals.stop.stop().await;
+        supervisor.stopping();
+    };
+    let served = daemon.run(rpc_port, stop).await;
     web.stop();
     drop(acl_watch);
     // The last prices and charges are in the ledger; the image shows them.

@@ -1,7 +1,21 @@
 //! What an administrator can have read anew while the daemon runs. The rest of the conf folder holds from start to stop.
 
+use std::collections::BTreeMap;
+
 use super::{LoadOptions, Queues, TrackerSettings};
-use crate::config::error::{ConfigError, Warning};
+use crate::config::configuration::Configuration;
+use crate::config::error::{ConfigError, Origin, Warning};
+use crate::config::keys::{self, Key};
+
+/// Keys whose values are taken over while the daemon runs.
+const REREAD: [&Key; 6] = [
+    &keys::HOSTS,
+    &keys::HOSTS_EXCLUDE,
+    &keys::QUEUE_NAMES,
+    &keys::QUEUE_STATE,
+    &keys::QUEUE_ACL_SUBMIT,
+    &keys::QUEUE_ACL_ADMINISTER,
+];
 
 /// The queues as the conf folder has them now.
 ///
@@ -18,4 +32,70 @@ pub fn queues(sources: &LoadOptions) -> Result<(Queues, Vec<Warning>), ConfigErr
 /// The first [`ConfigError`] of the folder, or of a key of trackers.
 pub fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
     TrackerSettings::from_configuration(&sources.configuration()?)
+}
+
+/// Keys of ours that differ from what the daemon runs on and wait for a restart, each with where it is written now.
+#[must_use]
+pub fn waiting(running: &Configuration, found: &Configuration) -> Vec<String> {
+    let was: BTreeMap<&str, (&str, &Origin)> = of_ours(running).collect();
+    let is: BTreeMap<&str, (&str, &Origin)> = of_ours(found).collect();
+    let set = is.iter().filter(|(name, (value, _))| was.get(*name).is_none_or(|(old, _)| old != value));
+    let gone = was.iter().filter(|(name, _)| !is.contains_key(*name));
+    let mut waiting: Vec<String> = set.map(|(name, (_, origin))| format!("{name} ({origin})")).collect();
+    waiting.extend(gone.map(|(name, (_, origin))| format!("{name} (gone from {origin})")));
+    waiting
+}
+
+fn of_ours(configuration: &Configuration) -> impl Iterator<Item = (&str, (&str, &Origin))> {
+    let of_ours =
+        |name: &str| keys::all().any(|key| key.is_spelled(name)) && !REREAD.iter().any(|key| key.is_spelled(name));
+    configuration
+        .written()
+        .filter(move |(name, _, _)| of_ours(name))
+        .map(|(name, value, origin)| (name, (value, origin)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn configuration(properties: &str) -> Configuration {
+        let mut configuration = Configuration::new(BTreeMap::new());
+        let text = format!("<configuration>\n{properties}</configuration>");
+        configuration.add_file("site.xml", text.as_bytes()).unwrap();
+        configuration
+    }
+
+    fn property(name: &str, value: &str) -> String {
+        format!("<property><name>{name}</name><value>{value}</value></property>\n")
+    }
+
+    #[test]
+    fn what_waits_for_a_restart_is_named_with_its_place() {
+        let running = [
+            property("mapred.hosts", "/a"),
+            property("mapred.queue.default.state", "running"),
+            property("mapred.job.tracker", "a:1"),
+            property("mapred.acls.enabled", "true"),
+            property("dfs.replication", "1"),
+        ];
+        let found = [
+            property("mapred.hosts", "/b"),
+            property("mapred.queue.default.state", "stopped"),
+            property("mapred.job.tracker", "a:2"),
+            property("dfs.replication", "2"),
+            property("jobtracker.ledger.detail-days", "7"),
+        ];
+        let (running, found) = (configuration(&running.concat()), configuration(&found.concat()));
+        let waiting = waiting(&running, &found);
+        assert_eq!(
+            waiting,
+            [
+                "jobtracker.ledger.detail-days (site.xml:6)",
+                "mapred.job.tracker (site.xml:4)",
+                "mapred.acls.enabled (gone from site.xml:5)"
+            ]
+        );
+        assert_eq!(super::waiting(&running, &running), Vec::<String>::new());
+    }
 }

@@ -58,6 +58,11 @@ impl Dispatcher {
         self.stored_events.read_by(reader);
     }
 
+    /// Forgets which groups users belong to.
+    pub fn forget_groups(&self) {
+        self.callers.forget_groups();
+    }
+
     /// Takes clients' calls, one each turn. Never ends.
     pub async fn serve_clients(self: Rc<Self>) {
         loop {

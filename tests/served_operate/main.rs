@@ -1,0 +1,26 @@
+//! Operating the program itself: stop, reload, what the supervisor hears, backup and restore, a second daemon.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot set itself up has failed"
+)]
+
+mod backup;
+mod notify;
+mod reload;
+#[path = "../served/mod.rs"]
+mod served;
+mod stop;
+
+use rustix::process::{Pid, Signal, kill_process};
+use served::Serving;
+
+const BUDGETS: &str = "alice 100 1\nbob 7.5 0.25\n";
+
+/// Sends a signal to a daemon.
+fn send(serving: &Serving, signal: Signal) {
+    let process = Pid::from_raw(serving.process_id().cast_signed()).unwrap();
+    kill_process(process, signal).unwrap();
+}

@@ -68,7 +68,7 @@ impl WorkJudge {
             ids.iter().find(|id| jobs.get(**id).is_some_and(suits)).copied()
         };
         let aside = first(&wants.cleanup, &|job| job.may_clean_up_on(kind, node, nodes))
-            .or_else(|| first(&wants.task_cleanup[kind], &|job| !job.avoids(node, nodes)))
+            .or_else(|| first(&wants.task_cleanup[kind], &|job| !job.avoids(kind, node, nodes)))
             .or_else(|| first(&wants.setup, &|job| job.may_set_up_on(kind, node, nodes)));
         if let Some(job) = aside {
             return Some(Wanted { job, is_aside: true });

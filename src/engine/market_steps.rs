@@ -103,7 +103,7 @@ impl Engine {
     }
 
     /// What each queue with unfinished jobs uses and wants.
-    fn usage(&self) -> Vec<QueueUse> {
+    pub(super) fn usage(&self) -> Vec<QueueUse> {
         let Some(market) = &self.market else { return Vec::new() };
         let mut pending: std::collections::BTreeMap<&str, u64> = Default::default();
         for (queue, jobs) in &self.live_jobs {
@@ -137,7 +137,7 @@ impl Engine {
             self.log.push(Fact::Market(fact));
         }
         // What is answered shows durable state only.
-        (Reply::Market(operated.answer), Wait::All)
+        (Reply::Market(operated.answer.map(|answer| self.complete(answer))), Wait::All)
     }
 }
 

@@ -17,6 +17,7 @@ mod limits;
 mod loss;
 mod market_steps;
 mod now;
+mod outlook;
 mod over;
 mod overview;
 mod overview_of;

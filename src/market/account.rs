@@ -115,6 +115,12 @@ impl Account {
         Bid { balance: self.balance, rate: self.bid, running, carry }
     }
 
+    /// What it brings to the tick that comes, if nothing changes until then.
+    pub(super) fn bid_after_charge(&self, running: PerKind<u32>) -> Bid {
+        let balance = self.balance.checked_sub(self.charge(running).amount()).unwrap_or(self.balance);
+        Bid { balance, ..self.to_bid(running) }
+    }
+
     pub(super) fn set(&mut self, balance: Credits, bid: Credits) {
         self.balance = balance;
         self.bid = bid;

@@ -13,6 +13,7 @@ mod laws;
 mod limits;
 mod market;
 mod market_laws;
+mod outlook;
 mod preemption;
 mod preemption_laws;
 mod speculation;

@@ -4,6 +4,7 @@ use crate::market::{Answer, Bidding, Operation, QueueName};
 
 use super::PolicyConfig;
 use super::engine::Engine;
+use super::market_steps::usage;
 
 // === impl Engine: outlook ===
 
@@ -23,13 +24,15 @@ impl Engine {
     /// What a queue bids against at this moment; none without a market or such a queue.
     pub(super) fn bidding(&self, queue: &QueueName) -> Option<Bidding> {
         let slots = self.scheduler.totals().slots;
-        self.market.as_ref()?.bidding(queue, &self.usage(), slots, self.alloc_interval_ms())
+        let market = self.market.as_ref()?;
+        let (usage, _) = usage(market, &self.scheduler);
+        market.bidding(queue, &usage, slots, self.alloc_interval_ms())
     }
 
     /// One queue, or all of them.
     fn queue_standings(&self, queue: Option<&QueueName>) -> Vec<crate::market::QueueStanding> {
         let Some(market) = &self.market else { return Vec::new() };
-        let (usage, interval_ms) = (self.usage(), self.alloc_interval_ms());
+        let ((usage, _), interval_ms) = (usage(market, &self.scheduler), self.alloc_interval_ms());
         match queue {
             Some(queue) => market.standings([queue], &usage, interval_ms),
             None => market.standings(market.queues(), &usage, interval_ms),

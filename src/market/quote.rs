@@ -73,7 +73,8 @@ impl Market {
             if name == queue {
                 place = bids.len();
             }
-            bids.push(account.bid_after_charge(running));
+            let (_, balance) = account.charge(running);
+            bids.push(account.to_bid(balance, running));
         }
         Some(Bidding { queue: queue.clone(), bids, place, slots, interval_ms })
     }

@@ -95,8 +95,13 @@ impl Engine {
             })
             .collect();
         self.scheduler.set_allocations(&allocations);
+        let charged = self.job_costs.charge(tick, &self.scheduler);
+        let number = tick.number;
         for fact in outcome.into_facts() {
             self.log.push(Fact::Market(fact));
+        }
+        if !charged.is_empty() {
+            self.log.push(Fact::JobsCharged { tick: number, jobs: charged });
         }
         if money_moved || self.budgets_changed {
             self.budgets_changed = false;

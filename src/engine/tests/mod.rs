@@ -8,6 +8,7 @@ mod fetch_failures;
 mod flaky_hosts;
 mod graylist;
 mod heartbeats;
+mod job_costs;
 mod launching;
 mod laws;
 mod limits;

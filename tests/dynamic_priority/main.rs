@@ -9,10 +9,11 @@
 )]
 
 mod accounting;
-mod answered;
 mod answers;
 mod authorization;
 mod market;
 mod operations;
 #[path = "../rpc_rig/mod.rs"]
 mod rpc_rig;
+#[path = "../served/mod.rs"]
+mod served;

@@ -16,9 +16,9 @@ use jobtracker::wire::{Action, AttemptId, AttemptState, JobId, RunState};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::answered::Answered;
 use crate::rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
 use crate::rpc_rig::{Rig, Wanted, with_daemon};
+use crate::served::answered::Answered;
 
 /// Between two ticks. No test lasts so long, so none rings but those that it lets ring.
 pub const INTERVAL: Duration = Duration::from_secs(100);

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -51,6 +52,8 @@ pub enum Load {
     Differential(Differential),
     /// Random small jobs whose tasks end in every way, each compared with how a model says it must end
     Random(Random),
+    /// Bidders, administrators and jobs on a daemon that is killed again and again, and an audit of its books each time
+    Bidding(Bidding),
     /// Makes one table of the rows that --json printed, read from stdin
     Table,
 }
@@ -216,4 +219,21 @@ pub struct Random {
     /// Trackers, 8 map slots and 4 reduce slots each
     #[arg(long, default_value_t = 12)]
     pub trackers: u32,
+}
+
+/// `bidding`
+#[derive(Clone, Debug, Args)]
+pub struct Bidding {
+    /// The program that is started and killed
+    #[arg(long)]
+    pub program: String,
+    /// An empty folder for all it needs
+    #[arg(long)]
+    pub folder: PathBuf,
+    /// Kills
+    #[arg(long, default_value_t = 50)]
+    pub kills: u32,
+    /// From which all chance follows; the moments of kills and answers do not, so no two runs are alike
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }

@@ -433,6 +433,7 @@ impl Job {
             remaining = PerKind::new(unfinished(Kind::Map), reduces);
         }
         scene.scheduler.set_remaining(self.app, remaining);
+        scene.scheduler.set_pending(self.app, self.pending());
     }
 
     /// Whether every map and reduce is done or given up.

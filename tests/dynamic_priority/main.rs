@@ -11,9 +11,11 @@
 mod accounting;
 mod answers;
 mod authorization;
+mod files;
 mod market;
 mod operations;
 #[path = "../rpc_rig/mod.rs"]
 mod rpc_rig;
 #[path = "../served/mod.rs"]
 mod served;
+mod submissions;

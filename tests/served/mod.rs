@@ -32,6 +32,8 @@ pub struct Place {
     pub dir: tempfile::TempDir,
     /// What else it is configured by, `key=value`.
     pub overrides: Vec<String>,
+    /// Its environment, beside ours.
+    pub environment: Vec<(&'static str, &'static str)>,
     is_nobody: bool,
 }
 
@@ -58,7 +60,8 @@ struct Said {
 impl Place {
     /// With these budgets, the users of [`ACL`] and a tick each second.
     pub fn new(budgets: &str) -> Self {
-        let place = Self { dir: tempfile::tempdir().unwrap(), overrides: Vec::new(), is_nobody: false };
+        let dir = tempfile::tempdir().unwrap();
+        let place = Self { dir, overrides: Vec::new(), environment: Vec::new(), is_nobody: false };
         for folder in ["etc", "hadoop", "state"] {
             std::fs::create_dir(place.path(folder)).unwrap();
         }
@@ -127,7 +130,7 @@ impl Place {
     pub fn try_start(&self, arguments: &[&str]) -> Result<Serving, (ExitStatus, String)> {
         let program = self.program();
         let mut command = Command::new(program);
-        command.args(self.arguments()).args(arguments);
+        command.args(self.arguments()).args(arguments).envs(self.environment.iter().copied());
         if self.is_nobody && rustix::process::geteuid().is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }

@@ -178,7 +178,7 @@ fn defect_32_maps_and_reduces_are_preempted_down_to_the_quota_shortest_running_f
         assert_eq!(running(&market, &worker, "alice").await, (6, 2));
         market.submit("bob", 6, 2).await;
         for _ in 0..5 {
-            market.tick().await;
+            market.tick_after_beat(&mut worker).await;
             worker.fill().await;
         }
         assert_eq!((quota(&market, "alice"), quota(&market, "bob")), (PerKind::new(3, 1), PerKind::new(3, 1)));
@@ -186,7 +186,7 @@ fn defect_32_maps_and_reduces_are_preempted_down_to_the_quota_shortest_running_f
         assert_eq!(running(&market, &worker, "bob").await, (3, 1));
         let of =
             |kind: Kind| worker.killed.iter().filter(|attempt| attempt.task.kind == kind).collect::<Vec<&AttemptId>>();
-        assert_eq!((of(Kind::Map).len(), of(Kind::Reduce).len()), (3, 1), "no more than was over");
+        assert_eq!((of(Kind::Map).len(), of(Kind::Reduce).len()), (3, 1), "no more than was over: {:?}", worker.killed);
         // All from the job whose attempts have run for the shortest time.
         assert!(worker.killed.iter().all(|attempt| attempt.task.job == late), "{:?} not of {early}", worker.killed);
     });

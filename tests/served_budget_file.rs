@@ -240,3 +240,19 @@ fn the_clock_set_back_an_hour_denies_who_signed_in_that_hour_and_changes_no_mone
     assert_eq!(serving.stop().0, 0);
     assert_eq!(before.replace("101.", "102."), place.read_budget());
 }
+
+#[test]
+fn by_the_administrators_word_it_becomes_the_ledger_even_after_a_crash() {
+    let place = stopped();
+    let serving = place.start();
+    serving.top_up("alice", "1");
+    serving.kill();
+    fs::write(place.budget(), "alice 60 2\n").unwrap();
+    let serving = place.try_start(&["--take-budget-file"]).unwrap_or_else(|(status, log)| panic!("{status}:\n{log}"));
+    serving.log.wait_for("the budget file was edited; 2 queues differ and are taken over");
+    assert_eq!(serving.ask("root", "addBudget=0&queue=alice").queue()[..2], ["60.0", "2.0"]);
+    assert_eq!(serving.stop().0, 0);
+    fs::remove_file(place.budget()).unwrap();
+    let (status, log) = place.try_start(&["--take-budget-file"]).err().unwrap();
+    assert!(status.code() == Some(1) && log.contains("no budget file"), "{log}");
+}

@@ -46,6 +46,8 @@ pub enum Load {
     Ready(Ready),
     /// getJobStatus
     Status(Status),
+    /// Signed questions of bidders about their own queues, over HTTP
+    Info(Info),
     /// What a tracker, a waiting map, a finished map and a job take of resident memory
     Memory(Memory),
     /// The same scripted heartbeats and calls to the Java JobTracker and to ours, and where their answers differ
@@ -159,6 +161,23 @@ pub struct Status {
     /// Clients, each with one call at a time
     #[arg(long, default_value_t = 10)]
     pub clients: u32,
+    /// Measured time
+    #[arg(long, default_value_t = 5)]
+    pub seconds: u64,
+}
+
+/// `info`
+#[derive(Clone, Debug, Args)]
+pub struct Info {
+    /// HTTP address of the JobTracker
+    #[arg(long)]
+    pub http: SocketAddr,
+    /// Its ACL file, with the keys of all who ask
+    #[arg(long)]
+    pub acl: PathBuf,
+    /// Connections that stay open, each with one question at a time
+    #[arg(long, default_value_t = 8)]
+    pub clients: usize,
     /// Measured time
     #[arg(long, default_value_t = 5)]
     pub seconds: u64,

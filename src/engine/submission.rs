@@ -188,6 +188,7 @@ impl Engine {
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
+        self.scheduler.set_pending(app, job.pending());
         self.jobs.insert(job);
         self.job_facts.push(JobFact::Accepted(accepted));
         self.record_job_facts();

@@ -40,8 +40,13 @@ impl Engine {
             self.launches.extend(granting.launches);
         }
         self.tallies.launched += self.launches.len() as u64;
-        let tasks = self.launches.iter();
-        tasks.filter_map(|(app, launch)| Some(self.jobs.by_app(*app)?.wire_task(launch))).collect()
+        let mut tasks = Vec::with_capacity(self.launches.len());
+        for (app, launch) in &self.launches {
+            let Some(job) = self.jobs.by_app(*app) else { continue };
+            self.scheduler.set_pending(*app, job.pending());
+            tasks.push(job.wire_task(launch));
+        }
+        tasks
     }
 
     /// Jobs whose first minute has passed may have tasks that lag.
@@ -60,7 +65,7 @@ impl Engine {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_cleanup(kind, node, &mut scene!(self, now))));
         }
-        if let Some(id) = self.first_that(&self.wants.task_cleanup[kind], |job| !job.avoids(node, &self.nodes)) {
+        if let Some(id) = self.first_that(&self.wants.task_cleanup[kind], |job| !job.avoids(kind, node, &self.nodes)) {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_task_cleanup(kind, node, &mut scene!(self, now))?));
         }

@@ -27,6 +27,7 @@ pub mod take_over;
 #[cfg(test)]
 mod tests;
 pub mod tick;
+pub mod turn;
 
 pub use account::{Account, Interval, Published};
 pub use acl::{Acl, AclEntry, AclError, Key, KeyId, Role};
@@ -47,4 +48,5 @@ pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};
 pub use state::Market;
 pub use statement::{MovementReason, Statement, StatementPage, StatementRow};
 pub use take_over::TakenOver;
-pub use tick::{Allocation, QueueUse, TickOutcome};
+pub use tick::{QueueUse, Tick, TickOutcome};
+pub use turn::{Charge, Turn};

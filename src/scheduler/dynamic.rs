@@ -4,8 +4,9 @@
 //! A quota orders, it never refuses, so no slot stays free for want of money (work conservation).
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+
+use rustc_hash::FxHashMap;
 
 use super::assign::SKIP_BUDGET;
 use super::key::{AppKey, GroupKey, Ratio};
@@ -25,7 +26,8 @@ pub struct Allocation {
 /// Orders queues by quota, then by rate.
 #[derive(Debug, Default)]
 pub(super) struct Dynamic {
-    allocations: BTreeMap<GroupId, Allocation>,
+    // Looked up, never iterated.
+    allocations: FxHashMap<GroupId, Allocation>,
 }
 
 /// Under its quota.
@@ -67,7 +69,8 @@ impl Policy for Dynamic {
     }
 
     fn allocate(&mut self, allocations: &[(GroupId, Allocation)]) {
-        self.allocations = allocations.iter().copied().collect();
+        self.allocations.clear();
+        self.allocations.extend(allocations.iter().copied());
     }
 
     fn allocation(&self, group: GroupId) -> Allocation {

@@ -43,5 +43,5 @@ pub use ids::{AppId, GroupId, NodeId};
 pub use node::Totals;
 pub use preemption::{OverGroup, PreemptionRound, RunningAttempt, ShortGroup, WaitingApp};
 pub use slots::{Kind, PerKind};
-pub use state::{AddAppError, Scheduler};
+pub use state::{AddAppError, Scheduler, Standing};
 pub use topology::{HostId, Level, RackId, Topology};

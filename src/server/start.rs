@@ -8,11 +8,10 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::config::settings::{DynamicSettings, SchedulerKind};
+use crate::config::settings::{BudgetStoreKind, DynamicSettings, SchedulerKind};
 use crate::config::{HostPort, Settings};
 use crate::engine::{Engine, Restored};
 use crate::fs::FsError;
-use crate::market::Market;
 use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store, StoreError, StoreOptions};
 
 use super::acl_file::{AclFile, AclFileError};
@@ -153,7 +152,9 @@ async fn serve_here(
     drop(acl_watch);
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
-        image.publish(owner.budget_lines().unwrap_or_default());
+        if let Some((accounts, tick)) = owner.budgets() {
+            image.publish(accounts, tick);
+        }
         if let Some(image) = Rc::into_inner(image) {
             image.close(owner.last_fact())?;
         }
@@ -209,7 +210,10 @@ fn wake(
         None => None,
         Some((market, precedence)) => {
             let path = &market.budget_file;
-            Some((path, BudgetImage::open(store, &opened, path, precedence)?))
+            let image = match market.budget_store {
+                BudgetStoreKind::File => BudgetImage::open(store, &opened, path, precedence)?,
+            };
+            Some((path, image))
         }
     };
     let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
@@ -230,7 +234,9 @@ fn wake(
             ImageAtStart::Ours => {}
             ImageAtStart::Overruled(line) => tracing::warn!("{line}"),
         }
-        image.publish(engine.market().map(Market::budget_lines).unwrap_or_default());
+        if let Some(market) = engine.market() {
+            image.publish(market.budget_lines(), market.tick_number());
+        }
         image
     });
     Ok((image, engine, clock))

@@ -153,6 +153,7 @@ impl Cluster {
         self.effects.extend(effects);
         for job in self.engine.jobs.iter() {
             job.assert_consistent(self.engine.scheduler.app_waiting(job.app));
+            assert_eq!(self.engine.scheduler.app_pending(job.app), job.pending(), "{}: pending", job.id);
         }
         self.assert_leaving();
         (reply, wait_for)

@@ -10,7 +10,7 @@ use super::market::{credits, market_under};
 use super::preemption::preempting;
 use super::preemption_laws;
 use crate::engine::{Caller, Event, Fact};
-use crate::market::{Credits, Interval, LedgerAccount, LedgerEntry, MarketFact, Reason};
+use crate::market::{Credits, Interval, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick};
 use crate::scheduler::PerKind;
 use crate::wire::{JobId, RunState};
 
@@ -71,7 +71,6 @@ fn fate(task: &FakeTask) -> Fate {
 struct Auditor {
     seen: usize,
     open: BTreeMap<String, Interval>,
-    next: BTreeMap<String, Interval>,
     charged: BTreeMap<String, Credits>,
     balances: BTreeMap<String, Credits>,
 }
@@ -87,10 +86,13 @@ impl Auditor {
                     assert!(*balance >= Credits::ZERO);
                     assert_eq!(self.balances.get(queue.as_str()).copied().unwrap_or(Credits::ZERO), *balance);
                 }
-                MarketFact::Allocated { queue, interval, .. } => {
-                    self.next.insert(queue.as_str().to_owned(), *interval);
+                MarketFact::Tick(tick) => {
+                    tick.charges().for_each(|entry| self.book(&entry, running));
+                    for turn in &tick.turns {
+                        assert_eq!(self.balances.get(turn.queue.as_str()).copied().unwrap_or_default(), turn.balance);
+                    }
+                    self.turn(tick, running);
                 }
-                MarketFact::Tick { .. } => self.turn(running),
                 MarketFact::AccountRemoved { queue } => {
                     assert!(!running.contains_key(queue.as_str()), "slots it has to pay for");
                     self.open.remove(queue.as_str());
@@ -127,14 +129,14 @@ impl Auditor {
     }
 
     /// The open intervals are over: what was bought has been paid.
-    fn turn(&mut self, running: &BTreeMap<String, PerKind<u32>>) {
+    fn turn(&mut self, tick: &Tick, running: &BTreeMap<String, PerKind<u32>>) {
         for (queue, interval) in &self.open {
             let owed = cost(interval, used(interval, running.get(queue)));
             assert_eq!(self.charged.get(queue).copied().unwrap_or(Credits::ZERO), owed, "{queue} owes its interval");
         }
         assert!(self.charged.keys().all(|queue| self.open.contains_key(queue)));
         self.charged.clear();
-        self.open = std::mem::take(&mut self.next);
+        self.open = tick.intervals().map(|(queue, interval)| (queue.to_string(), *interval)).collect();
         for (queue, interval) in &self.open {
             let balance = self.balances.get(queue).copied().unwrap_or(Credits::ZERO);
             assert!(cost(interval, interval.quota) <= balance, "{queue} was sold more than it can pay");

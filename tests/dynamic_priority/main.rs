@@ -1,0 +1,18 @@
+//! The Dynamic Priority Scheduler's document, its original and what ours decided to do otherwise, row by row: each rule a test
+//! named after where it stands. Through the daemon as users, job clients, trackers and administrators meet it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot set itself up has failed"
+)]
+
+mod accounting;
+mod answered;
+mod answers;
+mod authorization;
+mod market;
+mod operations;
+#[path = "../rpc_rig/mod.rs"]
+mod rpc_rig;

@@ -149,8 +149,10 @@ impl Judge {
     pub(super) fn new(plan: &Plan) -> Self {
         let Plan { start, engine, .. } = plan;
         let is_compatible = matches!(&engine.policy, PolicyConfig::Fifo(options) if options.compatible);
-        let uses = match &engine.policy {
-            PolicyConfig::Dynamic { market, .. } => Some(market.job_signature_uses),
+        let money = match engine.policy {
+            PolicyConfig::Dynamic { market, alloc_interval_ms, .. } => {
+                Some(Auditor::new(start.mono_ms, alloc_interval_ms, market))
+            }
             PolicyConfig::Fifo(_) => None,
         };
         Self {
@@ -158,10 +160,7 @@ impl Judge {
             last_fact: FactNumber(0),
             digest: Digest::default(),
             attempts: AttemptBooks::default(),
-            money: plan
-                .alloc_interval_ms()
-                .zip(uses)
-                .map(|(interval_ms, uses)| Auditor::new(start.mono_ms, interval_ms, uses)),
+            money,
             work: WorkJudge::new(is_compatible),
             preemption: plan.kill_interval_ms().map(|ms| PreemptionJudge::new(start.mono_ms, ms)),
             tally: Tally::default(),
@@ -216,7 +215,7 @@ impl Judge {
             let rounds = rounds.map_err(|(law, text)| self.violation(law, text))?;
             self.tally.rounds += u64::from(rounds);
         }
-        if self.tally.events % COMPARISON_EVENTS == 0 {
+        if self.tally.events.is_multiple_of(COMPARISON_EVENTS) {
             self.compare(engine)?;
         }
         Ok(())

@@ -9,6 +9,7 @@ mod server_address;
 pub mod sign;
 pub mod sign_command;
 pub mod signer;
+pub mod simulate;
 mod statement_text;
 
 use std::io::{IsTerminal, Write};
@@ -39,6 +40,8 @@ enum Command {
     Price(market_command::MarketArguments),
     /// Prints when the server started, and its clock
     Time(market_command::MarketArguments),
+    /// Runs the engine in virtual time against trackers, users and faults, and judges every step
+    Simulate(simulate::SimulateArguments),
 }
 
 /// The exit code of what the caller must write otherwise.
@@ -66,6 +69,9 @@ pub fn main() -> ExitCode {
         Command::Queue(command) => told(queue::run(&command)),
         Command::Price(arguments) => told(market_command::price(&arguments)),
         Command::Time(arguments) => told(market_command::time(&arguments)),
+        Command::Simulate(arguments) => {
+            simulate::run(&arguments).map(|text| print!("{text}")).map_err(|text| (1, text))
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

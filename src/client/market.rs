@@ -7,10 +7,12 @@
 mod answer;
 mod http;
 
-use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
-use crate::market::{Key, Statement};
+use serde::de::DeserializeOwned;
 
-pub use answer::{AnswerError, MarketAnswer, QueueLine};
+use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
+use crate::market::{Key, QueueStanding, Standings, Statement};
+
+pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
 pub use http::HttpError;
 use http::{HttpAnswer, get};
 
@@ -18,6 +20,8 @@ use http::{HttpAnswer, get};
 const SCHEDULER: &str = "/scheduler";
 /// Where statements are served.
 const STATEMENT: &str = "/scheduler/statement";
+/// Where it is told how queues stand.
+const QUEUES: &str = "/scheduler/queues";
 /// Signatures for one request at most: so many other requests of the user may come between.
 const MOST_SIGNATURES: usize = 20;
 /// How far ahead of the server's time a request is signed at most, ms: a signature must not be good on another day.
@@ -114,9 +118,32 @@ impl MarketClient {
         Ok(statement)
     }
 
+    /// How one queue stands at this moment, or all that the signer may see.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]; refused by servers of others, who do not tell.
+    pub async fn standings(
+        &self,
+        queue: Option<&str>,
+        signer: &Signer,
+    ) -> Result<Vec<QueueStanding>, MarketClientError> {
+        let query = queue.map_or_else(|| "queues".to_owned(), |queue| format!("queues={}", escaped(queue)));
+        let Standings { queues } = self.signed_json(QUEUES, &query, signer).await?;
+        Ok(queues)
+    }
+
+    async fn signed_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &str,
+        signer: &Signer,
+    ) -> Result<T, MarketClientError> {
+        let text = self.signed(path, query, signer).await?;
+        serde_json::from_str(&text).map_err(|error| self.unreachable(format!("what it sends makes no sense: {error}")))
+    }
+
     async fn statement_page(&self, query: &str, signer: &Signer) -> Result<Statement, MarketClientError> {
-        let text = self.signed(STATEMENT, query, signer).await?;
-        serde_json::from_str(&text).map_err(|error| self.unreachable(format!("it sends no statement: {error}")))
+        self.signed_json(STATEMENT, query, signer).await
     }
 
     /// The text of a signed answer.

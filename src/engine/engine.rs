@@ -10,6 +10,7 @@ use crate::wire::{AttemptId, JobId};
 
 use super::fact_log::FactLog;
 use super::host_faults::HostFaults;
+use super::job_cost::JobCosts;
 use super::launching::Launching;
 use super::over::KillDebt;
 use super::submission::PendingSubmission;
@@ -56,6 +57,8 @@ pub struct Engine {
     pub(super) open_numbers: BTreeSet<i32>,
     pub(super) last_order: u64,
     pub(super) market: Option<Market>,
+    /// What jobs have cost; of none without a market.
+    pub(super) job_costs: JobCosts,
     pub(super) next_tick_mono_ms: u64,
     pub(super) next_preemption_mono_ms: u64,
     /// Attempts that are to be preempted; some may have been told by now, or be done.
@@ -112,6 +115,7 @@ impl Engine {
             open_numbers: BTreeSet::new(),
             last_order: restored.last_order,
             market,
+            job_costs: JobCosts::default(),
             next_tick_mono_ms: u64::MAX,
             next_preemption_mono_ms: u64::MAX,
             victims: Vec::new(),

@@ -136,7 +136,7 @@ impl Engine {
     }
 
     /// On a tracker that is silent, ill or refuses work nothing comes free that anyone could use.
-    fn takes_work(&self, tracker: &Tracker, now: Now) -> bool {
+    pub(super) fn takes_work(&self, tracker: &Tracker, now: Now) -> bool {
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
         tracker.healthy && !tracker.refuses_work && silent_ms <= self.longest_silence_ms()
     }

@@ -14,6 +14,7 @@ mod response;
 mod routes;
 mod scheduler;
 mod signed;
+mod standings;
 mod start_page;
 mod start_page_rows;
 mod statement;

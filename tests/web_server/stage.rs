@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use jobtracker::engine::{Now, Overview};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
-    Acl, Key, Market, MarketConfig, QueueName, QueueUse, ServletRequest, Statement, StatementPage, budget_file,
+    Acl, Answer, Key, Market, MarketConfig, Operation, QueueName, QueueUse, ServletRequest, Statement, StatementPage,
+    budget_file,
 };
 use jobtracker::scheduler::PerKind;
 use jobtracker::web::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, WebLimits, WebState, serve};
@@ -20,6 +21,8 @@ use tokio::task::JoinHandle;
 pub const START_MS: i64 = 1_700_000_000_000;
 /// The server's clock, epoch ms. It stands still.
 pub const NOW_MS: i64 = START_MS + 60_000;
+const SLOTS: PerKind<u32> = PerKind::new(6, 2);
+const INTERVAL_MS: u64 = 20_000;
 const ACL: &str = "alice user alicekey-abc\nroot admin rootkey\n";
 const BUDGETS: &str = "alice 100.0 0.5\nbob 10.0 1.0\n";
 
@@ -79,7 +82,9 @@ impl Handle {
 impl Owner for Handle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
         self.gate().await?;
-        Ok(self.0.market.lock().unwrap().operate(request, now(), |queue| queue.as_str() == "bob").answer)
+        let mut market = self.0.market.lock().unwrap();
+        let answer = market.operate(request, now(), |queue| queue.as_str() == "bob").answer;
+        Ok(answer.map(|answer| complete(&market, answer)))
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -113,12 +118,7 @@ impl Stage {
     pub async fn with(limits: WebLimits, has_market: bool) -> Stage {
         let mut market = Market::new(MarketConfig::default(), START_MS);
         market.endow(budget_file::parse(BUDGETS, "budget").unwrap(), now());
-        let usage = ["alice", "bob"].map(|queue| QueueUse {
-            queue: queue.parse().unwrap(),
-            running: PerKind::new(1, 0),
-            pending: 3,
-        });
-        market.tick(&usage, PerKind::new(6, 2), now());
+        market.tick(&usage(), SLOTS, now());
         let cluster = Arc::new(Cluster {
             market: Mutex::new(market),
             acl: Mutex::new(Arc::new(Acl::parse(ACL, "acl").unwrap())),
@@ -206,6 +206,26 @@ pub async fn read_to_end(mut stream: TcpStream) -> String {
     // A connection that is reset has ended too.
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn usage() -> [QueueUse; 2] {
+    ["alice", "bob"].map(|queue| QueueUse { queue: queue.parse().unwrap(), running: PerKind::new(1, 0), pending: 3 })
+}
+
+/// What the engine answers in place of the market.
+fn complete(market: &Market, answer: Answer) -> Answer {
+    match answer {
+        Answer::Permitted(Operation::Quote { queue, rate }) => {
+            Answer::Quote(market.bidding(&queue, &usage(), SLOTS, INTERVAL_MS).unwrap().quote(rate))
+        }
+        Answer::Permitted(Operation::Standings(Some(queue))) => {
+            Answer::Standings(market.standings([&queue], &usage(), INTERVAL_MS))
+        }
+        Answer::Permitted(Operation::Standings(None)) => {
+            Answer::Standings(market.standings(market.queues(), &usage(), INTERVAL_MS))
+        }
+        other => other,
+    }
 }
 
 fn now() -> Now {

@@ -66,6 +66,8 @@ pub struct Evidence {
     pub stamps: BTreeMap<(String, String), i64>,
     /// Ids of all jobs.
     pub jobs: BTreeSet<String>,
+    /// Attempts that were preempted.
+    pub preempted: usize,
     /// The table `meta`.
     pub notes: BTreeMap<String, String>,
     /// The budget file.
@@ -165,6 +167,10 @@ impl Evidence {
         )?;
         each(database, "SELECT consumer, user, max(timestamp_ms) FROM stamp GROUP BY consumer, user", |row| {
             evidence.stamps.insert((row.get(0)?, row.get(1)?), row.get(2)?);
+            Ok(())
+        })?;
+        each(database, "SELECT 1 FROM attempt WHERE kill_asked = 'PREEMPTED'", |_| {
+            evidence.preempted += 1;
             Ok(())
         })?;
         each(database, "SELECT job FROM job", |row| {

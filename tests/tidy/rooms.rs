@@ -19,8 +19,9 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("store", &["engine", "mapreduce", "market", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
-    ("client", &["market", "wire"]),
-    ("cli", &["client", "config", "market", "server"]),
+    // What the server tells in JSON is read into what it was written from.
+    ("client", &["engine::explanation", "market", "wire"]),
+    ("cli", &["client", "config", "engine::explanation", "market", "scheduler::OrderClass", "server"]),
 ];
 
 /// Names that no pure room uses, each with its reason.

@@ -19,12 +19,16 @@ const JOBS: [usize; 2] = [10, 1_000];
 const SLOTS: usize = 4;
 
 fn market() -> PolicyConfig {
-    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms: None, market: MarketConfig::default() }
+    preempting(None)
+}
+
+fn preempting(kill_interval_ms: Option<u64>) -> PolicyConfig {
+    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms, market: MarketConfig::default() }
 }
 
 /// All slots of a thousand trackers are in use, and three times as many tasks wait.
-fn full_cluster(queues: usize) -> World {
-    let mut world = World::with_jobs(market(), queues);
+fn full_cluster(policy: PolicyConfig, queues: usize) -> World {
+    let mut world = World::with_jobs(policy, queues);
     for host in 0..HOSTS {
         BusyTracker::new(&mut world, host, RUNNING / HOSTS);
     }
@@ -36,7 +40,7 @@ fn ticks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("tick");
     group.sample_size(20);
     for queues in QUEUES {
-        let mut world = full_cluster(queues);
+        let mut world = full_cluster(market(), queues);
         assert_eq!(world.engine.overview(world.now).value.running.map as usize, RUNNING);
         group.bench_function(BenchmarkId::new("same_bids", queues), |bencher| bencher.iter(|| world.tick()));
         let mut round = 0;
@@ -53,6 +57,9 @@ fn ticks(criterion: &mut Criterion) {
                 took
             });
         });
+        // With a round of preemption behind each, which finds few to kill: what it kills is told at heartbeats, and none come.
+        let mut world = full_cluster(preempting(Some(1_000)), queues);
+        group.bench_function(BenchmarkId::new("and_preemption", queues), |bencher| bencher.iter(|| world.tick()));
     }
     group.finish();
 }

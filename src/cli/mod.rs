@@ -11,6 +11,7 @@ mod server_address;
 pub mod sign;
 pub mod sign_command;
 pub mod signer;
+pub mod simulate;
 mod statement_text;
 
 use std::io::{IsTerminal, Write};
@@ -46,6 +47,8 @@ enum Command {
     Price(market_command::MarketArguments),
     /// Prints when the server started, and its clock
     Time(market_command::MarketArguments),
+    /// Runs the engine in virtual time against trackers, users and faults, and judges every step
+    Simulate(simulate::SimulateArguments),
 }
 
 /// The exit code of what the caller must write otherwise.
@@ -75,6 +78,9 @@ pub fn main() -> ExitCode {
         Command::Explain(arguments) => told(explain::explain(&arguments)),
         Command::Price(arguments) => told(market_command::price(&arguments)),
         Command::Time(arguments) => told(market_command::time(&arguments)),
+        Command::Simulate(arguments) => {
+            simulate::run(&arguments).map(|text| print!("{text}")).map_err(|text| (1, text))
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -123,6 +123,7 @@ impl Engine {
         }
         let http = format!("http://{host}:{}", status.http_port).into();
         self.nodes.insert(node, NodeFace { name: name.clone(), host: host_id, rack, http, free_disk_bytes: None });
+        self.nodes.set_slots(node, PerKind::default());
         self.log_line(LogLevel::Info, format!("{name} registered"));
         let tracker = Tracker {
             name: name.clone(),
@@ -167,6 +168,7 @@ impl Engine {
             tracker.slots = counted;
             tracker.healthy = status.health.healthy;
             self.scheduler.set_slots(tracker.node, counted);
+            self.nodes.set_slots(tracker.node, counted);
             self.nodes.set_healthy(tracker.node, tracker.healthy);
         }
         tracker.busy = PerKind::default();

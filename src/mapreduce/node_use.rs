@@ -25,7 +25,7 @@ impl Job {
     pub fn node_use(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> NodeUse {
         if self.may_use(kind, node, nodes) {
             NodeUse::Useful
-        } else if self.avoids(node, nodes) {
+        } else if self.avoids(kind, node, nodes) {
             NodeUse::Avoided
         } else if kind == Kind::Map && !self.has_room_on(node, nodes) {
             NodeUse::NoRoom

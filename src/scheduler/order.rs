@@ -26,6 +26,8 @@ pub(super) struct Order {
 #[derive(Debug)]
 struct Leaf {
     key: GroupKey,
+    /// Of the first of its apps: here, since a tick looks at that of every leaf.
+    first: AppKey,
     apps: BTreeSet<(AppKey, AppId)>,
 }
 
@@ -40,7 +42,7 @@ impl Order {
             }
             None => {
                 let group_key = key_of(key);
-                self.leaves.insert(leaf, Leaf { key: group_key, apps: BTreeSet::from([(key, app)]) });
+                self.leaves.insert(leaf, Leaf { key: group_key, first: key, apps: BTreeSet::from([(key, app)]) });
                 self.groups.insert((group_key, leaf));
                 return;
             }
@@ -64,6 +66,7 @@ impl Order {
     pub(super) fn rekey(&mut self, leaf: GroupId, key_of: impl FnOnce(AppKey) -> GroupKey) {
         let Some(entry) = self.leaves.get_mut(&leaf) else { return };
         let Some(&(first, _)) = entry.apps.first() else { return };
+        entry.first = first;
         let key = key_of(first);
         if key != entry.key {
             self.groups.remove(&(entry.key, leaf));
@@ -76,8 +79,7 @@ impl Order {
     pub(super) fn rekey_all(&mut self, key_of: impl Fn(GroupId, AppKey) -> GroupKey) {
         let mut moved = Vec::new();
         for (&leaf, entry) in &mut self.leaves {
-            let Some(&(first, _)) = entry.apps.first() else { continue };
-            let key = key_of(leaf, first);
+            let key = key_of(leaf, entry.first);
             if key != entry.key {
                 moved.push((leaf, entry.key, key));
                 entry.key = key;

@@ -29,7 +29,9 @@ mod units_column;
 mod words;
 mod writer;
 
-pub use budget_image::{BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, ImageWatch, Precedence};
+pub use budget_image::{
+    BudgetBackEnd, BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, ImageWatch, Precedence,
+};
 pub use durable::{Durable, Health};
 pub use error::StoreError;
 pub use figures::Figures;

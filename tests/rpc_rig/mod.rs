@@ -32,6 +32,8 @@ pub struct Wanted {
     pub limits: RpcLimits,
     pub acl: Option<&'static str>,
     pub budgets: &'static str,
+    /// Time that the test itself lets pass.
+    pub skipped: Duration,
 }
 
 /// A running daemon.
@@ -48,6 +50,7 @@ pub struct Rig {
 pub fn with_daemon<F: Future<Output = ()>>(wanted: Wanted, test: impl FnOnce(Rig) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let local = LocalSet::new();
+    let patience = PATIENCE * 2 + wanted.skipped;
     runtime.block_on(local.run_until(async {
         let (daemon, listener, rig) = daemon(wanted);
         let (stop, stopped) = oneshot::channel();
@@ -59,7 +62,7 @@ pub fn with_daemon<F: Future<Output = ()>>(wanted: Wanted, test: impl FnOnce(Rig
             }
         };
         let serving = tokio::task::spawn_local(daemon.run(listener, stopped));
-        tokio::time::timeout(PATIENCE * 2, test(rig)).await.expect("the test hangs");
+        tokio::time::timeout(patience, test(rig)).await.expect("the test hangs");
         if serving.is_finished() {
             serving.await.unwrap().unwrap();
         }

@@ -21,7 +21,8 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
     // What the server tells in JSON is read into what it was written from.
     ("client", &["engine::explanation", "market", "wire"]),
-    ("cli", &["client", "config", "engine::explanation", "market", "scheduler::OrderClass", "server"]),
+    ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
+    ("cli", &["client", "config", "engine::explanation", "market", "scheduler::OrderClass", "server", "sim"]),
 ];
 
 /// Names that no pure room uses, each with its reason.
@@ -53,6 +54,8 @@ pub const FLOATS: &[&str] = &[
     "src/mapreduce/report.rs",
     "src/mapreduce/task.rs",
     "src/mapreduce/view.rs",
+    "src/sim/attempt.rs",
+    "src/sim/tracker.rs",
     "src/wire/job.rs",
     "src/wire/job/codec.rs",
     "src/wire/reader.rs",

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::engine::{Event, Overview, Reply};
+use crate::engine::explanation::Explained;
+use crate::engine::{Event, Overview, Read, Reply};
 use crate::market::{Acl, QueueName, ServletRequest, Statement, StatementPage};
 use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
+use crate::wire::JobId;
 
 use super::acl_file::AclFile;
 use super::owner::Owner;
@@ -52,6 +54,7 @@ pub(super) struct Serving(Arc<AtomicBool>);
 enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
     Overview(oneshot::Sender<Arc<Overview>>),
+    Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
 }
 
 // === impl OwnerHandle ===
@@ -89,6 +92,10 @@ impl crate::web::Owner for OwnerHandle {
 
     async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
         self.ask(Request::Overview).await
+    }
+
+    async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
+        self.ask(|reply| Request::Explain(job, sees_names, reply)).await
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -155,6 +162,7 @@ impl Requests {
             match request {
                 Request::Market(request, reply) => market(&owner, *request, reply),
                 Request::Overview(reply) => overview(&owner, &snapshot, reply),
+                Request::Explain(job, sees_names, reply) => explain(&owner, job, sees_names, reply),
             }
             // Heartbeats that are ready go first.
             tokio::task::yield_now().await;
@@ -169,6 +177,17 @@ fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<Mar
     tokio::task::spawn_local(async move {
         if owner.wait_durable(wait_for).await.is_ok() {
             let _ = reply.send(result);
+        }
+    });
+}
+
+fn explain(owner: &Rc<Owner>, job: JobId, sees_names: bool, reply: oneshot::Sender<Option<Box<Explained>>>) {
+    let now = owner.clock().now();
+    let Read { value, wait_for } = owner.read(|engine| engine.explain(job, sees_names, now));
+    let owner = owner.clone();
+    tokio::task::spawn_local(async move {
+        if owner.wait_durable(wait_for).await.is_ok() {
+            let _ = reply.send(value.map(Box::new));
         }
     });
 }

@@ -3,6 +3,7 @@
 pub mod check_config;
 pub mod explain;
 mod explain_text;
+mod history_text;
 pub mod market_command;
 mod market_text;
 pub mod queue;
@@ -12,6 +13,7 @@ pub mod sign;
 pub mod sign_command;
 pub mod signer;
 pub mod simulate;
+mod since;
 mod statement_text;
 
 use std::io::{IsTerminal, Write};
@@ -44,7 +46,7 @@ enum Command {
     /// Tells why a job has the slots it has and no more, and what rate would move it
     Explain(explain::JobArguments),
     /// Prints the price: the sum of the rates now being paid, credits for one slot over one interval
-    Price(market_command::MarketArguments),
+    Price(market_command::PriceArguments),
     /// Prints when the server started, and its clock
     Time(market_command::MarketArguments),
     /// Runs the engine in virtual time against trackers, users and faults, and judges every step

@@ -1,11 +1,8 @@
 //! `jobtracker queue`: queues, their money and their bids.
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
-
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::{Form, Lasts, Published, json, published_text, queue_text, quote_text, removed_text};
+use super::since::moment_ms;
 use super::statement_text::statement_text;
 use crate::client::market::{MarketAnswer, MarketClientError, QueueLine};
 use crate::client::signed_query::escaped;
@@ -164,18 +161,6 @@ fn lasts(market: &MarketArguments, queue: Option<&str>) -> Result<Lasts, MarketC
     }
 }
 
-/// The moment that a text stands for, epoch ms.
-pub(super) fn moment_ms(text: &str) -> Result<i64, MarketCommandError> {
-    let refused = || MarketCommandError::Argument {
-        what: "--since",
-        value: text.to_owned(),
-        expected: "a date such as 2026-11-21, with or without a time behind a T",
-    };
-    let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
-    let moment = text.parse::<Timestamp>().or_else(|_| in_utc());
-    moment.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| refused())
-}
-
 /// The one queue of an answer; the original does not tell its name.
 fn only(answer: MarketAnswer, asked: &str) -> QueueLine {
     let mut line = answer.queues.into_iter().next().unwrap_or_default();
@@ -183,27 +168,4 @@ fn only(answer: MarketAnswer, asked: &str) -> QueueLine {
         asked.clone_into(&mut line.queue);
     }
     line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_of_utc_unless_they_say_otherwise() {
-        for (text, ms) in [
-            ("1970-01-02", 86_400_000),
-            ("1970-01-02T01:30", 91_800_000),
-            ("1970-01-02T01:30:05.250", 91_805_250),
-            ("1970-01-02T01:30+01:30", 86_400_000),
-            ("1970-01-02T00:00Z", 86_400_000),
-        ] {
-            assert_eq!(moment_ms(text).unwrap(), ms, "{text}");
-        }
-        for text in ["", "yesterday", "1970-13-01", "5"] {
-            let error = moment_ms(text).unwrap_err();
-            assert!(error.to_string().starts_with("--since \""), "{error}");
-            assert_eq!(error.exit_code(), 2);
-        }
-    }
 }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
 use crate::engine::explanation::Explanation;
-use crate::market::{Key, QueueStanding, Standings, Statement};
+use crate::market::{Key, PriceHistory, QueueStanding, Standings, Statement};
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
 pub use http::HttpError;
@@ -25,6 +25,8 @@ const STATEMENT: &str = "/scheduler/statement";
 const QUEUES: &str = "/scheduler/queues";
 /// Where it is told why a job has the slots it has.
 const EXPLAIN: &str = "/scheduler/explain";
+/// Where histories are served.
+const HISTORY: &str = "/scheduler/history";
 /// Signatures for one request at most: so many other requests of the user may come between.
 const MOST_SIGNATURES: usize = 20;
 /// How far ahead of the server's time a request is signed at most, ms: a signature must not be good on another day.
@@ -133,6 +135,16 @@ impl MarketClient {
         let query = queue.map_or_else(|| "queues".to_owned(), |queue| format!("queues={}", escaped(queue)));
         let Standings { queues } = self.signed_json(QUEUES, &query, signer).await?;
         Ok(queues)
+    }
+
+    /// The price over time, since a moment, epoch ms, or over the last day.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]
+    pub async fn price_history(&self, since_ms: Option<i64>, points: u32) -> Result<PriceHistory, MarketClientError> {
+        let since = since_ms.map(|since_ms| format!("&since={since_ms}")).unwrap_or_default();
+        let answer = self.get(&format!("{HISTORY}?history&points={points}{since}"), None).await?;
+        self.read_json(&self.judge(answer)?)
     }
 
     /// Why a job has the slots it has. A server without a market asks for no signature.

@@ -4,6 +4,7 @@
 //! two stands the authorization, so that a denied request learns nothing about its parameters.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -148,6 +149,16 @@ pub enum QueryError {
         parameter: &'static str,
         /// What it holds.
         value: String,
+    },
+    /// A number too small or too large.
+    #[error("{parameter}: expected a whole number from {least} to {most}")]
+    OutOfRange {
+        /// The parameter.
+        parameter: &'static str,
+        /// The smallest that is taken.
+        least: u32,
+        /// The largest that is taken.
+        most: u32,
     },
     /// The operation needs a queue.
     #[error("{0} needs a parameter queue")]
@@ -348,6 +359,12 @@ pub(super) fn set_once(slot: &mut Option<String>, name: &'static str, value: &st
         Some(_) => Err(QueryError::Repeated(name)),
         None => Ok(()),
     }
+}
+
+/// A number that may be given.
+pub(super) fn number<T: FromStr>(parameter: &'static str, value: Option<String>) -> Result<Option<T>, QueryError> {
+    let refused = |value: String| QueryError::Number { parameter, value: value.chars().take(32).collect() };
+    value.map(|value| value.parse().map_err(|_| refused(value))).transpose()
 }
 
 /// Decodes one name or value of a form: `+` is a blank, `%XX` a byte of UTF-8.

@@ -10,8 +10,10 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::engine::explanation::Explained;
 use crate::engine::{Event, Overview, Read, Reply};
-use crate::market::{Acl, QueueName, ServletRequest, Statement, StatementPage};
-use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader};
+use crate::market::{
+    Acl, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
+};
+use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader, StoreError};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
 use crate::wire::JobId;
 
@@ -35,8 +37,16 @@ pub struct OwnerHandle {
     budget: Option<ImageWatch>,
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
-    /// Who reads statements, and the turns for it: reading takes a disk and a thread for itself.
-    ledger: Option<(LedgerReader, Arc<Semaphore>)>,
+    ledger: Option<Ledger>,
+}
+
+/// Who reads statements and histories, and the turns for it: reading takes a disk and a thread for itself.
+#[derive(Clone, Debug)]
+struct Ledger {
+    reader: LedgerReader,
+    statements: Arc<Semaphore>,
+    /// Anyone may ask for prices, so those who sign do not wait behind them.
+    prices: Arc<Semaphore>,
 }
 
 /// What other threads ask, for [`Requests::answer`].
@@ -75,7 +85,26 @@ impl OwnerHandle {
     /// The same with statements, which nobody reads without.
     #[must_use]
     pub fn with_ledger(self, ledger: LedgerReader) -> Self {
-        Self { ledger: Some((ledger, Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME)))), ..self }
+        let statements = Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME));
+        let prices = Arc::new(Semaphore::new(1));
+        Self { ledger: Some(Ledger { reader: ledger, statements, prices }), ..self }
+    }
+
+    /// Reads on a thread of the pool, when it is its turn.
+    async fn read_ledger<T: Send + 'static>(
+        &self,
+        turns: impl FnOnce(&Ledger) -> &Arc<Semaphore>,
+        read: impl FnOnce(&LedgerReader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, LedgerUnreadable> {
+        let unreadable = |reason: &dyn std::fmt::Display| LedgerUnreadable(reason.to_string());
+        let Some(ledger) = self.ledger.clone() else { return Err(unreadable(&"there is no ledger")) };
+        let turn = turns(&ledger).clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
+        let read = tokio::task::spawn_blocking(move || {
+            // Kept until the reading is over, also when nobody waits for it any more.
+            let _turn = turn;
+            read(&ledger.reader)
+        });
+        read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
@@ -99,15 +128,19 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
-        let unreadable = |reason: &dyn std::fmt::Display| LedgerUnreadable(reason.to_string());
-        let Some((ledger, turns)) = self.ledger.clone() else { return Err(unreadable(&"there is no ledger")) };
-        let turn = turns.acquire_owned().await.map_err(|error| unreadable(&error))?;
-        let read = tokio::task::spawn_blocking(move || {
-            // Kept until the reading is over, also when nobody waits for it any more.
-            let _turn = turn;
-            ledger.statement(&queue, page)
-        });
-        read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
+        self.read_ledger(|ledger| &ledger.statements, move |reader| reader.statement(&queue, page)).await
+    }
+
+    async fn price_history(&self, page: HistoryPage) -> Result<PriceHistory, LedgerUnreadable> {
+        self.read_ledger(|ledger| &ledger.prices, move |reader| reader.price_history(page)).await
+    }
+
+    async fn spending_history(
+        &self,
+        queue: QueueName,
+        page: HistoryPage,
+    ) -> Result<Option<SpendingHistory>, LedgerUnreadable> {
+        self.read_ledger(|ledger| &ledger.statements, move |reader| reader.spending_history(&queue, page)).await
     }
 
     fn acl(&self) -> Arc<Acl> {

@@ -6,6 +6,7 @@
 mod denied;
 mod explain;
 mod health;
+mod history;
 mod limits;
 mod listener;
 mod metrics;

@@ -1,7 +1,7 @@
 //! What we add to the document for bidders: who may ask, and the form of the answers.
 
 use jobtracker::client::market::{MarketClient, Signer};
-use jobtracker::market::Key;
+use jobtracker::market::{HistoryPage, Key};
 
 use crate::stage::{Answered, Stage};
 
@@ -82,6 +82,44 @@ async fn standings_are_json() {
     assert!(is_denied(&stage.get("/scheduler/queues?queues").await));
     let nothing = asked(&stage, "/scheduler/queues", "root", "info=alice").await;
     assert_eq!(nothing.status_line, "HTTP/1.1 400 Bad Request");
+}
+
+#[tokio::test]
+async fn prices_are_for_everyone_and_spending_for_who_pays() {
+    let stage = Stage::new().await;
+    for target in ["/scheduler/history", "/scheduler/history?history&points=24&since=5"] {
+        let answer = stage.get(target).await;
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        insta::allow_duplicates!(
+            insta::assert_snapshot!(answer.body.trim_end(), @r#"{"step_ms":7,"points":[{"time_ms":5,"tick":3,"price":"1.5","low":"1.5","high":"1.5"}]}"#)
+        );
+    }
+    let history = "/scheduler/history";
+    for (user, query) in [("alice", "history&queue=bob"), ("mallory", "history&queue=alice")] {
+        assert!(is_denied(&asked(&stage, history, user, query).await), "{user} {query}");
+    }
+    assert!(is_denied(&stage.get("/scheduler/history?history&queue=alice").await));
+    let own = asked(&stage, history, "alice", "history&queue=alice").await;
+    assert_eq!(own.body, "{\"queue\":\"alice\",\"step_ms\":7,\"points\":[]}\n");
+    assert_eq!(asked(&stage, history, "root", "history&queue=gone").await.status_line, "HTTP/1.1 200 OK");
+    assert_eq!(asked(&stage, history, "root", "history&queue=nobody").await.status_line, "HTTP/1.1 404 Not Found");
+    for query in ["points=0&history", "since=x&history", "queue=alice", "history=a&history=b"] {
+        let answer = asked(&stage, history, "root", query).await;
+        assert_eq!(answer.status_line, "HTTP/1.1 400 Bad Request", "{query}");
+    }
+    let pages = stage.cluster.history_pages.lock().unwrap().clone();
+    let page = |since_ms, points| HistoryPage { since_ms, points };
+    let queue = |name: &str| Some(name.parse().unwrap());
+    let expected = [
+        (None, page(None, 100)),
+        (None, page(Some(5), 24)),
+        (queue("alice"), page(None, 100)),
+        (queue("gone"), page(None, 100)),
+    ];
+    assert_eq!(pages[..4], expected);
+    let client = MarketClient::new(stage.address.to_string());
+    assert_eq!(client.price_history(Some(9), 3).await.unwrap().points.len(), 1);
+    assert_eq!(stage.cluster.history_pages.lock().unwrap().last(), Some(&(None, page(Some(9), 3))));
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use jobtracker::engine::explanation::{Explained, Explanation};
 use jobtracker::engine::{Now, Overview};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
-    Acl, Answer, Key, Market, MarketConfig, Operation, OperationKind, QueueName, QueueUse, ServletRequest, Statement,
-    StatementPage, budget_file,
+    Acl, Answer, HistoryPage, Key, Market, MarketConfig, Operation, OperationKind, PriceHistory, PricePoint, QueueName,
+    QueueUse, ServletRequest, SpendingHistory, Statement, StatementPage, budget_file,
 };
 use jobtracker::scheduler::PerKind;
 use jobtracker::web::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, WebLimits, WebState, serve};
@@ -40,6 +40,8 @@ pub struct Cluster {
     /// What the ledger tells, and what of it was asked for.
     pub statement: Mutex<Result<Option<Statement>, LedgerUnreadable>>,
     pub pages: Mutex<Vec<(QueueName, StatementPage)>>,
+    /// Which histories were asked for: the price's, or a queue's.
+    pub history_pages: Mutex<Vec<(Option<QueueName>, HistoryPage)>>,
     /// What jobs are told, without names and with them.
     pub explanations: Mutex<BTreeMap<(JobId, bool), Explanation>>,
     /// Nobody answers any more.
@@ -93,6 +95,21 @@ impl Owner for Handle {
         Ok(answer.map(|answer| complete(&market, answer)))
     }
 
+    async fn price_history(&self, page: HistoryPage) -> Result<PriceHistory, LedgerUnreadable> {
+        self.0.history_pages.lock().unwrap().push((None, page));
+        Ok(PriceHistory { step_ms: 7, points: vec![PricePoint::of(3, 5, "1.5".parse().unwrap())] })
+    }
+
+    async fn spending_history(
+        &self,
+        queue: QueueName,
+        page: HistoryPage,
+    ) -> Result<Option<SpendingHistory>, LedgerUnreadable> {
+        self.0.history_pages.lock().unwrap().push((Some(queue.clone()), page));
+        let is_known = queue.as_str() != "nobody";
+        Ok(is_known.then(|| SpendingHistory { queue, step_ms: 7, points: Vec::new() }))
+    }
+
     async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
         self.gate().await?;
         let explanation = self.0.explanations.lock().unwrap().get(&(job, sees_names)).cloned();
@@ -139,6 +156,7 @@ impl Stage {
             health: Mutex::new(Health { is_alive: true, is_ready: true, text: "ok".to_owned(), ..Health::default() }),
             statement: Mutex::new(Ok(None)),
             pages: Mutex::default(),
+            history_pages: Mutex::default(),
             explanations: Mutex::default(),
             gone: AtomicBool::new(false),
             held: AtomicBool::new(false),

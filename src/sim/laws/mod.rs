@@ -216,7 +216,7 @@ impl Judge {
             let rounds = rounds.map_err(|(law, text)| self.violation(law, text))?;
             self.tally.rounds += u64::from(rounds);
         }
-        if self.tally.events % COMPARISON_EVENTS == 0 {
+        if self.tally.events.is_multiple_of(COMPARISON_EVENTS) {
             self.compare(engine)?;
         }
         Ok(())

@@ -10,6 +10,7 @@ mod http;
 use serde::de::DeserializeOwned;
 
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
+use crate::engine::explanation::Explanation;
 use crate::market::{Key, QueueStanding, Standings, Statement};
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
@@ -22,6 +23,8 @@ const SCHEDULER: &str = "/scheduler";
 const STATEMENT: &str = "/scheduler/statement";
 /// Where it is told how queues stand.
 const QUEUES: &str = "/scheduler/queues";
+/// Where it is told why a job has the slots it has.
+const EXPLAIN: &str = "/scheduler/explain";
 /// Signatures for one request at most: so many other requests of the user may come between.
 const MOST_SIGNATURES: usize = 20;
 /// How far ahead of the server's time a request is signed at most, ms: a signature must not be good on another day.
@@ -132,14 +135,33 @@ impl MarketClient {
         Ok(queues)
     }
 
+    /// Why a job has the slots it has. A server without a market asks for no signature.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]
+    pub async fn explain(&self, job: &str, signer: Option<&Signer>) -> Result<Explanation, MarketClientError> {
+        let query = format!("job={}", escaped(job));
+        if let Some(signer) = signer {
+            match self.signed_json(EXPLAIN, &query, signer).await {
+                Err(MarketClientError::Refused(_)) if self.ask("time").await.is_err() => {}
+                answer => return answer,
+            }
+        }
+        let text = self.judge(self.get(&format!("{EXPLAIN}?{query}"), None).await?)?;
+        self.read_json(&text)
+    }
+
     async fn signed_json<T: DeserializeOwned>(
         &self,
         path: &str,
         query: &str,
         signer: &Signer,
     ) -> Result<T, MarketClientError> {
-        let text = self.signed(path, query, signer).await?;
-        serde_json::from_str(&text).map_err(|error| self.unreachable(format!("what it sends makes no sense: {error}")))
+        self.read_json(&self.signed(path, query, signer).await?)
+    }
+
+    fn read_json<T: DeserializeOwned>(&self, text: &str) -> Result<T, MarketClientError> {
+        serde_json::from_str(text).map_err(|error| self.unreachable(format!("what it sends makes no sense: {error}")))
     }
 
     async fn statement_page(&self, query: &str, signer: &Signer) -> Result<Statement, MarketClientError> {

@@ -13,6 +13,7 @@ use super::host_faults::HostFaults;
 use super::job_cost::JobCosts;
 use super::launching::Launching;
 use super::over::KillDebt;
+use super::preemption::LastPreemption;
 use super::submission::PendingSubmission;
 use super::tracker::Tracker;
 use super::{Effect, EngineConfig, Event, Fact, FactNumber, LogLevel, Now, PolicyConfig, Reply, Step};
@@ -63,6 +64,8 @@ pub struct Engine {
     pub(super) next_preemption_mono_ms: u64,
     /// Attempts that are to be preempted; some may have been told by now, or be done.
     pub(super) victims: Vec<AttemptId>,
+    /// The last round of preemption that took something from each job in memory.
+    pub(super) last_preemptions: BTreeMap<JobId, LastPreemption>,
     pub(super) next_expiry_mono_ms: u64,
     /// Accounts have changed since the budget file was last asked for.
     pub(super) budgets_changed: bool,
@@ -116,6 +119,7 @@ impl Engine {
             last_order: restored.last_order,
             market,
             job_costs: JobCosts::default(),
+            last_preemptions: BTreeMap::new(),
             next_tick_mono_ms: u64::MAX,
             next_preemption_mono_ms: u64::MAX,
             victims: Vec::new(),

@@ -109,7 +109,8 @@ impl Engine {
         }
     }
 
-    pub(super) fn market_request(&mut self, request: ServletRequest, now: Now) -> (Reply, Wait) {
+    pub(super) fn market_request(&mut self, mut request: ServletRequest, now: Now) -> (Reply, Wait) {
+        self.name_queue_of_job(&mut request);
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
         let (live_jobs, submissions, scheduler) = (&self.live_jobs, &self.submissions, &self.scheduler);
         let busy = |queue: &QueueName| {

@@ -8,6 +8,8 @@ mod effect;
 #[allow(clippy::module_inception, reason = "the engine's own state has no better name")]
 mod engine;
 mod event;
+mod explain;
+pub mod explanation;
 mod fact;
 mod fact_log;
 mod heartbeat;

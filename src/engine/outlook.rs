@@ -1,6 +1,6 @@
 //! What bidders ask that takes the cluster beside the market to answer. Nothing is changed by it.
 
-use crate::market::{Answer, Bidding, Operation, QueueName};
+use crate::market::{Answer, Bidding, Operation, OperationKind, QueueName, ServletRequest};
 
 use super::PolicyConfig;
 use super::engine::Engine;
@@ -18,6 +18,16 @@ impl Engine {
             },
             Answer::Permitted(Operation::Standings(queue)) => Answer::Standings(self.queue_standings(queue.as_ref())),
             other => other,
+        }
+    }
+
+    /// A request about a job is one about its queue: the market judges by that who may ask. Whoever has a key may hear that
+    /// there is no such job.
+    pub(super) fn name_queue_of_job(&self, request: &mut ServletRequest) {
+        if request.shape.kind == OperationKind::Explain {
+            let job = request.shape.value.parse().ok().and_then(|id| self.jobs.get(id));
+            let signer = request.verified.as_ref().map(|signer| signer.user.clone());
+            request.shape.queue = job.map(|job| job.spec.queue.clone()).or(signer);
         }
     }
 

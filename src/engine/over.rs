@@ -110,6 +110,7 @@ impl Engine {
     fn forget_job(&mut self, id: JobId) {
         if let Some(job) = self.jobs.remove(id) {
             self.job_costs.forget(&job);
+            self.last_preemptions.remove(&id);
         }
     }
 }

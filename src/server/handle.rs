@@ -10,10 +10,12 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::engine::{Event, Overview, Reply};
+use crate::engine::explanation::Explained;
+use crate::engine::{Event, Overview, Read, Reply};
 use crate::market::{Acl, QueueName, ServletRequest, Statement, StatementPage};
 use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
+use crate::wire::JobId;
 
 use super::acl_file::AclFile;
 use super::owner::Owner;
@@ -54,6 +56,7 @@ pub(super) struct Serving(Arc<AtomicBool>);
 enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
     Overview(oneshot::Sender<Arc<Overview>>),
+    Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
 }
 
 // === impl OwnerHandle ===
@@ -91,6 +94,10 @@ impl crate::web::Owner for OwnerHandle {
 
     async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
         self.ask(Request::Overview).await
+    }
+
+    async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
+        self.ask(|reply| Request::Explain(job, sees_names, reply)).await
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -170,6 +177,9 @@ impl Requests {
             match request {
                 Some(Request::Market(request, reply)) => market(&owner, *request, reply, &mut in_hand),
                 Some(Request::Overview(reply)) => overview(&owner, &snapshot, reply, &mut in_hand),
+                Some(Request::Explain(job, sees_names, reply)) => {
+                    explain(&owner, job, sees_names, reply, &mut in_hand);
+                }
                 None => break,
             }
             // Heartbeats that are ready go first.
@@ -186,6 +196,23 @@ fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<Mar
     in_hand.spawn_local(async move {
         if owner.wait_durable(wait_for).await.is_ok() {
             let _ = reply.send(result);
+        }
+    });
+}
+
+fn explain(
+    owner: &Rc<Owner>,
+    job: JobId,
+    sees_names: bool,
+    reply: oneshot::Sender<Option<Box<Explained>>>,
+    in_hand: &mut JoinSet<()>,
+) {
+    let now = owner.clock().now();
+    let Read { value, wait_for } = owner.read(|engine| engine.explain(job, sees_names, now));
+    let owner = owner.clone();
+    in_hand.spawn_local(async move {
+        if owner.wait_durable(wait_for).await.is_ok() {
+            let _ = reply.send(value.map(Box::new));
         }
     });
 }

@@ -1,9 +1,9 @@
 //! Trackers call: in time, late, twice, or not at all.
 
 use crate::engine::{Event, Fact, Reply, Step};
-use crate::mapreduce::JobFact;
+use crate::mapreduce::{JobFact, KillAsked};
 use crate::scheduler::{Kind, PerKind};
-use crate::wire::HeartbeatRequest;
+use crate::wire::{AttemptId, AttemptState, HeartbeatRequest};
 
 use super::agenda::Wake;
 use super::attempt::SimAttempt;
@@ -38,6 +38,19 @@ impl SimTracker {
         self.refuses_work = false;
         self.free_disk_bytes = None;
         self.attempts.iter_mut().for_each(|attempt| SimAttempt::calm_down(attempt, now_mono_ms));
+    }
+
+    /// An attempt that must leave to another queue, although it was not at work any more when the tracker called.
+    fn done_but_preempted(&self, step: &Step) -> Option<AttemptId> {
+        step.facts.iter().find_map(|fact| match fact {
+            Fact::Job(JobFact::AttemptKillAsked { attempt: id, asked: KillAsked::Preempt }) => {
+                let attempt = self.attempts.iter().find(|attempt| attempt.id == *id);
+                let is_at_work = attempt
+                    .is_some_and(|attempt| matches!(attempt.state, AttemptState::Unassigned | AttemptState::Running));
+                (!is_at_work).then_some(*id)
+            }
+            _ => None,
+        })
     }
 }
 
@@ -81,6 +94,12 @@ impl World<'_> {
             tracker.restart(connection);
             return Ok(tracker.random.between(2_000, 15_000));
         };
+        let told = tracker.done_but_preempted(&step);
+        if let Some(id) = told {
+            return Err(
+                self.violation(Law::Preemption, format!("{id} is done or waits for its commit, and must leave"))
+            );
+        }
         if !repeats {
             let free = match takes_work && !self.engine.is_in_safe_mode() {
                 true => free_slots(tracker, busy, &step),

@@ -50,7 +50,8 @@ impl World<'_> {
 
     /// The wall clock jumps, either way. The other clock never does.
     pub(super) fn clock_steps(&mut self) {
-        let far_ms = [2_000, 600_000, 2 * HOUR_MS][self.mishaps.below(3) as usize];
+        // Rarely far back: until the clock has come so far again nobody may sign.
+        let far_ms = [2_000, 2_000, 20_000, 20_000, 600_000, 2 * HOUR_MS][self.mishaps.below(6) as usize];
         let (jump_ms, goes_back) = (self.mishaps.below(far_ms).cast_signed(), self.mishaps.one_in(2));
         let pause_ms = self.mishaps.between(5_000, 200_000);
         self.wake_in(pause_ms, Wake::ClockStep);

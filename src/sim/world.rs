@@ -88,7 +88,8 @@ impl<'a> World<'a> {
         let has = |part| cuts.has(part);
         let trackers = plan.trackers.iter().enumerate().map(|(place, tracker)| {
             let random = stream(TRACKER_STREAM + place as u64);
-            has(Part::Tracker(place)).then(|| SimTracker::new(tracker, random, place as u64))
+            // The first one has slots of both kinds: without it no job might end.
+            (place == 0 || has(Part::Tracker(place))).then(|| SimTracker::new(tracker, random, place as u64))
         });
         let user = |(place, user): (usize, &super::plan::UserPlan)| {
             has(Part::User(place)).then(|| User {

@@ -4,6 +4,7 @@
 //! leaves only after the change is durable. A request may wait for the owner, the owner never waits for a request.
 
 mod denied;
+mod explain;
 mod health;
 mod limits;
 mod listener;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::engine::Overview;
+use crate::engine::explanation::Explained;
 use crate::market::{Acl, Answer, MarketError, QueueName, ServletRequest, Statement, StatementPage};
+use crate::wire::JobId;
 
 /// The way to the owner of all state.
 pub trait Owner: Send + Sync + 'static {
@@ -25,6 +27,17 @@ pub trait Owner: Send + Sync + 'static {
         queue: QueueName,
         page: StatementPage,
     ) -> impl Future<Output = Result<Option<Statement>, LedgerUnreadable>> + Send;
+
+    /// Why a job has the slots it has; none for one that is not known. `sees_names`: whether other queues may be named.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] when no answer will come.
+    fn explain(
+        &self,
+        job: JobId,
+        sees_names: bool,
+    ) -> impl Future<Output = Result<Option<Box<Explained>>, OwnerGone>> + Send;
 
     /// A snapshot of the cluster.
     ///

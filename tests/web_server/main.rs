@@ -4,6 +4,7 @@
 
 mod bidders;
 mod client;
+mod explain;
 mod hostile;
 mod pages;
 mod scheduler;

@@ -1,17 +1,20 @@
 //! A web server on a free port, its owner, and a client that speaks bytes.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use jobtracker::engine::explanation::{Explained, Explanation};
 use jobtracker::engine::{Now, Overview};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
-    Acl, Answer, Key, Market, MarketConfig, Operation, QueueName, QueueUse, ServletRequest, Statement, StatementPage,
-    budget_file,
+    Acl, Answer, Key, Market, MarketConfig, Operation, OperationKind, QueueName, QueueUse, ServletRequest, Statement,
+    StatementPage, budget_file,
 };
 use jobtracker::scheduler::PerKind;
 use jobtracker::web::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, WebLimits, WebState, serve};
+use jobtracker::wire::JobId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
@@ -37,6 +40,8 @@ pub struct Cluster {
     /// What the ledger tells, and what of it was asked for.
     pub statement: Mutex<Result<Option<Statement>, LedgerUnreadable>>,
     pub pages: Mutex<Vec<(QueueName, StatementPage)>>,
+    /// What jobs are told, without names and with them.
+    pub explanations: Mutex<BTreeMap<(JobId, bool), Explanation>>,
     /// Nobody answers any more.
     pub gone: AtomicBool,
     /// Answers wait for `release`.
@@ -83,8 +88,15 @@ impl Owner for Handle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
         self.gate().await?;
         let mut market = self.0.market.lock().unwrap();
+        let request = about_queue(request);
         let answer = market.operate(request, now(), |queue| queue.as_str() == "bob").answer;
         Ok(answer.map(|answer| complete(&market, answer)))
+    }
+
+    async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
+        self.gate().await?;
+        let explanation = self.0.explanations.lock().unwrap().get(&(job, sees_names)).cloned();
+        Ok(explanation.map(|explanation| Box::new(Explained::from(explanation))))
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -127,6 +139,7 @@ impl Stage {
             health: Mutex::new(Health { is_alive: true, is_ready: true, text: "ok".to_owned(), ..Health::default() }),
             statement: Mutex::new(Ok(None)),
             pages: Mutex::default(),
+            explanations: Mutex::default(),
             gone: AtomicBool::new(false),
             held: AtomicBool::new(false),
             asked: Notify::new(),
@@ -210,6 +223,14 @@ pub async fn read_to_end(mut stream: TcpStream) -> String {
 
 fn usage() -> [QueueUse; 2] {
     ["alice", "bob"].map(|queue| QueueUse { queue: queue.parse().unwrap(), running: PerKind::new(1, 0), pending: 3 })
+}
+
+/// All jobs are alice's.
+fn about_queue(mut request: ServletRequest) -> ServletRequest {
+    if request.shape.kind == OperationKind::Explain {
+        request.shape.queue = Some("alice".to_owned());
+    }
+    request
 }
 
 /// What the engine answers in place of the market.

@@ -229,6 +229,23 @@ fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
     }
 }
 
+/// Whatever a job is told names no other queue, and accounts for every slot.
+fn explanations_leak_nothing(cluster: &Cluster) {
+    for job in cluster.engine.jobs.iter() {
+        let explanation = cluster.engine.explain(job.id, false, cluster.now).value.unwrap().finish();
+        let told = serde_json::to_string(&explanation).unwrap();
+        let others = USERS.iter().filter(|user| **user != job.spec.queue);
+        assert!(!others.into_iter().any(|user| told.contains(user)), "{told}");
+        assert!(!explanation.why.is_empty());
+        for holders in [&explanation.slots.map, &explanation.slots.reduce] {
+            let others = holders.others_within_quota + holders.others_above_quota + holders.others_unpaid;
+            assert_eq!(others, holders.other_queues);
+            let all = holders.this_job + holders.own_queue + others + holders.setup_and_cleanup + holders.free;
+            assert!(all >= holders.total, "{told}");
+        }
+    }
+}
+
 fn play(turns: &[Turn], kill_interval_ms: Option<u64>) -> String {
     let lines = [("alice", "100", "0.5"), ("bob", "40", "1.25"), ("carol", "0", "2")];
     let mut cluster = market_under(preempting(kill_interval_ms), &lines);
@@ -243,6 +260,7 @@ fn play(turns: &[Turn], kill_interval_ms: Option<u64>) -> String {
         let before = running(&cluster);
         take(&mut cluster, turn, &mut jobs);
         auditor.read(&cluster, &before);
+        explanations_leak_nothing(&cluster);
     }
     for id in &jobs {
         let end = cluster.run(*id, |_| Fate::Succeed);

@@ -3,6 +3,7 @@
 mod access;
 mod administration;
 mod cluster;
+mod explain;
 mod failures;
 mod fetch_failures;
 mod flaky_hosts;

@@ -149,8 +149,10 @@ impl Judge {
     pub(super) fn new(plan: &Plan) -> Self {
         let Plan { start, engine, .. } = plan;
         let is_compatible = matches!(&engine.policy, PolicyConfig::Fifo(options) if options.compatible);
-        let uses = match &engine.policy {
-            PolicyConfig::Dynamic { market, .. } => Some(market.job_signature_uses),
+        let money = match engine.policy {
+            PolicyConfig::Dynamic { market, alloc_interval_ms, .. } => {
+                Some(Auditor::new(start.mono_ms, alloc_interval_ms, market))
+            }
             PolicyConfig::Fifo(_) => None,
         };
         Self {
@@ -158,10 +160,7 @@ impl Judge {
             last_fact: FactNumber(0),
             digest: Digest::default(),
             attempts: AttemptBooks::default(),
-            money: plan
-                .alloc_interval_ms()
-                .zip(uses)
-                .map(|(interval_ms, uses)| Auditor::new(start.mono_ms, interval_ms, uses)),
+            money,
             work: WorkJudge::new(is_compatible),
             preemption: plan.kill_interval_ms().map(|ms| PreemptionJudge::new(start.mono_ms, ms)),
             tally: Tally::default(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::engine::{Engine, JobCost, Now};
-use crate::market::{Consumer, Credits, Interval, LedgerAccount, LedgerEntry, MarketFact, Reason, Stamp, Tick};
+use crate::market::{
+    Consumer, Credits, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Reason, Stamp, Tick,
+};
 use crate::scheduler::{Kind, PerKind};
 use crate::wire::JobId;
 
@@ -67,7 +69,7 @@ pub(super) struct Auditor {
     ticks: u64,
     interval_ms: u64,
     next_tick_mono_ms: u64,
-    job_signature_uses: u32,
+    config: MarketConfig,
     /// The last stamp of each consumer, user and key: time and uses.
     stamps: BTreeMap<(Consumer, String, u64), (i64, u32)>,
     /// What the step at hand has used up.
@@ -84,7 +86,7 @@ pub(super) struct Auditor {
 // === impl Auditor ===
 
 impl Auditor {
-    pub(super) fn new(start_mono_ms: u64, interval_ms: u64, job_signature_uses: u32) -> Self {
+    pub(super) fn new(start_mono_ms: u64, interval_ms: u64, config: MarketConfig) -> Self {
         Self {
             books: BTreeMap::new(),
             total: 0,
@@ -94,7 +96,7 @@ impl Auditor {
             ticks: 0,
             interval_ms,
             next_tick_mono_ms: start_mono_ms + interval_ms,
-            job_signature_uses,
+            config,
             stamps: BTreeMap::new(),
             used_stamp: None,
             had_tick: false,
@@ -120,7 +122,7 @@ impl Auditor {
     ) -> Result<(), String> {
         self.is_touched = true;
         match fact {
-            MarketFact::Stamp(stamp) => self.stamp(stamp, intent),
+            MarketFact::Stamp(stamp) => self.stamp(stamp, intent, now),
             MarketFact::Ledger(entry) => self.entry(entry, attempts, intent),
             MarketFact::Account { queue, balance, rate } => self.account(queue.as_str(), *balance, *rate, intent),
             MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), attempts, intent),
@@ -192,14 +194,18 @@ impl Auditor {
         }
     }
 
-    fn stamp(&mut self, stamp: &Stamp, intent: &Intent) -> Result<(), String> {
+    fn stamp(&mut self, stamp: &Stamp, intent: &Intent, now: Now) -> Result<(), String> {
         let Stamp { consumer, user, key_id, timestamp_ms, uses } = stamp;
-        let limit = if *consumer == Consumer::Job { self.job_signature_uses } else { 1 };
+        let limit = if *consumer == Consumer::Job { self.config.job_signature_uses } else { 1 };
         let key = (*consumer, user.clone(), key_id.0);
         let before = self.stamps.insert(key, (*timestamp_ms, *uses));
         // A tick writes down what reads have used up; only the last of them.
         if before.is_some_and(|before| before >= (*timestamp_ms, *uses)) || *uses > limit {
             return Err(format!("{user}'s signature of {timestamp_ms} counts again: use {uses} after {before:?}"));
+        }
+        let window_ms = if *uses > 1 { self.config.job_signature_window_ms } else { self.config.signature_window_ms };
+        if *intent != Intent::Timer && timestamp_ms.abs_diff(now.wall_ms) > window_ms {
+            return Err(format!("{user}'s signature of {timestamp_ms} is good at {}", now.wall_ms));
         }
         let is_due = match (consumer, intent) {
             (Consumer::Job, Intent::Submission(submitter)) => submitter == user,

@@ -247,7 +247,7 @@ impl Round<'_> {
             };
             if let Some(other) = candidates.iter().find(before) {
                 let text =
-                    format!("{} of {} must leave before {} of {}", victim.id, victim.queue, other.id, other.queue);
+                    format!("{} of {} must leave, and {} of {} stays", victim.id, victim.queue, other.id, other.queue);
                 return Err((Law::Preemption, text));
             }
         }

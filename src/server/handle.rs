@@ -1,12 +1,14 @@
 //! The way to the owner for other threads.
 
 use std::cell::RefCell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 
 use crate::engine::explanation::Explained;
 use crate::engine::{Event, Overview, Read, Reply};
@@ -188,37 +190,60 @@ impl Requests {
         Serving(self.serving.clone())
     }
 
-    /// Answers what comes, one request each turn. Ends when all handles are gone.
-    pub async fn answer(mut self, owner: Rc<Owner>) {
+    /// Answers what comes, one request each turn. Ends when all handles are gone; or, once `stopping` completes, when
+    /// what has come by then is answered: nothing comes in any more.
+    pub async fn answer(mut self, owner: Rc<Owner>, stopping: impl Future<Output = ()>) {
         let snapshot = Rc::new(RefCell::new(Snapshot::default()));
-        while let Some(request) = self.requests.recv().await {
+        let mut in_hand = JoinSet::new();
+        let mut stopping = pin!(stopping);
+        let mut is_stopping = false;
+        loop {
+            let request = tokio::select! {
+                request = self.requests.recv() => request,
+                Some(_) = in_hand.join_next() => continue,
+                () = &mut stopping, if !is_stopping => {
+                    is_stopping = true;
+                    self.requests.close();
+                    continue;
+                }
+            };
             match request {
-                Request::Market(request, reply) => market(&owner, *request, reply),
-                Request::Overview(reply) => overview(&owner, &snapshot, reply),
-                Request::Explain(job, sees_names, reply) => explain(&owner, job, sees_names, reply),
+                Some(Request::Market(request, reply)) => market(&owner, *request, reply, &mut in_hand),
+                Some(Request::Overview(reply)) => overview(&owner, &snapshot, reply, &mut in_hand),
+                Some(Request::Explain(job, sees_names, reply)) => {
+                    explain(&owner, job, sees_names, reply, &mut in_hand);
+                }
+                None => break,
             }
             // Heartbeats that are ready go first.
             tokio::task::yield_now().await;
         }
+        while in_hand.join_next().await.is_some() {}
     }
 }
 
-fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>) {
+fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>, in_hand: &mut JoinSet<()>) {
     let (answer, wait_for) = owner.step(Event::Market(Box::new(request)));
     let Reply::Market(result) = answer else { return };
     let owner = owner.clone();
-    tokio::task::spawn_local(async move {
+    in_hand.spawn_local(async move {
         if owner.wait_durable(wait_for).await.is_ok() {
             let _ = reply.send(result);
         }
     });
 }
 
-fn explain(owner: &Rc<Owner>, job: JobId, sees_names: bool, reply: oneshot::Sender<Option<Box<Explained>>>) {
+fn explain(
+    owner: &Rc<Owner>,
+    job: JobId,
+    sees_names: bool,
+    reply: oneshot::Sender<Option<Box<Explained>>>,
+    in_hand: &mut JoinSet<()>,
+) {
     let now = owner.clock().now();
     let Read { value, wait_for } = owner.read(|engine| engine.explain(job, sees_names, now));
     let owner = owner.clone();
-    tokio::task::spawn_local(async move {
+    in_hand.spawn_local(async move {
         if owner.wait_durable(wait_for).await.is_ok() {
             let _ = reply.send(value.map(Box::new));
         }
@@ -233,7 +258,12 @@ struct Snapshot {
 }
 
 /// Shows the last snapshot while it is fresh, else makes one; whoever comes behind does not wait for it.
-fn overview(owner: &Rc<Owner>, snapshot: &Rc<RefCell<Snapshot>>, reply: oneshot::Sender<Arc<Overview>>) {
+fn overview(
+    owner: &Rc<Owner>,
+    snapshot: &Rc<RefCell<Snapshot>>,
+    reply: oneshot::Sender<Arc<Overview>>,
+    in_hand: &mut JoinSet<()>,
+) {
     let now = owner.clock().now();
     let is_fresh = snapshot.borrow().taken_ms.is_some_and(|taken_ms| now.mono_ms < taken_ms + FRESH_MS);
     if is_fresh {
@@ -243,7 +273,7 @@ fn overview(owner: &Rc<Owner>, snapshot: &Rc<RefCell<Snapshot>>, reply: oneshot:
     }
     let read = owner.overview(now);
     let (owner, snapshot) = (owner.clone(), snapshot.clone());
-    tokio::task::spawn_local(async move {
+    in_hand.spawn_local(async move {
         let durable = tokio::time::timeout(SNAPSHOT_PATIENCE, owner.wait_durable(read.wait_for));
         if durable.await.is_ok_and(|waited| waited.is_ok()) {
             *snapshot.borrow_mut() = Snapshot { overview: Arc::new(read.value), taken_ms: Some(now.mono_ms) };

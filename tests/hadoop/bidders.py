@@ -206,7 +206,7 @@ def judge_tick(before, now, rows, start, changes, attempts):
     return [f"tick {now['tick']}, {text}" for text in wrong]
 
 
-def judge(ticks, statements, start, changes, attempts):
+def judge(ticks, statements, start, changes, attempts, costs):
     """What is wrong with a run, and how many charges and ticks were judged."""
     rows = {}
     for name, statement in statements.items():
@@ -224,6 +224,8 @@ def judge(ticks, statements, start, changes, attempts):
         endowed = sum(Decimal(row["amount"]) for row in statement["rows"] if row["reason"] != "charge")
         if endowed != start[name][0] or moved != Decimal(statement["balance"]):
             wrong.append(f"{name}: began with {endowed}, moved {moved}, has {statement['balance']}")
+        if costs.get(name, 0) != endowed - moved:
+            wrong.append(f"{name}: was charged {endowed - moved}, the jobs have cost {costs.get(name, 0)}")
     return wrong, charges
 
 
@@ -238,8 +240,11 @@ def judge_run(server, user, key, state_db, ticks, changes, budget_file):
         "FROM attempt JOIN job USING (job) WHERE role = 'work'",
     )
     attempts = [(queue, bool(is_map), *rest) for queue, is_map, *rest in attempts]
+    costs = {}
+    for queue, cost in select(state_db, "SELECT queue, cost FROM job_cost JOIN job USING (job)"):
+        costs[queue] = costs.get(queue, 0) + Decimal(cost)
     print("\n".join(table(ticks)))
-    wrong, charges = judge(ticks, statements, start, changes, attempts)
+    wrong, charges = judge(ticks, statements, start, changes, attempts, costs)
     for text in wrong:
         print("wrong:", text)
     print(f"{charges} charges over {len(ticks)} ticks judged, {len(wrong)} wrong")

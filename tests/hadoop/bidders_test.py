@@ -38,6 +38,7 @@ def run():
         "start": {"alice": (Decimal(10), Decimal("0.3")), "bob": (Decimal("0.5"), Decimal("0.6"))},
         "changes": [{"queue": "alice", "rate": "0.7", "asked_ms": 13000, "answered_ms": 13010}],
         "attempts": [("alice", True, "SUCCEEDED", 11000, 20000), ("alice", True, "SUCCEEDED", 11000, 13000)],
+        "costs": {"alice": Decimal("0.9")},
     }
 
 
@@ -69,6 +70,7 @@ class Judge(unittest.TestCase):
             "share": (lambda run: alice(run, 1, "share", "0.999999999"), "the share is"),
             "quota": (lambda run: alice(run, 1, "maps", 32), "more than 9.4 can pay"),
             "a tick left out": (lambda run: run["ticks"].pop(1), "too slow"),
+            "cost": (lambda run: run["costs"].update(alice=Decimal("0.8")), "the jobs have cost 0.8"),
             "balance": (lambda run: run["statements"]["bob"].update(balance="0.6"), "bob: began with"),
         }
         for name, (breakage, text) in cases.items():

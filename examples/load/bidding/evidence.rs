@@ -64,6 +64,8 @@ pub struct Evidence {
     pub allocations: BTreeMap<String, Allocation>,
     /// Timestamps by consumer and user.
     pub stamps: BTreeMap<(String, String), i64>,
+    /// What the jobs of each queue have cost together.
+    pub costs: BTreeMap<String, i128>,
     /// Ids of all jobs.
     pub jobs: BTreeSet<String>,
     /// Attempts that were preempted.
@@ -171,6 +173,10 @@ impl Evidence {
         })?;
         each(database, "SELECT 1 FROM attempt WHERE kill_asked = 'PREEMPTED'", |_| {
             evidence.preempted += 1;
+            Ok(())
+        })?;
+        each(database, "SELECT queue, cost, cost_units FROM job_cost JOIN job USING (job)", |row| {
+            *evidence.costs.entry(row.get(0)?).or_default() += sum(row, 1)?;
             Ok(())
         })?;
         each(database, "SELECT job FROM job", |row| {

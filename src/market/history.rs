@@ -63,7 +63,7 @@ pub struct SpendingPoint {
 /// Which part of a history is asked for, and how fine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryPage {
-    /// From this moment on, epoch ms; else the last day.
+    /// From this moment on, epoch ms; else the last day, or what there is of it.
     pub since_ms: Option<i64>,
     /// Spans at most; 1 to [`Self::MOST_POINTS`].
     pub points: u32,
@@ -108,9 +108,10 @@ impl HistoryPage {
         Ok(HistoryPage { since_ms: number("since", since)?, points })
     }
 
-    /// The spans up to `until_ms`, the last moment of all.
-    pub fn spans(self, until_ms: i64) -> Spans {
-        let since_ms = self.since_ms.unwrap_or(until_ms.saturating_sub(Self::DAY_MS));
+    /// The spans up to `until_ms`, the last moment of all. Where nothing is asked for they begin a day before that, or at
+    /// the first moment of all.
+    pub fn spans(self, first_ms: i64, until_ms: i64) -> Spans {
+        let since_ms = self.since_ms.unwrap_or(until_ms.saturating_sub(Self::DAY_MS).max(first_ms));
         let length_ms = u64::try_from(until_ms.saturating_sub(since_ms)).unwrap_or(0).saturating_add(1);
         Spans { since_ms, step_ms: length_ms.div_ceil(u64::from(self.points.max(1))), last: self.points.max(1) - 1 }
     }
@@ -181,21 +182,23 @@ mod tests {
 
     #[test]
     fn a_day_is_cut_into_equal_spans() {
-        let spans = HistoryPage { since_ms: None, points: 24 }.spans(86_400_000);
+        let spans = HistoryPage { since_ms: None, points: 24 }.spans(0, 86_400_000);
         assert_eq!((spans.since_ms, spans.step_ms), (0, 3_600_001));
         assert_eq!(
             [-1, 0, 3_600_000, 3_600_001, 86_400_000].map(|at_ms| spans.of(at_ms)),
             [None, Some(0), Some(0), Some(1), Some(23)]
         );
         assert_eq!(spans.of(i64::MAX), Some(23), "a clock was set back");
-        let nothing = HistoryPage { since_ms: Some(10), points: 5 }.spans(3);
+        let young = HistoryPage { since_ms: None, points: 10 }.spans(86_400_000 - 99, 86_400_000);
+        assert_eq!((young.since_ms, young.step_ms), (86_400_000 - 99, 10));
+        let nothing = HistoryPage { since_ms: Some(10), points: 5 }.spans(0, 3);
         assert_eq!((nothing.of(3), nothing.of(10)), (None, Some(0)));
     }
 
     proptest! {
         #[test]
         fn no_moment_panics(since in any::<i64>(), until in any::<i64>(), at in any::<i64>(), points in 1..1_001_u32) {
-            let spans = HistoryPage { since_ms: Some(since), points }.spans(until);
+            let spans = HistoryPage { since_ms: Some(since), points }.spans(since, until);
             prop_assert!(spans.of(at).is_none_or(|span| span < points));
             prop_assert_eq!(spans.of(at).is_none(), at < since || at.checked_sub(since).is_none());
         }

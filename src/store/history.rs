@@ -34,11 +34,12 @@ impl LedgerReader {
     }
 }
 
-/// Up to the last tick.
+/// From the first tick to the last.
 fn spans(database: &Connection, page: HistoryPage) -> rusqlite::Result<Spans> {
-    let newest = "SELECT wall_ms FROM tick ORDER BY number DESC LIMIT 1";
-    let until_ms: Option<i64> = database.query_row(newest, [], |row| row.get(0)).optional()?;
-    Ok(page.spans(until_ms.unwrap_or_default()))
+    let at = |sql| database.query_row(sql, [], |row| row.get::<_, i64>(0)).optional();
+    let first_ms = at("SELECT wall_ms FROM tick ORDER BY number LIMIT 1")?;
+    let last_ms = at("SELECT wall_ms FROM tick ORDER BY number DESC LIMIT 1")?;
+    Ok(page.spans(first_ms.unwrap_or_default(), last_ms.unwrap_or_default()))
 }
 
 /// From the newest tick backwards.

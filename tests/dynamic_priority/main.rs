@@ -11,6 +11,7 @@
 mod accounting;
 mod answers;
 mod authorization;
+mod bidders;
 mod defects_of_files;
 mod defects_of_requests;
 mod defects_of_slots;

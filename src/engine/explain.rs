@@ -23,6 +23,16 @@ struct Case<'a> {
     held: PerKind<u32>,
 }
 
+// === impl Case ===
+
+impl Case<'_> {
+    /// Whether its queue holds more of anything than it has bought.
+    fn may_lose(&self) -> bool {
+        let Some(Allocation { quota, rate_units }) = self.bought else { return false };
+        Kind::ALL.into_iter().any(|kind| rate_units == 0 || self.held[kind] > quota[kind])
+    }
+}
+
 // === impl Engine: explanations ===
 
 impl Engine {
@@ -106,11 +116,11 @@ impl Engine {
     /// Why the queue has bought nothing, where it has not.
     fn why_unpaid(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Option<Why> {
         let account = self.market.as_ref()?.account(&case.job.spec.queue)?;
-        let quote = bidding?.quote(account.bid());
-        if account.bid().units() == 0 {
+        let (bid, bidding) = (account.bid(), bidding?);
+        if bid.units() == 0 {
             Some(Why::NoBid)
-        } else if !quote.is_funded {
-            Some(Why::NotFunded { budget: quote.balance, bid: account.bid() })
+        } else if !bidding.is_funded(bid) {
+            Some(Why::NotFunded { budget: bidding.balance(), bid })
         } else {
             (case.bought?.rate_units == 0).then_some(Why::NotBoughtYet)
         }
@@ -200,9 +210,11 @@ impl Engine {
     fn preempted(&self, case: &Case<'_>) -> Option<Preempted> {
         let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return None };
         let id = case.job.id;
-        let at_risk = match self.is_in_safe_mode() {
-            true => 0,
-            false => self.choose_victims(case.now).victims.iter().filter(|(attempt, _)| attempt.task.job == id).count(),
+        // A round is looked at only where the queue could lose something: it takes a look at all that runs.
+        let at_risk = if self.is_in_safe_mode() || !case.may_lose() {
+            0
+        } else {
+            self.choose_victims(case.now).victims.iter().filter(|(attempt, _)| attempt.task.job == id).count()
         };
         let last = self.last_preemptions.get(&id);
         let so_far = last.map_or(0, |last| last.so_far);

@@ -83,6 +83,16 @@ impl Market {
 // === impl Bidding ===
 
 impl Bidding {
+    /// The queue's balance once the interval that runs is paid.
+    pub fn balance(&self) -> Credits {
+        self.bids[self.place].balance
+    }
+
+    /// Whether it could pay for one slot at a rate.
+    pub fn is_funded(&self, rate: Credits) -> bool {
+        is_funded(self.balance(), rate)
+    }
+
     /// What `rate` would give; 0 to 10^12.
     pub fn quote(&self, rate: Credits) -> Quote {
         let mut bids = self.bids.clone();
@@ -95,7 +105,7 @@ impl Bidding {
         Quote {
             queue: self.queue.clone(),
             rate,
-            is_funded: is_funded(balance, rate),
+            is_funded: self.is_funded(rate),
             price,
             share: grant.share,
             quota: grant.quota,
@@ -118,7 +128,7 @@ impl Bidding {
             (bid.rate, bid.balance) = (rate, cost(rate, self.slots).max(rate));
             is_more(allocate(&bids, self.slots).1[self.place].quota)
         };
-        let most = self.bids[self.place].balance.min(Credits::MAX).units();
+        let most = self.balance().min(Credits::MAX).units();
         if most <= 0 || !gives_more(most) {
             return None;
         }

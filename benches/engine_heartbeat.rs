@@ -1,299 +1,23 @@
 //! What a heartbeat costs from its bytes to the bytes of its answer, with few jobs and with many: the two must not differ
-//! much. Beside it what is done seldom, but must not hold heartbeats up: a tick with many queues, a large job.
+//! much. Beside it what is done seldom, but must not hold heartbeats up: a large job.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
+mod world;
+
 use std::hint::black_box;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use jobtracker::engine::{
-    Caller, Engine, EngineConfig, Event, FactNumber, HeartbeatAnswer, HeartbeatConfig, Now, PolicyConfig, QueueConfig,
-    ReadSubmission, Reply, Restored, SubmissionReply,
-};
-use jobtracker::mapreduce::{JobSpec, SplitTable};
-use jobtracker::market::{BudgetLine, Credits, JobSignature, KeyId, MarketConfig, QueueName, Role, VerifiedUser};
+use jobtracker::engine::{Caller, Event, PolicyConfig};
+use jobtracker::market::MarketConfig;
 use jobtracker::scheduler::{FifoOptions, Kind};
-use jobtracker::wire::frame::LENGTH_BYTES;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value, decode_call, encode_call, encode_response};
-use jobtracker::wire::{
-    Action, AttemptId, AttemptState, Decode, HeartbeatRequest, HeartbeatResponse, JobId, Priority, Reader, TaskStatus,
-};
+use world::{BusyTracker, World};
 
 const JOBS: [usize; 2] = [10, 10_000];
-/// Maps of all jobs together.
-const MAPS: usize = 400_000;
-const HOSTS: usize = 1_000;
-const SLOTS: i32 = 4;
-
-/// An engine and the clock it is told.
-struct World {
-    engine: Engine,
-    now: Now,
-}
-
-/// A tracker whose slots are all in use.
-struct BusyTracker {
-    template: HeartbeatRequest,
-    /// What it runs, and how that is reported.
-    tasks: Vec<AttemptId>,
-    running: TaskStatus,
-    succeeded: TaskStatus,
-    out: Vec<u8>,
-}
-
-fn recorded(name: &str) -> HeartbeatRequest {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hadoop1/rpc");
-    let bytes = std::fs::read(folder.join(format!("InterTrackerProtocol.heartbeat.{name}.request.bin"))).unwrap();
-    match decode_call(Protocol::InterTracker, &bytes[LENGTH_BYTES..]).unwrap().call {
-        Call::InterTracker(InterTrackerCall::Heartbeat { request }) => *request,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn spec(user: &str, maps: usize) -> JobSpec {
-    JobSpec {
-        user: user.into(),
-        submit_dir: "hdfs://namenode:8020/tmp/hadoop/staging/someone/.staging/job_202611210913_0001".into(),
-        job_file: "hdfs://namenode:8020/tmp/hadoop/staging/someone/.staging/job_202611210913_0001/job.xml".into(),
-        split_file: "hdfs://namenode:8020/tmp/hadoop/staging/someone/.staging/job_202611210913_0001/job.split".into(),
-        name: "benchmark".into(),
-        queue: user.into(),
-        priority: Priority::Normal,
-        maps: maps as u32,
-        reduces: 1,
-        map_max_attempts: 4,
-        reduce_max_attempts: 4,
-        max_map_failures_percent: 0,
-        max_reduce_failures_percent: 0,
-        max_tracker_failures: 4,
-        reduce_input_limit_bytes: None,
-        map_memory_mb: None,
-        reduce_memory_mb: None,
-        slowstart_millionths: 1_000_000,
-        speculative: jobtracker::scheduler::PerKind::new(true, true),
-        max_skipped: jobtracker::scheduler::PerKind::new(0, 0),
-        skip_start_attempts: 2,
-        keep_staging: false,
-        view_acl: None,
-        modify_acl: None,
-        recover: true,
-        end_notification: None,
-    }
-}
-
-fn decoded(reply: Reply) -> HeartbeatResponse {
-    match reply {
-        Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => response,
-        Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => HeartbeatResponse::decode(&mut Reader::new(&body)).unwrap(),
-        other => panic!("{other:?}"),
-    }
-}
-
-fn launched(response: &HeartbeatResponse) -> Vec<AttemptId> {
-    let attempt = |action: &Action| match action {
-        Action::LaunchTask(task) => Some(task.status.attempt),
-        _ => None,
-    };
-    response.actions.iter().filter_map(attempt).collect()
-}
-
-impl World {
-    /// A daemon with a queue for each of `users`.
-    fn new(policy: PolicyConfig, users: &[String]) -> Self {
-        let open = |name: &String| QueueConfig {
-            name: name.clone(),
-            running: true,
-            submit_acl: "*".into(),
-            administer_acl: "*".into(),
-        };
-        let config = EngineConfig {
-            identifier: "202611210913".parse().unwrap(),
-            policy,
-            queues: users.iter().map(open).collect(),
-            acls_enabled: false,
-            administrators_acl: " ".into(),
-            daemon_user: "mapred".into(),
-            max_tasks_per_job: None,
-            limits: Default::default(),
-            heartbeat: HeartbeatConfig { min_interval_ms: 100, in_second: None, scaling_millionths: 1_000_000 },
-            tracker_expiry_ms: 600_000,
-            hosts: Default::default(),
-            job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
-            finished_jobs_kept: 100,
-        };
-        let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };
-        let mut engine = Engine::new(config, Restored::default(), now);
-        let line = |(number, user): (usize, &String)| BudgetLine {
-            queue: QueueName::new(user).unwrap(),
-            budget: Credits::parse_exact("1000000").unwrap(),
-            rate: Credits::parse_exact(&format!("0.{}", number % 7 + 1)).unwrap(),
-            is_budget_rounded: false,
-            is_rate_rounded: false,
-        };
-        engine.endow(users.iter().enumerate().map(line).collect(), now);
-        engine.take_start_facts();
-        Self { engine, now }
-    }
-
-    fn step(&mut self, event: Event) -> Reply {
-        self.engine.step(event, self.now).reply
-    }
-
-    /// A job whose maps have three copies of their input each, up to its acceptance.
-    fn submission(&mut self, user: &str, maps: usize) -> ReadSubmission {
-        self.now.wall_ms += 1;
-        let Reply::JobId(id) = self.step(Event::NewJobId) else { panic!("no job id") };
-        let caller = Caller::named(user);
-        self.step(Event::SubmitAsked { id, caller: caller.clone() });
-        let mut splits = SplitTable::builder();
-        for map in 0..maps {
-            let hosts = [0, 1, 2].map(|copy| format!("node{}.example.org", (map * 7 + copy * 331) % HOSTS));
-            splits.push(map as i64 * 100, 1 << 27, hosts.iter().map(String::as_str));
-        }
-        let signer = VerifiedUser { user: user.into(), role: Role::User, key_id: KeyId(1) };
-        ReadSubmission {
-            id,
-            caller,
-            spec: Arc::new(spec(user, maps)),
-            splits: Arc::new(splits.build(|host| format!("/rack{}", host.len() % 40))),
-            credentials: Default::default(),
-            signature: JobSignature::Verified { user: signer, timestamp_ms: self.now.wall_ms },
-            token_secret: [7; 20],
-        }
-    }
-
-    fn accept(&mut self, read: ReadSubmission) -> JobId {
-        let id = read.id;
-        self.step(Event::SubmissionRead(Box::new(read)));
-        match self.step(Event::SystemDirWritten { id }) {
-            Reply::Submission(SubmissionReply::Accepted(_)) => id,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// The setups of all jobs run on one large tracker, which then takes no more work.
-    fn set_up(&mut self) {
-        let mut request = recorded("idle");
-        request.status.name = "tracker_setup.example.org:localhost/127.0.0.1:1".into();
-        request.status.host = "setup.example.org".into();
-        (request.status.max_map_slots, request.status.max_reduce_slots) = (50_000, 0);
-        (request.restarted, request.initial_contact, request.response_id) = (true, true, -1);
-        request.status.tasks.clear();
-        request.accept_new_tasks = true;
-        let response = decoded(self.step(Event::Heartbeat { request: request.clone(), connection: 1 }));
-        let succeeded = report_of("map-succeeded", AttemptState::Succeeded);
-        let report = |attempt| TaskStatus { attempt, ..succeeded.clone() };
-        request.status.tasks = launched(&response).into_iter().map(report).collect();
-        (request.restarted, request.initial_contact, request.response_id) = (false, false, response.response_id);
-        request.accept_new_tasks = false;
-        self.step(Event::Heartbeat { request, connection: 1 });
-    }
-
-    /// `jobs` that run, each in a queue of its own, with enough maps waiting; and idle trackers around.
-    fn with_jobs(policy: PolicyConfig, jobs: usize) -> Self {
-        let users: Vec<String> = (0..jobs).map(|user| format!("user{user}")).collect();
-        let mut world = Self::new(policy, &users);
-        for user in &users {
-            let read = world.submission(user, MAPS / jobs);
-            world.accept(read);
-        }
-        world.set_up();
-        world.tick();
-        world
-    }
-
-    fn tick(&mut self) {
-        self.now.mono_ms += 1_000;
-        self.now.wall_ms += 1_000;
-        self.step(Event::Timer { durable: FactNumber(u64::MAX) });
-    }
-}
-
-/// The first report of a recorded heartbeat that is in this state.
-fn report_of(name: &str, state: AttemptState) -> TaskStatus {
-    recorded(name).status.tasks.into_iter().find(|report| report.state == state).unwrap()
-}
-
-impl BusyTracker {
-    fn new(world: &mut World) -> Self {
-        let mut template = recorded("map-succeeded");
-        template.status.name = "tracker_node7.example.org:localhost/127.0.0.1:40235".into();
-        template.status.host = "node7.example.org".into();
-        (template.status.max_map_slots, template.status.max_reduce_slots) = (SLOTS, 0);
-        template.status.tasks.clear();
-        let succeeded = report_of("map-succeeded", AttemptState::Succeeded);
-        let running = TaskStatus { state: AttemptState::Running, counters: None, progress: 0.5, ..succeeded.clone() };
-        let mut tracker = Self { template, tasks: Vec::new(), running, succeeded, out: Vec::new() };
-        let request = HeartbeatRequest {
-            restarted: true,
-            initial_contact: true,
-            accept_new_tasks: true,
-            response_id: -1,
-            ..tracker.template.clone()
-        };
-        let response = decoded(world.step(Event::Heartbeat { request, connection: 2 }));
-        // Spreading may have held some back.
-        tracker.obey(&response);
-        while (tracker.tasks.len() as i32) < SLOTS {
-            let request = tracker.request(false);
-            let response = decoded(world.step(Event::Heartbeat { request, connection: 2 }));
-            tracker.obey(&response);
-        }
-        tracker
-    }
-
-    fn obey(&mut self, response: &HeartbeatResponse) {
-        self.template.response_id = response.response_id;
-        self.tasks.extend(launched(response));
-    }
-
-    /// Its next heartbeat, in which its oldest task has finished or not.
-    fn request(&mut self, finishes: bool) -> HeartbeatRequest {
-        let mut request = self.template.clone();
-        (request.restarted, request.initial_contact) = (false, false);
-        if finishes {
-            let attempt = self.tasks.remove(0);
-            request.status.tasks.push(TaskStatus { attempt, ..self.succeeded.clone() });
-        }
-        let running = |attempt: &AttemptId| TaskStatus { attempt: *attempt, ..self.running.clone() };
-        request.status.tasks.extend(self.tasks.iter().map(running));
-        request.accept_new_tasks = (self.tasks.len() as i32) < SLOTS;
-        request
-    }
-
-    /// One heartbeat from bytes to bytes, and the time that took.
-    fn beat(&mut self, world: &mut World, finishes: bool) -> Duration {
-        let request = Box::new(self.request(finishes));
-        let mut frame = Vec::new();
-        encode_call(&mut frame, 5, &Call::InterTracker(InterTrackerCall::Heartbeat { request }));
-
-        let start = Instant::now();
-        let call = decode_call(Protocol::InterTracker, black_box(&frame[LENGTH_BYTES..])).unwrap();
-        let Call::InterTracker(InterTrackerCall::Heartbeat { request }) = call.call else { panic!("no heartbeat") };
-        let step = world.engine.step(Event::Heartbeat { request: *request, connection: 2 }, world.now);
-        let value = match step.reply {
-            Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Value::Heartbeat(response),
-            Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => Value::EncodedHeartbeat(body),
-            other => panic!("{other:?}"),
-        };
-        self.out.clear();
-        encode_response(&mut self.out, call.id, &value);
-        let took = start.elapsed();
-
-        black_box(step.facts);
-        let response = match value {
-            Value::Heartbeat(response) => response,
-            Value::EncodedHeartbeat(body) => HeartbeatResponse::decode(&mut Reader::new(&body)).unwrap(),
-            other => panic!("{other:?}"),
-        };
-        self.obey(&response);
-        took
-    }
-}
+/// Slots of the tracker that is measured.
+const SLOTS: usize = 4;
 
 fn fifo() -> PolicyConfig {
     PolicyConfig::Fifo(FifoOptions::default())
@@ -312,16 +36,16 @@ fn heartbeats(criterion: &mut Criterion) {
         for (policy, config) in POLICIES {
             for jobs in JOBS {
                 let mut world = World::with_jobs(config(), jobs);
-                let mut tracker = BusyTracker::new(&mut world);
+                let mut tracker = BusyTracker::new(&mut world, 7, SLOTS);
                 group.bench_function(BenchmarkId::new(policy, jobs), |bencher| {
                     bencher.iter_custom(|iterations| {
                         let mut took = Duration::ZERO;
                         for _ in 0..iterations {
                             took += tracker.beat(&mut world, finishes);
-                            if tracker.tasks.len() < SLOTS as usize {
+                            if tracker.has_room() {
                                 // All maps are done: another cluster.
                                 world = World::with_jobs(config(), jobs);
-                                tracker = BusyTracker::new(&mut world);
+                                tracker = BusyTracker::new(&mut world, 7, SLOTS);
                             }
                         }
                         took
@@ -331,17 +55,6 @@ fn heartbeats(criterion: &mut Criterion) {
         }
         group.finish();
     }
-}
-
-fn ticks(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("tick");
-    group.sample_size(10);
-    for jobs in JOBS {
-        let mut world = World::with_jobs(dynamic(), jobs);
-        BusyTracker::new(&mut world);
-        group.bench_function(BenchmarkId::new("queues", jobs), |bencher| bencher.iter(|| world.tick()));
-    }
-    group.finish();
 }
 
 /// A job with 100,000 maps: from its files, typed, to its first launches.
@@ -388,5 +101,5 @@ fn large_job(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, heartbeats, ticks, large_job);
+criterion_group!(benches, heartbeats, large_job);
 criterion_main!(benches);

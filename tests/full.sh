@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the same scripted heartbeats to both, the dependencies' licences and known holes, ten million mutated frames, and a hundred
-# million simulated events (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
+# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, three bidders on stock
+# TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
+# (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -50,6 +51,10 @@ known_holes() {
     fi
 }
 
+killed_bidding() {
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/bidding.sh --kills 50 --first-kills 20
+}
+
 mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
@@ -78,6 +83,8 @@ step "client commands under both JobTrackers" both_jobtrackers commands.sh
 step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
 step "the records of the Java JobTracker" records_are_current
 step "scripts to both JobTrackers" differential
+step "a bidding load that is killed" killed_bidding
+step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

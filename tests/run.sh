@@ -27,11 +27,16 @@ random_jobs() {
     cargo build --quiet --example load && tests/hadoop/random.sh --jobs 1000
 }
 
+killed_bidding() {
+    cargo build --quiet --bins --example load && tests/hadoop/bidding.sh --kills 5 --first-kills 3
+}
+
 step "formatting" cargo fmt --check
 step "lints" cargo clippy --quiet --all-targets -- -D warnings
 RUSTDOCFLAGS="-D warnings" step "documentation" cargo doc --quiet --no-deps
 count_tests
 step "random jobs" random_jobs
+step "a bidding load that is killed" killed_bidding
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -7,7 +7,7 @@
 
 use jobtracker::engine::{Fact, Step};
 use jobtracker::mapreduce::{AttemptRole, JobFact, KillAsked};
-use jobtracker::market::{Credits, LedgerEntry, MarketFact, Reason};
+use jobtracker::market::{Charge, Credits, MarketFact, Reason, Tick};
 use jobtracker::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
 
 const FIFO: PolicyChoice = PolicyChoice::Fifo;
@@ -110,26 +110,25 @@ fn forge_fact(step: &mut Step, mut forge: impl FnMut(&mut Fact) -> bool) -> bool
     step.facts.iter_mut().any(&mut forge)
 }
 
-fn forge_row(step: &mut Step, mut forge: impl FnMut(&mut LedgerEntry) -> bool) -> bool {
-    forge_fact(step, |fact| match fact {
-        Fact::Market(MarketFact::Ledger(entry)) => forge(entry),
-        _ => false,
-    })
-}
-
 fn more(amount: Credits, units: i128) -> Credits {
     Credits::from_units(amount.units() + units)
 }
 
-#[test]
-fn a_charge_that_is_too_high_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
-        forge_row(step, |entry| {
-            let is_charge = matches!(entry.reason, Reason::Charge { .. });
-            entry.amount = if is_charge { more(entry.amount, 1) } else { entry.amount };
-            is_charge
+/// Changes the first charge.
+fn forge_charge(step: &mut Step, mut forge: impl FnMut(&mut Tick, usize)) -> bool {
+    forge_fact(step, |fact| {
+        let Fact::Market(MarketFact::Tick(tick)) = fact else { return false };
+        let place = tick.turns.iter().position(|turn| turn.charge.amount() > Credits::ZERO);
+        place.is_some_and(|place| {
+            forge(tick, place);
+            true
         })
-    });
+    })
+}
+
+#[test]
+fn a_charge_for_too_many_slots_is_noticed() {
+    let violation = judged(DYNAMIC, |step| forge_charge(step, |tick, place| tick.turns[place].charge.used.map += 1));
     assert_eq!(violation.law, Law::Money, "{violation}");
     assert!(violation.culprit.contains("is charged"), "{violation}");
 }
@@ -137,9 +136,58 @@ fn a_charge_that_is_too_high_is_noticed() {
 #[test]
 fn a_charge_at_another_rate_is_noticed() {
     let violation = judged(DYNAMIC, |step| {
-        forge_row(step, |entry| match &mut entry.reason {
-            Reason::Charge { rate, .. } => {
-                *rate = more(*rate, 1);
+        forge_charge(step, |tick, place| {
+            let rate = &mut tick.turns[place].charge.rate;
+            *rate = more(*rate, 1);
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+}
+
+#[test]
+fn a_balance_that_the_charge_does_not_explain_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_charge(step, |tick, place| {
+            let balance = &mut tick.turns[place].balance;
+            *balance = more(*balance, 1);
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("by the ledger"), "{violation}");
+}
+
+#[test]
+fn an_interval_that_nobody_pays_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_charge(step, |tick, place| {
+            let turn = &mut tick.turns[place];
+            turn.balance = more(turn.balance, turn.charge.amount().units());
+            turn.charge = Charge::default();
+            tick.ledger.rows -= 1;
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("owes"), "{violation}");
+}
+
+#[test]
+fn a_cost_that_is_laid_on_no_job_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::JobsCharged { jobs, .. } => jobs.pop().is_some(),
+            _ => false,
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("jobs have cost"), "{violation}");
+}
+
+#[test]
+fn minted_money_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::Market(MarketFact::Ledger(entry)) if entry.reason == Reason::TopUp => {
+                entry.amount = more(entry.amount, 1_000_000_000_000);
                 true
             }
             _ => false,
@@ -149,43 +197,13 @@ fn a_charge_at_another_rate_is_noticed() {
 }
 
 #[test]
-fn an_interval_that_nobody_pays_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
-        let is_charge = |fact: &Fact| match fact {
-            Fact::Market(MarketFact::Ledger(entry)) => matches!(entry.reason, Reason::Charge { .. }),
-            _ => false,
-        };
-        let Some(place) = step.facts.iter().position(is_charge) else { return false };
-        // Row and account go, and the numbers of facts still fit.
-        step.facts.drain(place..place + 2);
-        let tick = step.facts.pop().unwrap();
-        let filler = |fact: &Fact| matches!(fact, Fact::Market(MarketFact::Allocated { .. }));
-        let filler = step.facts.iter().find(|fact| filler(fact)).cloned();
-        step.facts.extend(filler.iter().cloned().chain(filler.clone()));
-        step.facts.push(tick);
-        true
-    });
-    assert_eq!(violation.law, Law::Money, "{violation}");
-    assert!(violation.culprit.contains("owes"), "{violation}");
-}
-
-#[test]
-fn minted_money_is_noticed() {
-    let violation = judged(DYNAMIC, |step| {
-        forge_row(step, |entry| {
-            let is_top_up = entry.reason == Reason::TopUp;
-            entry.amount = if is_top_up { more(entry.amount, 1_000_000_000_000) } else { entry.amount };
-            is_top_up
-        })
-    });
-    assert_eq!(violation.law, Law::Money, "{violation}");
-}
-
-#[test]
 fn a_bid_that_nobody_made_is_noticed() {
     let violation = judged(DYNAMIC, |step| {
-        let is_tick = step.facts.iter().any(|fact| matches!(fact, Fact::Market(MarketFact::Tick { .. })));
-        is_tick
+        let is_top_up = |fact: &Fact| match fact {
+            Fact::Market(MarketFact::Ledger(entry)) => entry.reason == Reason::TopUp,
+            _ => false,
+        };
+        step.facts.iter().any(is_top_up)
             && forge_fact(step, |fact| match fact {
                 Fact::Market(MarketFact::Account { rate, .. }) => {
                     *rate = more(*rate, 1);

@@ -40,7 +40,7 @@ impl Stage {
         let (store, opened, image, found) = stage.start();
         let ImageAtStart::First(lines) = found else { panic!("{found:?}") };
         let last = endow(&store, &opened, lines.clone());
-        image.publish(lines);
+        image.publish(lines, 1);
         image.close(last).unwrap();
         store.close().unwrap();
         stage
@@ -120,7 +120,7 @@ fn an_edit_after_a_crash_is_kept_aside_and_the_ledger_wins() {
     let ImageAtStart::Overruled(line) = found else { panic!("{found:?}") };
     assert!(line.contains("budget.rejected-1") && line.contains("The ledger holds"), "{line}");
     assert!(line.contains("not a clean one") && line.contains("--take-budget-file"), "{line}");
-    image.publish(lines("alice 90 1\n"));
+    image.publish(lines("alice 90 1\n"), 1);
     image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
     assert_eq!(stage.read(".rejected-1"), "alice 1000000 1\n");
@@ -142,7 +142,7 @@ fn an_edit_after_a_clean_stop_is_taken_over_once() {
     let (store, opened, image, found) = stage.start();
     assert_eq!((opened.last_fact, found), (last, ImageAtStart::Ours));
     assert!(!stage.exists(".rejected-1"));
-    image.publish(lines("alice 149 1\n"));
+    image.publish(lines("alice 149 1\n"), 1);
     image.close(END).unwrap();
     assert_eq!(stage.read(".previous"), EDITED);
     drop(store);
@@ -193,7 +193,7 @@ fn an_edit_while_the_daemon_runs_is_kept_aside() {
     let stage = Stage::endowed();
     let (_store, _, image, _) = stage.start();
     fs::write(&stage.path, "mallory 1 1\n").unwrap();
-    image.publish(lines("alice 90 1\n"));
+    image.publish(lines("alice 90 1\n"), 1);
     image.close(END).unwrap();
     assert_eq!(stage.read(".rejected-1"), "mallory 1 1\n");
     assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
@@ -205,7 +205,7 @@ fn a_file_that_is_gone_is_written_anew() {
     fs::remove_file(&stage.path).unwrap();
     let (_store, _, image, found) = stage.start();
     assert!(matches!(&found, ImageAtStart::Overruled(line) if line.contains("gone")), "{found:?}");
-    image.publish(lines(FIRST));
+    image.publish(lines(FIRST), 1);
     image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines(FIRST));
 }
@@ -232,7 +232,7 @@ fn a_crash_between_pending_and_confirmed_is_no_edit() {
             assert_eq!(stage.start().3, ImageAtStart::Ours, "replaced: {is_replaced}");
         }
         let (_store, _, image, _) = stage.start();
-        image.publish(lines("alice 80 1\n"));
+        image.publish(lines("alice 80 1\n"), 1);
         image.close(END).unwrap();
         assert!(!stage.exists(".rejected-1"));
         assert_eq!(lines(&stage.read("")), lines("alice 80 1\n"));
@@ -246,13 +246,13 @@ fn a_file_that_cannot_be_written_is_tried_again() {
     // A folder in the place of the temporary file: even root cannot open it for writing.
     let obstacle = format!("{}.new", stage.path.display());
     fs::create_dir(&obstacle).unwrap();
-    image.publish(lines("alice 1 1\n"));
+    image.publish(lines("alice 1 1\n"), 1);
     while image.watch().trouble().is_none() {
         std::thread::yield_now();
     }
     assert!(image.watch().trouble().unwrap().contains("budget.new"));
     fs::remove_dir(&obstacle).unwrap();
-    image.publish(lines("alice 2 1\n"));
+    image.publish(lines("alice 2 1\n"), 1);
     image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines("alice 2 1\n"));
 }
@@ -263,7 +263,7 @@ fn what_cannot_be_read_is_never_overwritten() {
     let (store, _, image, _) = stage.start();
     fs::remove_file(&stage.path).unwrap();
     fs::create_dir(&stage.path).unwrap();
-    image.publish(lines("alice 1 1\n"));
+    image.publish(lines("alice 1 1\n"), 1);
     let error = image.close(END).unwrap_err().to_string();
     assert!(error.contains("not a file"), "{error}");
     drop(store);
@@ -281,7 +281,7 @@ fn a_file_that_is_deleted_while_the_daemon_runs_is_written_again() {
     let stage = Stage::endowed();
     let (_store, _, image, _) = stage.start();
     fs::remove_file(&stage.path).unwrap();
-    image.publish(lines("alice 90 1\n"));
+    image.publish(lines("alice 90 1\n"), 1);
     image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
 }
@@ -292,7 +292,7 @@ fn a_failing_store_does_not_hang_the_close() {
     let (store, _, image, _) = stage.start();
     let admin = stage.scratch.look();
     admin.execute_batch("BEGIN IMMEDIATE").unwrap();
-    image.publish(lines("alice 1 1\n"));
+    image.publish(lines("alice 1 1\n"), 1);
     let error = image.close(END).unwrap_err().to_string();
     assert!(error.contains("the store cannot write"), "{error}");
     assert_eq!(lines(&stage.read("")), lines(FIRST), "nothing is written that was not noted before");

@@ -81,7 +81,7 @@ fn a_restarted_market_goes_on_as_if_nothing_had_happened() {
             let expected = never_stopped.clone().tick(&usage(tick), PerKind::new(9, 4), now(tick));
             assert_eq!(outcome, expected, "tick {tick}");
         }
-        stage.record(never_stopped.tick(&usage(tick), PerKind::new(9, 4), now(tick)).facts);
+        stage.record(never_stopped.tick(&usage(tick), PerKind::new(9, 4), now(tick)).into_facts().collect());
         store.close().unwrap();
     }
     assert!(never_stopped.ledger().charged > Credits::ZERO);
@@ -95,7 +95,7 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     let mut market = Market::new(config(), START_MS);
     let lines = budget_file::parse("alice 10 1\nbob 10 1\n", "budget").unwrap();
     stage.record(market.endow(lines, now(0)));
-    stage.record(market.tick(&usage(1), PerKind::new(2, 2), now(1)).facts);
+    stage.record(market.tick(&usage(1), PerKind::new(2, 2), now(1)).into_facts().collect());
     let rows = market.ledger().rows;
     let entry = |number, debit, credit, amount: &str, reason| LedgerEntry {
         number,
@@ -137,11 +137,10 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
         of(|fact| matches!(fact, MarketFact::Stamp(_))),
         [stamp("alice", 1, 9, 2), stamp("alice", 1, 9, 1), stamp("alice", u64::MAX, 5, 1)]
     );
-    let allocated = of(|fact| matches!(fact, MarketFact::Allocated { .. }));
-    assert!(matches!(&allocated[..], [MarketFact::Allocated { queue, .. }, ..] if queue.as_str() == "alice"));
-    assert!(
-        !allocated.iter().any(|fact| matches!(fact, MarketFact::Allocated { queue, .. } if queue.as_str() == "bob"))
-    );
+    let ticks = of(|fact| matches!(fact, MarketFact::Tick(_)));
+    let [MarketFact::Tick(tick)] = &ticks[..] else { panic!("{ticks:?}") };
+    let queues: Vec<&str> = tick.intervals().map(|(queue, _)| queue.as_str()).collect();
+    assert_eq!((tick.number, queues), (1, vec!["alice"]));
     assert_eq!(of(|fact| matches!(fact, MarketFact::Account { .. })).len(), 1);
     let readable: String = scratch
         .look()

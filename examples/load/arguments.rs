@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -45,12 +46,16 @@ pub enum Load {
     Ready(Ready),
     /// getJobStatus
     Status(Status),
+    /// Signed questions of bidders about their own queues, over HTTP
+    Info(Info),
     /// What a tracker, a waiting map, a finished map and a job take of resident memory
     Memory(Memory),
     /// The same scripted heartbeats and calls to the Java JobTracker and to ours, and where their answers differ
     Differential(Differential),
     /// Random small jobs whose tasks end in every way, each compared with how a model says it must end
     Random(Random),
+    /// Bidders, administrators and jobs on a daemon that is killed again and again, and an audit of its books each time
+    Bidding(Bidding),
     /// Makes one table of the rows that --json printed, read from stdin
     Table,
 }
@@ -161,6 +166,23 @@ pub struct Status {
     pub seconds: u64,
 }
 
+/// `info`
+#[derive(Clone, Debug, Args)]
+pub struct Info {
+    /// HTTP address of the JobTracker
+    #[arg(long)]
+    pub http: SocketAddr,
+    /// Its ACL file, with the keys of all who ask
+    #[arg(long)]
+    pub acl: PathBuf,
+    /// Connections that stay open, each with one question at a time
+    #[arg(long, default_value_t = 8)]
+    pub clients: usize,
+    /// Measured time
+    #[arg(long, default_value_t = 5)]
+    pub seconds: u64,
+}
+
 /// `memory`
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Memory {
@@ -216,4 +238,21 @@ pub struct Random {
     /// Trackers, 8 map slots and 4 reduce slots each
     #[arg(long, default_value_t = 12)]
     pub trackers: u32,
+}
+
+/// `bidding`
+#[derive(Clone, Debug, Args)]
+pub struct Bidding {
+    /// The program that is started and killed
+    #[arg(long)]
+    pub program: String,
+    /// An empty folder for all it needs
+    #[arg(long)]
+    pub folder: PathBuf,
+    /// Kills
+    #[arg(long, default_value_t = 50)]
+    pub kills: u32,
+    /// From which all chance follows; the moments of kills and answers do not, so no two runs are alike
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }

@@ -28,6 +28,7 @@ LOADS=(
     "submit --clients 4"
     "ready --maps 100000"
     "status"
+    "info"
     "memory"
 )
 QUICK_LOADS=(
@@ -38,6 +39,7 @@ QUICK_LOADS=(
     "submit --jobs 50"
     "ready --maps 10000"
     "status --seconds 2"
+    "info --seconds 2"
     "memory --trackers 400 --maps 2000 --jobs 50"
 )
 
@@ -81,7 +83,21 @@ one() (
         esac
     done
     JAVA_OPTIONS=("${options[@]}")
-    cluster_create
+    local market=()
+    if [[ $1 == info* ]]; then
+        [[ $server == ours ]] || return 0
+        # shellcheck source=../../tests/hadoop/market.sh
+        . "$project/tests/hadoop/market.sh"
+        market_create
+        local user
+        for user in bidder-{1..100}; do
+            echo "$user 1000 0.5" >>"$CLUSTER/hadoop.budget"
+            echo "$user user key-of-$user" >>"$CLUSTER/hadoop.acl"
+        done
+        market=(--http "127.0.0.1:$HTTP_PORT" --acl "$CLUSTER/hadoop.acl")
+    else
+        cluster_create
+    fi
     cd "$CLUSTER"
     cluster_start_jobtracker "$server"
     # Java opens its ports before it can answer a heartbeat.
@@ -91,7 +107,7 @@ one() (
     while child=$(pgrep -P "$pid" | head -n 1) && [[ -n $child ]]; do pid=$child; done
     note "$server: $*"
     # shellcheck disable=SC2068
-    "$generator" --jobtracker "127.0.0.1:$RPC_PORT" --pid "$pid" --server "$server" --json $@ >>"$rows"
+    "$generator" --jobtracker "127.0.0.1:$RPC_PORT" --pid "$pid" --server "$server" --json $@ "${market[@]}" >>"$rows"
 )
 
 for load in "${LOADS[@]}"; do

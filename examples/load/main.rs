@@ -4,6 +4,7 @@
 //! and system time of all its threads. Every loop is bounded in count or time. `docs/performance.md` tells how to use it.
 
 mod arguments;
+mod bidding;
 mod dice;
 mod differential;
 mod fake_tracker;
@@ -49,6 +50,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     if let Load::Random(wanted) = &arguments.load {
         return runtime.block_on(random::run(arguments.jobtracker, wanted));
+    }
+    if let Load::Bidding(wanted) = &arguments.load {
+        return runtime.block_on(LocalSet::new().run_until(bidding::run(wanted)));
     }
     let bench = Bench::new(arguments)?;
     let rows = runtime.block_on(LocalSet::new().run_until(loads::run(&bench, &arguments.load)))?;

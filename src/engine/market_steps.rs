@@ -1,7 +1,7 @@
 //! Where the engine meets the market: queues, ticks, requests to `/scheduler`.
 
-use crate::market::{BudgetLine, MarketFact, QueueChange, QueueUse, ServletRequest};
-use crate::scheduler::{Allocation, PerKind};
+use crate::market::{BudgetLine, Credits, Market, MarketFact, QueueChange, QueueName, QueueUse, ServletRequest};
+use crate::scheduler::{Allocation, GroupId, PerKind, Scheduler, Standing};
 
 use super::engine::{Engine, Wait};
 use super::{Effect, Fact, Now, PolicyConfig, Reply};
@@ -78,52 +78,42 @@ impl Engine {
             return;
         }
         self.next_tick_mono_ms = next_on_grid(self.next_tick_mono_ms, alloc_interval_ms, now);
-        let usage = self.usage();
         let slots = self.scheduler.totals().slots;
         let Some(market) = &mut self.market else { return };
+        let (usage, groups) = usage(market, &self.scheduler);
         let outcome = market.tick(&usage, slots, now);
-        let money_moved = outcome.facts.iter().any(|fact| matches!(fact, MarketFact::Account { .. }));
-        for fact in outcome.facts {
-            self.log.push(Fact::Market(fact));
-        }
-        let allocations: Vec<_> = outcome
-            .allocations
-            .iter()
-            .filter_map(|allocation| {
-                let group = self.scheduler.group(allocation.queue.as_str())?;
-                let granted = Allocation { quota: allocation.quota, rate_units: allocation.rate.units() };
+        let tick = &outcome.tick;
+        let money_moved = tick.turns.iter().any(|turn| turn.charge.amount() > Credits::ZERO);
+        // Both are by name, and the market names no queue that was not named to it.
+        let mut groups = usage.iter().zip(groups);
+        let allocations: Vec<_> = tick
+            .intervals()
+            .filter_map(|(queue, interval)| {
+                let (_, group) = groups.find(|(queue_use, _)| queue_use.queue == *queue)?;
+                let granted = Allocation { quota: interval.quota, rate_units: interval.share.rate().units() };
                 Some((group, granted))
             })
             .collect();
         self.scheduler.set_allocations(&allocations);
+        let charged = self.job_costs.charge(tick, &self.scheduler);
+        let number = tick.number;
+        for fact in outcome.into_facts() {
+            self.log.push(Fact::Market(fact));
+        }
+        if !charged.is_empty() {
+            self.log.push(Fact::JobsCharged { tick: number, jobs: charged });
+        }
         if money_moved || self.budgets_changed {
             self.budgets_changed = false;
             self.effects.push(Effect::WriteBudgetImage);
         }
     }
 
-    /// What each queue with unfinished jobs uses and wants.
-    fn usage(&self) -> Vec<QueueUse> {
-        let Some(market) = &self.market else { return Vec::new() };
-        let mut pending: std::collections::BTreeMap<&str, u64> = Default::default();
-        for (queue, jobs) in &self.live_jobs {
-            let waits = jobs.iter().filter_map(|id| self.jobs.get(*id)).map(|job| job.pending());
-            pending.insert(queue, waits.map(|waits| u64::from(waits.map) + u64::from(waits.reduce)).sum());
-        }
-        let of_queue = |queue: &crate::market::QueueName| {
-            let group = self.scheduler.group(queue.as_str())?;
-            let running: PerKind<u32> = self.scheduler.usage(group);
-            let pending = pending.get(queue.as_str()).copied().unwrap_or(0);
-            let idle = running == PerKind::default() && pending == 0;
-            (!idle).then(|| QueueUse { queue: queue.clone(), running, pending })
-        };
-        market.queues().filter_map(of_queue).collect()
-    }
-
-    pub(super) fn market_request(&mut self, request: ServletRequest, now: Now) -> (Reply, Wait) {
+    pub(super) fn market_request(&mut self, mut request: ServletRequest, now: Now) -> (Reply, Wait) {
+        self.name_queue_of_job(&mut request);
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
         let (live_jobs, submissions, scheduler) = (&self.live_jobs, &self.submissions, &self.scheduler);
-        let busy = |queue: &crate::market::QueueName| {
+        let busy = |queue: &QueueName| {
             let queue = queue.as_str();
             // Attempts of ended jobs hold slots that the queue still has to pay for.
             let holds_slots =
@@ -137,8 +127,20 @@ impl Engine {
             self.log.push(Fact::Market(fact));
         }
         // What is answered shows durable state only.
-        (Reply::Market(operated.answer), Wait::All)
+        (Reply::Market(operated.answer.map(|answer| self.complete(answer))), Wait::All)
     }
+}
+
+/// What each queue that does something uses and wants, by name, and which group it is.
+pub(super) fn usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
+    let mut standings = scheduler.standings().peekable();
+    let of_queue = |queue: &QueueName| {
+        while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
+        let Standing { id, running, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
+        let is_idle = running == PerKind::default() && pending == 0;
+        (!is_idle).then(|| (QueueUse { queue: queue.clone(), running, pending }, id))
+    };
+    market.queues().filter_map(of_queue).unzip()
 }
 
 /// The first moment after `now` that is a whole number of intervals after `due`, which has come.

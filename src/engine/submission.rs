@@ -188,6 +188,10 @@ impl Engine {
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
+        self.scheduler.set_pending(app, job.pending());
+        if self.market.is_some() {
+            self.job_costs.open(&job);
+        }
         self.jobs.insert(job);
         self.job_facts.push(JobFact::Accepted(accepted));
         self.record_job_facts();

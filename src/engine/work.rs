@@ -40,8 +40,13 @@ impl Engine {
             self.launches.extend(granting.launches);
         }
         self.tallies.launched += self.launches.len() as u64;
-        let tasks = self.launches.iter();
-        tasks.filter_map(|(app, launch)| Some(self.jobs.by_app(*app)?.wire_task(launch))).collect()
+        let mut tasks = Vec::with_capacity(self.launches.len());
+        for (app, launch) in &self.launches {
+            let Some(job) = self.jobs.by_app(*app) else { continue };
+            self.scheduler.set_pending(*app, job.pending());
+            tasks.push(job.wire_task(launch));
+        }
+        tasks
     }
 
     /// Jobs whose first minute has passed may have tasks that lag.

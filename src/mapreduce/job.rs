@@ -433,6 +433,7 @@ impl Job {
             remaining = PerKind::new(unfinished(Kind::Map), reduces);
         }
         scene.scheduler.set_remaining(self.app, remaining);
+        scene.scheduler.set_pending(self.app, self.pending());
     }
 
     /// Whether every map and reduce is done or given up.
@@ -466,7 +467,7 @@ impl Job {
 }
 
 /// Maps that must be done before reduces are asked for.
-fn slowstart_maps(spec: &JobSpec) -> u32 {
+pub(super) fn slowstart_maps(spec: &JobSpec) -> u32 {
     let needed = u64::from(spec.slowstart_millionths) * u64::from(spec.maps);
     // More than all would be never.
     u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(spec.maps)

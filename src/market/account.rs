@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::allocation::{Bid, Carry, Grant, cut_to_affordable, total};
+use super::allocation::{Bid, Carry, cut_to_affordable, total};
 use super::answer::QueueInfo;
 use super::credits::Credits;
 use super::queue_name::QueueName;
 use super::share::Share;
+use super::turn::Charge;
 use crate::scheduler::PerKind;
 
 /// The interval that is open for an active queue, as its tick opened it.
@@ -46,17 +47,6 @@ pub struct Account {
     bid: Credits,
     published: Published,
     interval: Option<Interval>,
-    /// Granted by the tick at work, not yet open.
-    next_interval: Option<Interval>,
-    /// Listed among those to be published at the next tick.
-    is_listed: bool,
-}
-
-/// What a queue owes for an interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Charge {
-    pub(super) rate: Credits,
-    pub(super) used: PerKind<u32>,
 }
 
 // === impl Account ===
@@ -64,7 +54,7 @@ pub(super) struct Charge {
 impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {
         let published = Published { budget: balance, ..Published::default() };
-        Account { balance, bid, published, interval: None, next_interval: None, is_listed: false }
+        Account { balance, bid, published, interval: None }
     }
 
     /// The balance; never below zero.
@@ -94,25 +84,29 @@ impl Account {
     }
 
     /// What the open interval costs, given the running attempts at its end: within the quota of each kind, at the
-    /// rate that opened it.
-    pub(super) fn charge(&self, running: PerKind<u32>) -> Charge {
-        let Some(interval) = &self.interval else {
-            return Charge { rate: Credits::ZERO, used: PerKind::default() };
-        };
+    /// rate that opened it; and the balance after that.
+    pub(super) fn charge(&self, running: PerKind<u32>) -> (Charge, Credits) {
+        let nothing = (Charge::default(), self.balance);
+        let Some(interval) = &self.interval else { return nothing };
         let rate = interval.share.rate();
         let used = PerKind::new(running.map.min(interval.quota.map), running.reduce.min(interval.quota.reduce));
+        if rate == Credits::ZERO || total(used) == 0 {
+            return nothing;
+        }
+        let charge = Charge { rate, used };
+        if let Some(balance) = self.balance.checked_sub(charge.amount()).filter(|balance| *balance >= Credits::ZERO) {
+            return (charge, balance);
+        }
         // Withdrawals stop at what is committed, so nothing is cut here unless stored state was tampered with.
-        let used = match self.balance.units().checked_div(rate.units()) {
-            Some(affordable) => cut_to_affordable(used, used, affordable),
-            None => PerKind::default(),
-        };
-        Charge { rate, used }
+        let affordable = (self.balance.units() / rate.units()).max(0);
+        let charge = Charge { rate, used: cut_to_affordable(used, used, affordable) };
+        (charge, Credits::from_units(self.balance.units() - charge.amount().units()))
     }
 
-    /// What it brings to the next allocation, once the charge has been taken.
-    pub(super) fn to_bid(&self, running: PerKind<u32>) -> Bid {
+    /// What it brings to the next allocation, with the balance that the charge leaves.
+    pub(super) fn to_bid(&self, balance: Credits, running: PerKind<u32>) -> Bid {
         let carry = self.interval.as_ref().map(|interval| interval.carry).unwrap_or_default();
-        Bid { balance: self.balance, rate: self.bid, running, carry }
+        Bid { balance, rate: self.bid, running, carry }
     }
 
     pub(super) fn set(&mut self, balance: Credits, bid: Credits) {
@@ -120,22 +114,12 @@ impl Account {
         self.bid = bid;
     }
 
-    pub(super) fn prepare(&mut self, interval: Interval) {
-        self.next_interval = Some(interval);
-    }
-
-    /// Marks the account for publication; true if it was not marked before.
-    pub(super) fn list(&mut self) -> bool {
-        !std::mem::replace(&mut self.is_listed, true)
-    }
-
-    /// Closes the open interval, opens the prepared one and publishes. Tells whether the queue is active.
-    pub(super) fn turn(&mut self) -> bool {
-        self.is_listed = false;
-        self.interval = self.next_interval.take();
-        let Interval { share, used, pending, .. } = self.interval.unwrap_or_default();
-        self.published = Published { budget: self.balance, rate: share.rate(), share, used, pending };
-        self.interval.is_some()
+    /// Closes the open interval, opens the next and publishes.
+    pub(super) fn turn(&mut self, balance: Credits, interval: Option<Interval>) {
+        self.balance = balance;
+        self.interval = interval;
+        let Interval { share, used, pending, .. } = interval.unwrap_or_default();
+        self.published = Published { budget: balance, rate: share.rate(), share, used, pending };
     }
 
     /// As `info` and `infos` show it.
@@ -147,22 +131,5 @@ impl Account {
     /// As changes answer it: balance and bid of now, the rest of the last tick.
     pub(super) fn live_info(&self, queue: &QueueName) -> QueueInfo {
         QueueInfo { budget: self.balance, spending: self.bid, ..self.published_info(queue) }
-    }
-}
-
-// === impl Charge ===
-
-impl Charge {
-    /// Rate times slots.
-    pub(super) fn amount(&self) -> Credits {
-        Credits::from_units(self.rate.units() * i128::from(total(self.used)))
-    }
-}
-
-// === impl Interval ===
-
-impl Interval {
-    pub(super) fn new(grant: &Grant, used: u64, pending: u64) -> Self {
-        Interval { share: grant.share, quota: grant.quota, carry: grant.carry, used, pending }
     }
 }

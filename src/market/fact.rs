@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::account::Interval;
 use super::credits::Credits;
-use super::ledger::{LedgerEntry, LedgerTotals};
+use super::ledger::LedgerEntry;
 use super::queue_name::QueueName;
 use super::replay::Stamp;
+use super::tick::Tick;
 
-/// One change. Those of one event are to be stored together, or a restart sees half a tick.
+/// One change. Those of one event are to be stored together, or a restart sees money that moved half of its way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MarketFact {
@@ -26,28 +26,10 @@ pub enum MarketFact {
         /// The queue.
         queue: QueueName,
     },
-    /// Money moved. The account it moved into or out of follows.
+    /// Money moved, but for charges: those are in their tick. The account it moved into or out of follows.
     Ledger(LedgerEntry),
     /// A signature was consumed: the last of this consumer, user and key.
     Stamp(Stamp),
-    /// What an active queue is granted for the interval that the following [`MarketFact::Tick`] opens.
-    Allocated {
-        /// The number of that tick.
-        tick: u64,
-        /// The queue.
-        queue: QueueName,
-        /// The grant.
-        interval: Interval,
-    },
-    /// A tick is complete: the intervals before it are closed, those allocated with its number are open.
-    Tick {
-        /// Its number; the first is 1.
-        number: u64,
-        /// When, epoch ms.
-        wall_ms: i64,
-        /// The sum of the effective rates.
-        price: Credits,
-        /// The ledger up to here.
-        ledger: LedgerTotals,
-    },
+    /// A tick: charges and the intervals that it opens, those before are closed.
+    Tick(Box<Tick>),
 }

@@ -92,6 +92,14 @@ impl LedgerTotals {
         }
     }
 
+    /// Counts the next row in, a charge; none for nothing.
+    pub(super) fn count_charge(&mut self, amount: Credits) {
+        if amount > Credits::ZERO {
+            self.rows += 1;
+            self.charged = Credits::from_units(self.charged.units().saturating_add(amount.units()));
+        }
+    }
+
     /// What all balances must sum to.
     pub fn expected_balance(&self) -> Credits {
         Credits::from_units(self.issued.units().saturating_sub(self.charged.units()))

@@ -13,6 +13,7 @@ use super::fact::MarketFact;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
 use super::queue_name::QueueName;
 use super::replay::ReplayGuard;
+use super::tick::Tick;
 use crate::engine::Now;
 
 /// Accounts, the ledger's sums, the open intervals and the replay guard.
@@ -24,10 +25,6 @@ pub struct Market {
     ledger: LedgerTotals,
     tick: u64,
     price: Credits,
-    /// Queues with an open interval.
-    active: Vec<QueueName>,
-    /// Queues that changed since the last tick, each once.
-    changed: Vec<QueueName>,
 }
 
 // === impl Market ===
@@ -42,8 +39,6 @@ impl Market {
             ledger: LedgerTotals::default(),
             tick: 0,
             price: Credits::ZERO,
-            active: Vec::new(),
-            changed: Vec::new(),
         }
     }
 
@@ -112,51 +107,33 @@ impl Market {
     }
 
     /// Takes a fact in: the only way anything changes here, and the way back from stored facts. Of those, the latest
-    /// accounts, the `Allocated` of the last tick, that tick, the ledger rows after it and the stamps suffice, in this
-    /// order.
+    /// accounts, the last tick, the ledger rows after it and the stamps suffice, in this order.
     pub fn apply(&mut self, fact: &MarketFact) {
         match fact {
             MarketFact::Account { queue, balance, rate } => {
                 let account = self.accounts.entry(queue.clone()).or_insert_with(|| Account::new(*balance, *rate));
                 account.set(*balance, *rate);
-                if account.list() {
-                    self.changed.push(queue.clone());
-                }
             }
             MarketFact::AccountRemoved { queue } => {
                 self.accounts.remove(queue);
-                self.active.retain(|active| active != queue);
-                self.changed.retain(|changed| changed != queue);
             }
             MarketFact::Ledger(entry) => self.ledger.count(entry),
             MarketFact::Stamp(stamp) => self.guard.restore(stamp),
-            MarketFact::Allocated { queue, interval, .. } => {
-                if let Some(account) = self.accounts.get_mut(queue) {
-                    account.prepare(*interval);
-                    if account.list() {
-                        self.changed.push(queue.clone());
-                    }
-                }
-            }
-            MarketFact::Tick { number, price, ledger, .. } => {
-                self.tick = *number;
-                self.price = *price;
-                self.ledger = *ledger;
-                self.turn_accounts();
-            }
+            MarketFact::Tick(tick) => self.turn(tick),
         }
     }
 
-    /// Opens the prepared intervals and publishes every queue that was active, is active or has changed.
-    fn turn_accounts(&mut self) {
-        for queue in std::mem::take(&mut self.active) {
-            if self.accounts.get_mut(&queue).is_some_and(Account::list) {
-                self.changed.push(queue);
-            }
-        }
-        for queue in std::mem::take(&mut self.changed) {
-            if self.accounts.get_mut(&queue).is_some_and(Account::turn) {
-                self.active.push(queue);
+    /// Charges, opens the new intervals and publishes every queue.
+    pub(super) fn turn(&mut self, tick: &Tick) {
+        self.tick = tick.number;
+        self.price = tick.price;
+        self.ledger = tick.ledger;
+        let mut turns = tick.turns.iter().peekable();
+        for (queue, account) in &mut self.accounts {
+            while turns.next_if(|turn| turn.queue < *queue).is_some() {}
+            match turns.next_if(|turn| turn.queue == *queue) {
+                Some(turn) => account.turn(turn.balance, turn.interval),
+                None => account.turn(account.balance(), None),
             }
         }
     }
@@ -180,9 +157,8 @@ impl Market {
         if amount == Credits::ZERO {
             return;
         }
-        let tick = self.tick + u64::from(matches!(reason, Reason::Charge { .. }));
         let number = self.ledger.rows + 1;
-        let entry = LedgerEntry { number, wall_ms: now.wall_ms, tick, debit, credit, amount, reason };
+        let entry = LedgerEntry { number, wall_ms: now.wall_ms, tick: self.tick, debit, credit, amount, reason };
         self.record(MarketFact::Ledger(entry), facts);
     }
 }

@@ -1,15 +1,18 @@
 //! The tick: charges the interval that ends, opens the next.
 //!
-//! The work is that of the active and the changed queues; idle ones cost nothing.
+//! Accounts and uses are walked side by side in the order of names, so a tick looks nothing up.
+
+use serde::{Deserialize, Serialize};
 
 use super::account::Interval;
 use super::allocation::{Bid, allocate, total};
 use super::credits::Credits;
 use super::fact::MarketFact;
-use super::ledger::{LedgerAccount, Reason};
+use super::ledger::LedgerTotals;
 use super::queue_name::QueueName;
-use super::share::Share;
+use super::replay::Stamp;
 use super::state::Market;
+use super::turn::Turn;
 use crate::engine::Now;
 use crate::scheduler::PerKind;
 
@@ -24,29 +27,31 @@ pub struct QueueUse {
     pub pending: u64,
 }
 
-/// What an active queue has until the next tick.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Allocation {
-    /// The queue.
-    pub queue: QueueName,
-    /// The effective rate: the bid, or 0 when it is not funded.
-    pub rate: Credits,
-    /// Its part of the cluster.
-    pub share: Share,
-    /// The slots it has a right to.
-    pub quota: PerKind<u32>,
+/// All that a tick does, in one piece: no restart sees half of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tick {
+    /// Its number; the first is 1.
+    pub number: u64,
+    /// When, epoch ms.
+    pub wall_ms: i64,
+    /// The sum of the effective rates.
+    pub price: Credits,
+    /// The ledger up to here.
+    pub ledger: LedgerTotals,
+    /// The queues that owe something or are active, by name. All others have no interval from now on.
+    pub turns: Vec<Turn>,
 }
 
 /// What a tick has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TickOutcome {
-    /// What changed; the tick itself is the last.
-    pub facts: Vec<MarketFact>,
-    /// The active queues, by name; all others have nothing.
-    pub allocations: Vec<Allocation>,
-    /// The sum of the effective rates.
-    pub price: Credits,
+    /// Signatures of reads that were consumed since the tick before.
+    pub stamps: Vec<Stamp>,
+    /// The tick.
+    pub tick: Tick,
 }
+
+// === impl Market ===
 
 impl Market {
     /// Charges each queue for the interval that ends, `min(running, quota)` of each kind at the rate that opened it,
@@ -58,46 +63,51 @@ impl Market {
         usage.sort_by(|left, right| left.queue.cmp(&right.queue));
         usage.dedup_by(|left, right| left.queue == right.queue);
 
-        let mut facts: Vec<MarketFact> = self.guard.take_unsaved().into_iter().map(MarketFact::Stamp).collect();
-        let mut active: Vec<(&QueueUse, u64)> = Vec::with_capacity(usage.len());
+        let stamps = self.guard.take_unsaved();
+        let mut ledger = self.ledger();
+        let mut turns = Vec::with_capacity(usage.len());
         let mut bids: Vec<Bid> = Vec::with_capacity(usage.len());
-        for queue_use in usage {
-            let used = self.charge(queue_use, now, &mut facts);
-            let is_active = total(queue_use.running) > 0 || queue_use.pending > 0;
-            if let Some(account) = self.accounts.get(&queue_use.queue).filter(|_| is_active) {
-                active.push((queue_use, used));
-                bids.push(account.to_bid(queue_use.running));
+        let mut accounts = self.accounts.iter().peekable();
+        for QueueUse { queue, running, pending } in usage {
+            while accounts.next_if(|(name, _)| *name < queue).is_some() {}
+            let Some((queue, account)) = accounts.next_if(|(name, _)| *name == queue) else { continue };
+            let (charge, balance) = account.charge(*running);
+            ledger.count_charge(charge.amount());
+            let is_active = total(*running) > 0 || *pending > 0;
+            if is_active {
+                bids.push(account.to_bid(balance, *running));
             }
+            // Until what is allocated is known.
+            let interval = Interval { used: total(charge.used), pending: *pending, ..Interval::default() };
+            turns.push(Turn { queue: queue.clone(), charge, balance, interval: is_active.then_some(interval) });
         }
 
-        let number = self.tick_number() + 1;
         let (price, grants) = allocate(&bids, slots);
-        let mut allocations = Vec::with_capacity(active.len());
-        for ((queue_use, used), grant) in active.into_iter().zip(grants) {
-            let queue = queue_use.queue.clone();
-            let interval = Interval::new(&grant, used, queue_use.pending);
-            self.record(MarketFact::Allocated { tick: number, queue: queue.clone(), interval }, &mut facts);
-            allocations.push(Allocation { queue, rate: grant.share.rate(), share: grant.share, quota: grant.quota });
+        let intervals = turns.iter_mut().filter_map(|turn| turn.interval.as_mut());
+        for (interval, grant) in intervals.zip(grants) {
+            (interval.share, interval.quota, interval.carry) = (grant.share, grant.quota, grant.carry);
         }
-        let ledger = self.ledger();
-        self.record(MarketFact::Tick { number, wall_ms: now.wall_ms, price, ledger }, &mut facts);
-        TickOutcome { facts, allocations, price }
+        let tick = Tick { number: self.tick_number() + 1, wall_ms: now.wall_ms, price, ledger, turns };
+        self.turn(&tick);
+        TickOutcome { stamps, tick }
     }
+}
 
-    /// Takes what the open interval costs. Returns the slots charged for.
-    fn charge(&mut self, queue_use: &QueueUse, now: Now, facts: &mut Vec<MarketFact>) -> u64 {
-        let QueueUse { queue, running, .. } = queue_use;
-        let Some(account) = self.accounts.get(queue) else { return 0 };
-        let charge = account.charge(*running);
-        let (amount, bid) = (charge.amount(), account.bid());
-        let Some(balance) = account.balance().checked_sub(amount) else { return 0 };
-        if amount > Credits::ZERO {
-            let reason =
-                Reason::Charge { rate: charge.rate, map_slots: charge.used.map, reduce_slots: charge.used.reduce };
-            let payer = LedgerAccount::Queue(queue.clone());
-            self.record_movement(payer, LedgerAccount::Revenue, amount, reason, now, facts);
-            self.record(MarketFact::Account { queue: queue.clone(), balance, rate: bid }, facts);
-        }
-        total(charge.used)
+// === impl TickOutcome ===
+
+impl TickOutcome {
+    /// What changed; the tick itself is the last.
+    pub fn into_facts(self) -> impl Iterator<Item = MarketFact> {
+        let stamps = self.stamps.into_iter().map(MarketFact::Stamp);
+        stamps.chain([MarketFact::Tick(Box::new(self.tick))])
+    }
+}
+
+// === impl Tick ===
+
+impl Tick {
+    /// The active queues with their new intervals, by name; all others have nothing.
+    pub fn intervals(&self) -> impl Iterator<Item = (&QueueName, &Interval)> {
+        self.turns.iter().filter_map(|turn| Some((&turn.queue, turn.interval.as_ref()?)))
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct App {
     pub(super) running: PerKind<u32>,
     /// Tasks it has in all, finished ones included; zero until told.
     pub(super) desired: PerKind<u32>,
+    /// Tasks of it that are not done and do not run.
+    pub(super) pending: PerKind<u32>,
     /// Removed by the caller; kept until its last attempt has left its slot, so that sums stay true.
     pub(super) draining: bool,
 }
@@ -39,6 +41,7 @@ impl App {
             tables: PerKind::default(),
             running: PerKind::default(),
             desired: PerKind::default(),
+            pending: PerKind::default(),
             draining: false,
         }
     }

@@ -4,14 +4,15 @@
 //! A quota orders, it never refuses, so no slot stays free for want of money (work conservation).
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+
+use rustc_hash::FxHashMap;
 
 use super::assign::SKIP_BUDGET;
 use super::key::{AppKey, GroupKey, Ratio};
 use super::node::{Node, Totals};
 use super::policy::{Policy, Shape};
-use super::{AppSpec, GroupId, Kind, PerKind};
+use super::{AppSpec, GroupId, Kind, OrderClass, PerKind};
 
 /// What a queue has bought for the interval that runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +26,8 @@ pub struct Allocation {
 /// Orders queues by quota, then by rate.
 #[derive(Debug, Default)]
 pub(super) struct Dynamic {
-    allocations: BTreeMap<GroupId, Allocation>,
+    // Looked up, never iterated.
+    allocations: FxHashMap<GroupId, Allocation>,
 }
 
 /// Under its quota.
@@ -67,11 +69,20 @@ impl Policy for Dynamic {
     }
 
     fn allocate(&mut self, allocations: &[(GroupId, Allocation)]) {
-        self.allocations = allocations.iter().copied().collect();
+        self.allocations.clear();
+        self.allocations.extend(allocations.iter().copied());
     }
 
     fn allocation(&self, group: GroupId) -> Allocation {
         self.allocations.get(&group).copied().unwrap_or_default()
+    }
+
+    fn class_of(&self, key: &GroupKey) -> Option<OrderClass> {
+        Some(match key.class {
+            UNDER_QUOTA => OrderClass::UnderQuota,
+            FUNDED => OrderClass::Funded,
+            _ => OrderClass::Unfunded,
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::count::{lower, raise};
 use super::{GroupId, Kind, PerKind};
 
@@ -24,12 +26,15 @@ pub(super) struct Group {
     /// Those of them whose slots come free.
     pub(super) leaving: PerKind<u32>,
     pub(super) waiting: PerKind<u32>,
+    /// Tasks of its apps that are not done and do not run, whether they may run yet or not.
+    pub(super) pending: u64,
 }
 
 /// All open groups.
 #[derive(Debug)]
 pub(super) struct Groups {
-    by_id: BTreeMap<GroupId, Group>,
+    // Looked up, never iterated.
+    by_id: FxHashMap<GroupId, Group>,
     by_name: BTreeMap<String, GroupId>,
     last: GroupId,
 }
@@ -38,7 +43,7 @@ pub(super) struct Groups {
 
 impl Default for Groups {
     fn default() -> Self {
-        Self { by_id: BTreeMap::new(), by_name: BTreeMap::new(), last: GroupId::ROOT }
+        Self { by_id: FxHashMap::default(), by_name: BTreeMap::new(), last: GroupId::ROOT }
     }
 }
 
@@ -58,6 +63,7 @@ impl Groups {
             running: PerKind::default(),
             leaving: PerKind::default(),
             waiting: PerKind::default(),
+            pending: 0,
         };
         self.by_id.insert(id, group);
         self.by_name.insert(name.to_owned(), id);
@@ -82,8 +88,9 @@ impl Groups {
         self.by_id.get(&id).map(|group| group.name.as_str())
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = GroupId> {
-        self.by_id.keys().copied()
+    /// All open groups, by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, GroupId, &Group)> {
+        self.by_name.iter().filter_map(|(name, id)| Some((name.as_str(), *id, self.by_id.get(id)?)))
     }
 
     /// Running tasks of a group; none for one that is not open, or for the root, which has no order to keep.

@@ -26,6 +26,8 @@ pub(super) struct Order {
 #[derive(Debug)]
 struct Leaf {
     key: GroupKey,
+    /// Of the first of its apps: here, since a tick looks at that of every leaf.
+    first: AppKey,
     apps: BTreeSet<(AppKey, AppId)>,
 }
 
@@ -40,7 +42,7 @@ impl Order {
             }
             None => {
                 let group_key = key_of(key);
-                self.leaves.insert(leaf, Leaf { key: group_key, apps: BTreeSet::from([(key, app)]) });
+                self.leaves.insert(leaf, Leaf { key: group_key, first: key, apps: BTreeSet::from([(key, app)]) });
                 self.groups.insert((group_key, leaf));
                 return;
             }
@@ -64,12 +66,42 @@ impl Order {
     pub(super) fn rekey(&mut self, leaf: GroupId, key_of: impl FnOnce(AppKey) -> GroupKey) {
         let Some(entry) = self.leaves.get_mut(&leaf) else { return };
         let Some(&(first, _)) = entry.apps.first() else { return };
+        entry.first = first;
         let key = key_of(first);
         if key != entry.key {
             self.groups.remove(&(entry.key, leaf));
             self.groups.insert((key, leaf));
             entry.key = key;
         }
+    }
+
+    /// Moves every leaf to where its key now puts it.
+    pub(super) fn rekey_all(&mut self, key_of: impl Fn(GroupId, AppKey) -> GroupKey) {
+        let mut moved = Vec::new();
+        for (&leaf, entry) in &mut self.leaves {
+            let key = key_of(leaf, entry.first);
+            if key != entry.key {
+                moved.push((leaf, entry.key, key));
+                entry.key = key;
+            }
+        }
+        // To sort anew is cheaper than to move many one by one.
+        if moved.len() > self.leaves.len() / 8 {
+            self.groups = self.leaves.iter().map(|(&leaf, entry)| (entry.key, leaf)).collect();
+            return;
+        }
+        for (leaf, before, after) in moved {
+            self.groups.remove(&(before, leaf));
+            self.groups.insert((after, leaf));
+        }
+    }
+
+    /// The key of a leaf, how many leaves stand before it, and how many of its apps before this one; none when the app is
+    /// not here.
+    pub(super) fn place(&self, leaf: GroupId, key: AppKey, app: AppId) -> Option<(GroupKey, usize, usize)> {
+        let entry = self.leaves.get(&leaf).filter(|entry| entry.apps.contains(&(key, app)))?;
+        let leaves_before = self.groups.range(..(entry.key, leaf)).count();
+        Some((entry.key, leaves_before, entry.apps.range(..(key, app)).count()))
     }
 
     /// True when nobody is to be asked.
@@ -153,6 +185,23 @@ mod tests {
         order.rekey(LEFT, |first| GroupKey { class: 1, ..by_first(first) });
         assert_eq!(order.first().unwrap().app, AppId::new(2));
         assert_eq!(order.groups.len(), 2);
+    }
+
+    #[test]
+    fn few_or_all_leaves_move_to_where_their_keys_put_them() {
+        let leaves: Vec<GroupId> = std::iter::successors(Some(LEFT), |leaf| Some(leaf.next())).take(40).collect();
+        let entries: Vec<_> = leaves.iter().copied().zip(1..).collect();
+        for moved in [0, 1, 4, 5, 6, 39, 40] {
+            let (mut order, mut one_by_one) = (with(&entries), with(&entries));
+            // Those that move go behind the others, in reverse.
+            let key_of = |leaf: GroupId, first: AppKey| match leaves[..moved].contains(&leaf) {
+                true => GroupKey { class: 1, rate_units: std::cmp::Reverse(first.order.into()), ..by_first(first) },
+                false => by_first(first),
+            };
+            order.rekey_all(key_of);
+            leaves.iter().for_each(|leaf| one_by_one.rekey(*leaf, |first| key_of(*leaf, first)));
+            assert_eq!(order.groups, one_by_one.groups);
+        }
     }
 
     #[test]

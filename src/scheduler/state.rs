@@ -33,6 +33,19 @@ pub enum AddAppError {
     Exists(AppId),
 }
 
+/// A group and how it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its id.
+    pub id: GroupId,
+    /// Tasks that hold a slot.
+    pub running: PerKind<u32>,
+    /// Tasks that are not done and hold none, as [told](Scheduler::set_pending).
+    pub pending: u64,
+}
+
 /// Hands out slots, under one policy for life.
 ///
 /// Ids that are not known (any more) have no effect: an attempt may well outlive its node.
@@ -134,12 +147,20 @@ impl Scheduler {
     /// What each group has bought; a group that is not named has bought nothing. No effect but under the market.
     pub fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
         self.policy.allocate(allocations);
-        for group in self.groups.ids() {
-            let leaf = self.policy.leaf_of(group);
-            for kind in Kind::ALL {
-                self.orders[kind].rekey(leaf, leaf_key(&*self.policy, &self.groups, leaf, kind));
-            }
+        for kind in Kind::ALL {
+            let (policy, groups) = (&*self.policy, &self.groups);
+            self.orders[kind].rekey_all(|leaf, first| leaf_key(policy, groups, leaf, kind)(first));
         }
+    }
+
+    /// All groups, by name.
+    pub fn standings(&self) -> impl Iterator<Item = Standing<'_>> {
+        self.groups.iter().map(|(name, id, group)| Standing {
+            name,
+            id,
+            running: group.running,
+            pending: group.pending,
+        })
     }
 
     /// Tasks of a group that hold a slot.
@@ -238,6 +259,7 @@ impl Scheduler {
     pub fn remove_app(&mut self, id: AppId) {
         self.set_desired(id, PerKind::default());
         self.set_remaining(id, PerKind::default());
+        self.set_pending(id, PerKind::default());
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.draining = true;
         let group = app.spec.group;
@@ -288,10 +310,26 @@ impl Scheduler {
         }
     }
 
+    /// Tells how many tasks of an app are neither done nor given up nor running, whether they may run yet or not: what
+    /// the market calls pending.
+    pub fn set_pending(&mut self, id: AppId, pending: PerKind<u32>) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut app.pending, pending);
+        let sum = |pending: PerKind<u32>| u64::from(pending.map) + u64::from(pending.reduce);
+        if let Some(group) = self.groups.get_mut(app.spec.group).filter(|_| before != pending) {
+            group.pending = group.pending.saturating_sub(sum(before)).saturating_add(sum(pending));
+        }
+    }
+
     /// Tasks of an app that wait for a slot.
     pub fn app_waiting(&self, id: AppId) -> PerKind<u32> {
         let waiting = |app: &App| PerKind::new(app.tables.map.waiting(), app.tables.reduce.waiting());
         self.apps.get(&id).map_or(PerKind::default(), waiting)
+    }
+
+    /// Tasks of an app that are neither done nor running, as [told](Self::set_pending).
+    pub fn app_pending(&self, id: AppId) -> PerKind<u32> {
+        self.apps.get(&id).map_or(PerKind::default(), |app| app.pending)
     }
 
     /// Tasks of an app that hold a slot.

@@ -45,8 +45,8 @@ impl Edges {
                 }
                 Effect::NotifyEnd { job, notification } => self.notifier.clone().notify(job, notification),
                 Effect::WriteBudgetImage => {
-                    if let Some((image, lines)) = self.budget_image.as_ref().zip(self.owner.budget_lines()) {
-                        image.publish(lines);
+                    if let Some((image, (accounts, tick))) = self.budget_image.as_ref().zip(self.owner.budgets()) {
+                        image.publish(accounts, tick);
                     }
                 }
             }

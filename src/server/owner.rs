@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::engine::{Effect, Engine, Event, FactNumber, Now, Overview, Read, Reply};
-use crate::market::{BudgetLine, Market};
+use crate::market::BudgetLine;
 use crate::store::{Durable, FactSink, Health, Pressure};
 
 use super::clock::Clock;
@@ -115,9 +115,9 @@ impl Owner {
         self.engine.borrow().overview(now)
     }
 
-    /// The accounts, for the budget file; none without a market.
-    pub fn budget_lines(&self) -> Option<Vec<BudgetLine>> {
-        self.engine.borrow().market().map(Market::budget_lines)
+    /// The accounts and the last tick they have seen, for the budget file; none without a market.
+    pub fn budgets(&self) -> Option<(Vec<BudgetLine>, u64)> {
+        self.engine.borrow().market().map(|market| (market.budget_lines(), market.tick_number()))
     }
 
     /// The last fact of all.

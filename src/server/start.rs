@@ -8,11 +8,11 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::config::settings::{DynamicSettings, SchedulerKind};
+use crate::config::settings::{BudgetStoreKind, DynamicSettings, SchedulerKind};
 use crate::config::{HostPort, Settings};
 use crate::engine::{Engine, Restored};
 use crate::fs::FsError;
-use crate::market::Market;
+use crate::market::BudgetLine;
 use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store, StoreError, StoreOptions};
 
 use super::acl_file::{AclFile, AclFileError};
@@ -153,7 +153,9 @@ async fn serve_here(
     drop(acl_watch);
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
-        image.publish(owner.budget_lines().unwrap_or_default());
+        if let Some((accounts, tick)) = owner.budgets() {
+            image.publish(accounts, tick);
+        }
         if let Some(image) = Rc::into_inner(image) {
             image.close(owner.last_fact())?;
         }
@@ -209,7 +211,10 @@ fn wake(
         None => None,
         Some((market, precedence)) => {
             let path = &market.budget_file;
-            Some((path, BudgetImage::open(store, &opened, path, precedence)?))
+            let image = match market.budget_store {
+                BudgetStoreKind::File => BudgetImage::open(store, &opened, path, precedence)?,
+            };
+            Some((path, image))
         }
     };
     let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
@@ -219,18 +224,22 @@ fn wake(
         match found {
             // The file is what it says; it becomes an image when something changes.
             ImageAtStart::First(lines) => {
+                tell_rounded(path, &lines);
                 engine.endow(lines, now);
                 return image;
             }
             // Written at the first tick, when the ledger is sure to have it.
             ImageAtStart::Edited(lines) => {
+                tell_rounded(path, &lines);
                 tell_taken_over(path, &engine.take_over_budgets(lines, now));
                 return image;
             }
             ImageAtStart::Ours => {}
             ImageAtStart::Overruled(line) => tracing::warn!("{line}"),
         }
-        image.publish(engine.market().map(Market::budget_lines).unwrap_or_default());
+        if let Some(market) = engine.market() {
+            image.publish(market.budget_lines(), market.tick_number());
+        }
         image
     });
     Ok((image, engine, clock))
@@ -243,6 +252,32 @@ fn tell_taken_over(path: &Path, told: &[String]) {
         "{path}: the budget file was edited; {} queues differ and are taken over, booked as adjustments",
         told.len()
     );
+    tell_queues(path, told);
+}
+
+/// Says which amounts have more decimals than are kept, as those have that the original wrote.
+fn tell_rounded(path: &Path, lines: &[BudgetLine]) {
+    let told = lines.iter().filter(|line| line.is_budget_rounded || line.is_rate_rounded).map(|line| {
+        let BudgetLine { queue, budget, rate, .. } = line;
+        match (line.is_budget_rounded, line.is_rate_rounded) {
+            (true, true) => {
+                format!("queue {queue}: rounded to budget {budget}, booked as an adjustment, and rate {rate}")
+            }
+            (true, false) => format!("queue {queue}: rounded to budget {budget}, booked as an adjustment"),
+            (false, _) => format!("queue {queue}: rounded to rate {rate}"),
+        }
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return;
+    }
+    let path = path.display();
+    tracing::warn!("{path}: {} queues have amounts with more than 12 decimals, which are rounded", told.len());
+    tell_queues(path, &told);
+}
+
+/// One line for each queue, but not for thousands.
+fn tell_queues(path: std::path::Display<'_>, told: &[String]) {
     for line in told.iter().take(TOLD_QUEUES) {
         tracing::warn!("{path}: {line}");
     }

@@ -37,8 +37,8 @@ impl Housekeeping {
     /// Hears of facts that are durable now.
     pub(super) fn hear(&mut self, facts: &[Fact]) {
         for fact in facts {
-            let Fact::Market(MarketFact::Tick { wall_ms, .. }) = fact else { continue };
-            let day = Some(wall_ms.div_euclid(DAY_MS));
+            let Fact::Market(MarketFact::Tick(tick)) = fact else { continue };
+            let day = Some(tick.wall_ms.div_euclid(DAY_MS));
             self.is_due |= day != self.day;
             self.day = day;
         }

@@ -12,6 +12,7 @@ mod figures;
 mod folder;
 mod folding;
 pub mod gate;
+mod history;
 mod housekeeping;
 mod note;
 mod opened;
@@ -29,7 +30,9 @@ mod units_column;
 mod words;
 mod writer;
 
-pub use budget_image::{BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, ImageWatch, Precedence};
+pub use budget_image::{
+    BudgetBackEnd, BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, ImageWatch, Precedence,
+};
 pub use durable::{Durable, Health};
 pub use error::StoreError;
 pub use figures::Figures;

@@ -29,7 +29,7 @@ pub struct Opened {
     /// Trackers that have yet to be told that a job is over.
     pub kill_debts: Vec<(JobId, Arc<str>)>,
     /// What [`Market::apply`](crate::market::Market::apply) needs to be as it was, in its order: the latest accounts,
-    /// the intervals that the last tick opened, that tick, the ledger rows after it, the stamps.
+    /// the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
     /// What the budget file must be if nobody else has touched it.
     pub budget_image: ImageNotes,

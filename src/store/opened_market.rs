@@ -1,33 +1,35 @@
 //! The market as a start finds it: the facts that [`Market::apply`](crate::market::Market::apply) needs, in its order.
 
+use std::collections::BTreeMap;
+
 use rusqlite::Row;
 
 use crate::market::{
-    Consumer, Credits, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, Reason, Stamp,
+    Charge, Consumer, Credits, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, QueueName,
+    Reason, Stamp, Tick, Turn,
 };
 
 use super::error::StoreError;
 use super::opened::Loader;
 
-/// The latest accounts, the intervals of the last tick, that tick, the ledger rows after it and the stamps.
+/// The latest accounts, the last tick with its intervals, the ledger rows after it and the stamps.
 pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
     let mut facts = Vec::new();
+    let mut balances = BTreeMap::new();
     for texts in loader.texts("SELECT queue, balance_units, rate_units FROM account ORDER BY queue")? {
         let [queue, balance, rate] = texts;
-        facts.push(MarketFact::Account {
-            queue: loader.parse("account.queue", queue, "a queue's name")?,
-            balance: units(loader, "account.balance_units", balance)?,
-            rate: units(loader, "account.rate_units", rate)?,
-        });
+        let queue: QueueName = loader.parse("account.queue", queue, "a queue's name")?;
+        let balance = units(loader, "account.balance_units", balance)?;
+        let rate = units(loader, "account.rate_units", rate)?;
+        balances.insert(queue.clone(), balance);
+        facts.push(MarketFact::Account { queue, balance, rate });
     }
-    let ledger_rows = match load_tick(loader)? {
-        None => 0,
-        Some((number, rows, tick)) => {
-            facts.extend(load_allocations(loader, number)?);
-            facts.push(tick);
-            rows
-        }
-    };
+    let mut ledger_rows = 0;
+    if let Some(mut tick) = load_tick(loader)? {
+        ledger_rows = tick.ledger.rows;
+        tick.turns = load_turns(loader, tick.number, &balances)?;
+        facts.push(MarketFact::Tick(Box::new(tick)));
+    }
     let sql = format!("{LEDGER} WHERE number > {ledger_rows} ORDER BY number");
     for row in loader.rows(&sql, LedgerRow::read)? {
         facts.push(MarketFact::Ledger(row.entry(loader)?));
@@ -51,8 +53,8 @@ fn stamp_columns(row: &Row<'_>) -> rusqlite::Result<(String, String, String, i64
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
 }
 
-/// Number of the last tick, rows of the ledger up to it, and the tick.
-fn load_tick(loader: &Loader<'_>) -> Result<Option<(i64, i64, MarketFact)>, StoreError> {
+/// The last tick, without its turns.
+fn load_tick(loader: &Loader<'_>) -> Result<Option<Tick>, StoreError> {
     let sql = "SELECT number, ledger_rows, wall_ms, price_units, issued_units, charged_units
                FROM tick ORDER BY number DESC LIMIT 1";
     type Columns = (i64, i64, i64, [String; 3]);
@@ -68,18 +70,24 @@ fn load_tick(loader: &Loader<'_>) -> Result<Option<(i64, i64, MarketFact)>, Stor
         charged: units(loader, "tick.charged_units", charged)?,
     };
     let price = units(loader, "tick.price_units", price)?;
-    Ok(Some((number, rows, MarketFact::Tick { number: number.cast_unsigned(), wall_ms, price, ledger })))
+    Ok(Some(Tick { number: number.cast_unsigned(), wall_ms, price, ledger, turns: Vec::new() }))
 }
 
-fn load_allocations(loader: &Loader<'_>, tick: i64) -> Result<Vec<MarketFact>, StoreError> {
+/// The intervals that a tick opened. What it charged is in the accounts.
+fn load_turns(
+    loader: &Loader<'_>,
+    tick: u64,
+    balances: &BTreeMap<QueueName, Credits>,
+) -> Result<Vec<Turn>, StoreError> {
     let sql = format!("SELECT queue, interval FROM allocation WHERE tick = {tick} ORDER BY queue");
     let read = |[queue, interval]: [String; 2]| {
-        Ok(MarketFact::Allocated {
-            tick: tick.cast_unsigned(),
-            queue: loader.parse("allocation.queue", queue, "a queue's name")?,
-            interval: serde_json::from_str::<Interval>(&interval)
-                .map_err(|_| loader.wrong("allocation.interval", interval, "an interval as JSON"))?,
-        })
+        let queue: QueueName = loader.parse("allocation.queue", queue, "a queue's name")?;
+        let Some(balance) = balances.get(&queue).copied() else {
+            return Err(loader.wrong("allocation.queue", queue.to_string(), "a queue that has an account"));
+        };
+        let interval = serde_json::from_str::<Interval>(&interval)
+            .map_err(|_| loader.wrong("allocation.interval", interval, "an interval as JSON"))?;
+        Ok(Turn { queue, charge: Charge::default(), balance, interval: Some(interval) })
     };
     loader.texts(&sql)?.into_iter().map(read).collect()
 }

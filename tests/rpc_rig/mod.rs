@@ -3,7 +3,7 @@
 
 pub mod cluster;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,6 +32,8 @@ pub struct Wanted {
     pub limits: RpcLimits,
     pub acl: Option<&'static str>,
     pub budgets: &'static str,
+    /// Time that the test itself lets pass.
+    pub skipped: Duration,
 }
 
 /// A running daemon.
@@ -42,12 +44,14 @@ pub struct Rig {
     pub owner: Rc<Owner>,
     pub folder: tempfile::TempDir,
     stop: RefCell<Option<oneshot::Sender<()>>>,
+    ended: Rc<Cell<bool>>,
 }
 
 /// Runs `test` against a daemon on a thread of its own kind; the gate is open, until the test makes a new one.
 pub fn with_daemon<F: Future<Output = ()>>(wanted: Wanted, test: impl FnOnce(Rig) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let local = LocalSet::new();
+    let patience = PATIENCE * 2 + wanted.skipped;
     runtime.block_on(local.run_until(async {
         let (daemon, listener, rig) = daemon(wanted);
         let (stop, stopped) = oneshot::channel();
@@ -58,8 +62,13 @@ pub fn with_daemon<F: Future<Output = ()>>(wanted: Wanted, test: impl FnOnce(Rig
                 std::future::pending().await
             }
         };
-        let serving = tokio::task::spawn_local(daemon.run(listener, stopped));
-        tokio::time::timeout(PATIENCE * 2, test(rig)).await.expect("the test hangs");
+        let ended = rig.ended.clone();
+        let serving = tokio::task::spawn_local(async move {
+            let outcome = daemon.run(listener, stopped).await;
+            ended.set(true);
+            outcome
+        });
+        tokio::time::timeout(patience, test(rig)).await.expect("the test hangs");
         if serving.is_finished() {
             serving.await.unwrap().unwrap();
         }
@@ -86,7 +95,7 @@ fn daemon(wanted: Wanted) -> (Daemon, tokio::net::TcpListener, Rig) {
     let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
     let owner = daemon.owner().clone();
-    let rig = Rig { address, gate, handle, owner, folder, stop: RefCell::default() };
+    let rig = Rig { address, gate, handle, owner, folder, stop: RefCell::default(), ended: Rc::default() };
     (daemon, listener, rig)
 }
 
@@ -107,6 +116,11 @@ impl Rig {
     /// Tells the daemon to stop, as a signal does.
     pub fn stop(&self) {
         self.stop.take().expect("stopped once").send(()).unwrap();
+    }
+
+    /// Whether it has stopped.
+    pub fn has_ended(&self) -> bool {
+        self.ended.get()
     }
 
     pub async fn connect(&self) -> TcpStream {

@@ -19,9 +19,10 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("store", &["engine", "mapreduce", "market", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
-    ("client", &["market", "wire"]),
+    // What the server tells in JSON is read into what it was written from.
+    ("client", &["engine::explanation", "market", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
-    ("cli", &["client", "config", "market", "server", "sim"]),
+    ("cli", &["client", "config", "engine::explanation", "market", "scheduler::OrderClass", "server", "sim"]),
 ];
 
 /// Names that no pure room uses, each with its reason.

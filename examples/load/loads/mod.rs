@@ -2,6 +2,7 @@
 
 mod hold;
 mod idle;
+mod info;
 mod memory;
 mod open;
 mod ready;
@@ -58,8 +59,9 @@ pub async fn run(bench: &Bench, load: &Load) -> anyhow::Result<Vec<Row>> {
         Load::Submit(arguments) => submit::run(bench, arguments).await,
         Load::Ready(arguments) => ready::run(bench, arguments).await,
         Load::Status(arguments) => status::run(bench, arguments).await,
+        Load::Info(arguments) => info::run(bench, arguments).await,
         Load::Memory(arguments) => memory::run(bench, arguments).await,
-        Load::Differential(_) | Load::Random(_) | Load::Table => Ok(Vec::new()),
+        Load::Differential(_) | Load::Random(_) | Load::Bidding(_) | Load::Table => Ok(Vec::new()),
     }
 }
 

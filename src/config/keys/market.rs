@@ -1,6 +1,6 @@
 //! Keys of the Dynamic Priority Scheduler (its document, "Configuration") and what we add to them.
 
-use super::Kind::{LocalPath, Number};
+use super::Kind::{Class, LocalPath, Number};
 use super::Unit::{Count, Seconds};
 use super::keys;
 
@@ -16,6 +16,10 @@ keys! {
         "Time between two rounds of preemption, in which queues over their quota lose attempts to queues that are short of theirs; 0: no task is ever preempted.";
     BUDGET_FILE = "mapred.dynamic-scheduler.budget-file", LocalPath, Some("/etc/hadoop.budget"),
         "Lines of queue, budget, spending rate. Money comes in from here at first start; afterwards an image of the state database.";
+    BUDGET_STORE = "mapred.dynamic-scheduler.store", Class, Some("org.apache.hadoop.mapred.FileAllocationStore"),
+        "What budgets come in from at first start and are shown by afterwards. The budget file is the only one there is.";
+    ENFORCING_SCHEDULER = "mapred.dynamic-scheduler.scheduler", Class, Some("org.apache.hadoop.mapred.PriorityScheduler"),
+        "What gives slots by the shares of the market. There is only this one.";
     ACL_FILE = "mapred.priority-scheduler.acl-file", LocalPath, Some("/etc/hadoop.acl"),
         "Lines of user, role (`user` or `admin`), key. Must exist; read anew when it has changed.";
     SIGNATURE_WINDOW = "mapred.priority-scheduler.signature-window", Number(Seconds, 1, YEARS), Some("300"),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub use directories::Directories;
 pub use limits::{CounterLimits, HttpLimits, JobLimits, MemorySettings, RpcLimits};
 pub use queues::{QueueSettings, QueueState, Queues};
-pub use scheduler::{DYNAMIC_CLASS, DynamicSettings, FIFO_CLASS, FifoSettings, SchedulerKind};
+pub use scheduler::{BudgetStoreKind, DYNAMIC_CLASS, DynamicSettings, FIFO_CLASS, FifoSettings, SchedulerKind};
 pub use trackers::{FaultSettings, HeartbeatSettings, TrackerSettings};
 
 use super::conf_folder::add_conf_folder;

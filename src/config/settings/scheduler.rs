@@ -12,6 +12,11 @@ pub const FIFO_CLASS: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
 /// The class name that stands for the Dynamic Priority Scheduler.
 pub const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
 
+/// The class name that stands for the budget file.
+const FILE_STORE_CLASS: &str = "org.apache.hadoop.mapred.FileAllocationStore";
+/// The class name of what enforces shares under the Dynamic Priority Scheduler.
+const ENFORCING_CLASS: &str = "org.apache.hadoop.mapred.PriorityScheduler";
+
 /// Who hands out slots, and on what terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchedulerKind {
@@ -37,6 +42,8 @@ pub struct DynamicSettings {
     pub alloc_interval_ms: u64,
     /// Between two rounds of preemption, ms; `None`: never.
     pub kill_interval_ms: Option<u64>,
+    /// What stands behind the budgets outside of the state database.
+    pub budget_store: BudgetStoreKind,
     /// Where budgets come in and go out.
     pub budget_file: PathBuf,
     /// Users, roles, keys.
@@ -47,6 +54,13 @@ pub struct DynamicSettings {
     pub job_signature_window_ms: u64,
     /// How many jobs one signature may submit.
     pub job_signature_uses: u32,
+}
+
+/// What budgets come in from at the very first start and are shown by from then on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BudgetStoreKind {
+    /// The budget file.
+    File,
 }
 
 impl SchedulerKind {
@@ -76,7 +90,12 @@ impl DynamicSettings {
     fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
         // The key table bounds the seconds so that this cannot overflow.
         let milliseconds = |key: &Key| configuration.number::<u64>(key).map(|seconds| seconds.saturating_mul(1000));
+        let enforcing = configuration.required(&keys::ENFORCING_SCHEDULER)?;
+        if enforcing.value.trim() != ENFORCING_CLASS {
+            return Err(enforcing.refused(format!("{ENFORCING_CLASS}, the only one there is")));
+        }
         Ok(DynamicSettings {
+            budget_store: BudgetStoreKind::from_configuration(configuration)?,
             alloc_interval_ms: milliseconds(&keys::ALLOC_INTERVAL)?,
             kill_interval_ms: Some(milliseconds(&keys::KILL_INTERVAL)?).filter(|interval_ms| *interval_ms > 0),
             budget_file: configuration.required_local_path(&keys::BUDGET_FILE)?,
@@ -85,5 +104,15 @@ impl DynamicSettings {
             job_signature_window_ms: milliseconds(&keys::JOB_SIGNATURE_WINDOW)?,
             job_signature_uses: configuration.number(&keys::JOB_SIGNATURE_USES)?,
         })
+    }
+}
+
+impl BudgetStoreKind {
+    fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let class = configuration.required(&keys::BUDGET_STORE)?;
+        match class.value.trim() {
+            FILE_STORE_CLASS => Ok(BudgetStoreKind::File),
+            _ => Err(class.refused(format!("{FILE_STORE_CLASS}, the budget file; there is no other yet"))),
+        }
     }
 }

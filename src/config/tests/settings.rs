@@ -142,6 +142,7 @@ fn the_market_has_its_documented_defaults() {
     let options = options(None, &overrides.each_ref().map(String::as_str));
     let (settings, warnings) = Settings::load(&options).unwrap();
     let expected = DynamicSettings {
+        budget_store: BudgetStoreKind::File,
         alloc_interval_ms: 20_000,
         kill_interval_ms: None,
         budget_file: budget.clone(),
@@ -155,6 +156,30 @@ fn the_market_has_its_documented_defaults() {
     insta::assert_snapshot!(warnings[0].to_string().replace(&folder.path().display().to_string(), "HERE"), @"-D: the budget file HERE/budget does not exist; a first start needs it");
     fs::write(&budget, "").unwrap();
     assert_eq!(Settings::load(&options).unwrap().1, []);
+}
+
+/// The original names its parts by class; whoever has one of his own must hear that it is not used.
+#[test]
+fn parts_of_the_market_go_by_their_classes() {
+    let dynamic = format!("mapred.jobtracker.taskScheduler={DYNAMIC_CLASS}");
+    let text = refusals(&[
+        &[&dynamic, "mapred.dynamic-scheduler.store=com.example.JdbcAllocationStore"],
+        &[&dynamic, "mapred.dynamic-scheduler.scheduler=org.apache.hadoop.mapred.FairScheduler"],
+    ]);
+    insta::assert_snapshot!(text, @r#"
+    -D: mapred.dynamic-scheduler.store = "com.example.JdbcAllocationStore": expected org.apache.hadoop.mapred.FileAllocationStore, the budget file; there is no other yet
+    -D: mapred.dynamic-scheduler.scheduler = "org.apache.hadoop.mapred.FairScheduler": expected org.apache.hadoop.mapred.PriorityScheduler, the only one there is
+    "#);
+    let named = [
+        &*dynamic,
+        "mapred.dynamic-scheduler.store=org.apache.hadoop.mapred.FileAllocationStore",
+        "mapred.dynamic-scheduler.scheduler=org.apache.hadoop.mapred.PriorityScheduler",
+    ];
+    let configuration = options(None, &named).configuration().unwrap();
+    let (settings, _) = Settings::from_configuration(configuration, None).unwrap();
+    assert!(
+        matches!(settings.scheduler, SchedulerKind::Dynamic(market) if market.budget_store == BudgetStoreKind::File)
+    );
 }
 
 #[test]

@@ -90,14 +90,15 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
         assert_eq!(balance(&cluster, "alice"), credits("100").checked_sub(paid("0.5", 2)).unwrap());
         assert_eq!(balance(&cluster, "bob"), credits("100").checked_sub(paid("1", 4)).unwrap());
     }
-    let charges = cluster.facts.iter().filter_map(|fact| match fact {
-        Fact::Market(MarketFact::Ledger(entry)) => match &entry.reason {
-            Reason::Charge { rate, map_slots, reduce_slots } => {
-                let slots = u64::from(*map_slots) + u64::from(*reduce_slots);
-                Some((entry.amount, rate.checked_mul(slots).unwrap()))
-            }
-            _ => None,
-        },
+    let ticks = cluster.facts.iter().filter_map(|fact| match fact {
+        Fact::Market(MarketFact::Tick(tick)) => Some(tick),
+        _ => None,
+    });
+    let charges = ticks.flat_map(|tick| tick.charges()).filter_map(|entry| match entry.reason {
+        Reason::Charge { rate, map_slots, reduce_slots } => {
+            let slots = u64::from(map_slots) + u64::from(reduce_slots);
+            Some((entry.amount, rate.checked_mul(slots).unwrap()))
+        }
         _ => None,
     });
     let charges: Vec<_> = charges.collect();

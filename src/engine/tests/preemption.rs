@@ -40,7 +40,7 @@ fn beat_all(cluster: &mut Cluster, fate: impl Fn(&FakeTask) -> Fate + Copy) {
 }
 
 /// Time passes in steps in which all trackers call, after the timer has rung where it is due.
-fn live(cluster: &mut Cluster, ms: u64, fate: impl Fn(&FakeTask) -> Fate + Copy) {
+pub fn live(cluster: &mut Cluster, ms: u64, fate: impl Fn(&FakeTask) -> Fate + Copy) {
     for _ in 0..ms / 100 {
         cluster.pass_ms(100);
         if cluster.engine.next_timer_ms().is_some_and(|due| due <= cluster.now.mono_ms) {

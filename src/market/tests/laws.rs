@@ -62,8 +62,18 @@ fn check_tick(before: &BTreeMap<QueueName, (Credits, Credits)>, stage: &Stage, o
         let paid = balance.checked_sub(stage.balance(queue.as_str())).unwrap();
         assert!(paid >= Credits::ZERO && paid <= *committed, "{queue} paid {paid} of at most {committed}");
     }
-    let shares: i128 = outcome.allocations.iter().map(|allocation| allocation.share.rate().units()).sum();
-    assert!(shares <= outcome.price.units());
+    let shares: i128 = outcome.tick.intervals().map(|(_, interval)| interval.share.rate().units()).sum();
+    assert!(shares <= outcome.tick.price.units());
+    let charges: Vec<LedgerEntry> = outcome.tick.charges().collect();
+    let charged: i128 = charges.iter().map(|entry| entry.amount.units()).sum();
+    let paid: i128 = before.values().map(|(balance, _)| balance.units()).sum::<i128>() - stage.market.total().units();
+    assert_eq!(charged, paid);
+    assert!(
+        charges
+            .iter()
+            .map(|entry| entry.number)
+            .eq((1..=outcome.tick.ledger.rows).skip(outcome.tick.ledger.rows as usize - charges.len()))
+    );
 }
 
 fn check_laws(stage: &Stage) {
@@ -87,24 +97,30 @@ fn rebuilt(facts: &[MarketFact]) -> Market {
 
 /// What a restart needs: the latest of each, in the order that `Market::apply` asks for.
 fn compacted(stage: &Stage) -> Vec<MarketFact> {
-    let last_tick = stage.facts.iter().rfind(|fact| matches!(fact, MarketFact::Tick { .. })).cloned();
-    let rows = match &last_tick {
-        Some(MarketFact::Tick { ledger, .. }) => ledger.rows,
-        _ => 0,
-    };
+    let last_tick = stage.facts.iter().rev().find_map(|fact| match fact {
+        // What it charged is in the accounts.
+        MarketFact::Tick(tick) => {
+            let mut tick = tick.clone();
+            tick.turns.retain(|turn| turn.interval.is_some());
+            for turn in &mut tick.turns {
+                turn.charge = Charge::default();
+                turn.balance = stage.balance(turn.queue.as_str());
+            }
+            Some(tick)
+        }
+        _ => None,
+    });
+    let rows = last_tick.as_ref().map_or(0, |tick| tick.ledger.rows);
     let accounts = stage.market.queues().map(|queue| {
         let account = stage.market.account(queue.as_str()).unwrap();
         MarketFact::Account { queue: queue.clone(), balance: account.balance(), rate: account.bid() }
     });
-    let of_kind = |wanted: fn(&MarketFact, u64, u64) -> bool, tick: u64| {
-        stage.facts.iter().filter(move |fact| wanted(fact, tick, rows)).cloned()
-    };
-    let number = stage.market.tick_number();
+    let of_kind =
+        |wanted: fn(&MarketFact, u64) -> bool| stage.facts.iter().filter(move |fact| wanted(fact, rows)).cloned();
     accounts
-        .chain(of_kind(|fact, number, _| matches!(fact, MarketFact::Allocated { tick, .. } if *tick == number), number))
-        .chain(last_tick)
-        .chain(of_kind(|fact, _, rows| matches!(fact, MarketFact::Ledger(entry) if entry.number > rows), 0))
-        .chain(of_kind(|fact, _, _| matches!(fact, MarketFact::Stamp(_)), 0))
+        .chain(last_tick.map(MarketFact::Tick))
+        .chain(of_kind(|fact, rows| matches!(fact, MarketFact::Ledger(entry) if entry.number > rows)))
+        .chain(of_kind(|fact, _| matches!(fact, MarketFact::Stamp(_))))
         .collect()
 }
 
@@ -155,7 +171,7 @@ proptest! {
         let mut twin = Stage { market: rebuilt(&compacted(&stage)), ..Stage::new("") };
         twin.now = stage.now;
         let usage = [("alice", map, reduce, 1), ("bob", 3, 3, 0)];
-        prop_assert_eq!(stage.tick((12, 6), &usage).allocations, twin.tick((12, 6), &usage).allocations);
+        prop_assert_eq!(stage.tick((12, 6), &usage).tick.turns, twin.tick((12, 6), &usage).tick.turns);
         prop_assert_eq!(stage.balance("alice"), twin.balance("alice"));
         prop_assert_eq!(twin.market.total(), twin.market.ledger().expected_balance());
     }

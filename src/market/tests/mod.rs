@@ -87,7 +87,7 @@ impl Stage {
             .collect();
         self.step_clock(1000);
         let outcome = self.market.tick(&usage, PerKind::new(slots.0, slots.1), self.now);
-        self.facts.extend(outcome.facts.iter().cloned());
+        self.facts.extend(outcome.clone().into_facts());
         outcome
     }
 

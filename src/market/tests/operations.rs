@@ -128,8 +128,8 @@ fn defect_05_changes_are_facts_at_once_and_stamps_of_reads_at_the_tick() {
     assert!(matches!(&changed[..], [MarketFact::Stamp(_)]), "denied, but consumed: {changed:?}");
     let changed = stage.operated("root", "addBudget=5&queue=alice").facts;
     assert!(matches!(&changed[..], [MarketFact::Stamp(_), MarketFact::Ledger(_), MarketFact::Account { .. }]));
-    let ticked = stage.tick((1, 1), &[]).facts;
-    assert!(matches!(&ticked[..], [MarketFact::Stamp(stamp), MarketFact::Tick { .. }] if stamp.user == "alice"));
+    let ticked: Vec<_> = stage.tick((1, 1), &[]).into_facts().collect();
+    assert!(matches!(&ticked[..], [MarketFact::Stamp(stamp), MarketFact::Tick(_)] if stamp.user == "alice"));
 }
 
 /// Defect 9: a negative bid earned money, an endless one poisoned it.
@@ -198,7 +198,7 @@ fn defect_14_a_queue_with_jobs_stays_and_a_removed_one_is_gone() {
     });
     assert_eq!(closing, Some((Reason::Closing, credits("10"))));
     assert_eq!(class(stage.ask("root", "info=alice")), ErrorClass::NotFound);
-    assert_eq!(stage.tick((4, 0), &[("alice", 1, 0, 1)]).allocations, []);
+    assert_eq!(stage.tick((4, 0), &[("alice", 1, 0, 1)]).tick.turns, []);
     assert_eq!((stage.market.total(), stage.market.ledger().expected_balance()), (credits("5"), credits("5")));
 }
 

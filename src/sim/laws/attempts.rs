@@ -55,7 +55,11 @@ impl AttemptBooks {
                 self.release(*job, |_, holder| holder == tracker);
                 Ok(())
             }
-            Fact::Incarnation { .. } | Fact::LaunchAnswer { .. } | Fact::KillJobOwed { .. } | Fact::Market(_) => Ok(()),
+            Fact::Incarnation { .. }
+            | Fact::LaunchAnswer { .. }
+            | Fact::KillJobOwed { .. }
+            | Fact::Market(_)
+            | Fact::JobsCharged { .. } => Ok(()),
         }
     }
 

@@ -81,6 +81,13 @@ impl Digest {
                 self.bytes(tracker.as_bytes());
             }
             Fact::Market(fact) => self.market_fact(fact),
+            Fact::JobsCharged { tick, jobs } => {
+                self.word(*tick);
+                for charged in jobs {
+                    self.job(charged.job);
+                    self.units(charged.cost.units());
+                }
+            }
             Fact::Job(fact) => self.job_fact(fact),
         }
     }
@@ -140,17 +147,18 @@ impl Digest {
                 self.word(stamp.timestamp_ms.cast_unsigned());
                 self.word(u64::from(stamp.uses));
             }
-            MarketFact::Allocated { queue, interval, .. } => {
-                self.bytes(queue.as_str().as_bytes());
-                self.units(interval.share.rate().units());
-                self.word(u64::from(interval.quota.map) << 32 | u64::from(interval.quota.reduce));
-                self.word(interval.used);
-                self.word(interval.pending);
-            }
-            MarketFact::Tick { number, price, wall_ms, .. } => {
-                self.word(*number);
-                self.units(price.units());
-                self.word(wall_ms.cast_unsigned());
+            MarketFact::Tick(tick) => {
+                self.word(tick.number);
+                self.units(tick.price.units());
+                self.word(tick.wall_ms.cast_unsigned());
+                tick.charges().for_each(|entry| self.entry(&entry));
+                for (queue, interval) in tick.intervals() {
+                    self.bytes(queue.as_str().as_bytes());
+                    self.units(interval.share.rate().units());
+                    self.word(u64::from(interval.quota.map) << 32 | u64::from(interval.quota.reduce));
+                    self.word(interval.used);
+                    self.word(interval.pending);
+                }
             }
         }
     }

@@ -274,6 +274,10 @@ impl Judge {
                 (Fact::Market(fact), Some(auditor)) => {
                     auditor.take(fact, &self.attempts, intent, now).map_err(|text| (Law::Money, text))
                 }
+                (Fact::JobsCharged { jobs, .. }, Some(auditor)) => {
+                    auditor.lay(jobs);
+                    Ok(())
+                }
                 (Fact::Market(_), None) => Err((Law::Money, "money moves without a market".to_owned())),
                 (fact, _) => self.attempts.take(fact).map_err(|text| (Law::Order, text)),
             };
@@ -292,7 +296,7 @@ impl Judge {
             Fact::Job(JobFact::AttemptKillAsked { asked: crate::mapreduce::KillAsked::Preempt, .. }) => {
                 self.tally.preempted += 1;
             }
-            Fact::Market(MarketFact::Tick { .. }) => self.tally.ticks += 1,
+            Fact::Market(MarketFact::Tick(_)) => self.tally.ticks += 1,
             _ => {}
         }
     }

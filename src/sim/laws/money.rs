@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{Engine, Now};
-use crate::market::{Consumer, Credits, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Reason, Stamp};
+use crate::engine::{Engine, JobCost, Now};
+use crate::market::{
+    Consumer, Credits, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Reason, Stamp, Tick,
+};
 use crate::scheduler::{Kind, PerKind};
+use crate::wire::JobId;
 
 use super::attempts::AttemptBooks;
 
@@ -72,6 +75,9 @@ pub(super) struct Auditor {
     /// What the step at hand has used up.
     used_stamp: Option<(Consumer, String)>,
     had_tick: bool,
+    /// What each job has cost, and all together, units.
+    costs: BTreeMap<JobId, i128>,
+    laid: i128,
     /// Slots of the cluster before the step: it may lose trackers after its tick.
     slots: PerKind<u32>,
     is_touched: bool,
@@ -94,6 +100,8 @@ impl Auditor {
             stamps: BTreeMap::new(),
             used_stamp: None,
             had_tick: false,
+            costs: BTreeMap::new(),
+            laid: 0,
             slots: PerKind::default(),
             is_touched: false,
         }
@@ -118,8 +126,15 @@ impl Auditor {
             MarketFact::Ledger(entry) => self.entry(entry, attempts, intent),
             MarketFact::Account { queue, balance, rate } => self.account(queue.as_str(), *balance, *rate, intent),
             MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), attempts, intent),
-            MarketFact::Allocated { queue, interval, .. } => self.allocate(queue.as_str(), *interval, attempts),
-            MarketFact::Tick { number, price, .. } => self.tick(*number, *price, attempts, now),
+            MarketFact::Tick(tick) => self.tick(tick, attempts, intent, now),
+        }
+    }
+
+    /// What was charged is laid on jobs.
+    pub(super) fn lay(&mut self, jobs: &[JobCost]) {
+        for charged in jobs {
+            let units = charged.cost.units();
+            self.laid += units - self.costs.insert(charged.job, units).unwrap_or(0);
         }
     }
 
@@ -145,6 +160,9 @@ impl Auditor {
         let market = engine.market().map(|market| market.total().units());
         if market != Some(self.total) {
             return Err(format!("the accounts sum to {market:?} units, by the ledger to {}", self.total));
+        }
+        if self.laid != self.charged {
+            return Err(format!("{} units were charged, jobs have cost {}", self.charged, self.laid));
         }
         if had_tick {
             self.judge_quotas()?;
@@ -308,7 +326,8 @@ impl Auditor {
     }
 
     /// The open intervals are over: what was bought has been paid, and what is bought now can be.
-    fn tick(&mut self, number: u64, price: Credits, attempts: &AttemptBooks, now: Now) -> Result<(), String> {
+    fn tick(&mut self, tick: &Tick, attempts: &AttemptBooks, intent: &Intent, now: Now) -> Result<(), String> {
+        let Tick { number, price, .. } = *tick;
         self.ticks += 1;
         if number != self.ticks || now.mono_ms < self.next_tick_mono_ms || self.had_tick {
             return Err(format!("tick {number} comes where tick {} is not due", self.ticks));
@@ -316,6 +335,18 @@ impl Auditor {
         self.had_tick = true;
         let missed = (now.mono_ms - self.next_tick_mono_ms) / self.interval_ms;
         self.next_tick_mono_ms += (missed + 1) * self.interval_ms;
+        for entry in tick.charges() {
+            self.entry(&entry, attempts, intent)?;
+        }
+        for turn in &tick.turns {
+            let balance = self.books.get(turn.queue.as_str()).map(|book| book.balance);
+            if balance != Some(turn.balance) {
+                return Err(format!("{:?} has {balance:?} by the ledger, and tells {turn:?}", turn.queue));
+            }
+        }
+        for (queue, interval) in tick.intervals() {
+            self.allocate(queue.as_str(), *interval, attempts)?;
+        }
         let mut rates = 0;
         for (queue, book) in &mut self.books {
             let owed = book

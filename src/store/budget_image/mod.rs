@@ -1,4 +1,5 @@
-//! The budget file: where money comes in at first start, and from then on an image of the ledger.
+//! The budget file: where money comes in at first start, and from then on an image of the ledger. Behind it stands
+//! [`BudgetBackEnd`], so that something else than a file may take its place.
 //!
 //! Invariants: the file is replaced whole or not at all, and its former content stays beside it; before a replacement
 //! the hash of the new content is noted as pending in `state.db`, after it as confirmed, so a start can tell our own
@@ -6,7 +7,9 @@
 //! clean stop notes the last fact that the file shows: while that is the last fact of all, whatever the file says
 //! otherwise is an edit of a stopped daemon's file.
 
+mod back_end;
 mod file;
+mod images;
 mod in_place;
 mod start;
 mod thread;
@@ -21,8 +24,10 @@ use crate::market::{BudgetFileError, BudgetLine};
 
 use super::opened::Opened;
 use super::state_store::Store;
+pub use back_end::BudgetBackEnd;
 use file::ImageFile;
-use thread::{Images, Order};
+use images::Images;
+use thread::{Order, publish_all};
 
 /// Key of the pending hash in `meta`.
 pub(super) const PENDING: &str = "budget_image_pending";
@@ -57,7 +62,7 @@ pub enum Precedence {
     File,
 }
 
-/// Writes the budget file from a thread of its own. Dropping it writes what waits, but hides errors: prefer
+/// Publishes budgets from a thread of its own: to the budget file, or to what else stands behind it. Dropping it writes what waits, but hides errors: prefer
 /// [`BudgetImage::close`].
 #[derive(Debug)]
 pub struct BudgetImage {
@@ -119,6 +124,19 @@ pub enum BudgetImageError {
         /// Why.
         reason: String,
     },
+    /// A back-end that is no file cannot give or take budgets.
+    #[error("cannot {action} the budgets in {place}: {reason}")]
+    BackEnd {
+        /// What was tried: `load`, `publish`.
+        action: &'static str,
+        /// Where: a database, a table.
+        place: String,
+        /// What it said.
+        reason: String,
+    },
+    /// The system gives no thread to publish from.
+    #[error("the system refuses a thread for the budgets: {0}")]
+    Thread(std::io::Error),
 }
 
 /// What both sides look at.
@@ -160,28 +178,43 @@ impl BudgetImage {
         precedence: Precedence,
     ) -> Result<(Self, ImageAtStart), BudgetImageError> {
         let file = ImageFile::at(path, store.folder());
-        let mut images = Images::new(file, store.notes(), opened.budget_image.clone());
+        let shared = Arc::new(Shared::default());
+        let mut images = Images::new(file, store.notes(), opened.budget_image.clone(), Arc::clone(&shared));
         let found = match precedence {
-            _ if opened.first_start => images.take_in_first()?,
+            _ if opened.first_start => ImageAtStart::First(images.load()?),
             Precedence::File => images.force()?,
             Precedence::Ledger => images.judge()?,
         };
-        let (orders, inbox) = mpsc::channel();
-        let shared = Arc::new(Shared::default());
-        let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("budget-image".to_owned());
-        let thread = thread.spawn(move || images.run(&inbox, &theirs)).map_err(|source| BudgetImageError::File {
-            action: "start a thread for",
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok((Self { orders, shared, thread: Some(thread) }, found))
+        Ok((Self::start(images, shared)?, found))
     }
 
-    /// Has the file show these accounts, soon. Never waits; of several that wait the newest is written.
-    pub fn publish(&self, accounts: Vec<BudgetLine>) {
+    /// The same with another back-end than the file. What it shows is never read again after the first start, so there
+    /// are no edits to take over.
+    ///
+    /// # Errors
+    /// At first start what [`BudgetBackEnd::load`] says.
+    pub fn with_back_end(
+        mut back_end: impl BudgetBackEnd + 'static,
+        opened: &Opened,
+    ) -> Result<(Self, ImageAtStart), BudgetImageError> {
+        let found = if opened.first_start { ImageAtStart::First(back_end.load()?) } else { ImageAtStart::Ours };
+        Ok((Self::start(back_end, Arc::default())?, found))
+    }
+
+    fn start(mut back_end: impl BudgetBackEnd + 'static, shared: Arc<Shared>) -> Result<Self, BudgetImageError> {
+        let (orders, inbox) = mpsc::channel();
+        let theirs = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("budget-image".to_owned());
+        let thread = thread.spawn(move || publish_all(&mut back_end, &inbox, &theirs));
+        let thread = thread.map_err(BudgetImageError::Thread)?;
+        Ok(Self { orders, shared, thread: Some(thread) })
+    }
+
+    /// Has the back-end show these accounts, all there are after that tick, soon. Never waits; of several that wait the
+    /// newest is published.
+    pub fn publish(&self, accounts: Vec<BudgetLine>, tick: u64) {
         // A thread that is gone has told why.
-        let _ = self.orders.send(Order::Write(accounts));
+        let _ = self.orders.send(Order::Publish { accounts, tick });
     }
 
     /// How the file fares, for other threads.

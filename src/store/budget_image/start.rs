@@ -4,19 +4,19 @@ use crate::market::{BudgetLine, budget_file};
 use crate::store::note::NoteError;
 
 use super::file::hash;
-use super::thread::Images;
+use super::images::Images;
 use super::{BudgetImageError, ImageAtStart, TAKEN};
 
 // === impl Images: the start ===
 
 impl Images {
     /// First start: the whole file or nothing.
-    pub(super) fn take_in_first(&mut self) -> Result<ImageAtStart, BudgetImageError> {
+    pub(super) fn take_in_first(&mut self) -> Result<Vec<BudgetLine>, BudgetImageError> {
         let content = self.read_existing()?;
         let lines = self.parse(&content)?;
         // Noted before the money comes in: a crash in between must not make our own source look like an edit.
         self.confirm(hash(&content), || false)?;
-        Ok(ImageAtStart::First(lines))
+        Ok(lines)
     }
 
     /// By the administrator's word: the whole file or no start.

@@ -2,7 +2,8 @@
 
 use rusqlite::{Transaction, params};
 
-use crate::market::{Consumer, Credits, LedgerAccount, LedgerEntry, MarketFact, Reason};
+use crate::engine::JobCost;
+use crate::market::{Consumer, Credits, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick, Turn};
 
 /// Records one fact of the market.
 pub(super) fn record(transaction: &Transaction<'_>, fact: &MarketFact) -> rusqlite::Result<()> {
@@ -30,34 +31,68 @@ pub(super) fn record(transaction: &Transaction<'_>, fact: &MarketFact) -> rusqli
                 stamp.uses
             ],
         ),
-        MarketFact::Allocated { tick, queue, interval } => {
-            let interval = serde_json::to_string(interval)
-                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-            execute(
-                "INSERT OR REPLACE INTO allocation (queue, tick, interval) VALUES (?1, ?2, ?3)",
-                params![queue.as_str(), tick.cast_signed(), interval],
-            )
-        }
-        MarketFact::Tick { number, wall_ms, price, ledger } => {
-            execute(
-                "INSERT INTO tick (number, wall_ms, price, price_units, ledger_rows, issued, issued_units, charged,
-                     charged_units)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-                params![
-                    number.cast_signed(),
-                    wall_ms,
-                    price.to_string(),
-                    units(*price),
-                    ledger.rows.cast_signed(),
-                    ledger.issued.to_string(),
-                    units(ledger.issued),
-                    ledger.charged.to_string(),
-                    units(ledger.charged)
-                ],
-            )?;
-            execute("DELETE FROM allocation WHERE tick < ?1", params![number.cast_signed()])
-        }
+        MarketFact::Tick(tick) => turn(transaction, tick),
     }
+}
+
+/// A tick: its charges, the balances they leave, the intervals it opens, and itself.
+fn turn(transaction: &Transaction<'_>, tick: &Tick) -> rusqlite::Result<()> {
+    for entry in tick.charges() {
+        book(transaction, &entry)?;
+    }
+    let mut charge =
+        transaction.prepare_cached("UPDATE account SET balance = ?2, balance_units = ?3 WHERE queue = ?1")?;
+    for Turn { queue, balance, .. } in tick.turns.iter().filter(|turn| turn.charge.amount() > Credits::ZERO) {
+        charge.execute(params![queue.as_str(), balance.to_string(), units(*balance)])?;
+    }
+    let mut open =
+        transaction.prepare_cached("INSERT OR REPLACE INTO allocation (queue, tick, interval) VALUES (?1, ?2, ?3)")?;
+    for (queue, interval) in tick.intervals() {
+        let interval = serde_json::to_string(interval)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        open.execute(params![queue.as_str(), tick.number.cast_signed(), interval])?;
+    }
+    let Tick { number, wall_ms, price, ledger, .. } = tick;
+    transaction
+        .prepare_cached(
+            "INSERT INTO tick (number, wall_ms, price, price_units, ledger_rows, issued, issued_units, charged,
+                 charged_units)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            number.cast_signed(),
+            wall_ms,
+            price.to_string(),
+            units(*price),
+            ledger.rows.cast_signed(),
+            ledger.issued.to_string(),
+            units(ledger.issued),
+            ledger.charged.to_string(),
+            units(ledger.charged)
+        ])?;
+    transaction
+        .prepare_cached("DELETE FROM allocation WHERE tick < ?1")?
+        .execute(params![number.cast_signed()])
+        .map(drop)
+}
+
+/// What a job has cost up to a tick.
+pub(super) fn cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCost) -> rusqlite::Result<()> {
+    let JobCost { job, cost, slots } = cost;
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO job_cost (job, tick, map_slots, reduce_slots, cost, cost_units)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            job.to_string(),
+            tick.cast_signed(),
+            slots.map.cast_signed(),
+            slots.reduce.cast_signed(),
+            cost.to_string(),
+            units(*cost),
+        ])
+        .map(drop)
 }
 
 fn book(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<()> {

@@ -1,0 +1,93 @@
+//! What the market costs: a tick with many queues while 100,000 tasks run, a heartbeat under it with few jobs and with many
+//! (the two must not differ much), a signed request from its bytes to those of its answer.
+
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
+
+mod world;
+
+use std::time::{Duration, Instant};
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use jobtracker::engine::PolicyConfig;
+use jobtracker::market::MarketConfig;
+use world::{BusyTracker, HOSTS, World};
+
+const QUEUES: [usize; 3] = [100, 1_000, 10_000];
+const RUNNING: usize = 100_000;
+const JOBS: [usize; 2] = [10, 1_000];
+const SLOTS: usize = 4;
+
+fn market() -> PolicyConfig {
+    preempting(None)
+}
+
+fn preempting(kill_interval_ms: Option<u64>) -> PolicyConfig {
+    PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms, market: MarketConfig::default() }
+}
+
+/// All slots of a thousand trackers are in use, and three times as many tasks wait.
+fn full_cluster(policy: PolicyConfig, queues: usize) -> World {
+    let mut world = World::with_jobs(policy, queues);
+    for host in 0..HOSTS {
+        BusyTracker::new(&mut world, host, RUNNING / HOSTS);
+    }
+    world.tick();
+    world
+}
+
+fn ticks(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("tick");
+    group.sample_size(20);
+    for queues in QUEUES {
+        let mut world = full_cluster(market(), queues);
+        assert_eq!(world.engine.overview(world.now).value.running.map as usize, RUNNING);
+        group.bench_function(BenchmarkId::new("same_bids", queues), |bencher| bencher.iter(|| world.tick()));
+        let mut round = 0;
+        group.bench_function(BenchmarkId::new("all_bids_changed", queues), |bencher| {
+            bencher.iter_custom(|iterations| {
+                let mut took = Duration::ZERO;
+                for _ in 0..iterations {
+                    round += 1;
+                    world.change_bids(round);
+                    let start = Instant::now();
+                    world.tick();
+                    took += start.elapsed();
+                }
+                took
+            });
+        });
+        // With a round of preemption behind each, which finds few to kill: what it kills is told at heartbeats, and none come.
+        let mut world = full_cluster(preempting(Some(1_000)), queues);
+        group.bench_function(BenchmarkId::new("and_preemption", queues), |bencher| bencher.iter(|| world.tick()));
+    }
+    group.finish();
+}
+
+fn heartbeats(criterion: &mut Criterion) {
+    for (name, finishes) in [("idle_heartbeat", false), ("heartbeat_that_ends_and_gets_a_map", true)] {
+        let mut group = criterion.benchmark_group(name);
+        for jobs in JOBS {
+            let mut world = World::with_jobs(market(), jobs);
+            let mut tracker = BusyTracker::new(&mut world, 7, SLOTS);
+            group.bench_function(BenchmarkId::new("jobs", jobs), |bencher| {
+                bencher.iter_custom(|iterations| {
+                    let mut took = Duration::ZERO;
+                    for _ in 0..iterations {
+                        took += tracker.beat(&mut world, finishes);
+                        if tracker.has_room() {
+                            // All maps are done: another cluster.
+                            world = World::with_jobs(market(), jobs);
+                            tracker = BusyTracker::new(&mut world, 7, SLOTS);
+                        }
+                    }
+                    took
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, ticks, heartbeats);
+criterion_main!(benches);

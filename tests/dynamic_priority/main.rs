@@ -1,0 +1,25 @@
+//! The Dynamic Priority Scheduler's document, its original and what ours decided to do otherwise, row by row: each rule a test
+//! named after where it stands. Through the daemon as users, job clients, trackers and administrators meet it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot set itself up has failed"
+)]
+
+mod accounting;
+mod answers;
+mod authorization;
+mod defects_of_files;
+mod defects_of_requests;
+mod defects_of_slots;
+mod files;
+mod market;
+mod operations;
+mod rows;
+#[path = "../rpc_rig/mod.rs"]
+mod rpc_rig;
+#[path = "../served/mod.rs"]
+mod served;
+mod submissions;

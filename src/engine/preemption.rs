@@ -17,7 +17,7 @@ use super::market_steps::next_on_grid;
 use super::tracker::Tracker;
 use super::{LogLevel, Now, PolicyConfig};
 
-/// Jobs of a queue that are listed beyond those whose tasks would fill its quota: some may have no use for a node.
+/// Jobs of a queue that have no use for some node and are listed beyond those whose tasks would fill its quota.
 const JOBS_IN_RESERVE: usize = 16;
 
 /// A queue with unfinished jobs, as a round finds it.
@@ -213,16 +213,20 @@ impl Engine {
         if need == 0 || (standing.setups[kind].is_empty() && self.scheduler.waiting(standing.group)[kind] == 0) {
             return None;
         }
-        let (mut waiting, mut enough_at) = (Vec::new(), None);
-        let mut tasks = 0_u32;
+        let mut waiting = Vec::new();
+        let (mut tasks, mut plain_tasks, mut reserve) = (0_u32, 0_u32, 0);
         for job in standing.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
             let count = if standing.setups[kind].contains(&job.app) { 1 } else { job.runnable(kind) };
-            if count == 0 {
+            let is_choosy = job.is_choosy(kind);
+            if count == 0 || (is_choosy && reserve >= JOBS_IN_RESERVE) {
                 continue;
             }
-            waiting.push(WaitingApp { app: job.app, tasks: count, is_choosy: job.is_choosy(kind) });
+            waiting.push(WaitingApp { app: job.app, tasks: count, is_choosy });
+            reserve += usize::from(tasks >= need);
             tasks = tasks.saturating_add(count);
-            if tasks >= need && *enough_at.get_or_insert(waiting.len()) + JOBS_IN_RESERVE <= waiting.len() {
+            plain_tasks = plain_tasks.saturating_add(if is_choosy { 0 } else { count });
+            // These may use whatever comes, so nobody behind them is needed.
+            if plain_tasks >= need {
                 break;
             }
         }

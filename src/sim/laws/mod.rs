@@ -210,8 +210,7 @@ impl Judge {
             return Err(self.violation(Law::Order, text));
         }
         if *intent == Intent::Timer {
-            let rounds =
-                self.preemption.as_mut().map_or(Ok(false), |judge| judge.after_round(&step.facts, engine, now));
+            let rounds = self.preemption.as_mut().map_or(Ok(false), |judge| judge.after_round(&step.facts, engine));
             let rounds = rounds.map_err(|(law, text)| self.violation(law, text))?;
             self.tally.rounds += u64::from(rounds);
         }

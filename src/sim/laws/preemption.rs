@@ -38,6 +38,10 @@ pub(super) struct PreemptionJudge {
     next_mono_ms: u64,
     /// Whom the round at hand could choose; none when none is due.
     candidates: Option<Vec<Candidate>>,
+    /// Registered nodes before it.
+    nodes: usize,
+    /// Those that took work then, with their slots: a tracker whose answer was held back counts as heard right after.
+    at_work: BTreeMap<NodeId, PerKind<u32>>,
     /// Who was chosen and has not been told, with its node.
     marked: BTreeMap<AttemptId, NodeId>,
 }
@@ -46,7 +50,14 @@ pub(super) struct PreemptionJudge {
 
 impl PreemptionJudge {
     pub(super) fn new(start_mono_ms: u64, interval_ms: u64) -> Self {
-        Self { interval_ms, next_mono_ms: start_mono_ms + interval_ms, candidates: None, marked: BTreeMap::new() }
+        Self {
+            interval_ms,
+            next_mono_ms: start_mono_ms + interval_ms,
+            candidates: None,
+            nodes: 0,
+            at_work: BTreeMap::new(),
+            marked: BTreeMap::new(),
+        }
     }
 
     /// The timer is about to ring.
@@ -61,6 +72,8 @@ impl PreemptionJudge {
             return;
         }
         let inspection = engine.inspect();
+        self.nodes = inspection.nodes().len();
+        self.at_work = inspection.nodes_at_work(now).collect();
         let jobs = inspection.live_jobs().values().flatten().filter_map(|id| inspection.jobs().get(*id));
         let candidates = |job: &Job| {
             let of = |kind: Kind| {
@@ -80,7 +93,7 @@ impl PreemptionJudge {
     }
 
     /// The timer has rung. Tells whether anybody must leave.
-    pub(super) fn after_round(&mut self, facts: &[Fact], engine: &Engine, now: Now) -> Result<bool, (Law, String)> {
+    pub(super) fn after_round(&mut self, facts: &[Fact], engine: &Engine) -> Result<bool, (Law, String)> {
         let Some(mut candidates) = self.candidates.take() else { return Ok(false) };
         let inspection = engine.inspect();
         let jobs = inspection.jobs();
@@ -95,8 +108,8 @@ impl PreemptionJudge {
                 self.marked.insert(candidate.id, candidate.node);
             }
         }
-        // What was lost with a tracker in the same step was there when the round looked.
-        if facts.iter().any(|fact| matches!(fact, Fact::Job(_))) {
+        // What was lost with a tracker in the same step was there when the round looked: attempts, and free slots.
+        if inspection.nodes().len() < self.nodes || facts.iter().any(|fact| matches!(fact, Fact::Job(_))) {
             return Ok(false);
         }
         let scheduler = inspection.scheduler();
@@ -107,7 +120,7 @@ impl PreemptionJudge {
             Some((queue.clone(), Standing { quota, kept: scheduler.kept(group) }))
         };
         let standings: BTreeMap<String, Standing> = inspection.live_jobs().keys().filter_map(standing).collect();
-        let round = Round { engine, now, standings, is_order_known };
+        let round = Round { engine, at_work: std::mem::take(&mut self.at_work), standings, is_order_known };
         for kind in Kind::ALL {
             let of_kind: Vec<&Candidate> = candidates.iter().filter(|one| one.id.task.kind == kind).collect();
             round.judge(kind, &of_kind)?;
@@ -143,7 +156,7 @@ impl PreemptionJudge {
 /// One round that is over.
 struct Round<'a> {
     engine: &'a Engine,
-    now: Now,
+    at_work: BTreeMap<NodeId, PerKind<u32>>,
     standings: BTreeMap<String, Standing>,
     is_order_known: bool,
 }
@@ -161,8 +174,8 @@ impl Round<'_> {
                 return Err((Law::Preemption, text));
             }
         }
-        let at_work: BTreeMap<NodeId, PerKind<u32>> =
-            inspection.nodes_at_work(self.now).filter(|(_, slots)| slots[kind] > 0).collect();
+        let at_work: BTreeSet<NodeId> =
+            self.at_work.iter().filter(|(_, slots)| slots[kind] > 0).map(|(node, _)| *node).collect();
         let jobs_of = |queue: &str| {
             let ids = inspection.live_jobs().get(queue).into_iter().flatten();
             ids.filter_map(|id| inspection.jobs().get(*id))
@@ -174,7 +187,7 @@ impl Round<'_> {
             .flat_map(|queue| jobs_of(queue))
             .any(|job| (job.runnable(kind) > 0 || sets_up(job)) && job.is_choosy(kind));
         self.judge_order(kind, candidates, &chosen, |one, other| {
-            one == other || (!is_choosy && at_work.contains_key(&one) && at_work.contains_key(&other))
+            one == other || (!is_choosy && at_work.contains(&one) && at_work.contains(&other))
         })?;
 
         let need = |counts: &dyn Fn(&Job) -> bool| -> u32 {
@@ -185,7 +198,7 @@ impl Round<'_> {
             self.standings.iter().map(of).sum()
         };
         let setups = self.standings.keys().flat_map(|queue| jobs_of(queue)).filter(|job| sets_up(job)).count() as u32;
-        let coming: u32 = at_work.keys().map(|node| inspection.scheduler().coming(*node)[kind]).sum();
+        let coming: u32 = at_work.iter().map(|node| inspection.scheduler().coming(*node)[kind]).sum();
         let (victims, needed) = (chosen.len() as u32, need(&|_| true) + setups);
         if victims > needed {
             return Err((
@@ -201,7 +214,7 @@ impl Round<'_> {
         let is_over =
             |queue: &str| self.standings.get(queue).is_some_and(|standing| standing.kept[kind] > standing.quota[kind]);
         let left = candidates.iter().find(|one| {
-            !one.is_chosen && at_work.contains_key(&one.node) && is_over(&one.queue) && is_live(inspection.jobs(), one)
+            !one.is_chosen && at_work.contains(&one.node) && is_over(&one.queue) && is_live(inspection.jobs(), one)
         });
         match left.filter(|_| missing > coming) {
             Some(left) => {

@@ -122,8 +122,9 @@ fn preemption_text(preempted: &Preempted) -> String {
     let Preempted { interval_ms, so_far, at_risk, last } = preempted;
     let mut text = format!("preemption: {so_far} attempts were chosen to leave so far");
     let _ = match at_risk {
-        0 => writeln!(text, "; a round at this moment would take none"),
-        _ => writeln!(text, "; a round at this moment would take {at_risk} (one every {interval_ms} ms)"),
+        None => writeln!(text, " (one round every {interval_ms} ms)"),
+        Some(0) => writeln!(text, "; a round at this moment would take none"),
+        Some(at_risk) => writeln!(text, "; a round at this moment would take {at_risk} (one every {interval_ms} ms)"),
     };
     if let Some(last) = last {
         let _ = writeln!(

@@ -10,6 +10,10 @@ use super::engine::Engine;
 use super::explanation::{Buyer, Explained, Explanation, Holders, LastRound, Preempted, QueueHolds, TaskCounts, Why};
 use super::{Now, PolicyConfig, Read};
 
+/// Attempts that run at most for a round of preemption to be worked out because somebody asks: it looks at all of them,
+/// some milliseconds for which heartbeats wait.
+const RUNNING_IN_A_ROUND: u32 = 10_000;
+
 /// A job as it stands among the others.
 struct Case<'a> {
     job: &'a Job,
@@ -210,11 +214,14 @@ impl Engine {
     fn preempted(&self, case: &Case<'_>) -> Option<Preempted> {
         let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return None };
         let id = case.job.id;
-        // A round is looked at only where the queue could lose something: it takes a look at all that runs.
+        let running = self.scheduler.totals().running;
         let at_risk = if self.is_in_safe_mode() || !case.may_lose() {
-            0
+            Some(0)
+        } else if running.map.saturating_add(running.reduce) > RUNNING_IN_A_ROUND {
+            None
         } else {
-            self.choose_victims(case.now).victims.iter().filter(|(attempt, _)| attempt.task.job == id).count()
+            let victims = self.choose_victims(case.now).victims;
+            Some(narrow(victims.iter().filter(|(attempt, _)| attempt.task.job == id).count()))
         };
         let last = self.last_preemptions.get(&id);
         let so_far = last.map_or(0, |last| last.so_far);
@@ -228,7 +235,7 @@ impl Engine {
                 false => Vec::new(),
             },
         });
-        Some(Preempted { interval_ms, so_far, at_risk: narrow(at_risk), last })
+        Some(Preempted { interval_ms, so_far, at_risk, last })
     }
 }
 

@@ -135,8 +135,10 @@ pub struct Preempted {
     pub interval_ms: u64,
     /// Attempts of the job that rounds have chosen so far; one that is done before its tracker calls stays.
     pub so_far: u64,
-    /// Attempts of the job that a round would choose at this moment.
-    pub at_risk: u32,
+    /// Attempts of the job that a round would choose at this moment; none where so much runs that to find out would hold
+    /// heartbeats up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_risk: Option<u32>,
     /// The last round that chose any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastRound>,

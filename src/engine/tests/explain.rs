@@ -274,10 +274,10 @@ fn hosts_that_a_job_avoids_are_told() {
 fn a_preempted_job_hears_for_whom() {
     let (mut rare, at_risk, _) = contest(Some(60_000));
     live(&mut rare, 2_000, hang);
-    assert_eq!(explain(&rare, at_risk, false).preemption.unwrap().at_risk, 3);
+    assert_eq!(explain(&rare, at_risk, false).preemption.unwrap().at_risk, Some(3));
     let (mut cluster, alice, bob) = contest(Some(2_000));
     let before = explain(&cluster, alice, false).preemption.unwrap();
-    assert_eq!((before.so_far, before.last, before.at_risk), (0, None, 0));
+    assert_eq!((before.so_far, before.last, before.at_risk), (0, None, Some(0)));
     live(&mut cluster, 4_000, hang);
     let told = explain(&cluster, alice, true).preemption.unwrap();
     assert_eq!(told.so_far, 3, "down to the quota");

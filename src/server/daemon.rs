@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::config::Settings;
@@ -120,7 +120,14 @@ impl Daemon {
             tasks.spawn_local(edges.submissions.clone().settle(leftovers));
         }
         tasks.spawn_local(edges.perform(effects));
-        tasks.spawn_local(requests.answer(owner.clone()));
+        let (stop_requests, stopping) = oneshot::channel::<()>();
+        let (requests_answered, answered) = oneshot::channel::<()>();
+        let answering = requests.answer(owner.clone(), async { drop(stopping.await) });
+        tasks.spawn_local(async move {
+            answering.await;
+            // Heard of only at the end.
+            let _ = requests_answered.send(());
+        });
         let ringing = owner.clone();
         tasks.spawn_local(async move { ringing.ring().await });
         let releasing = owner.clone();
@@ -131,7 +138,9 @@ impl Daemon {
                 // The port closes; what has come in is answered.
                 accepting.abort();
                 serving.set(false);
-                if tokio::time::timeout(FAREWELL, rpc.finish()).await.is_err() {
+                drop(stop_requests);
+                let finished = async { tokio::join!(rpc.finish(), answered) };
+                if tokio::time::timeout(FAREWELL, finished).await.is_err() {
                     tracing::warn!("some calls stay unanswered: their facts or their clients are too slow");
                 }
                 Ok(())

@@ -12,6 +12,7 @@ mod figures;
 mod folder;
 mod folding;
 pub mod gate;
+mod history;
 mod housekeeping;
 mod note;
 mod opened;

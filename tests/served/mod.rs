@@ -1,0 +1,302 @@
+//! The program itself, `jobtracker serve`, on folders of its own: asked over HTTP, read by its log, killed at will.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+pub mod answered;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::time::Duration;
+
+use answered::Answered;
+use jobtracker::market::Key;
+use jobtracker::market::signature::sign;
+use jobtracker::server::wall_ms;
+use notify::{RecursiveMode, Watcher};
+use rusqlite::{Connection, OpenFlags};
+
+/// Long enough for anything that comes at all.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Whom no rights of root protect from modes of files.
+const NOBODY: u32 = 65_534;
+/// Users and keys, each key the name and `key`.
+pub const ACL: &str = "alice user alicekey\nbob user bobkey\nroot admin rootkey\n";
+
+/// Folders of a daemon: one for the budget and the ACL file, as `/etc` is, one for its state.
+pub struct Place {
+    pub dir: tempfile::TempDir,
+    /// What else it is configured by, `key=value`.
+    pub overrides: Vec<String>,
+    /// Its environment, beside ours.
+    pub environment: Vec<(&'static str, &'static str)>,
+    is_nobody: bool,
+}
+
+/// A running daemon. Dropping it kills it.
+pub struct Serving {
+    child: Child,
+    pub http: SocketAddr,
+    pub log: Log,
+    timestamp_ms: AtomicI64,
+}
+
+/// What a daemon says.
+#[derive(Clone, Default)]
+pub struct Log(Arc<(Mutex<Said>, Condvar)>);
+
+#[derive(Default)]
+struct Said {
+    text: String,
+    is_over: bool,
+}
+
+// === impl Place ===
+
+impl Place {
+    /// With these budgets, the users of [`ACL`] and a tick each second.
+    pub fn new(budgets: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Self { dir, overrides: Vec::new(), environment: Vec::new(), is_nobody: false };
+        for folder in ["etc", "hadoop", "state"] {
+            std::fs::create_dir(place.path(folder)).unwrap();
+        }
+        std::fs::write(place.budget(), budgets).unwrap();
+        std::fs::write(place.acl(), ACL).unwrap();
+        place
+    }
+
+    /// The same for a daemon without the rights of root, which no mode of a file binds.
+    pub fn of_nobody(budgets: &str) -> Self {
+        let place = Self::new(budgets);
+        if rustix::process::geteuid().is_root() {
+            for path in [".", "etc", "hadoop", "state", "etc/hadoop.budget", "etc/hadoop.acl"] {
+                chown(place.path(path), Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        Self { is_nobody: true, ..place }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn budget(&self) -> PathBuf {
+        self.path("etc/hadoop.budget")
+    }
+
+    pub fn acl(&self) -> PathBuf {
+        self.path("etc/hadoop.acl")
+    }
+
+    pub fn read_budget(&self) -> String {
+        std::fs::read_to_string(self.budget()).unwrap()
+    }
+
+    pub fn set_mode(&self, name: &str, mode: u32) {
+        std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Files of a folder, by name.
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(folder)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// An administrator's look into `state.db`.
+    pub fn database(&self) -> Connection {
+        Connection::open_with_flags(self.path("state/state.db"), OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap()
+    }
+
+    /// What the ledger says a queue has, none if there is no such queue.
+    pub fn balance(&self, queue: &str) -> Option<String> {
+        let found =
+            self.database().query_row("SELECT balance FROM account WHERE queue = ?1", [queue], |row| row.get(0));
+        found.ok()
+    }
+
+    /// Starts the daemon and waits until it serves.
+    pub fn start(&self) -> Serving {
+        self.try_start(&[]).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"))
+    }
+
+    /// Starts it with more arguments; an error is its end and all that it said.
+    pub fn try_start(&self, arguments: &[&str]) -> Result<Serving, (ExitStatus, String)> {
+        let program = self.program();
+        let mut command = Command::new(program);
+        command.args(self.arguments()).args(arguments).envs(self.environment.iter().copied());
+        if self.is_nobody && rustix::process::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        Serving::of(command)
+    }
+
+    /// The arguments of the program.
+    pub fn arguments(&self) -> Vec<String> {
+        let path = |name| self.path(name).display().to_string();
+        let mut overrides = vec![
+            "mapred.job.tracker=127.0.0.1:0".to_owned(),
+            "mapred.job.tracker.http.address=127.0.0.1:0".to_owned(),
+            "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler".to_owned(),
+            "mapred.dynamic-scheduler.alloc-interval=1".to_owned(),
+            format!("hadoop.tmp.dir={}", path("hadoop")),
+            format!("jobtracker.state.dir={}", path("state")),
+            format!("mapred.dynamic-scheduler.budget-file={}", self.budget().display()),
+            format!("mapred.priority-scheduler.acl-file={}", self.acl().display()),
+        ];
+        overrides.extend(self.overrides.iter().cloned());
+        let mut arguments = vec!["serve".to_owned()];
+        arguments.extend(overrides.into_iter().flat_map(|text| ["-D".to_owned(), text]));
+        arguments
+    }
+
+    /// The program, where this place's user reaches it.
+    fn program(&self) -> PathBuf {
+        let built = PathBuf::from(env!("CARGO_BIN_EXE_jobtracker"));
+        if !self.is_nobody {
+            return built;
+        }
+        // What we build may lie in a home that nobody else may enter.
+        let here = self.path("jobtracker");
+        if !here.exists() && std::fs::hard_link(&built, &here).is_err() {
+            std::fs::copy(&built, &here).unwrap();
+        }
+        here
+    }
+}
+
+// === impl Serving ===
+
+impl Serving {
+    /// Runs a command that becomes the daemon.
+    pub fn of(mut command: Command) -> Result<Self, (ExitStatus, String)> {
+        command.env_remove("HADOOP_CONF_DIR").env_remove("RUST_LOG").stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let log = Log::of(child.stderr.take().unwrap());
+        let Some(line) = log.await_line("web on http://") else { return Err((child.wait().unwrap(), log.text())) };
+        let address = line.split("http://").nth(1).unwrap().split('/').next().unwrap();
+        let serving = Self { child, http: address.parse().unwrap(), log, timestamp_ms: AtomicI64::new(wall_ms()) };
+        serving.log.wait_for("system directory");
+        Ok(serving)
+    }
+
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends `SIGTERM` and waits for the end.
+    pub fn stop(mut self) -> (i32, String) {
+        let process = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        let status = self.child.wait().unwrap();
+        (status.code().unwrap_or(-1), self.log.all())
+    }
+
+    /// Kills it, as a crash does.
+    pub fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.log.all()
+    }
+
+    pub fn get(&self, target: &str, authorization: &str) -> Answered {
+        let mut stream = TcpStream::connect(self.http).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let authorization =
+            if authorization.is_empty() { String::new() } else { format!("Authorization: {authorization}\r\n") };
+        let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{authorization}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        Answered::parse(&answer)
+    }
+
+    /// An operation of `/scheduler`, signed now.
+    pub fn ask(&self, user: &str, operation: &str) -> Answered {
+        let last = self.timestamp_ms.fetch_max(wall_ms(), Ordering::Relaxed);
+        self.timestamp_ms.fetch_add(1, Ordering::Relaxed);
+        self.ask_at(user, operation, last.max(wall_ms()) + 1)
+    }
+
+    pub fn ask_at(&self, user: &str, operation: &str, timestamp_ms: i64) -> Answered {
+        let query = format!("{operation}&user={user}&timestamp={timestamp_ms}");
+        let signature = sign(&query, &Key::new(&format!("{user}key")));
+        self.get(&format!("/scheduler?{query}"), &signature)
+    }
+
+    /// Brings money in; the answer says that it is durable.
+    pub fn top_up(&self, queue: &str, amount: &str) {
+        let answer = self.ask("root", &format!("addBudget={amount}&queue={queue}"));
+        assert_eq!(answer.status, 200, "{} {}", answer.reason, answer.body);
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+// === impl Log ===
+
+impl Log {
+    fn of(stderr: impl Read + Send + 'static) -> Self {
+        let log = Log::default();
+        let theirs = log.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                theirs.change(|said| said.text += &format!("{line}\n"));
+            }
+            theirs.change(|said| said.is_over = true);
+        });
+        log
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Said)) {
+        change(&mut self.0.0.lock().unwrap());
+        self.0.1.notify_all();
+    }
+
+    /// All that has been said so far.
+    pub fn text(&self) -> String {
+        self.0.0.lock().unwrap().text.clone()
+    }
+
+    /// All that was said until the end.
+    fn all(&self) -> String {
+        let said = self.0.0.lock().unwrap();
+        self.0.1.wait_timeout_while(said, PATIENCE, |said| !said.is_over).unwrap().0.text.clone()
+    }
+
+    /// The first line that holds these words, as soon as there is one; none when the log is over before.
+    fn await_line(&self, words: &str) -> Option<String> {
+        let said = self.0.0.lock().unwrap();
+        let missing = |said: &mut Said| !said.is_over && !said.text.contains(words);
+        let (said, waited) = self.0.1.wait_timeout_while(said, PATIENCE, missing).unwrap();
+        assert!(!waited.timed_out(), "nobody says {words:?}:\n{}", said.text);
+        said.text.lines().find(|line| line.contains(words)).map(str::to_owned)
+    }
+
+    /// Waits until it says these words.
+    pub fn wait_for(&self, words: &str) -> String {
+        self.await_line(words).unwrap_or_else(|| panic!("ended without {words:?}:\n{}", self.text()))
+    }
+}
+
+/// Waits until something is so that changes with the files of a folder.
+pub fn wait_for_files(folder: &Path, is_so: impl Fn() -> bool) {
+    let (sender, changes) = mpsc::channel();
+    let mut watcher = notify::recommended_watcher(sender).unwrap();
+    watcher.watch(folder, RecursiveMode::NonRecursive).unwrap();
+    while !is_so() {
+        let change = changes.recv_timeout(PATIENCE);
+        assert!(change.is_ok(), "nothing changes in {} any more", folder.display());
+    }
+}

@@ -224,7 +224,7 @@ fn a_wrong_value_is_named_with_its_column() {
 /// 1,000 unfinished jobs with 50,000 unfinished tasks, 1,000,000 finished tasks of other jobs. Prints what a start takes
 /// to be ready.
 #[test]
-#[ignore = "takes minutes to fill the database; meant for a release build"]
+#[ignore = "takes half a minute to fill the database"]
 fn a_start_reads_nothing_of_tasks_long_done() {
     let scratch = Scratch::new();
     let values = CounterInterner::default().intern(&(&counters(3)).into());

@@ -185,13 +185,13 @@ fn events_of_a_finished_job_are_read_in_parts() {
     recorded(&scratch, facts);
     let (store, _) = scratch.open();
     let ids = |from, max| -> Vec<i32> {
-        let events = store.events().events(job, from, max).unwrap();
+        let events = store.finished_jobs().events(job, from, max).unwrap();
         events.iter().map(|event| event.event_id).collect()
     };
     assert_eq!((ids(0, 3), ids(3, 10), ids(6, 10)), (vec![0, 1, 2], vec![3, 4, 5], vec![]));
     let Fact::Job(JobFact::CompletionEvent { event, .. }) = last else { panic!("{last:?}") };
-    assert_eq!(store.events().events(job, 5, usize::MAX).unwrap(), [event]);
-    assert!(store.events().events(job_id(2), 0, 10).unwrap().is_empty());
+    assert_eq!(store.finished_jobs().events(job, 5, usize::MAX).unwrap(), [event]);
+    assert!(store.finished_jobs().events(job_id(2), 0, 10).unwrap().is_empty());
 }
 
 #[test]

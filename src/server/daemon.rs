@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::config::Settings;
 use crate::engine::{Effect, Engine};
-use crate::store::{BudgetImage, EventReader, FactSink};
+use crate::store::{BudgetImage, FactSink, FinishedJobReader};
 
 use super::acl_file::AclFile;
 use super::clock::Clock;
@@ -97,10 +97,10 @@ impl Daemon {
         Self { leftovers: Some(leftovers), ..self }
     }
 
-    /// Has events of jobs that were over before the restart read by `reader`.
+    /// Has jobs that were over before the restart read by `reader`.
     #[must_use]
-    pub fn with_stored_events(self, reader: EventReader) -> Self {
-        self.dispatcher.read_stored_events_by(reader);
+    pub fn with_finished_jobs(self, reader: FinishedJobReader) -> Self {
+        self.dispatcher.read_finished_jobs_by(reader);
         self
     }
 

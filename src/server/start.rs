@@ -146,7 +146,7 @@ async fn serve_here(
         budget_image: budget_image.clone(),
     };
     let (daemon, handle) = Daemon::new(parts);
-    let daemon = daemon.with_leftovers(leftovers).with_stored_events(store.events());
+    let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
     let handle = handle.with_ledger(store.ledger());
     let owner = daemon.owner().clone();
     let web = WebThread::start(http_port, handle, &settings.http, market.is_some())

@@ -42,6 +42,22 @@ const UNFINISHED: &str =
 const FINISHED: &str = "SELECT job, submit_ms, spec, priority, running_ms, state, finish_ms, failure_info, counters
      FROM job WHERE finish_ms IS NOT NULL";
 
+/// A job that is over, with all its attempts and events, as if its end had just been decided.
+pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<StoredJob>, StoreError> {
+    let sql =
+        "SELECT job, accept_order, submit_ms, spec, splits, NULL, priority, iif(running_ms IS NULL, 'PREP', 'RUNNING'),
+             outcome, failure_info
+         FROM job WHERE job = ?1 AND finish_ms IS NOT NULL";
+    let rows = loader.rows_with(sql, [job.to_string()], UnfinishedRow::read)?;
+    let Some(row) = rows.into_iter().next() else { return Ok(None) };
+    let mut stored = row.typed(loader)?;
+    let mut texts = SharedTexts::default();
+    stored.attempts = attempts(loader, job, &mut StoredCounters::load(loader)?, &mut texts)?;
+    stored.events = events(loader, job, &mut texts)?;
+    check_tasks(loader, &stored)?;
+    Ok(Some(stored))
+}
+
 /// Reads them, of finished jobs the `newest` and those that trackers have yet to hear of.
 pub(super) fn load(loader: &Loader<'_>, newest: usize) -> Result<OpenedJobs, StoreError> {
     let mut counters = StoredCounters::load(loader)?;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::allocation::{Bid, allocate, is_funded, total};
+use super::allocation::{Bid, allocate, cost, is_funded, total, within};
 use super::credits::Credits;
 use super::queue_name::QueueName;
 use super::share::Share;
@@ -154,16 +154,6 @@ pub fn lasts_s(balance: Credits, cost: Credits, interval_ms: u64) -> Option<u64>
     // A balance is at most 10^24 units.
     let ms = balance.units().saturating_mul(i128::from(interval_ms)) / cost.units();
     Some(u64::try_from(ms / 1000).unwrap_or(u64::MAX))
-}
-
-/// What slots cost over one interval.
-pub(super) fn cost(rate: Credits, slots: PerKind<u32>) -> Credits {
-    Credits::from_units(rate.units().saturating_mul(i128::from(total(slots))))
-}
-
-/// What of the running is paid for.
-pub(super) fn within(running: PerKind<u32>, quota: PerKind<u32>) -> PerKind<u32> {
-    PerKind::new(running.map.min(quota.map), running.reduce.min(quota.reduce))
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::allocation::{cost, within};
 use super::credits::Credits;
 use super::queue_name::QueueName;
-use super::quote::{cost, lasts_s, within};
+use super::quote::lasts_s;
 use super::state::Market;
 use super::tick::QueueUse;
 use crate::scheduler::PerKind;

@@ -55,7 +55,7 @@ pub enum Part {
     Tracker(usize),
     /// One user, by its place.
     User(usize),
-    /// One of [`STRETCHES`] parts of the time, in which nobody chooses anything.
+    /// One of `STRETCHES` parts of the time, in which nobody chooses anything.
     Stretch(u64),
 }
 

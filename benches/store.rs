@@ -7,9 +7,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use jobtracker::engine::{Fact, FactNumber};
+use jobtracker::engine::{Fact, FactNumber, Now};
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact};
-use jobtracker::scheduler::Kind;
+use jobtracker::market::{Market, MarketConfig, QueueName, QueueUse, budget_file};
+use jobtracker::scheduler::{Kind, PerKind};
 use jobtracker::store::{FactSink, Store, StoreOptions};
 use jobtracker::wire::{AttemptId, AttemptState, Counter, CounterGroup, Counters, JobId};
 
@@ -112,6 +113,35 @@ fn durable(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A tick that charges all its queues, until it is durable.
+fn ticks(criterion: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut group = criterion.benchmark_group("tick");
+    group.sample_size(10);
+    for queues in [100, 1_000, 10_000] {
+        let (_scratch, _store, sink) = open();
+        let mut watcher = sink.durable();
+        let lines: String = (0..queues).map(|queue| format!("queue{queue} 1000000 0.5\n")).collect();
+        let mut market = Market::new(MarketConfig::default(), 0);
+        let mut now = Now { mono_ms: 0, wall_ms: 1_795_000_000_000 };
+        let endowed = market.endow(budget_file::parse(&lines, "budget").unwrap(), now);
+        let mut last = endowed.len() as u64;
+        sink.append(FactNumber(1), endowed.into_iter().map(Fact::Market).collect());
+        let use_of = |queue: &QueueName| QueueUse { queue: queue.clone(), running: PerKind::new(10, 0), pending: 30 };
+        let usage: Vec<QueueUse> = market.queues().map(use_of).collect();
+        group.bench_function(format!("{queues} queues"), |bencher| {
+            bencher.iter(|| {
+                now.wall_ms += 1_000;
+                let outcome = market.tick(&usage, PerKind::new(10 * queues, 0), now);
+                sink.append(FactNumber(last + 1), outcome.into_facts().map(Fact::Market).collect());
+                last += 1;
+                runtime.block_on(async { watcher.wait_for(|durable| durable.number.0 >= last).await.unwrap().number })
+            });
+        });
+    }
+    group.finish();
+}
+
 fn append(criterion: &mut Criterion) {
     let (_scratch, _store, sink) = open();
     let mut facts = Facts::new();
@@ -137,5 +167,5 @@ fn append(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, durable, append);
+criterion_group!(benches, durable, ticks, append);
 criterion_main!(benches);

@@ -11,6 +11,7 @@ pub mod mapreduce;
 pub mod market;
 pub mod scheduler;
 pub mod server;
+pub mod sim;
 pub mod store;
 pub mod web;
 pub mod wire;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, the dependencies' licences and known holes, and ten million mutated frames. Ends
-# with a line `N passed, N failed`; 1 when any failed.
+# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, three bidders on stock
+# TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
+# (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -62,6 +63,23 @@ mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
 
+# Three quarters of the events under the market, the rest first in, first out; a law that breaks ends it with the command that shows it
+# again.
+simulated_events() {
+    local events_of_seed=100000 seeds first_in_first_out status=0
+    seeds=$((${SIMULATED_EVENTS:-100000000} / events_of_seed))
+    simulate --policy fifo --seeds $((seeds / 4 + 1)) --events "$events_of_seed" &
+    first_in_first_out=$!
+    simulate --seeds $((seeds - seeds / 4)) --events "$events_of_seed" || status=1
+    wait "$first_in_first_out" || status=1
+    return "$status"
+}
+
+# Prints the sums only.
+simulate() {
+    "$target/release/jobtracker" simulate "$@" | tail -1
+}
+
 step "release build" cargo build --quiet --release --bins --examples
 step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
 step "faults under both JobTrackers" both_jobtrackers faults.sh all
@@ -71,9 +89,11 @@ step "the records of the Java JobTracker" records_are_current
 step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
 step "a stock job while we are killed" killed_jobs
+step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames
+step "simulated events" simulated_events
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

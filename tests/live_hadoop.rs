@@ -125,8 +125,9 @@ fn the_python_client_signs_asks_and_tells_errors_apart() {
 }
 
 #[test]
-fn the_bill_is_checked_by_a_script_that_can_fail() {
+fn bills_and_bids_are_checked_by_scripts_that_can_fail() {
     run("tests/hadoop/bill_test.py", &[]);
+    run("tests/hadoop/bidders_test.py", &[]);
 }
 
 #[test]

@@ -8,11 +8,9 @@ use jobtracker::client::ipc::IpcClient;
 use jobtracker::wire::protocol::{InterTrackerCall, JobSubmissionCall, Value};
 use jobtracker::wire::{Action, AttemptState, JobId, RunState};
 
-use jobtracker::market::{KeyId, Role, ServletRequest, Shape, VerifiedUser};
-use jobtracker::server::wall_ms;
 use jobtracker::web::Owner as _;
 
-use rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
+use rpc_rig::cluster::{IntoCall, Tracker, market_request, new_job_id, submit};
 use rpc_rig::{Rig, Wanted, with_daemon};
 
 /// A map-only job of one map that is accepted, everything durable.
@@ -215,12 +213,6 @@ fn kills_and_priorities_wait() {
         rig.at_once(&mut client, JobSubmissionCall::KillJob { job: Some(unknown) }.into_call()).await;
         assert_eq!(rig.at_once(&mut client, status_of(unknown)).await, Value::JobStatus(None));
     });
-}
-
-fn market_request(query: &str, offset_ms: i64) -> ServletRequest {
-    let verified = VerifiedUser { user: "root".to_owned(), role: Role::Admin, key_id: KeyId(1) };
-    let query = format!("{query}&user=root&timestamp={}", wall_ms() + 1_000 + offset_ms);
-    ServletRequest { verified: Some(verified), shape: Shape::parse(&query).unwrap() }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use jobtracker::web::Owner as _;
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 use tokio::net::TcpStream;
 
-use rpc_rig::cluster::{IntoCall, new_job_id, submit};
+use rpc_rig::cluster::{IntoCall, market_request, new_job_id, submit};
 use rpc_rig::{Rig, Wanted, with_daemon};
 
 #[test]
@@ -34,5 +34,26 @@ fn what_is_in_hand_is_answered_and_nobody_else_let_in() {
             tokio::task::yield_now().await;
         }
         assert!(rig.handle.overview().await.is_err());
+    });
+}
+
+#[test]
+fn changes_of_the_market_in_hand_are_answered_too() {
+    let wanted = Wanted { acl: Some("root admin k\n"), budgets: "alice 10 1\n", ..Wanted::default() };
+    with_daemon(wanted, async |rig: Rig| {
+        rig.all_durable().await;
+        let handle = rig.handle.clone();
+        let changing = tokio::task::spawn_local(async move { handle.market(market_request("addQueue=bob", 0)).await });
+        rig.settle().await;
+        rig.stop();
+        // Until the market is closed to others.
+        while rig.handle.health().is_alive {
+            tokio::task::yield_now().await;
+        }
+        assert!(!changing.is_finished(), "its facts are not durable");
+        assert!(!rig.has_ended(), "who has asked would wait in vain for what this thread no longer does");
+        assert!(rig.handle.market(market_request("price", 1)).await.is_err(), "nothing more is taken");
+        rig.gate.open();
+        changing.await.unwrap().expect("it was in hand").expect("it was done");
     });
 }

@@ -4,9 +4,9 @@
 
 mod store_stage;
 
-use jobtracker::engine::{Fact, FactNumber};
+use jobtracker::engine::{Fact, FactNumber, JobCost};
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact, JobSpec, KillAsked};
-use jobtracker::scheduler::Kind;
+use jobtracker::scheduler::{Kind, PerKind};
 use jobtracker::store::decode_splits;
 use jobtracker::wire::{
     AttemptId, AttemptState, CompletionStatus, Counter, CounterGroup, Counters, Priority, RunState,
@@ -294,6 +294,24 @@ fn kill_debts_are_recorded_paid_and_loaded() {
     ];
     recorded(&scratch, facts);
     assert_eq!(scratch.open().1.kill_debts, [(job, "a".into()), (job, "c".into())]);
+}
+
+#[test]
+fn what_jobs_have_cost_is_kept_up_to_the_last_tick() {
+    let scratch = Scratch::new();
+    let cost = |number, cost: &str, map, reduce| JobCost {
+        job: job_id(number),
+        cost: cost.parse().unwrap(),
+        slots: PerKind::new(map, reduce),
+    };
+    let facts = vec![
+        Fact::JobsCharged { tick: 7, jobs: vec![cost(1, "0.5", 1, 0), cost(2, "12.5", 20, 5)] },
+        Fact::JobsCharged { tick: 8, jobs: vec![cost(1, "0.500000000001", 1, 1)] },
+    ];
+    let database = recorded(&scratch, facts);
+    let sql = |number| format!("SELECT * FROM job_cost WHERE job = '{}'", job_id(number));
+    assert_eq!(row(&database, &sql(1)), "job_202611210913_0001|8|1|1|0.500000000001|500000000001");
+    assert_eq!(row(&database, &sql(2)), "job_202611210913_0002|7|20|5|12.5|12500000000000");
 }
 
 #[test]

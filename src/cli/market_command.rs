@@ -1,9 +1,11 @@
 //! What all commands that ask the market share, and the two that need no signature: `jobtracker price` and
 //! `jobtracker time`.
 
+use super::history_text::price_history_text;
 use super::market_text::{Form, price_text, time_text};
 use super::server_address::server_address;
 use super::signer::{SignerArguments, SignerError};
+use super::since::moment_ms;
 use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, Signer};
 
 /// Exit code of wrong usage, and of what the server refuses for what was asked.
@@ -93,12 +95,35 @@ pub(super) fn wait_for<T>(asked: impl Future<Output = Result<T, MarketCommandErr
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(asked)
 }
 
+/// Which prices, and where.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PriceArguments {
+    /// Prints the price over time, the last day's if no date is given
+    #[arg(long)]
+    history: bool,
+    /// From when on, in UTC unless it says otherwise: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
+    #[arg(long, value_name = "DATE", requires = "history")]
+    since: Option<String>,
+    /// Lines of the history at most: each stands for an equal span of time; 1 to 1000
+    #[arg(long, value_name = "NUMBER", default_value_t = 24, requires = "history")]
+    points: u32,
+    /// Where, who and how.
+    #[command(flatten)]
+    market: MarketArguments,
+}
+
 /// `jobtracker price`.
 ///
 /// # Errors
 /// [`MarketCommandError`]
-pub fn price(arguments: &MarketArguments) -> Result<String, MarketCommandError> {
-    Ok(price_text(&arguments.ask("price")?, arguments.form()))
+pub fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
+    let PriceArguments { history, since, points, market } = arguments;
+    if !history {
+        return Ok(price_text(&market.ask("price")?, market.form()));
+    }
+    let since_ms = since.as_deref().map(moment_ms).transpose()?;
+    let history = wait_for(async { Ok(market.client().price_history(since_ms, *points).await?) })?;
+    Ok(price_history_text(&history, market.form()))
 }
 
 /// `jobtracker time`.

@@ -2,12 +2,14 @@
 //!
 //! In JSON, amounts are decimal texts, which hold them to the last unit, and times are epoch ms.
 
+use std::collections::BTreeMap;
+
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::client::market::{MarketAnswer, QueueLine};
+use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 
 /// How an answer is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,32 +18,73 @@ pub(super) enum Form {
     Json,
 }
 
-/// Whose rate a queue's is, for the head of its column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RateOf {
-    /// The effective one of the last tick.
-    LastTick,
-    /// The bid, which counts from the next tick on.
-    Bid,
+/// How long the money of queues lasts, seconds; those that pay nothing are not in it.
+pub(super) type Lasts = BTreeMap<String, u64>;
+
+/// A queue as published at the last tick, and how long its money lasts.
+#[derive(Serialize)]
+pub(super) struct Published<'a> {
+    #[serde(flatten)]
+    line: &'a QueueLine,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lasts_s: Option<u64>,
 }
 
-/// Queues, one a line; none but the head when there are none.
-pub(super) fn queues_text(queues: &[QueueLine], rate_of: RateOf, form: Form) -> String {
-    if form == Form::Json {
-        return json(&queues);
+// === impl Published ===
+
+impl<'a> Published<'a> {
+    /// Both together.
+    pub(super) fn of(line: &'a QueueLine, lasts: &Lasts) -> Self {
+        Published { line, lasts_s: lasts.get(&line.queue).copied() }
     }
-    let rate = if rate_of == RateOf::Bid { "bid" } else { "rate" };
-    let mut table = columns(&["queue", "budget", rate, "share", "used", "pending"], 1);
-    for line in queues {
-        let QueueLine { queue, budget, spending, share, used, pending } = line;
-        table.add_row([queue, budget, spending, share, &used.to_string(), &pending.to_string()]);
+}
+
+/// Queues as published, one a line; none but the head when there are none.
+pub(super) fn published_text(queues: &[QueueLine], lasts: &Lasts, form: Form) -> String {
+    let published: Vec<_> = queues.iter().map(|line| Published::of(line, lasts)).collect();
+    if form == Form::Json {
+        return json(&published);
+    }
+    let mut table = columns(&["queue", "budget", "rate", "share", "used", "pending", "lasts"], 1);
+    for Published { line, lasts_s } in published {
+        table.add_row(cells(line).into_iter().chain([span(lasts_s)]));
     }
     lines(&table)
 }
 
-/// The one queue of an answer.
-pub(super) fn queue_text(queue: &QueueLine, rate_of: RateOf, form: Form) -> String {
-    if form == Form::Json { json(queue) } else { queues_text(std::slice::from_ref(queue), rate_of, form) }
+/// A queue after a change: its bid counts from the next tick on.
+pub(super) fn queue_text(queue: &QueueLine, form: Form) -> String {
+    if form == Form::Json {
+        return json(queue);
+    }
+    let mut table = columns(&["queue", "budget", "bid", "share", "used", "pending"], 1);
+    table.add_row(cells(queue));
+    lines(&table)
+}
+
+fn cells(line: &QueueLine) -> [String; 6] {
+    let QueueLine { queue, budget, spending, share, used, pending } = line;
+    [queue.clone(), budget.clone(), spending.clone(), share.clone(), used.to_string(), pending.to_string()]
+}
+
+/// What a rate would give.
+pub(super) fn quote_text(quote: &QuoteLine, form: Form) -> String {
+    if form == Form::Json {
+        return json(quote);
+    }
+    let QuoteLine { queue, rate, price, share, map_slots, reduce_slots, budget, .. } = quote;
+    let mut text = format!("at {rate} for a slot, queue {queue} would have from the next tick on:\n");
+    for (what, value) in [
+        ("share", format!("{share} (price {price})")),
+        ("map slots", map_slots.to_string()),
+        ("reduce slots", reduce_slots.to_string()),
+        ("budget then", budget.clone()),
+        ("lasts, all used", span(quote.full_use_lasts_s)),
+        ("lasts, as now", span(quote.present_use_lasts_s)),
+    ] {
+        text += &format!("  {what:<16}  {value}\n");
+    }
+    text
 }
 
 /// That a queue is gone.
@@ -96,6 +139,18 @@ pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
+/// A span of time in its two largest units; a dash for none.
+pub(super) fn span(seconds: Option<u64>) -> String {
+    let Some(seconds) = seconds else { return "-".to_owned() };
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds}s"),
+        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
+        (0, ..) => format!("{hours}h {}m", minutes % 60),
+        _ => format!("{days}d {}h", hours % 24),
+    }
+}
+
 /// A moment of UTC; a dash for what no calendar holds.
 pub(super) fn moment(epoch_ms: i64) -> String {
     match Timestamp::from_millisecond(epoch_ms) {
@@ -122,13 +177,14 @@ mod tests {
     #[test]
     fn queues_are_lines_of_a_table() {
         let queues = [line("alice", "1000000.000000000001"), line("bob@example.org", "2.0")];
-        insta::assert_snapshot!(queues_text(&queues, RateOf::LastTick, Form::Table), @r"
-        QUEUE                          BUDGET  RATE        SHARE  USED  PENDING
-        alice            1000000.000000000001   0.5  0.333333333    12        3
-        bob@example.org                   2.0   0.5  0.333333333    12        3
+        let lasts = Lasts::from([("alice".to_owned(), 93_784)]);
+        insta::assert_snapshot!(published_text(&queues, &lasts, Form::Table), @"
+        QUEUE                          BUDGET  RATE        SHARE  USED  PENDING  LASTS
+        alice            1000000.000000000001   0.5  0.333333333    12        3  1d 2h
+        bob@example.org                   2.0   0.5  0.333333333    12        3      -
         ");
-        insta::assert_snapshot!(queues_text(&[], RateOf::LastTick, Form::Table), @"QUEUE  BUDGET  RATE  SHARE  USED  PENDING");
-        insta::assert_snapshot!(queue_text(&queues[1], RateOf::Bid, Form::Table), @r"
+        insta::assert_snapshot!(published_text(&[], &lasts, Form::Table), @"QUEUE  BUDGET  RATE  SHARE  USED  PENDING  LASTS");
+        insta::assert_snapshot!(queue_text(&queues[1], Form::Table), @"
         QUEUE            BUDGET  BID        SHARE  USED  PENDING
         bob@example.org     2.0  0.5  0.333333333    12        3
         ");
@@ -136,7 +192,8 @@ mod tests {
 
     #[test]
     fn machines_get_json() {
-        insta::assert_snapshot!(queues_text(&[line("alice", "2.0")], RateOf::LastTick, Form::Json), @r#"
+        let lasts = Lasts::from([("alice".to_owned(), 93_784)]);
+        insta::assert_snapshot!(published_text(&[line("alice", "2.0")], &lasts, Form::Json), @r#"
         [
           {
             "queue": "alice",
@@ -144,11 +201,12 @@ mod tests {
             "spending": "0.5",
             "share": "0.333333333",
             "used": 12,
-            "pending": 3
+            "pending": 3,
+            "lasts_s": 93784
           }
         ]
         "#);
-        insta::assert_snapshot!(queue_text(&line("alice", "2.0"), RateOf::Bid, Form::Json), @r#"
+        insta::assert_snapshot!(queue_text(&line("alice", "2.0"), Form::Json), @r#"
         {
           "queue": "alice",
           "budget": "2.0",
@@ -163,6 +221,49 @@ mod tests {
           "removed": "bob"
         }
         "#);
+    }
+
+    #[test]
+    fn quotes_are_for_both() {
+        let quote = QuoteLine {
+            queue: "alice".to_owned(),
+            rate: "0.5".to_owned(),
+            price: "2.0".to_owned(),
+            share: "0.250000000".to_owned(),
+            map_slots: 3,
+            reduce_slots: 1,
+            budget: "12.5".to_owned(),
+            full_use_lasts_s: Some(125),
+            present_use_lasts_s: None,
+        };
+        insta::assert_snapshot!(quote_text(&quote, Form::Table), @"
+        at 0.5 for a slot, queue alice would have from the next tick on:
+          share             0.250000000 (price 2.0)
+          map slots         3
+          reduce slots      1
+          budget then       12.5
+          lasts, all used   2m 5s
+          lasts, as now     -
+        ");
+        insta::assert_snapshot!(quote_text(&quote, Form::Json), @r#"
+        {
+          "queue": "alice",
+          "rate": "0.5",
+          "price": "2.0",
+          "share": "0.250000000",
+          "map_slots": 3,
+          "reduce_slots": 1,
+          "budget": "12.5",
+          "full_use_lasts_s": 125,
+          "present_use_lasts_s": null
+        }
+        "#);
+    }
+
+    #[test]
+    fn spans_have_two_units() {
+        let spans = [Some(0), Some(59), Some(60), Some(3_599), Some(3_600), Some(86_399), Some(86_400), None].map(span);
+        assert_eq!(spans, ["0s", "59s", "1m 0s", "59m 59s", "1h 0m", "23h 59m", "1d 0h", "-"]);
     }
 
     #[test]

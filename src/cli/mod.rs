@@ -2,6 +2,9 @@
 
 pub mod backup;
 pub mod check_config;
+pub mod explain;
+mod explain_text;
+mod history_text;
 pub mod market_command;
 mod market_text;
 pub mod queue;
@@ -10,6 +13,8 @@ mod server_address;
 pub mod sign;
 pub mod sign_command;
 pub mod signer;
+pub mod simulate;
+mod since;
 mod statement_text;
 
 use std::io::{IsTerminal, Write};
@@ -38,10 +43,17 @@ enum Command {
     /// Looks at queues, their money and their bids, and changes them
     #[command(subcommand)]
     Queue(queue::QueueCommand),
+    /// Looks at a job
+    #[command(subcommand)]
+    Job(explain::JobCommand),
+    /// Tells why a job has the slots it has and no more, and what rate would move it
+    Explain(explain::JobArguments),
     /// Prints the price: the sum of the rates now being paid, credits for one slot over one interval
-    Price(market_command::MarketArguments),
+    Price(market_command::PriceArguments),
     /// Prints when the server started, and its clock
     Time(market_command::MarketArguments),
+    /// Runs the engine in virtual time against trackers, users and faults, and judges every step
+    Simulate(simulate::SimulateArguments),
 }
 
 /// The exit code of what the caller must write otherwise.
@@ -71,8 +83,13 @@ pub fn main() -> ExitCode {
             signed.map(|text| print!("{text}")).map_err(|error| (WRONG_USAGE, error.to_string()))
         }
         Command::Queue(command) => told(queue::run(&command)),
+        Command::Job(command) => told(explain::job(&command)),
+        Command::Explain(arguments) => told(explain::explain(&arguments)),
         Command::Price(arguments) => told(market_command::price(&arguments)),
         Command::Time(arguments) => told(market_command::time(&arguments)),
+        Command::Simulate(arguments) => {
+            simulate::run(&arguments).map(|text| print!("{text}")).map_err(|text| (1, text))
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

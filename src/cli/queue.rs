@@ -1,13 +1,10 @@
 //! `jobtracker queue`: queues, their money and their bids.
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
-
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{RateOf, queue_text, queues_text, removed_text};
+use super::market_text::{Form, Lasts, Published, json, published_text, queue_text, quote_text, removed_text};
+use super::since::moment_ms;
 use super::statement_text::statement_text;
-use crate::client::market::{MarketAnswer, QueueLine};
+use crate::client::market::{MarketAnswer, MarketClientError, QueueLine};
 use crate::client::signed_query::escaped;
 
 /// What `jobtracker queue` does.
@@ -70,6 +67,18 @@ pub enum QueueCommand {
         #[command(flatten)]
         market: MarketArguments,
     },
+    /// What a rate would give a queue at the next tick: share, slots, and how long its money would last
+    Quote {
+        /// Whom
+        #[arg(value_name = "QUEUE")]
+        queue: String,
+        /// The rate, credits for one slot over one interval, such as 0.5
+        #[arg(value_name = "RATE", allow_hyphen_values = true)]
+        rate: String,
+        /// Where, who and how.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
     /// What came into a queue and what went out, newest last, with the balance after each; old detail as sums of days
     Statement {
         /// Which; default: the signer's own
@@ -92,13 +101,19 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
     match command {
         QueueCommand::List { market } => {
             let answer = ask(market, "infos".to_owned())?;
-            Ok(queues_text(&answer.queues, RateOf::LastTick, market.form()))
+            let lasts = lasts(market, None)?;
+            Ok(published_text(&answer.queues, &lasts, market.form()))
         }
         QueueCommand::Info { queue, market } => {
             let own = market.signer.user()?;
             let query = queue.as_ref().map_or_else(|| "info".to_owned(), |queue| format!("info={}", escaped(queue)));
-            let answer = ask(market, query)?;
-            Ok(queue_text(&only(answer, queue.as_ref().unwrap_or(&own)), RateOf::LastTick, market.form()))
+            let queue = queue.as_ref().unwrap_or(&own);
+            let line = only(ask(market, query)?, queue);
+            let lasts = lasts(market, Some(queue))?;
+            Ok(match market.form() {
+                Form::Json => json(&Published::of(&line, &lasts)),
+                Form::Table => published_text(&[line], &lasts, Form::Table),
+            })
         }
         QueueCommand::SetSpending { queue, rate, market } => {
             change(market, format!("setSpending={}&queue={}", escaped(rate), escaped(queue)), queue)
@@ -110,6 +125,10 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
         QueueCommand::Remove { queue, market } => {
             ask(market, format!("removeQueue={}", escaped(queue)))?;
             Ok(removed_text(queue, market.form()))
+        }
+        QueueCommand::Quote { queue, rate, market } => {
+            let answer = ask(market, format!("quote={}&queue={}", escaped(rate), escaped(queue)))?;
+            Ok(quote_text(&answer.quote.unwrap_or_default(), market.form()))
         }
         QueueCommand::Statement { queue, since, market } => {
             let since_ms = since.as_deref().map(moment_ms).transpose()?;
@@ -123,7 +142,7 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
 
 /// Changes a queue and shows it as it is now.
 fn change(market: &MarketArguments, query: String, queue: &str) -> Result<String, MarketCommandError> {
-    Ok(queue_text(&only(ask(market, query)?, queue), RateOf::Bid, market.form()))
+    Ok(queue_text(&only(ask(market, query)?, queue), market.form()))
 }
 
 fn ask(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCommandError> {
@@ -131,16 +150,15 @@ fn ask(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCo
     wait_for(async { Ok(market.client().ask_signed(&query, &signer).await?) })
 }
 
-/// The moment that a text stands for, epoch ms.
-fn moment_ms(text: &str) -> Result<i64, MarketCommandError> {
-    let refused = || MarketCommandError::Argument {
-        what: "--since",
-        value: text.to_owned(),
-        expected: "a date such as 2026-11-21, with or without a time behind a T",
-    };
-    let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
-    let moment = text.parse::<Timestamp>().or_else(|_| in_utc());
-    moment.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| refused())
+/// How long the money of one queue lasts, or of all; nothing from a server that does not tell.
+fn lasts(market: &MarketArguments, queue: Option<&str>) -> Result<Lasts, MarketCommandError> {
+    let signer = market.signer()?;
+    let standings = wait_for(async { Ok(market.client().standings(queue, &signer).await?) });
+    match standings {
+        Ok(queues) => Ok(queues.into_iter().filter_map(|of| Some((of.queue.to_string(), of.lasts_s?))).collect()),
+        Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(Lasts::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// The one queue of an answer; the original does not tell its name.
@@ -150,27 +168,4 @@ fn only(answer: MarketAnswer, asked: &str) -> QueueLine {
         asked.clone_into(&mut line.queue);
     }
     line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_of_utc_unless_they_say_otherwise() {
-        for (text, ms) in [
-            ("1970-01-02", 86_400_000),
-            ("1970-01-02T01:30", 91_800_000),
-            ("1970-01-02T01:30:05.250", 91_805_250),
-            ("1970-01-02T01:30+01:30", 86_400_000),
-            ("1970-01-02T00:00Z", 86_400_000),
-        ] {
-            assert_eq!(moment_ms(text).unwrap(), ms, "{text}");
-        }
-        for text in ["", "yesterday", "1970-13-01", "5"] {
-            let error = moment_ms(text).unwrap_err();
-            assert!(error.to_string().starts_with("--since \""), "{error}");
-            assert_eq!(error.exit_code(), 2);
-        }
-    }
 }

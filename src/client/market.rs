@@ -7,10 +7,13 @@
 mod answer;
 mod http;
 
-use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
-use crate::market::{Key, Statement};
+use serde::de::DeserializeOwned;
 
-pub use answer::{AnswerError, MarketAnswer, QueueLine};
+use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
+use crate::engine::explanation::Explanation;
+use crate::market::{Key, PriceHistory, QueueStanding, Standings, Statement};
+
+pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
 pub use http::HttpError;
 use http::{HttpAnswer, get};
 
@@ -18,6 +21,12 @@ use http::{HttpAnswer, get};
 const SCHEDULER: &str = "/scheduler";
 /// Where statements are served.
 const STATEMENT: &str = "/scheduler/statement";
+/// Where it is told how queues stand.
+const QUEUES: &str = "/scheduler/queues";
+/// Where it is told why a job has the slots it has.
+const EXPLAIN: &str = "/scheduler/explain";
+/// Where histories are served.
+const HISTORY: &str = "/scheduler/history";
 /// Signatures for one request at most: so many other requests of the user may come between.
 const MOST_SIGNATURES: usize = 20;
 /// How far ahead of the server's time a request is signed at most, ms: a signature must not be good on another day.
@@ -114,9 +123,61 @@ impl MarketClient {
         Ok(statement)
     }
 
+    /// How one queue stands at this moment, or all that the signer may see.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]; refused by servers of others, who do not tell.
+    pub async fn standings(
+        &self,
+        queue: Option<&str>,
+        signer: &Signer,
+    ) -> Result<Vec<QueueStanding>, MarketClientError> {
+        let query = queue.map_or_else(|| "queues".to_owned(), |queue| format!("queues={}", escaped(queue)));
+        let Standings { queues } = self.signed_json(QUEUES, &query, signer).await?;
+        Ok(queues)
+    }
+
+    /// The price over time, since a moment, epoch ms, or over the last day.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]
+    pub async fn price_history(&self, since_ms: Option<i64>, points: u32) -> Result<PriceHistory, MarketClientError> {
+        let since = since_ms.map(|since_ms| format!("&since={since_ms}")).unwrap_or_default();
+        let answer = self.get(&format!("{HISTORY}?history&points={points}{since}"), None).await?;
+        self.read_json(&self.judge(answer)?)
+    }
+
+    /// Why a job has the slots it has. A server without a market asks for no signature.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]
+    pub async fn explain(&self, job: &str, signer: Option<&Signer>) -> Result<Explanation, MarketClientError> {
+        let query = format!("job={}", escaped(job));
+        if let Some(signer) = signer {
+            match self.signed_json(EXPLAIN, &query, signer).await {
+                Err(MarketClientError::Refused(_)) if self.ask("time").await.is_err() => {}
+                answer => return answer,
+            }
+        }
+        let text = self.judge(self.get(&format!("{EXPLAIN}?{query}"), None).await?)?;
+        self.read_json(&text)
+    }
+
+    async fn signed_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &str,
+        signer: &Signer,
+    ) -> Result<T, MarketClientError> {
+        self.read_json(&self.signed(path, query, signer).await?)
+    }
+
+    fn read_json<T: DeserializeOwned>(&self, text: &str) -> Result<T, MarketClientError> {
+        serde_json::from_str(text).map_err(|error| self.unreachable(format!("what it sends makes no sense: {error}")))
+    }
+
     async fn statement_page(&self, query: &str, signer: &Signer) -> Result<Statement, MarketClientError> {
-        let text = self.signed(STATEMENT, query, signer).await?;
-        serde_json::from_str(&text).map_err(|error| self.unreachable(format!("it sends no statement: {error}")))
+        self.signed_json(STATEMENT, query, signer).await
     }
 
     /// The text of a signed answer.

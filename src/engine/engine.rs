@@ -10,8 +10,10 @@ use crate::wire::{AttemptId, JobId};
 
 use super::fact_log::FactLog;
 use super::host_faults::HostFaults;
+use super::job_cost::JobCosts;
 use super::launching::Launching;
 use super::over::KillDebt;
+use super::preemption::LastPreemption;
 use super::restore::Restored;
 use super::submission::PendingSubmission;
 use super::tracker::Tracker;
@@ -46,10 +48,14 @@ pub struct Engine {
     pub(super) open_numbers: BTreeSet<i32>,
     pub(super) last_order: u64,
     pub(super) market: Option<Market>,
+    /// What jobs have cost; of none without a market.
+    pub(super) job_costs: JobCosts,
     pub(super) next_tick_mono_ms: u64,
     pub(super) next_preemption_mono_ms: u64,
     /// Attempts that are to be preempted; some may have been told by now, or be done.
     pub(super) victims: Vec<AttemptId>,
+    /// The last round of preemption that took something from each job in memory.
+    pub(super) last_preemptions: BTreeMap<JobId, LastPreemption>,
     pub(super) next_expiry_mono_ms: u64,
     /// Accounts have changed since the budget file was last asked for.
     pub(super) budgets_changed: bool,
@@ -102,6 +108,8 @@ impl Engine {
             open_numbers: BTreeSet::new(),
             last_order: restored.last_order,
             market,
+            job_costs: JobCosts::default(),
+            last_preemptions: BTreeMap::new(),
             next_tick_mono_ms: u64::MAX,
             next_preemption_mono_ms: u64::MAX,
             victims: Vec::new(),

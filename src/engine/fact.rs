@@ -6,6 +6,8 @@ use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::wire::{Identifier, JobId};
 
+use super::JobCost;
+
 /// The position of a fact in the one order of all facts. The first fact is number 1; 0 is before all facts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FactNumber(pub u64);
@@ -50,6 +52,13 @@ pub enum Fact {
     },
     /// Something of the market.
     Market(MarketFact),
+    /// What jobs have cost, up to a tick that has just charged their queues.
+    JobsCharged {
+        /// The tick.
+        tick: u64,
+        /// The jobs that something of it was laid on, each with all that it has cost so far.
+        jobs: Vec<JobCost>,
+    },
     /// Something of a job.
     Job(JobFact),
 }

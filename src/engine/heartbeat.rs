@@ -141,6 +141,7 @@ impl Engine {
         }
         let face = NodeFace { name: name.clone(), host: host_id, rack, http: http.into(), free_disk_bytes: None };
         self.nodes.insert(node, face);
+        self.nodes.set_slots(node, PerKind::default());
         let tracker = Tracker {
             name: name.clone(),
             host,
@@ -188,6 +189,7 @@ impl Engine {
             tracker.slots = counted;
             tracker.healthy = status.health.healthy;
             self.scheduler.set_slots(tracker.node, counted);
+            self.nodes.set_slots(tracker.node, counted);
             self.nodes.set_healthy(tracker.node, tracker.healthy);
         }
         tracker.busy = PerKind::default();

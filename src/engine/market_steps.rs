@@ -101,8 +101,13 @@ impl Engine {
             })
             .collect();
         self.scheduler.set_allocations(&allocations);
+        let charged = self.job_costs.charge(tick, &self.scheduler);
+        let number = tick.number;
         for fact in outcome.into_facts() {
             self.log.push(Fact::Market(fact));
+        }
+        if !charged.is_empty() {
+            self.log.push(Fact::JobsCharged { tick: number, jobs: charged });
         }
         if money_moved || self.budgets_changed {
             self.budgets_changed = false;
@@ -110,7 +115,8 @@ impl Engine {
         }
     }
 
-    pub(super) fn market_request(&mut self, request: ServletRequest, now: Now) -> (Reply, Wait) {
+    pub(super) fn market_request(&mut self, mut request: ServletRequest, now: Now) -> (Reply, Wait) {
+        self.name_queue_of_job(&mut request);
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
         let (live_jobs, submissions, scheduler) = (&self.live_jobs, &self.submissions, &self.scheduler);
         let busy = |queue: &QueueName| {
@@ -127,12 +133,12 @@ impl Engine {
             self.log.push(Fact::Market(fact));
         }
         // What is answered shows durable state only.
-        (Reply::Market(operated.answer), Wait::All)
+        (Reply::Market(operated.answer.map(|answer| self.complete(answer))), Wait::All)
     }
 }
 
 /// What each queue that does something uses and wants, by name, and which group it is.
-fn usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
+pub(super) fn usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
     let mut standings = scheduler.standings().peekable();
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}

@@ -48,6 +48,7 @@ impl Engine {
                 self.live_jobs.remove(&job.spec.queue);
             }
         }
+        self.job_costs.job_is_over(job, &self.scheduler);
         if outcome == Outcome::Succeeded {
             self.charge_flaky_hosts(id);
         }
@@ -92,7 +93,7 @@ impl Engine {
             self.kill_debts.remove(&id);
             self.remove_job_files(id);
             if forget {
-                self.jobs.remove(id);
+                self.forget_job(id);
             }
         }
     }
@@ -110,8 +111,15 @@ impl Engine {
             let Some(oldest) = self.finished.pop_front() else { return };
             match self.kill_debts.get_mut(&oldest) {
                 Some(debt) => debt.forget_when_paid = true,
-                None => drop(self.jobs.remove(oldest)),
+                None => self.forget_job(oldest),
             }
+        }
+    }
+
+    fn forget_job(&mut self, id: JobId) {
+        if let Some(job) = self.jobs.remove(id) {
+            self.job_costs.forget(&job);
+            self.last_preemptions.remove(&id);
         }
     }
 }

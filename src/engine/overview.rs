@@ -76,6 +76,8 @@ pub struct JobOverview {
     pub finished: PerKind<u32>,
     /// Attempts running.
     pub running: PerKind<u32>,
+    /// What it has cost at the last tick, as exact decimal; none without a market.
+    pub cost: Option<String>,
     /// Why it failed; empty when it did not.
     pub failure_info: String,
 }

@@ -51,7 +51,7 @@ impl Engine {
             heartbeats: self.tallies.heartbeats,
             price: self.market.as_ref().map(|market| market.price().to_string()),
             queues,
-            jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(job_overview).collect(),
+            jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_overview(job)).collect(),
             trackers: self.trackers.values().map(|tracker| self.tracker_overview(tracker, now)).collect(),
         };
         Read { value, wait_for: self.log.last() }
@@ -79,21 +79,22 @@ impl Engine {
             complaints: complaints.join("\n"),
         }
     }
-}
 
-fn job_overview(job: &crate::mapreduce::Job) -> JobOverview {
-    JobOverview {
-        id: job.id,
-        name: job.spec.name.clone(),
-        user: job.spec.user.clone(),
-        queue: job.spec.queue.clone(),
-        priority: job.priority,
-        state: job.state().run_state(),
-        submit_ms: job.submit_ms,
-        finish_ms: matches!(job.state(), JobState::Over(_)).then_some(job.finish_ms),
-        tasks: job.total(),
-        finished: job.finished(),
-        running: job.running(),
-        failure_info: job.failure_info().to_owned(),
+    fn job_overview(&self, job: &crate::mapreduce::Job) -> JobOverview {
+        JobOverview {
+            id: job.id,
+            name: job.spec.name.clone(),
+            user: job.spec.user.clone(),
+            queue: job.spec.queue.clone(),
+            priority: job.priority,
+            state: job.state().run_state(),
+            submit_ms: job.submit_ms,
+            finish_ms: matches!(job.state(), JobState::Over(_)).then_some(job.finish_ms),
+            tasks: job.total(),
+            finished: job.finished(),
+            running: job.running(),
+            cost: self.job_costs.of(job).map(|cost| cost.cost.to_string()),
+            failure_info: job.failure_info().to_owned(),
+        }
     }
 }

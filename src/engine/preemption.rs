@@ -17,7 +17,7 @@ use super::market_steps::next_on_grid;
 use super::tracker::{Adoption, Tracker};
 use super::{LogLevel, Now, PolicyConfig};
 
-/// Jobs of a queue that are listed beyond those whose tasks would fill its quota: some may have no use for a node.
+/// Jobs of a queue that have no use for some node and are listed beyond those whose tasks would fill its quota.
 const JOBS_IN_RESERVE: usize = 16;
 
 /// A queue with unfinished jobs, as a round finds it.
@@ -40,6 +40,28 @@ struct Coming {
     slots: BTreeMap<NodeId, u32>,
 }
 
+/// What one round decides.
+#[derive(Debug, Default)]
+pub(super) struct Chosen {
+    /// The attempts that must end, each with the reason that it is told.
+    pub(super) victims: Vec<(AttemptId, Arc<str>)>,
+    /// The queues that are short of slots they have bought, and of how many.
+    short: BTreeMap<String, u32>,
+}
+
+/// The last round that took something from a job.
+#[derive(Clone, Debug)]
+pub(super) struct LastPreemption {
+    /// When, epoch ms.
+    pub(super) at_ms: i64,
+    /// Attempts of the job that were chosen.
+    pub(super) attempts: u32,
+    /// Those of all rounds so far.
+    pub(super) so_far: u64,
+    /// The queues that were short of slots then, and of how many.
+    pub(super) short: Arc<BTreeMap<String, u32>>,
+}
+
 // === impl Engine: rounds of preemption ===
 
 impl Engine {
@@ -55,9 +77,18 @@ impl Engine {
             return;
         }
         self.spare_the_unreachable(now);
-        let victims = self.choose_victims(now);
+        let Chosen { victims, short } = self.choose_victims(now);
         if victims.is_empty() {
             return;
+        }
+        let mut hit: BTreeMap<JobId, u32> = BTreeMap::new();
+        victims.iter().for_each(|(id, _)| *hit.entry(id.task.job).or_default() += 1);
+        let short = Arc::new(short);
+        for (job, attempts) in hit {
+            let so_far = self.last_preemptions.get(&job).map_or(0, |last| last.so_far);
+            let so_far = so_far + u64::from(attempts);
+            let last = LastPreemption { at_ms: now.wall_ms, attempts, so_far, short: short.clone() };
+            self.last_preemptions.insert(job, last);
         }
         let text = format!("{} attempts are preempted for queues that are below their quota", victims.len());
         self.log_line(LogLevel::Info, text);
@@ -86,23 +117,28 @@ impl Engine {
         self.victims = victims;
     }
 
-    /// The attempts that must end, each with the reason that it is told.
-    fn choose_victims(&self, now: Now) -> Vec<(AttemptId, Arc<str>)> {
+    /// The attempts that must end at this moment, and for whom.
+    pub(super) fn choose_victims(&self, now: Now) -> Chosen {
         let mut standings = self.standings();
         let any = |of: fn(&Standing<'_>, Kind) -> u32| {
             standings.iter().any(|standing| Kind::ALL.iter().any(|kind| of(standing, *kind) > 0))
         };
         if !any(|standing, kind| standing.room(kind)) || !any(|standing, kind| standing.excess(kind)) {
-            return Vec::new();
+            return Chosen::default();
         }
         let mut coming = self.coming(now);
         self.place_setups(&mut standings, &mut coming);
-        let mut victims = Vec::new();
+        let mut chosen = Chosen::default();
         for kind in Kind::ALL {
             let Coming { nodes, slots } = std::mem::take(&mut coming[kind]);
-            let short: Vec<_> = standings.iter().filter_map(|standing| self.short_group(standing, kind)).collect();
+            let short =
+                standings.iter().filter_map(|standing| Some((standing.queue, self.short_group(standing, kind)?)));
+            let (names, short): (Vec<&str>, Vec<ShortGroup>) = short.unzip();
             if short.is_empty() {
                 continue;
+            }
+            for (queue, group) in names.iter().zip(&short) {
+                *chosen.short.entry((*queue).to_owned()).or_default() += group.slots();
             }
             let over: Vec<_> = standings.iter().filter(|standing| standing.excess(kind) > 0).collect();
             let round = PreemptionRound {
@@ -115,10 +151,10 @@ impl Engine {
                 job.is_some_and(|job| job.may_use(kind, node, &self.nodes))
             };
             let whys: Vec<Arc<str>> = over.iter().map(|standing| standing.why(kind).into()).collect();
-            let chosen = round.victims(may_use).into_iter();
-            victims.extend(chosen.filter_map(|(index, attempt)| Some((attempt, whys.get(index)?.clone()))));
+            let victims = round.victims(may_use).into_iter();
+            chosen.victims.extend(victims.filter_map(|(index, attempt)| Some((attempt, whys.get(index)?.clone()))));
         }
-        victims
+        chosen
     }
 
     /// Every queue with unfinished jobs: no other can be short, and what others hold comes free.
@@ -136,7 +172,7 @@ impl Engine {
     }
 
     /// On a tracker that is silent, ill, not yet back after a restart or refuses work nothing comes free that anyone could use.
-    fn takes_work(&self, tracker: &Tracker, now: Now) -> bool {
+    pub(super) fn takes_work(&self, tracker: &Tracker, now: Now) -> bool {
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
         let is_back = matches!(tracker.adoption, Adoption::Settled);
         is_back && tracker.healthy && !tracker.refuses_work && silent_ms <= self.longest_silence_ms()
@@ -178,16 +214,20 @@ impl Engine {
         if need == 0 || (standing.setups[kind].is_empty() && self.scheduler.waiting(standing.group)[kind] == 0) {
             return None;
         }
-        let (mut waiting, mut enough_at) = (Vec::new(), None);
-        let mut tasks = 0_u32;
+        let mut waiting = Vec::new();
+        let (mut tasks, mut plain_tasks, mut reserve) = (0_u32, 0_u32, 0);
         for job in standing.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
             let count = if standing.setups[kind].contains(&job.app) { 1 } else { job.runnable(kind) };
-            if count == 0 {
+            let is_choosy = job.is_choosy(kind);
+            if count == 0 || (is_choosy && reserve >= JOBS_IN_RESERVE) {
                 continue;
             }
-            waiting.push(WaitingApp { app: job.app, tasks: count, is_choosy: job.is_choosy(kind) });
+            waiting.push(WaitingApp { app: job.app, tasks: count, is_choosy });
+            reserve += usize::from(tasks >= need);
             tasks = tasks.saturating_add(count);
-            if tasks >= need && *enough_at.get_or_insert(waiting.len()) + JOBS_IN_RESERVE <= waiting.len() {
+            plain_tasks = plain_tasks.saturating_add(if is_choosy { 0 } else { count });
+            // These may use whatever comes, so nobody behind them is needed.
+            if plain_tasks >= need {
                 break;
             }
         }

@@ -1,6 +1,6 @@
 //! What clients may read. Everything comes with the fact that must be durable before anyone sees it.
 
-use crate::mapreduce::CountersExceeded;
+use crate::mapreduce::{CountersExceeded, Job};
 use crate::scheduler::Kind;
 use crate::wire::{
     AccessControlList, AttemptId, ClusterStatus, Counters, JobId, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo,
@@ -21,6 +21,19 @@ pub enum ReportKind {
     Setup,
     /// Both variants of its cleanup.
     Cleanup,
+}
+
+// === impl ReportKind ===
+
+impl ReportKind {
+    /// These reports of a job.
+    pub fn of(self, job: &Job) -> Vec<TaskReport> {
+        match self {
+            ReportKind::Work(kind) => job.task_reports(kind),
+            ReportKind::Setup => job.setup_reports(),
+            ReportKind::Cleanup => job.cleanup_reports(),
+        }
+    }
 }
 
 // === impl Engine: jobs ===
@@ -45,11 +58,7 @@ impl Engine {
 
     /// Reports on the tasks of a job; none for an unknown one. For those whom [`Self::check_view_details`] lets.
     pub fn task_reports(&self, id: JobId, kind: ReportKind) -> Read<Vec<TaskReport>> {
-        let reports = self.read_job(id, |job| match kind {
-            ReportKind::Work(kind) => job.task_reports(kind),
-            ReportKind::Setup => job.setup_reports(),
-            ReportKind::Cleanup => job.cleanup_reports(),
-        });
+        let reports = self.read_job(id, |job| kind.of(job));
         Read { value: reports.value.unwrap_or_default(), wait_for: reports.wait_for }
     }
 
@@ -59,9 +68,9 @@ impl Engine {
         Read { value: events.value.unwrap_or_default(), wait_for: events.wait_for }
     }
 
-    /// Whether the events of a job are in the store alone: it was over before a restart.
-    pub fn has_events_in_store(&self, id: JobId) -> bool {
-        self.jobs.get(id).is_some_and(crate::mapreduce::Job::is_without_tasks)
+    /// Whether tasks and events of a job are in the store alone: it was over before a restart.
+    pub fn is_in_store_alone(&self, id: JobId) -> bool {
+        self.jobs.get(id).is_some_and(Job::is_without_tasks)
     }
 
     /// What an attempt said that went wrong. For those whom [`Self::check_view_details`] lets.
@@ -87,14 +96,14 @@ impl Engine {
         self.read_jobs(|job| job.is_to_complete() && job.spec.queue == queue)
     }
 
-    fn read_job<T>(&self, id: JobId, view: impl FnOnce(&crate::mapreduce::Job) -> T) -> Read<Option<T>> {
+    fn read_job<T>(&self, id: JobId, view: impl FnOnce(&Job) -> T) -> Read<Option<T>> {
         match self.jobs.get(id) {
             Some(job) => Read { value: Some(view(job)), wait_for: job.last_fact },
             None => Read { value: None, wait_for: FactNumber::default() },
         }
     }
 
-    fn read_jobs(&self, wanted: impl Fn(&crate::mapreduce::Job) -> bool) -> Read<Vec<JobStatus>> {
+    fn read_jobs(&self, wanted: impl Fn(&Job) -> bool) -> Read<Vec<JobStatus>> {
         let jobs: Vec<_> = self.jobs.iter().filter(|job| wanted(job)).collect();
         let wait_for = jobs.iter().map(|job| job.last_fact).max().unwrap_or_default();
         Read { value: jobs.iter().map(|job| job.status(self.config.acls_enabled)).collect(), wait_for }

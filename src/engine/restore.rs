@@ -17,7 +17,7 @@ use crate::wire::{AttemptId, AttemptState, JobId};
 use super::engine::{Engine, scene};
 use super::heartbeat::DEFAULT_RACK;
 use super::tracker::{Adoption, LaunchAnswer};
-use super::{FactNumber, LogLevel, Now};
+use super::{FactNumber, JobCost, LogLevel, Now};
 
 /// What the store remembers of earlier incarnations.
 #[derive(Debug, Default)]
@@ -45,6 +45,8 @@ pub struct RestoredJobs {
     pub launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
     /// Trackers that have yet to be told that a job is over.
     pub kill_debts: Vec<(JobId, Arc<str>)>,
+    /// What these jobs have cost.
+    pub costs: Vec<JobCost>,
 }
 
 /// Why a job that may not be taken up again ends.
@@ -67,7 +69,8 @@ struct Holding {
 impl Engine {
     /// Takes up the jobs of an earlier incarnation. The facts of this are those of the start.
     pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, now: Now) {
-        let RestoredJobs { unfinished, finished, launch_answers, kill_debts } = restored;
+        let RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs } = restored;
+        let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
         // All hosts of splits first: they come with their racks.
         let taken_in: Vec<(Job, StoredJob)> =
@@ -84,6 +87,9 @@ impl Engine {
                 unwanted.push(id);
             }
             job.restore(stored, &trackers, &mut scene!(self, now));
+            if self.market.is_some() {
+                self.job_costs.reopen(&job, costs.remove(&id));
+            }
             self.live_jobs.entry(job.spec.queue.clone()).or_default().insert(id);
             self.jobs.insert(job);
         }
@@ -95,7 +101,7 @@ impl Engine {
                 }
             }
         }
-        self.restore_finished(finished, kill_debts);
+        self.restore_finished(finished, kill_debts, costs);
         if counts != (0, 0) {
             let text = format!(
                 "{} unfinished jobs of before the restart go on, {} finished ones are kept; {} TaskTrackers are awaited",
@@ -163,8 +169,16 @@ impl Engine {
         whereabouts.collect()
     }
 
-    fn restore_finished(&mut self, finished: Vec<FinishedJob>, kill_debts: Vec<(JobId, Arc<str>)>) {
+    fn restore_finished(
+        &mut self,
+        finished: Vec<FinishedJob>,
+        kill_debts: Vec<(JobId, Arc<str>)>,
+        mut costs: BTreeMap<JobId, JobCost>,
+    ) {
         for job in finished {
+            if self.market.is_some() {
+                self.job_costs.recall(job.id, costs.remove(&job.id));
+            }
             self.finished.push_back(job.id);
             let app = self.jobs.next_app();
             self.jobs.insert(Job::over_before(job, app));

@@ -189,6 +189,9 @@ impl Engine {
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.scheduler.set_pending(app, job.pending());
+        if self.market.is_some() {
+            self.job_costs.open(&job);
+        }
         self.jobs.insert(job);
         self.job_facts.push(JobFact::Accepted(accepted));
         self.record_job_facts();

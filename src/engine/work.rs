@@ -65,7 +65,7 @@ impl Engine {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_cleanup(kind, node, &mut scene!(self, now))));
         }
-        if let Some(id) = self.first_that(&self.wants.task_cleanup[kind], |job| !job.avoids(node, &self.nodes)) {
+        if let Some(id) = self.first_that(&self.wants.task_cleanup[kind], |job| !job.avoids(kind, node, &self.nodes)) {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_task_cleanup(kind, node, &mut scene!(self, now))?));
         }

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::{AppId, Kind};
-use crate::wire::Counters;
+use crate::engine::Now;
+use crate::scheduler::{AppId, AppSpec, FifoOptions, Kind, Scheduler};
+use crate::wire::{AttemptState as S, Counters};
 
 use super::job::{Job, JobState, Outcome};
-use super::{CounterValues, FinishedJob, SplitTable, TaskState};
+use super::{
+    CounterInterner, CounterLimits, CounterValues, FinishedJob, NodeBook, Scene, SplitTable, StoredJob, TaskState,
+    Trackers, Wants,
+};
 
 /// What is left of a job's tasks.
 #[derive(Clone, Debug)]
@@ -45,6 +49,37 @@ impl Job {
         job.finish_ms = finish_ms;
         job.failure_info = failure_info;
         job.remains = Some(Box::new(Remains { counters }));
+        job
+    }
+
+    /// A job that is over with its tasks, for whoever asks about them. Nothing else is to be done with it.
+    pub fn with_tasks(mut stored: StoredJob) -> Self {
+        // Whoever was under way when the job ended was purged with it.
+        for attempt in &mut stored.attempts {
+            attempt.state = match attempt.state {
+                S::Unassigned | S::Running | S::CommitPending | S::KilledUnclean => S::Killed,
+                S::FailedUnclean => S::Failed,
+                ended => ended,
+            };
+        }
+        let mut scheduler = Scheduler::fifo(FifoOptions::default());
+        let group = scheduler.open_group(&stored.accepted.spec.queue);
+        let app = AppId::new(1);
+        let spec = AppSpec { id: app, group, priority: 0, start_ms: 0, order: 0 };
+        // Cannot fail: the group is open and the app the only one. Without it reports would be the same.
+        let _ = scheduler.add_app(spec);
+        let mut wants = Wants::default();
+        let mut job = Job::new(&stored.accepted, app, scheduler.topology_mut(), &mut wants);
+        let mut scene = Scene {
+            scheduler: &mut scheduler,
+            interner: &mut CounterInterner::default(),
+            nodes: &NodeBook::default(),
+            wants: &mut wants,
+            facts: &mut Vec::new(),
+            counter_limits: CounterLimits::default(),
+            now: Now { mono_ms: 0, wall_ms: 0 },
+        };
+        job.restore(stored, &Trackers::new(), &mut scene);
         job
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::scheduler::{HostId, NodeId};
+use crate::scheduler::{HostId, Kind, NodeId};
 
 use super::{Job, NodeBook};
 
@@ -62,11 +62,13 @@ impl FlakyHosts {
 
     /// Whether a task that failed on these hosts has none left but those, for all others are avoided. It may then run
     /// again where it failed: else the job would wait for ever.
-    pub(super) fn leave_none_but(&self, failed: &[HostId], nodes: &NodeBook) -> bool {
+    pub(super) fn leave_none_but(&self, failed: &[HostId], kind: Kind, nodes: &NodeBook) -> bool {
         if self.flaky == 0 || !self.is_in_force(nodes.in_service()) {
             return false;
         }
-        failed.len() + self.hosts().filter(|host| !failed.contains(host)).count() >= nodes.hosts()
+        let offers = |host: &HostId| nodes.offers(*host, kind);
+        let failed_there = failed.iter().filter(|host| offers(host)).count();
+        failed_there + self.hosts().filter(|host| !failed.contains(host)).filter(offers).count() >= nodes.offering(kind)
     }
 }
 
@@ -83,9 +85,11 @@ impl Job {
         self.flaky_hosts.recall(host);
     }
 
-    /// Whether the job takes no slots of a node, since too much of it failed on that host.
-    pub fn avoids(&self, node: NodeId, nodes: &NodeBook) -> bool {
-        nodes.get(node).is_some_and(|face| self.flaky_hosts.avoids(face.host, nodes.in_service()))
+    /// Whether the job takes no slots of that kind of a node, since too much of it failed on that host. Where no other
+    /// host has such slots it takes them all the same: else it would wait for ever.
+    pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+        let is_flaky = nodes.get(node).is_some_and(|face| self.flaky_hosts.avoids(face.host, nodes.in_service()));
+        is_flaky && self.flaky_hosts().filter(|host| nodes.offers(*host, kind)).count() < nodes.offering(kind)
     }
 
     /// The hosts on which too much of the job failed, whether they are avoided or not.

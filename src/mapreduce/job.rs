@@ -489,16 +489,17 @@ impl Job {
         }
     }
 
-    /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed everywhere.
-    pub(super) fn may_run_on(task: &Task, host: HostId, nodes: &NodeBook) -> bool {
+    /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed wherever there are
+    /// slots of its kind (1.2.1 counts all hosts, and may wait for ever).
+    pub(super) fn may_run_on(task: &Task, kind: Kind, host: HostId, nodes: &NodeBook) -> bool {
         task.failed_hosts.is_empty()
             || !task.failed_hosts.contains(&host)
-            || task.failed_hosts.len() >= nodes.hosts().max(1)
+            || task.failed_hosts.iter().filter(|host| nodes.offers(**host, kind)).count() >= nodes.offering(kind).max(1)
     }
 }
 
 /// Maps that must be done before reduces are asked for.
-fn slowstart_maps(spec: &JobSpec) -> u32 {
+pub(super) fn slowstart_maps(spec: &JobSpec) -> u32 {
     let needed = u64::from(spec.slowstart_millionths) * u64::from(spec.maps);
     // More than all would be never.
     u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(spec.maps)

@@ -41,7 +41,7 @@ impl Job {
             return None;
         }
         let (tasks, flaky) = (&self.work[kind], &self.flaky_hosts);
-        let may_rerun = |number: u32| may_rerun(tasks, flaky, number, face.host, nodes);
+        let may_rerun = |number: u32| may_rerun(tasks, flaky, (kind, number), face.host, nodes);
         if let Some(number) = self.waiting[kind].take(level, face.host, face.rack, may_rerun) {
             return Some((number, self.place(TaskKey::Work(kind, number))));
         }
@@ -54,13 +54,13 @@ impl Job {
             Kind::Map => self.has_room_on(node, nodes),
             Kind::Reduce => self.reduces_are_due(),
         };
-        is_possible && !self.avoids(node, nodes)
+        is_possible && !self.avoids(kind, node, nodes)
     }
 
     /// Whether a task that has had an attempt may run on a node.
     pub(super) fn may_rerun_on(&self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook) -> bool {
         let host = nodes.get(node).map(|face| face.host);
-        host.is_some_and(|host| may_rerun(&self.work[kind], &self.flaky_hosts, number, host, nodes))
+        host.is_some_and(|host| may_rerun(&self.work[kind], &self.flaky_hosts, (kind, number), host, nodes))
     }
 
     /// Makes the attempt for a task that was taken; tells whether it is one that has ended before and runs again.
@@ -81,18 +81,19 @@ impl Job {
     /// Whether the setup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
     /// that variant failed, unless it failed everywhere else.
     pub fn may_set_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
-        self.suits(&self.setup[kind], node, nodes)
+        self.suits(&self.setup[kind], kind, node, nodes)
     }
 
     /// Whether the cleanup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
     /// that variant failed, unless it failed everywhere else.
     pub fn may_clean_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
-        self.suits(&self.cleanup[kind], node, nodes)
+        self.suits(&self.cleanup[kind], kind, node, nodes)
     }
 
-    fn suits(&self, task: &Task, node: NodeId, nodes: &NodeBook) -> bool {
-        let Some(face) = nodes.get(node).filter(|_| !self.avoids(node, nodes)) else { return false };
-        Self::may_run_on(task, face.host, nodes) || self.flaky_hosts.leave_none_but(&task.failed_hosts, nodes)
+    fn suits(&self, task: &Task, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+        let Some(face) = nodes.get(node).filter(|_| !self.avoids(kind, node, nodes)) else { return false };
+        Self::may_run_on(task, kind, face.host, nodes)
+            || self.flaky_hosts.leave_none_but(&task.failed_hosts, kind, nodes)
     }
 
     /// Gives the job's setup, in the variant for `kind`, to a node.
@@ -238,10 +239,11 @@ impl TaskKey {
 }
 
 /// Not where it failed, unless there is nowhere else.
-fn may_rerun(tasks: &[Task], flaky: &FlakyHosts, number: u32, host: HostId, nodes: &NodeBook) -> bool {
-    tasks
-        .get(number as usize)
-        .is_some_and(|task| Job::may_run_on(task, host, nodes) || flaky.leave_none_but(&task.failed_hosts, nodes))
+fn may_rerun(tasks: &[Task], flaky: &FlakyHosts, task: (Kind, u32), host: HostId, nodes: &NodeBook) -> bool {
+    let (kind, number) = task;
+    tasks.get(number as usize).is_some_and(|task| {
+        Job::may_run_on(task, kind, host, nodes) || flaky.leave_none_but(&task.failed_hosts, kind, nodes)
+    })
 }
 
 /// What an attempt begins with.

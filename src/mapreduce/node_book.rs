@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::scheduler::{HostId, NodeId, RackId};
+use crate::scheduler::{HostId, Kind, NodeId, PerKind, RackId};
 
 /// A tracker, as jobs see it.
 #[derive(Clone, Debug)]
@@ -27,28 +27,43 @@ pub struct NodeFace {
 pub struct NodeBook {
     // Never iterated.
     nodes: FxHashMap<NodeId, NodeFace>,
-    // How many registered nodes stand on each host; never iterated.
-    hosts: FxHashMap<HostId, u32>,
+    // The registered nodes of each host; never iterated.
+    hosts: FxHashMap<HostId, HostNodes>,
+    /// Hosts with slots of a kind.
+    offering: PerKind<usize>,
+    // What nodes offer that do not offer both kinds; never iterated.
+    offers: FxHashMap<NodeId, PerKind<bool>>,
     /// Nodes that report themselves unhealthy.
     unhealthy: BTreeSet<NodeId>,
 }
 
+/// What stands on a host.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostNodes {
+    nodes: u32,
+    /// Those of them that have slots of a kind.
+    offering: PerKind<u32>,
+}
+
+/// What a node offers until it tells.
+const BOTH: PerKind<bool> = PerKind::new(true, true);
+
 // === impl NodeBook ===
 
 impl NodeBook {
-    /// Enters a node.
+    /// Enters a node. It offers slots of both kinds until [`Self::set_slots`] tells otherwise.
     pub fn insert(&mut self, node: NodeId, face: NodeFace) {
-        *self.hosts.entry(face.host).or_default() += 1;
-        if let Some(old) = self.nodes.insert(node, face) {
-            self.leave_host(old.host);
-        }
+        self.remove(node);
+        self.join_host(face.host, BOTH);
+        self.nodes.insert(node, face);
     }
 
     /// Strikes a node out.
     pub fn remove(&mut self, node: NodeId) -> Option<NodeFace> {
         let face = self.nodes.remove(&node)?;
         self.unhealthy.remove(&node);
-        self.leave_host(face.host);
+        let offers = self.offers.remove(&node).unwrap_or(BOTH);
+        self.leave_host(face.host, offers);
         Some(face)
     }
 
@@ -57,9 +72,23 @@ impl NodeBook {
         self.nodes.get(&node)
     }
 
-    /// Number of different hosts.
-    pub fn hosts(&self) -> usize {
-        self.hosts.len()
+    /// Number of different hosts that have slots of a kind to give.
+    pub fn offering(&self, kind: Kind) -> usize {
+        self.offering[kind]
+    }
+
+    /// Whether a host has slots of a kind to give.
+    pub fn offers(&self, host: HostId, kind: Kind) -> bool {
+        self.hosts.get(&host).is_some_and(|host| host.offering[kind] > 0)
+    }
+
+    /// Notes how many slots a node has to give; one that is unhealthy has none.
+    pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
+        let Some(host) = self.nodes.get(&node).map(|face| face.host) else { return };
+        let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
+        let before = if offers == BOTH { self.offers.remove(&node) } else { self.offers.insert(node, offers) };
+        self.join_host(host, offers);
+        self.leave_host(host, before.unwrap_or(BOTH));
     }
 
     /// Number of nodes.
@@ -102,7 +131,7 @@ impl NodeBook {
 
     /// Number of nodes on a host.
     pub fn on_host(&self, host: HostId) -> usize {
-        self.hosts.get(&host).map_or(0, |count| *count as usize)
+        self.hosts.get(&host).map_or(0, |host| host.nodes as usize)
     }
 
     /// The host of a node has moved to another rack, and has another id there.
@@ -110,16 +139,65 @@ impl NodeBook {
         let Some(face) = self.nodes.get_mut(&node) else { return };
         let old = std::mem::replace(&mut face.host, host);
         face.rack = rack;
-        *self.hosts.entry(host).or_default() += 1;
-        self.leave_host(old);
+        let offers = self.offers.get(&node).copied().unwrap_or(BOTH);
+        self.join_host(host, offers);
+        self.leave_host(old, offers);
     }
 
-    fn leave_host(&mut self, host: HostId) {
-        if let Some(count) = self.hosts.get_mut(&host) {
-            *count -= 1;
-            if *count == 0 {
-                self.hosts.remove(&host);
-            }
+    fn join_host(&mut self, host: HostId, offers: PerKind<bool>) {
+        let count = self.hosts.entry(host).or_default();
+        count.nodes += 1;
+        for kind in Kind::ALL.into_iter().filter(|kind| offers[*kind]) {
+            count.offering[kind] += 1;
+            self.offering[kind] += usize::from(count.offering[kind] == 1);
         }
+    }
+
+    fn leave_host(&mut self, host: HostId, offers: PerKind<bool>) {
+        let Some(count) = self.hosts.get_mut(&host) else { return };
+        for kind in Kind::ALL.into_iter().filter(|kind| offers[*kind]) {
+            count.offering[kind] -= 1;
+            self.offering[kind] -= usize::from(count.offering[kind] == 0);
+        }
+        count.nodes -= 1;
+        if count.nodes == 0 {
+            self.hosts.remove(&host);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::{FifoOptions, Scheduler};
+
+    #[test]
+    fn hosts_are_counted_by_the_slots_of_their_nodes() {
+        let mut scheduler = Scheduler::fifo(FifoOptions::default());
+        let [a, b] = ["a", "b"].map(|host| scheduler.topology_mut().intern_host(host, "/r"));
+        let [one, two, three] = [a, a, b].map(|host| scheduler.add_node(host, PerKind::default()));
+        let rack = scheduler.topology().rack_of(a);
+        let face = |host| NodeFace { name: "t".into(), host, rack, http: "".into(), free_disk_bytes: None };
+        let mut book = NodeBook::default();
+        let offering = |book: &NodeBook| (book.offering(Kind::Map), book.offering(Kind::Reduce));
+        book.insert(one, face(a));
+        book.insert(two, face(a));
+        book.insert(three, face(b));
+        assert_eq!(offering(&book), (2, 2));
+        book.set_slots(one, PerKind::new(1, 0));
+        book.set_slots(three, PerKind::new(1, 0));
+        assert_eq!(
+            (offering(&book), book.offers(a, Kind::Reduce), book.offers(b, Kind::Reduce)),
+            ((2, 1), true, false)
+        );
+        book.set_slots(two, PerKind::default());
+        assert_eq!(offering(&book), (2, 0));
+        book.place(three, a, rack);
+        assert_eq!((offering(&book), book.on_host(a)), ((1, 0), 3));
+        book.set_slots(three, PerKind::new(0, 4));
+        book.remove(one);
+        assert_eq!(offering(&book), (0, 1));
+        book.insert(one, face(b));
+        assert_eq!((offering(&book), book.on_host(b), book.on_host(a)), ((1, 2), 1, 2));
     }
 }

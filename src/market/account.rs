@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::allocation::{Bid, Carry, cut_to_affordable, total};
+use super::allocation::{Bid, Carry, cost, cut_to_affordable, total, within};
 use super::answer::QueueInfo;
 use super::credits::Credits;
 use super::queue_name::QueueName;
@@ -79,8 +79,7 @@ impl Account {
 
     /// The most that the open interval can cost: money that cannot be taken out before the next tick.
     pub fn committed(&self) -> Credits {
-        let cost = |interval: &Interval| interval.share.rate().units() * i128::from(total(interval.quota));
-        Credits::from_units(self.interval.as_ref().map_or(0, cost))
+        self.interval.as_ref().map_or(Credits::ZERO, |interval| cost(interval.share.rate(), interval.quota))
     }
 
     /// What the open interval costs, given the running attempts at its end: within the quota of each kind, at the
@@ -89,7 +88,7 @@ impl Account {
         let nothing = (Charge::default(), self.balance);
         let Some(interval) = &self.interval else { return nothing };
         let rate = interval.share.rate();
-        let used = PerKind::new(running.map.min(interval.quota.map), running.reduce.min(interval.quota.reduce));
+        let used = within(running, interval.quota);
         if rate == Credits::ZERO || total(used) == 0 {
             return nothing;
         }

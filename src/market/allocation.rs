@@ -16,9 +16,9 @@ use crate::scheduler::{Kind, PerKind};
 /// Billionths in a slot.
 const NANO: i128 = 1_000_000_000;
 
-// Twice the common denominator, price x NANO, and every rate x slots must fit.
+// Twice the common denominator, price x NANO, and every rate x slots of both kinds must fit.
 const _: () = assert!(Credits::MAX.units() < i128::MAX / (2 * NANO * MAX_QUEUES as i128));
-const _: () = assert!(Credits::MAX.units() < i128::MAX / u32::MAX as i128);
+const _: () = assert!(Credits::MAX.units() < i128::MAX / (2 * u32::MAX as i128));
 
 /// The part of a slot that rounding still owes a queue (or, negative, gave it too much), in billionths; within
 /// (-1, 1) slot.
@@ -156,6 +156,16 @@ fn scale_down(slots: PerKind<u32>, limit: u64) -> PerKind<u32> {
     // limit < sum <= 2^33, so neither product overflows and both parts are within those of `slots`.
     let map = (u64::from(slots.map) * limit + sum / 2) / sum;
     PerKind::new(map as u32, (limit - map) as u32)
+}
+
+/// The slots in use that a quota covers.
+pub(super) fn within(running: PerKind<u32>, quota: PerKind<u32>) -> PerKind<u32> {
+    PerKind::new(running.map.min(quota.map), running.reduce.min(quota.reduce))
+}
+
+/// What slots cost over one interval. Within the range of `i128`: see above.
+pub(super) fn cost(rate: Credits, slots: PerKind<u32>) -> Credits {
+    Credits::from_units(rate.units() * i128::from(total(slots)))
 }
 
 /// The slots of both kinds together.

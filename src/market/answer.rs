@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 
 use super::credits::Credits;
+use super::query::Operation;
 use super::queue_name::QueueName;
+use super::quote::Quote;
 use super::share::Share;
+use super::standing::QueueStanding;
 
 /// What a request is answered with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,12 @@ pub enum Answer {
     },
     /// The signer may see the history of this queue, whether it is there or not. Whoever has asked the market reads it.
     Statement(QueueName),
+    /// The signer may have this, and it takes more than the market to answer: whoever has asked the market does.
+    Permitted(Operation),
+    /// What a rate would give.
+    Quote(Quote),
+    /// How queues stand, by name.
+    Standings(Vec<QueueStanding>),
 }
 
 /// One queue, as published at a tick or as it stands now.
@@ -59,7 +68,9 @@ pub fn short_host(host: &str) -> &str {
 pub fn render(answer: &Answer, host: &str) -> String {
     let mut xml = Frame::open(host);
     match answer {
-        Answer::Frame | Answer::Statement(_) => {}
+        // Those are no XML.
+        Answer::Frame | Answer::Statement(_) | Answer::Permitted(_) | Answer::Standings(_) => {}
+        Answer::Quote(quote) => xml.quote(quote),
         Answer::Price(price) => xml.element(1, "price", price),
         Answer::Time { start_ms, now_ms } => {
             xml.element(1, "start", start_ms);
@@ -108,6 +119,24 @@ impl Frame {
         self.element(2, "used", info.used);
         self.element(2, "pending", info.pending);
         self.text.push_str("  </queue>\n");
+    }
+
+    fn quote(&mut self, quote: &Quote) {
+        let _ = writeln!(self.text, "  <quote queue=\"{}\">", escape(quote.queue.as_str()));
+        self.element(2, "rate", quote.rate);
+        self.element(2, "price", quote.price);
+        self.element(2, "share", quote.share);
+        self.element(2, "mapSlots", quote.quota.map);
+        self.element(2, "reduceSlots", quote.quota.reduce);
+        self.element(2, "budget", quote.balance);
+        for (name, lasts_s) in
+            [("fullUseLasts", quote.full_use_lasts_s), ("presentUseLasts", quote.present_use_lasts_s)]
+        {
+            if let Some(lasts_s) = lasts_s {
+                self.element(2, name, lasts_s);
+            }
+        }
+        self.text.push_str("  </quote>\n");
     }
 
     fn close(mut self) -> String {
@@ -210,6 +239,36 @@ mod tests {
             <used>1</used>
             <pending>43</pending>
           </queue>
+        </QueueInfo>
+        "#);
+    }
+
+    #[test]
+    fn a_quote_has_an_element_of_its_own() {
+        let quote = Quote {
+            queue: QueueName::new("queue1").unwrap(),
+            rate: credits("0.11"),
+            is_funded: true,
+            price: credits("12.249998"),
+            share: Share::new(credits("0.11"), credits("12.249998")),
+            quota: crate::scheduler::PerKind::new(3, 1),
+            balance: credits("99972"),
+            running: crate::scheduler::PerKind::new(1, 0),
+            full_use_lasts_s: Some(4_544_181),
+            present_use_lasts_s: None,
+        };
+        insta::assert_snapshot!(render(&Answer::Quote(quote), "h"), @r#"
+        <QueueInfo>
+          <host>h</host>
+          <quote queue="queue1">
+            <rate>0.11</rate>
+            <price>12.249998</price>
+            <share>0.008979593</share>
+            <mapSlots>3</mapSlots>
+            <reduceSlots>1</reduceSlots>
+            <budget>99972.0</budget>
+            <fullUseLasts>4544181</fullUseLasts>
+          </quote>
         </QueueInfo>
         "#);
     }

@@ -115,6 +115,18 @@ impl Market {
                 let own = request.verified.as_ref().map_or("", |signer| &signer.user);
                 Ok(Answer::Statement(QueueName::new(own).map_err(QueryError::from)?))
             }
+            Operation::Standings(None) if signed_by_admin(request) => Ok(Answer::Permitted(Operation::Standings(None))),
+            Operation::Standings(None) => {
+                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
+                self.on_existing(QueueName::new(own).map_err(QueryError::from)?, |own| Operation::Standings(Some(own)))
+            }
+            Operation::Standings(Some(queue)) => self.on_existing(queue, |queue| Operation::Standings(Some(queue))),
+            Operation::Quote { queue, rate } => self.on_existing(queue, |queue| Operation::Quote { queue, rate }),
+            // A queue that is gone has a history.
+            history @ (Operation::PriceHistory | Operation::QueueHistory(_)) => Ok(Answer::Permitted(history)),
+            Operation::Explain { job, .. } => {
+                Ok(Answer::Permitted(Operation::Explain { job, sees_names: signed_by_admin(request) }))
+            }
             Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
             Operation::AddBudget { queue, amount } => self.add_budget(queue, amount, now, facts),
             Operation::AddQueue(queue) => self.add_queue(queue, facts),
@@ -134,6 +146,15 @@ impl Market {
 
     fn existing(&self, queue: &QueueName) -> Result<&Account, MarketError> {
         self.accounts.get(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_string()))
+    }
+
+    fn on_existing(
+        &self,
+        queue: QueueName,
+        operation: impl FnOnce(QueueName) -> Operation,
+    ) -> Result<Answer, MarketError> {
+        self.existing(&queue)?;
+        Ok(Answer::Permitted(operation(queue)))
     }
 
     fn live_answer(&self, queue: &QueueName) -> Result<Answer, MarketError> {
@@ -202,13 +223,21 @@ impl Market {
     }
 }
 
+fn signed_by_admin(request: &ServletRequest) -> bool {
+    request.verified.as_ref().is_some_and(|signer| signer.role == Role::Admin)
+}
+
 /// Whether the signer may do this: administrators anything, others look at and set the rate of their own queue.
 fn check_role(signer: &VerifiedUser, shape: &Shape) -> Result<(), Denial> {
     let (operation, user) = (shape.kind.parameter(), signer.user.clone());
     let own_queue = match shape.kind {
         _ if signer.role == Role::Admin => true,
-        OperationKind::Info | OperationKind::Statement => shape.target().is_none_or(|queue| queue == signer.user),
-        OperationKind::SetSpending => shape.target() == Some(&signer.user),
+        OperationKind::Info | OperationKind::Statement | OperationKind::Standings => {
+            shape.target().is_none_or(|queue| queue == signer.user)
+        }
+        OperationKind::SetSpending | OperationKind::Quote | OperationKind::QueueHistory | OperationKind::Explain => {
+            shape.target() == Some(&signer.user)
+        }
         _ => return Err(Denial::NeedsAdmin { operation, user }),
     };
     if own_queue { Ok(()) } else { Err(Denial::NotOwner { operation, user }) }

@@ -4,6 +4,7 @@
 //! two stands the authorization, so that a denied request learns nothing about its parameters.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -35,8 +36,18 @@ pub enum OperationKind {
     AddQueue,
     /// `removeQueue=queue`
     RemoveQueue,
-    /// `statement` or `statement=queue`, which is not the document's and has an address of its own.
+    /// `quote=rate&queue=queue`, which is not the document's.
+    Quote,
+    /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its own.
     Statement,
+    /// `queues` or `queues=queue`
+    Standings,
+    /// `history`, or nothing at all
+    PriceHistory,
+    /// `history&queue=queue`
+    QueueHistory,
+    /// `job=job`
+    Explain,
 }
 
 /// What a request asks for, before its parameters have been read.
@@ -87,8 +98,28 @@ pub enum Operation {
     AddQueue(QueueName),
     /// A queue less.
     RemoveQueue(QueueName),
+    /// What a rate would give at the next tick.
+    Quote {
+        /// Whom.
+        queue: QueueName,
+        /// Credits for one slot over one interval; 0 to 10^12.
+        rate: Credits,
+    },
     /// A queue's rows of the ledger; `None` is the signer's own.
     Statement(Option<QueueName>),
+    /// How a queue stands at this moment, or all of them.
+    Standings(Option<QueueName>),
+    /// The prices of the ticks.
+    PriceHistory,
+    /// What a queue has paid, interval by interval.
+    QueueHistory(QueueName),
+    /// Why a job has what it has.
+    Explain {
+        /// The job's id, not yet looked at.
+        job: String,
+        /// Whether the asker may see the names of other queues.
+        sees_names: bool,
+    },
 }
 
 /// A query that cannot be understood.
@@ -105,12 +136,12 @@ pub enum QueryError {
     SeveralOperations(&'static str, &'static str),
     /// No known operation.
     #[error(
-        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue"
+        "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote"
     )]
     NoOperation,
-    /// No statement is asked for where nothing else is given.
-    #[error("expected statement=QUEUE, or statement for the signer's own queue")]
-    NoStatement,
+    /// What an address is there for is not asked for.
+    #[error("expected {0}")]
+    NothingAsked(&'static str),
     /// Not a number.
     #[error("{parameter}: {value:?} is not a whole number")]
     Number {
@@ -118,6 +149,16 @@ pub enum QueryError {
         parameter: &'static str,
         /// What it holds.
         value: String,
+    },
+    /// A number too small or too large.
+    #[error("{parameter}: expected a whole number from {least} to {most}")]
+    OutOfRange {
+        /// The parameter.
+        parameter: &'static str,
+        /// The smallest that is taken.
+        least: u32,
+        /// The largest that is taken.
+        most: u32,
     },
     /// The operation needs a queue.
     #[error("{0} needs a parameter queue")]
@@ -134,15 +175,20 @@ pub enum QueryError {
         error: CreditsError,
     },
     /// A negative rate would earn money.
-    #[error("setSpending: {0} is negative")]
-    NegativeRate(Credits),
+    #[error("{parameter}: {rate} is negative")]
+    NegativeRate {
+        /// The parameter.
+        parameter: &'static str,
+        /// What it holds.
+        rate: Credits,
+    },
 }
 
 // === impl OperationKind ===
 
 impl OperationKind {
-    /// The document's operations, each named by a parameter.
-    const NAMED: [OperationKind; 8] = [
+    /// The document's operations and what we add beside them, each named by a parameter.
+    pub(super) const NAMED: [OperationKind; 9] = [
         OperationKind::Price,
         OperationKind::Time,
         OperationKind::Info,
@@ -151,6 +197,7 @@ impl OperationKind {
         OperationKind::AddBudget,
         OperationKind::AddQueue,
         OperationKind::RemoveQueue,
+        OperationKind::Quote,
     ];
 
     /// The parameter that asks for it; empty for [`OperationKind::Nothing`].
@@ -165,7 +212,11 @@ impl OperationKind {
             OperationKind::AddBudget => "addBudget",
             OperationKind::AddQueue => "addQueue",
             OperationKind::RemoveQueue => "removeQueue",
+            OperationKind::Quote => "quote",
             OperationKind::Statement => "statement",
+            OperationKind::Standings => "queues",
+            OperationKind::PriceHistory | OperationKind::QueueHistory => "history",
+            OperationKind::Explain => "job",
         }
     }
 
@@ -181,13 +232,19 @@ impl OperationKind {
             | OperationKind::Time
             | OperationKind::Info
             | OperationKind::Infos
-            | OperationKind::Statement => false,
+            | OperationKind::Quote
+            | OperationKind::Statement
+            | OperationKind::Standings
+            | OperationKind::PriceHistory
+            | OperationKind::QueueHistory
+            | OperationKind::Explain => false,
         }
     }
 
     /// Whether anyone may ask, signed or not.
     pub const fn is_open_to_all(self) -> bool {
-        matches!(self, OperationKind::Nothing | OperationKind::Price | OperationKind::Time)
+        use OperationKind::{Nothing, Price, PriceHistory, Time};
+        matches!(self, Nothing | Price | Time | PriceHistory)
     }
 }
 
@@ -199,25 +256,18 @@ impl Shape {
     pub fn parse(query: &str) -> Result<Shape, QueryError> {
         match Shape::parse_of(&OperationKind::NAMED, query)? {
             Some(shape) => Ok(shape),
-            None if query.is_empty() => Ok(Shape {
-                query: String::new(),
-                kind: OperationKind::Nothing,
-                value: String::new(),
-                queue: None,
-                user: None,
-                timestamp: None,
-            }),
+            None if query.is_empty() => Ok(Shape::empty(OperationKind::Nothing)),
             None => Err(QueryError::NoOperation),
         }
     }
 
-    /// Reads the query string of a request for a statement. The document's operations mean nothing there, and a
-    /// statement nothing among them, so that a signature for the one address is none for the other.
-    pub fn parse_statement(query: &str) -> Result<Shape, QueryError> {
-        Shape::parse_of(&[OperationKind::Statement], query)?.ok_or(QueryError::NoStatement)
+    /// A request without a query.
+    pub(super) fn empty(kind: OperationKind) -> Shape {
+        let query = String::new();
+        Shape { query, kind, value: String::new(), queue: None, user: None, timestamp: None }
     }
 
-    fn parse_of(operations: &[OperationKind], query: &str) -> Result<Option<Shape>, QueryError> {
+    pub(super) fn parse_of(operations: &[OperationKind], query: &str) -> Result<Option<Shape>, QueryError> {
         let named = |parameter: &str| operations.iter().copied().find(|kind| kind.parameter() == parameter);
         let mut operation: Option<(OperationKind, String)> = None;
         let (mut queue, mut user, mut timestamp) = (None, None, None);
@@ -247,12 +297,22 @@ impl Shape {
     /// The name of the queue it acts on, not yet checked; `None` where it is not given or there is none.
     pub fn target(&self) -> Option<&str> {
         match self.kind {
-            OperationKind::SetSpending | OperationKind::AddBudget => self.queue.as_deref(),
-            OperationKind::Info | OperationKind::Statement if self.value.is_empty() => None,
-            OperationKind::Info | OperationKind::Statement | OperationKind::AddQueue | OperationKind::RemoveQueue => {
-                Some(&self.value)
-            }
-            OperationKind::Nothing | OperationKind::Price | OperationKind::Time | OperationKind::Infos => None,
+            OperationKind::SetSpending
+            | OperationKind::AddBudget
+            | OperationKind::Quote
+            | OperationKind::QueueHistory
+            | OperationKind::Explain => self.queue.as_deref(),
+            OperationKind::Info | OperationKind::Statement | OperationKind::Standings if self.value.is_empty() => None,
+            OperationKind::Info
+            | OperationKind::Statement
+            | OperationKind::Standings
+            | OperationKind::AddQueue
+            | OperationKind::RemoveQueue => Some(&self.value),
+            OperationKind::Nothing
+            | OperationKind::Price
+            | OperationKind::Time
+            | OperationKind::Infos
+            | OperationKind::PriceHistory => None,
         }
     }
 
@@ -268,19 +328,24 @@ impl Shape {
             OperationKind::AddQueue => Operation::AddQueue(self.queue_name()?),
             OperationKind::RemoveQueue => Operation::RemoveQueue(self.queue_name()?),
             OperationKind::AddBudget => Operation::AddBudget { queue: self.queue_name()?, amount: self.amount()? },
-            OperationKind::SetSpending => {
-                let (queue, rate) = (self.queue_name()?, self.amount()?);
-                if rate < Credits::ZERO {
-                    return Err(QueryError::NegativeRate(rate));
-                }
-                Operation::SetSpending { queue, rate }
-            }
+            OperationKind::SetSpending => Operation::SetSpending { queue: self.queue_name()?, rate: self.rate()? },
+            OperationKind::Quote => Operation::Quote { queue: self.queue_name()?, rate: self.rate()? },
+            OperationKind::Standings => Operation::Standings(self.target().map(QueueName::new).transpose()?),
+            OperationKind::PriceHistory => Operation::PriceHistory,
+            OperationKind::QueueHistory => Operation::QueueHistory(self.queue_name()?),
+            OperationKind::Explain => Operation::Explain { job: self.value.clone(), sees_names: false },
         })
     }
 
     fn queue_name(&self) -> Result<QueueName, QueryError> {
         let name = self.target().ok_or(QueryError::MissingQueue(self.kind.parameter()))?;
         Ok(QueueName::new(name)?)
+    }
+
+    fn rate(&self) -> Result<Credits, QueryError> {
+        let rate = self.amount()?;
+        let parameter = self.kind.parameter();
+        if rate < Credits::ZERO { Err(QueryError::NegativeRate { parameter, rate }) } else { Ok(rate) }
     }
 
     fn amount(&self) -> Result<Credits, QueryError> {
@@ -294,6 +359,12 @@ pub(super) fn set_once(slot: &mut Option<String>, name: &'static str, value: &st
         Some(_) => Err(QueryError::Repeated(name)),
         None => Ok(()),
     }
+}
+
+/// A number that may be given.
+pub(super) fn number<T: FromStr>(parameter: &'static str, value: Option<String>) -> Result<Option<T>, QueryError> {
+    let refused = |value: String| QueryError::Number { parameter, value: value.chars().take(32).collect() };
+    value.map(|value| value.parse().map_err(|_| refused(value))).transpose()
 }
 
 /// Decodes one name or value of a form: `+` is a blank, `%XX` a byte of UTF-8.
@@ -342,6 +413,8 @@ mod tests {
         assert_eq!(signed("queue=q&addBudget=-5"), add);
         assert_eq!(signed("addQueue=a%40b"), Operation::AddQueue(queue("a@b")));
         assert_eq!(signed("removeQueue=q"), Operation::RemoveQueue(queue("q")));
+        let quote = Operation::Quote { queue: queue("q"), rate: credits("0.5") };
+        assert_eq!(signed("quote=0.5&queue=q"), quote);
         assert_eq!(operation(""), Ok(Operation::Nothing));
     }
 
@@ -354,30 +427,16 @@ mod tests {
     }
 
     #[test]
-    fn statements_and_the_documents_operations_have_nothing_in_common() {
-        let statement = Shape::parse_statement("statement=q&since=5&user=u&timestamp=1").unwrap();
-        assert_eq!(statement.operation(), Ok(Operation::Statement(Some(queue("q")))));
-        assert_eq!(Shape::parse_statement("statement").unwrap().operation(), Ok(Operation::Statement(None)));
-        assert_eq!(Shape::parse("statement=q&user=u&timestamp=1"), Err(QueryError::NoOperation));
-        for kind in OperationKind::NAMED {
-            let query = format!("{}=q&queue=q&user=u&timestamp=1", kind.parameter());
-            assert_eq!(Shape::parse_statement(&query), Err(QueryError::NoStatement), "{query}");
-        }
-        assert_eq!(Shape::parse_statement(""), Err(QueryError::NoStatement));
-        let twice = Shape::parse_statement("statement=a&statement=b");
-        assert_eq!(twice, Err(QueryError::Repeated("statement")));
-    }
-
-    #[test]
     fn defect_09_numbers_that_mint_or_poison_money_are_refused() {
         for number in ["NaN", "Infinity", "-Infinity", "1e9", "0.5f", "0x1p3", "+5", "%205", "", "1,5", "1000000000001"]
         {
-            for operation_name in ["setSpending", "addBudget"] {
+            for operation_name in ["setSpending", "addBudget", "quote"] {
                 let query = format!("{operation_name}={number}&queue=q");
                 assert!(matches!(operation(&query), Err(QueryError::Amount { .. })), "{query}");
             }
         }
-        assert!(matches!(operation("setSpending=-1&queue=q"), Err(QueryError::NegativeRate(_))));
+        assert!(matches!(operation("setSpending=-1&queue=q"), Err(QueryError::NegativeRate { .. })));
+        assert!(matches!(operation("quote=-1&queue=q"), Err(QueryError::NegativeRate { .. })));
         assert!(matches!(operation("setSpending=0.0000000000001&queue=q"), Err(QueryError::Amount { .. })));
     }
 

@@ -1,12 +1,11 @@
 //! The statement of a queue: its rows of the ledger, seen from its side, with the balance after each.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::credits::Credits;
-use super::query::{QueryError, decode, set_once};
+use super::query::{QueryError, decode, number, set_once};
 use super::queue_name::QueueName;
 
 /// What moved the money, as the ledger spells it.
@@ -100,11 +99,6 @@ impl StatementPage {
         }
         Ok(StatementPage { since_ms: number("since", since)?, before: number("before", before)? })
     }
-}
-
-fn number<T: FromStr>(parameter: &'static str, value: Option<String>) -> Result<Option<T>, QueryError> {
-    let refused = |value: String| QueryError::Number { parameter, value: value.chars().take(32).collect() };
-    value.map(|value| value.parse().map_err(|_| refused(value))).transpose()
 }
 
 // === impl MovementReason ===

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::account::Interval;
-use super::allocation::total;
+use super::allocation::cost;
 use super::credits::Credits;
 use super::ledger::{LedgerAccount, LedgerEntry, Reason};
 use super::queue_name::QueueName;
@@ -37,7 +37,7 @@ pub struct Charge {
 impl Charge {
     /// Rate times slots.
     pub fn amount(&self) -> Credits {
-        Credits::from_units(self.rate.units() * i128::from(total(self.used)))
+        cost(self.rate, self.used)
     }
 }
 

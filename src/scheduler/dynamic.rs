@@ -12,7 +12,7 @@ use super::assign::SKIP_BUDGET;
 use super::key::{AppKey, GroupKey, Ratio};
 use super::node::{Node, Totals};
 use super::policy::{Policy, Shape};
-use super::{AppSpec, GroupId, Kind, PerKind};
+use super::{AppSpec, GroupId, Kind, OrderClass, PerKind};
 
 /// What a queue has bought for the interval that runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +75,14 @@ impl Policy for Dynamic {
 
     fn allocation(&self, group: GroupId) -> Allocation {
         self.allocations.get(&group).copied().unwrap_or_default()
+    }
+
+    fn class_of(&self, key: &GroupKey) -> Option<OrderClass> {
+        Some(match key.class {
+            UNDER_QUOTA => OrderClass::UnderQuota,
+            FUNDED => OrderClass::Funded,
+            _ => OrderClass::Unfunded,
+        })
     }
 }
 

@@ -96,6 +96,14 @@ impl Order {
         }
     }
 
+    /// The key of a leaf, how many leaves stand before it, and how many of its apps before this one; none when the app is
+    /// not here.
+    pub(super) fn place(&self, leaf: GroupId, key: AppKey, app: AppId) -> Option<(GroupKey, usize, usize)> {
+        let entry = self.leaves.get(&leaf).filter(|entry| entry.apps.contains(&(key, app)))?;
+        let leaves_before = self.groups.range(..(entry.key, leaf)).count();
+        Some((entry.key, leaves_before, entry.apps.range(..(key, app)).count()))
+    }
+
     /// True when nobody is to be asked.
     pub(super) fn is_empty(&self) -> bool {
         self.groups.is_empty()

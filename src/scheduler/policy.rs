@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::{Allocation, AppId, AppSpec, GroupId, Kind, PerKind};
+use super::{Allocation, AppId, AppSpec, GroupId, Kind, OrderClass, PerKind};
 
 /// How much one heartbeat may give of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,5 +46,10 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// What the market has allocated to a group.
     fn allocation(&self, _group: GroupId) -> Allocation {
         Allocation::default()
+    }
+
+    /// What the key of a leaf says of it as a buyer; none where nobody buys.
+    fn class_of(&self, _key: &GroupKey) -> Option<OrderClass> {
+        None
     }
 }

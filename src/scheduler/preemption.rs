@@ -113,6 +113,15 @@ impl<A: Copy + Ord> PreemptionRound<A> {
     }
 }
 
+// === impl ShortGroup ===
+
+impl ShortGroup {
+    /// The slots that it would use at once.
+    pub fn slots(&self) -> u32 {
+        self.need.min(self.waiting.iter().fold(0, |sum, app| sum.saturating_add(app.tasks)))
+    }
+}
+
 // === impl OverGroup ===
 
 impl<A> OverGroup<A> {
@@ -135,8 +144,7 @@ impl<A: Copy + Ord> RunningAttempt<A> {
 
 impl Unserved {
     fn new(short: &[ShortGroup]) -> Self {
-        let tasks = |group: &ShortGroup| group.waiting.iter().fold(0_u32, |sum, app| sum.saturating_add(app.tasks));
-        let need: Vec<u32> = short.iter().map(|group| group.need.min(tasks(group))).collect();
+        let need: Vec<u32> = short.iter().map(ShortGroup::slots).collect();
         let apps =
             short.iter().enumerate().flat_map(|(group, short)| short.waiting.iter().map(move |app| (group, *app)));
         let mut waiting: Vec<_> = apps.collect();

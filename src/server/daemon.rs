@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::config::Settings;
 use crate::engine::{Effect, Engine};
-use crate::store::{BudgetImage, EventReader, FactSink};
+use crate::store::{BudgetImage, FactSink, FinishedJobReader};
 
 use super::acl_file::AclFile;
 use super::clock::Clock;
@@ -114,10 +114,10 @@ impl Daemon {
         Self { leftovers: Some(leftovers), ..self }
     }
 
-    /// Has events of jobs that were over before the restart read by `reader`.
+    /// Has jobs that were over before the restart read by `reader`.
     #[must_use]
-    pub fn with_stored_events(self, reader: EventReader) -> Self {
-        self.dispatcher.read_stored_events_by(reader);
+    pub fn with_finished_jobs(self, reader: FinishedJobReader) -> Self {
+        self.dispatcher.read_finished_jobs_by(reader);
         self
     }
 
@@ -140,7 +140,14 @@ impl Daemon {
             tasks.spawn_local(companion);
         }
         tasks.spawn_local(edges.perform(effects));
-        tasks.spawn_local(requests.answer(owner.clone()));
+        let (stop_requests, stopping) = oneshot::channel::<()>();
+        let (requests_answered, answered) = oneshot::channel::<()>();
+        let answering = requests.answer(owner.clone(), async { drop(stopping.await) });
+        tasks.spawn_local(async move {
+            answering.await;
+            // Heard of only at the end.
+            let _ = requests_answered.send(());
+        });
         let ringing = owner.clone();
         tasks.spawn_local(async move { ringing.ring().await });
         let releasing = owner.clone();
@@ -151,7 +158,9 @@ impl Daemon {
                 // The port closes; what has come in is answered.
                 accepting.abort();
                 serving.set(false);
-                if tokio::time::timeout(FAREWELL, rpc.finish()).await.is_err() {
+                drop(stop_requests);
+                let finished = async { tokio::join!(rpc.finish(), answered) };
+                if tokio::time::timeout(FAREWELL, finished).await.is_err() {
                     tracing::warn!("some calls stay unanswered: their facts or their clients are too slow");
                 }
                 Ok(())

@@ -1,17 +1,23 @@
 //! The way to the owner for other threads.
 
 use std::cell::RefCell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 
-use crate::engine::{Event, Overview, Reply};
-use crate::market::{Acl, QueueName, ServletRequest, Statement, StatementPage};
-use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader};
+use crate::engine::explanation::Explained;
+use crate::engine::{Event, Overview, Read, Reply};
+use crate::market::{
+    Acl, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
+};
+use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader, StoreError};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
+use crate::wire::JobId;
 
 use super::acl_file::AclFile;
 use super::owner::Owner;
@@ -33,8 +39,16 @@ pub struct OwnerHandle {
     budget: Option<ImageWatch>,
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
-    /// Who reads statements, and the turns for it: reading takes a disk and a thread for itself.
-    ledger: Option<(LedgerReader, Arc<Semaphore>)>,
+    ledger: Option<Ledger>,
+}
+
+/// Who reads statements and histories, and the turns for it: reading takes a disk and a thread for itself.
+#[derive(Clone, Debug)]
+struct Ledger {
+    reader: LedgerReader,
+    statements: Arc<Semaphore>,
+    /// Anyone may ask for prices, so those who sign do not wait behind them.
+    prices: Arc<Semaphore>,
 }
 
 /// What other threads ask, for [`Requests::answer`].
@@ -52,6 +66,7 @@ pub(super) struct Serving(Arc<AtomicBool>);
 enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
     Overview(oneshot::Sender<Arc<Overview>>),
+    Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
 }
 
 // === impl OwnerHandle ===
@@ -72,7 +87,26 @@ impl OwnerHandle {
     /// The same with statements, which nobody reads without.
     #[must_use]
     pub fn with_ledger(self, ledger: LedgerReader) -> Self {
-        Self { ledger: Some((ledger, Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME)))), ..self }
+        let statements = Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME));
+        let prices = Arc::new(Semaphore::new(1));
+        Self { ledger: Some(Ledger { reader: ledger, statements, prices }), ..self }
+    }
+
+    /// Reads on a thread of the pool, when it is its turn.
+    async fn read_ledger<T: Send + 'static>(
+        &self,
+        turns: impl FnOnce(&Ledger) -> &Arc<Semaphore>,
+        read: impl FnOnce(&LedgerReader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, LedgerUnreadable> {
+        let unreadable = |reason: &dyn std::fmt::Display| LedgerUnreadable(reason.to_string());
+        let Some(ledger) = self.ledger.clone() else { return Err(unreadable(&"there is no ledger")) };
+        let turn = turns(&ledger).clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
+        let read = tokio::task::spawn_blocking(move || {
+            // Kept until the reading is over, also when nobody waits for it any more.
+            let _turn = turn;
+            read(&ledger.reader)
+        });
+        read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
@@ -91,16 +125,24 @@ impl crate::web::Owner for OwnerHandle {
         self.ask(Request::Overview).await
     }
 
+    async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
+        self.ask(|reply| Request::Explain(job, sees_names, reply)).await
+    }
+
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
-        let unreadable = |reason: &dyn std::fmt::Display| LedgerUnreadable(reason.to_string());
-        let Some((ledger, turns)) = self.ledger.clone() else { return Err(unreadable(&"there is no ledger")) };
-        let turn = turns.acquire_owned().await.map_err(|error| unreadable(&error))?;
-        let read = tokio::task::spawn_blocking(move || {
-            // Kept until the reading is over, also when nobody waits for it any more.
-            let _turn = turn;
-            ledger.statement(&queue, page)
-        });
-        read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
+        self.read_ledger(|ledger| &ledger.statements, move |reader| reader.statement(&queue, page)).await
+    }
+
+    async fn price_history(&self, page: HistoryPage) -> Result<PriceHistory, LedgerUnreadable> {
+        self.read_ledger(|ledger| &ledger.prices, move |reader| reader.price_history(page)).await
+    }
+
+    async fn spending_history(
+        &self,
+        queue: QueueName,
+        page: HistoryPage,
+    ) -> Result<Option<SpendingHistory>, LedgerUnreadable> {
+        self.read_ledger(|ledger| &ledger.statements, move |reader| reader.spending_history(&queue, page)).await
     }
 
     fn acl(&self) -> Arc<Acl> {
@@ -148,27 +190,62 @@ impl Requests {
         Serving(self.serving.clone())
     }
 
-    /// Answers what comes, one request each turn. Ends when all handles are gone.
-    pub async fn answer(mut self, owner: Rc<Owner>) {
+    /// Answers what comes, one request each turn. Ends when all handles are gone; or, once `stopping` completes, when
+    /// what has come by then is answered: nothing comes in any more.
+    pub async fn answer(mut self, owner: Rc<Owner>, stopping: impl Future<Output = ()>) {
         let snapshot = Rc::new(RefCell::new(Snapshot::default()));
-        while let Some(request) = self.requests.recv().await {
+        let mut in_hand = JoinSet::new();
+        let mut stopping = pin!(stopping);
+        let mut is_stopping = false;
+        loop {
+            let request = tokio::select! {
+                request = self.requests.recv() => request,
+                Some(_) = in_hand.join_next() => continue,
+                () = &mut stopping, if !is_stopping => {
+                    is_stopping = true;
+                    self.requests.close();
+                    continue;
+                }
+            };
             match request {
-                Request::Market(request, reply) => market(&owner, *request, reply),
-                Request::Overview(reply) => overview(&owner, &snapshot, reply),
+                Some(Request::Market(request, reply)) => market(&owner, *request, reply, &mut in_hand),
+                Some(Request::Overview(reply)) => overview(&owner, &snapshot, reply, &mut in_hand),
+                Some(Request::Explain(job, sees_names, reply)) => {
+                    explain(&owner, job, sees_names, reply, &mut in_hand);
+                }
+                None => break,
             }
             // Heartbeats that are ready go first.
             tokio::task::yield_now().await;
         }
+        while in_hand.join_next().await.is_some() {}
     }
 }
 
-fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>) {
+fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>, in_hand: &mut JoinSet<()>) {
     let (answer, wait_for) = owner.step(Event::Market(Box::new(request)));
     let Reply::Market(result) = answer else { return };
     let owner = owner.clone();
-    tokio::task::spawn_local(async move {
+    in_hand.spawn_local(async move {
         if owner.wait_durable(wait_for).await.is_ok() {
             let _ = reply.send(result);
+        }
+    });
+}
+
+fn explain(
+    owner: &Rc<Owner>,
+    job: JobId,
+    sees_names: bool,
+    reply: oneshot::Sender<Option<Box<Explained>>>,
+    in_hand: &mut JoinSet<()>,
+) {
+    let now = owner.clock().now();
+    let Read { value, wait_for } = owner.read(|engine| engine.explain(job, sees_names, now));
+    let owner = owner.clone();
+    in_hand.spawn_local(async move {
+        if owner.wait_durable(wait_for).await.is_ok() {
+            let _ = reply.send(value.map(Box::new));
         }
     });
 }
@@ -181,7 +258,12 @@ struct Snapshot {
 }
 
 /// Shows the last snapshot while it is fresh, else makes one; whoever comes behind does not wait for it.
-fn overview(owner: &Rc<Owner>, snapshot: &Rc<RefCell<Snapshot>>, reply: oneshot::Sender<Arc<Overview>>) {
+fn overview(
+    owner: &Rc<Owner>,
+    snapshot: &Rc<RefCell<Snapshot>>,
+    reply: oneshot::Sender<Arc<Overview>>,
+    in_hand: &mut JoinSet<()>,
+) {
     let now = owner.clock().now();
     let is_fresh = snapshot.borrow().taken_ms.is_some_and(|taken_ms| now.mono_ms < taken_ms + FRESH_MS);
     if is_fresh {
@@ -191,7 +273,7 @@ fn overview(owner: &Rc<Owner>, snapshot: &Rc<RefCell<Snapshot>>, reply: oneshot:
     }
     let read = owner.overview(now);
     let (owner, snapshot) = (owner.clone(), snapshot.clone());
-    tokio::task::spawn_local(async move {
+    in_hand.spawn_local(async move {
         let durable = tokio::time::timeout(SNAPSHOT_PATIENCE, owner.wait_durable(read.wait_for));
         if durable.await.is_ok_and(|waited| waited.is_ok()) {
             *snapshot.borrow_mut() = Snapshot { overview: Arc::new(read.value), taken_ms: Some(now.mono_ms) };

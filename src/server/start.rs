@@ -12,6 +12,7 @@ use crate::config::settings::{BudgetStoreKind, DynamicSettings, SchedulerKind};
 use crate::config::{HostPort, Settings};
 use crate::engine::{Engine, Restored, RestoredJobs};
 use crate::fs::FsError;
+use crate::market::BudgetLine;
 use crate::store::{
     BudgetImage, BudgetImageError, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError, StoreOptions,
 };
@@ -153,7 +154,7 @@ async fn serve_here(
         budget_image: budget_image.clone(),
     };
     let (daemon, handle) = Daemon::new(parts);
-    let daemon = daemon.with_leftovers(leftovers).with_stored_events(store.events());
+    let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
     let handle = handle.with_ledger(store.ledger());
     let owner = daemon.owner().clone();
     let status = format!("serving RPC on {rpc_address}, web on {http_address}");
@@ -249,11 +250,13 @@ fn wake(
         match found {
             // The file is what it says; it becomes an image when something changes.
             ImageAtStart::First(lines) => {
+                tell_rounded(path, &lines);
                 engine.endow(lines, now);
                 return image;
             }
             // Written at the first tick, when the ledger is sure to have it.
             ImageAtStart::Edited(lines) => {
+                tell_rounded(path, &lines);
                 tell_taken_over(path, &engine.take_over_budgets(lines, now));
                 return image;
             }
@@ -270,13 +273,13 @@ fn wake(
 
 /// What the engine goes on with.
 fn restored(opened: Opened) -> Restored {
-    let OpenedJobs { unfinished, finished, launch_answers, interner } = opened.jobs;
+    let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = opened.jobs;
     let kill_debts = opened.kill_debts;
     Restored {
         last_fact: opened.last_fact,
         last_order: opened.max_order,
         market: opened.market,
-        jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts },
+        jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs },
         interner,
     }
 }
@@ -288,6 +291,32 @@ fn tell_taken_over(path: &Path, told: &[String]) {
         "{path}: the budget file was edited; {} queues differ and are taken over, booked as adjustments",
         told.len()
     );
+    tell_queues(path, told);
+}
+
+/// Says which amounts have more decimals than are kept, as those have that the original wrote.
+fn tell_rounded(path: &Path, lines: &[BudgetLine]) {
+    let told = lines.iter().filter(|line| line.is_budget_rounded || line.is_rate_rounded).map(|line| {
+        let BudgetLine { queue, budget, rate, .. } = line;
+        match (line.is_budget_rounded, line.is_rate_rounded) {
+            (true, true) => {
+                format!("queue {queue}: rounded to budget {budget}, booked as an adjustment, and rate {rate}")
+            }
+            (true, false) => format!("queue {queue}: rounded to budget {budget}, booked as an adjustment"),
+            (false, _) => format!("queue {queue}: rounded to rate {rate}"),
+        }
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return;
+    }
+    let path = path.display();
+    tracing::warn!("{path}: {} queues have amounts with more than 12 decimals, which are rounded", told.len());
+    tell_queues(path, &told);
+}
+
+/// One line for each queue, but not for thousands.
+fn tell_queues(path: std::path::Display<'_>, told: &[String]) {
     for line in told.iter().take(TOLD_QUEUES) {
         tracing::warn!("{path}: {line}");
     }

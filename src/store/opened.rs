@@ -153,6 +153,17 @@ impl<'a> Loader<'a> {
 /// What a start would find after these facts, from the first one on: through the very rows, in memory.
 #[cfg(test)]
 pub(crate) fn opened_after(facts: &[crate::engine::Fact]) -> Opened {
+    load(&recorded(facts), Path::new("memory"), 1_000).unwrap()
+}
+
+/// What is read of a finished job after these facts.
+#[cfg(test)]
+pub(crate) fn finished_after(facts: &[crate::engine::Fact], job: JobId) -> crate::mapreduce::StoredJob {
+    opened_jobs::finished_with_tasks(&Loader::new(&recorded(facts), Path::new("memory")), job).unwrap().unwrap()
+}
+
+#[cfg(test)]
+fn recorded(facts: &[crate::engine::Fact]) -> Connection {
     use super::{counter_names::CounterNames, rows, schema};
     let mut database = schema::in_memory();
     let transaction = database.transaction().unwrap();
@@ -162,5 +173,5 @@ pub(crate) fn opened_after(facts: &[crate::engine::Fact]) -> Opened {
     }
     schema::set_meta(&transaction, LAST_FACT, facts.len() as i64).unwrap();
     transaction.commit().unwrap();
-    load(&database, Path::new("memory"), 1_000).unwrap()
+    database
 }

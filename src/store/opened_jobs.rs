@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use rusqlite::{Row, params};
 
+use crate::engine::JobCost;
 use crate::mapreduce::{AcceptedJob, CounterInterner, Ending, FinishedJob, JobSpec, Outcome, StoredJob};
+use crate::market::Credits;
+use crate::scheduler::{Kind, PerKind};
 use crate::wire::{AttemptId, JobId, RunState};
 
 use super::error::StoreError;
@@ -25,6 +28,8 @@ pub struct OpenedJobs {
     pub finished: Vec<FinishedJob>,
     /// The last answer with launches of each tracker: its name, the id of the answer, the exact bytes.
     pub launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
+    /// What they have cost.
+    pub costs: Vec<JobCost>,
     /// The names of their counters.
     pub interner: CounterInterner,
 }
@@ -36,6 +41,22 @@ const UNFINISHED: &str =
 /// Of a job that is over; `splits`, which may be large, lie between, so that only those asked for are gone through.
 const FINISHED: &str = "SELECT job, submit_ms, spec, priority, running_ms, state, finish_ms, failure_info, counters
      FROM job WHERE finish_ms IS NOT NULL";
+
+/// A job that is over, with all its attempts and events, as if its end had just been decided.
+pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<StoredJob>, StoreError> {
+    let sql =
+        "SELECT job, accept_order, submit_ms, spec, splits, NULL, priority, iif(running_ms IS NULL, 'PREP', 'RUNNING'),
+             outcome, failure_info
+         FROM job WHERE job = ?1 AND finish_ms IS NOT NULL";
+    let rows = loader.rows_with(sql, [job.to_string()], UnfinishedRow::read)?;
+    let Some(row) = rows.into_iter().next() else { return Ok(None) };
+    let mut stored = row.typed(loader)?;
+    let mut texts = SharedTexts::default();
+    stored.attempts = attempts(loader, job, &mut StoredCounters::load(loader)?, &mut texts)?;
+    stored.events = events(loader, job, &mut texts)?;
+    check_tasks(loader, &stored)?;
+    Ok(Some(stored))
+}
 
 /// Reads them, of finished jobs the `newest` and those that trackers have yet to hear of.
 pub(super) fn load(loader: &Loader<'_>, newest: usize) -> Result<OpenedJobs, StoreError> {
@@ -53,7 +74,24 @@ pub(super) fn load(loader: &Loader<'_>, newest: usize) -> Result<OpenedJobs, Sto
     let finished = finished(loader, &mut counters, newest)?;
     let answers = "SELECT tracker, response_id, answer FROM launch_answer ORDER BY tracker";
     let launch_answers = loader.rows(answers, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    Ok(OpenedJobs { unfinished, finished, launch_answers, interner: counters.interner })
+    let unfinished_ids = unfinished.iter().map(|job: &StoredJob| job.accepted.id);
+    let costs = costs(loader, unfinished_ids.chain(finished.iter().map(|job| job.id)))?;
+    Ok(OpenedJobs { unfinished, finished, launch_answers, costs, interner: counters.interner })
+}
+
+/// What these jobs have cost, where it was anything.
+fn costs(loader: &Loader<'_>, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobCost>, StoreError> {
+    let sql = "SELECT map_slots, reduce_slots, cost_units FROM job_cost WHERE job = ?1";
+    let mut costs = Vec::new();
+    for job in jobs {
+        let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?));
+        for (map, reduce, units) in loader.rows_with(sql, [job.to_string()], read)? {
+            let slots = PerKind::new(map.cast_unsigned(), reduce.cast_unsigned());
+            let units = loader.parse("job_cost.cost_units", units, "a whole number of units of 10^-12 credit")?;
+            costs.push(JobCost { job, cost: Credits::from_units(units), slots });
+        }
+    }
+    Ok(costs)
 }
 
 fn finished(loader: &Loader<'_>, counters: &mut StoredCounters, newest: usize) -> Result<Vec<FinishedJob>, StoreError> {
@@ -76,8 +114,8 @@ fn check_tasks(loader: &Loader<'_>, job: &StoredJob) -> Result<(), StoreError> {
     // Behind the last map or reduce come a cleanup and a setup.
     let has = |id: AttemptId| {
         let count = match id.task.kind {
-            crate::scheduler::Kind::Map => spec.maps,
-            crate::scheduler::Kind::Reduce => spec.reduces,
+            Kind::Map => spec.maps,
+            Kind::Reduce => spec.reduces,
         };
         id.number >= 0 && u32::try_from(id.task.number).is_ok_and(|number| number <= count.saturating_add(1))
     };

@@ -11,6 +11,7 @@ use super::backup::{Copied, backup};
 use super::durable::{Durable, Health};
 use super::error::StoreError;
 use super::figures::{Counts, Figures};
+use super::finished_jobs::FinishedJobReader;
 use super::folder::Folder;
 use super::housekeeping::Housekeeping;
 use super::note::NoteSink;
@@ -20,7 +21,6 @@ use super::queue::{Message, Queue};
 use super::schema;
 use super::sink::{Backlog, FactSink};
 use super::statement::LedgerReader;
-use super::stored_events::EventReader;
 use super::writer::Writer;
 
 /// The state database. Dropping it closes it, but then nobody hears what went wrong: prefer [`Store::close`].
@@ -92,9 +92,9 @@ impl Store {
         LedgerReader::new(&self.path)
     }
 
-    /// Reads completion events, on whatever thread.
-    pub fn events(&self) -> EventReader {
-        EventReader::new(&self.path)
+    /// Reads finished jobs, on whatever thread.
+    pub fn finished_jobs(&self) -> FinishedJobReader {
+        FinishedJobReader::new(&self.path)
     }
 
     /// What the writer has done so far.

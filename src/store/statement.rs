@@ -28,10 +28,15 @@ impl LedgerReader {
     /// # Errors
     /// The database cannot be read.
     pub fn statement(&self, queue: &QueueName, page: StatementPage) -> Result<Option<Statement>, StoreError> {
+        self.read(|database| read(database, queue, page, StatementPage::MOST_ROWS))
+    }
+
+    /// Reads by a connection of its own.
+    pub(super) fn read<T>(&self, read: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut database = Connection::open_with_flags(&self.database, flags).map_err(failed)?;
-        read(&mut database, queue, page, StatementPage::MOST_ROWS).map_err(failed)
+        read(&mut database).map_err(failed)
     }
 }
 

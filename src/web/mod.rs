@@ -4,7 +4,9 @@
 //! leaves only after the change is durable. A request may wait for the owner, the owner never waits for a request.
 
 mod denied;
+mod explain;
 mod health;
+mod history;
 mod limits;
 mod listener;
 mod metrics;
@@ -14,6 +16,7 @@ mod response;
 mod routes;
 mod scheduler;
 mod signed;
+mod standings;
 mod start_page;
 mod start_page_rows;
 mod statement;

@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use crate::engine::Overview;
-use crate::market::{Acl, Answer, MarketError, QueueName, ServletRequest, Statement, StatementPage};
+use crate::engine::explanation::Explained;
+use crate::market::{
+    Acl, Answer, HistoryPage, MarketError, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement,
+    StatementPage,
+};
+use crate::wire::JobId;
 
 /// The way to the owner of all state.
 pub trait Owner: Send + Sync + 'static {
@@ -25,6 +30,36 @@ pub trait Owner: Send + Sync + 'static {
         queue: QueueName,
         page: StatementPage,
     ) -> impl Future<Output = Result<Option<Statement>, LedgerUnreadable>> + Send;
+
+    /// Reads the price over time, what of it is durable. The owner's thread has nothing to do with it.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerUnreadable`] when the history cannot be read.
+    fn price_history(&self, page: HistoryPage) -> impl Future<Output = Result<PriceHistory, LedgerUnreadable>> + Send;
+
+    /// Reads what a queue has paid over time; none if there never was such a queue. The owner's thread has nothing to do
+    /// with it.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerUnreadable`] when the history cannot be read.
+    fn spending_history(
+        &self,
+        queue: QueueName,
+        page: HistoryPage,
+    ) -> impl Future<Output = Result<Option<SpendingHistory>, LedgerUnreadable>> + Send;
+
+    /// Why a job has the slots it has; none for one that is not known. `sees_names`: whether other queues may be named.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] when no answer will come.
+    fn explain(
+        &self,
+        job: JobId,
+        sees_names: bool,
+    ) -> impl Future<Output = Result<Option<Box<Explained>>, OwnerGone>> + Send;
 
     /// A snapshot of the cluster.
     ///

@@ -36,3 +36,14 @@ pub(super) fn with_allow(mut response: Response<Body>, methods: &'static str) ->
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     response
 }
+
+/// A value as a line of JSON.
+pub(super) fn json(value: &impl serde::Serialize) -> String {
+    // Texts, numbers and lists always have a JSON form.
+    serde_json::to_string(value).unwrap_or_default() + "\n"
+}
+
+/// A refusal where JSON is spoken.
+pub(super) fn json_refusal(status: StatusCode, message: &str) -> Response<Body> {
+    fresh(status, JSON, json(&serde_json::json!({ "error": message })))
+}

@@ -9,7 +9,9 @@ use axum::http::{Response, StatusCode, Uri};
 use axum::response::IntoResponse;
 use axum::routing::{any, get};
 
-use super::{Owner, WebState, health, metrics, response, scheduler, start_page, statement};
+use super::{
+    Owner, WebState, explain, health, history, metrics, response, scheduler, standings, start_page, statement,
+};
 
 /// The style of all pages, part of the binary.
 const STYLE: &str = include_str!("../../static/jobtracker.css");
@@ -21,6 +23,9 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         // Bookmarks and scripts know the page by its old name.
         .route("/jobtracker.jsp", get(start_page::start_page::<O>))
         .route("/scheduler", any(scheduler::scheduler::<O>))
+        .route("/scheduler/explain", any(explain::explain::<O>))
+        .route("/scheduler/history", any(history::history::<O>))
+        .route("/scheduler/queues", any(standings::standings::<O>))
         .route("/scheduler/statement", any(statement::statement::<O>))
         .route("/metrics", get(metrics::metrics::<O>))
         .route("/healthz", get(health::alive::<O>))

@@ -38,13 +38,7 @@ pub(super) async fn ask<O: Owner>(
         let told = "The scheduler in use has no market; /scheduler belongs to the dynamic one";
         return Err(Box::new(text(StatusCode::NOT_FOUND, told)));
     }
-    if method == Method::OPTIONS {
-        return Err(Box::new(with_allow(Response::new(Body::empty()), METHODS)));
-    }
-    if ![Method::GET, Method::HEAD, Method::POST].contains(&method) {
-        let message = format!("{method} is not taken here");
-        return Err(Box::new(with_allow(error(StatusCode::METHOD_NOT_ALLOWED, &message), METHODS)));
-    }
+    check_method(&method, &error)?;
     let query = uri.query().unwrap_or_default();
     let refuse = |status, message: &str| Err(Box::new(error(status, message)));
     let shape = match parse(query) {
@@ -76,6 +70,21 @@ pub(super) async fn ask<O: Owner>(
             ErrorClass::NotFound => refuse(StatusCode::NOT_FOUND, &refusal.to_string()),
             ErrorClass::Conflict => refuse(StatusCode::CONFLICT, &refusal.to_string()),
         },
+    }
+}
+
+/// Whether a method is taken at all, or else what is to be sent.
+pub(super) fn check_method(
+    method: &Method,
+    error: impl Fn(StatusCode, &str) -> Response<Body>,
+) -> Result<(), Box<Response<Body>>> {
+    match *method {
+        Method::GET | Method::HEAD | Method::POST => Ok(()),
+        Method::OPTIONS => Err(Box::new(with_allow(Response::new(Body::empty()), METHODS))),
+        _ => {
+            let message = format!("{method} is not taken here");
+            Err(Box::new(with_allow(error(StatusCode::METHOD_NOT_ALLOWED, &message), METHODS)))
+        }
     }
 }
 

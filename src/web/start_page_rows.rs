@@ -40,6 +40,7 @@ pub(super) struct JobRow {
     pub(super) running: PerKind<u32>,
     pub(super) submitted: String,
     pub(super) took: String,
+    pub(super) cost: String,
     pub(super) failure: String,
 }
 
@@ -102,6 +103,7 @@ impl JobRow {
             running: job.running,
             submitted: moment(job.submit_ms),
             took: span(end_ms.saturating_sub(job.submit_ms)),
+            cost: job.cost.clone().unwrap_or_else(|| "–".to_owned()),
             failure: cut(&job.failure_info),
         }
     }

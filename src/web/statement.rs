@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use tokio::time::timeout;
 
-use super::response::{JSON, fresh};
+use super::response::{JSON, fresh, json, json_refusal};
 use super::signed::{Asked, ask};
 use super::{Owner, WebState};
 use crate::market::{Answer, Shape, Statement, StatementPage};
@@ -20,11 +20,11 @@ pub(super) async fn statement<O: Owner>(
     headers: HeaderMap,
 ) -> Response<Body> {
     let query = uri.query().unwrap_or_default().to_owned();
-    match ask(&state, Asked { method, uri, headers }, Shape::parse_statement, refusal).await {
+    match ask(&state, Asked { method, uri, headers }, Shape::parse_statement, json_refusal).await {
         Err(refusal) => *refusal,
         Ok(answer) => match read(&state, answer, &query).await {
             Ok(statement) => fresh(StatusCode::OK, JSON, json(&statement)),
-            Err((status, message)) => refusal(status, &message),
+            Err((status, message)) => json_refusal(status, &message),
         },
     }
 }
@@ -39,13 +39,4 @@ async fn read<O: Owner>(state: &WebState<O>, answer: Answer, query: &str) -> Res
     let read = read.map_err(|_| unavailable("the ledger was not read in time".to_owned()))?;
     let found = read.map_err(|error| unavailable(error.to_string()))?;
     found.ok_or_else(|| (StatusCode::NOT_FOUND, format!("there is no queue {queue}")))
-}
-
-fn refusal(status: StatusCode, message: &str) -> Response<Body> {
-    fresh(status, JSON, json(&serde_json::json!({ "error": message })))
-}
-
-fn json(value: &impl serde::Serialize) -> String {
-    // Texts, numbers and lists always have a JSON form.
-    serde_json::to_string(value).unwrap_or_default() + "\n"
 }

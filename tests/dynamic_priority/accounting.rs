@@ -1,6 +1,7 @@
 //! Sections 7 and 10: the allocation, what each interval costs, and the examples of the document and of the original's tests.
 
 use crate::market::{Market, Terms, Worker, with_budgets, with_market};
+use crate::served::{Place, wait_for_files};
 
 /// Both queues have work for all slots and the tick has given each what it bought.
 async fn filled(market: &Market, slots: (i32, i32), jobs: &[(&str, usize, usize)]) -> Worker {
@@ -134,6 +135,24 @@ fn section_7_decided_5_a_late_tick_is_one_tick() {
         market.skip(crate::market::INTERVAL * 5).await;
         assert_eq!(market.budget("alice").await, "98.0");
     });
+}
+
+#[test]
+fn section_7_decided_5_ticks_are_numbered_durably_and_downtime_is_none() {
+    let place = Place::new("alice 100 1\n");
+    let last_tick = || {
+        let asked = "SELECT coalesce(max(number), 0), count(*) FROM tick";
+        place.database().query_row(asked, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).unwrap()
+    };
+    for life in 0..3 {
+        let serving = place.start();
+        let (before, _) = last_tick();
+        wait_for_files(&place.path("state"), || last_tick().0 > before);
+        serving.kill();
+        let (number, rows) = last_tick();
+        assert_eq!(number, rows, "life {life}: no number is left out or used twice");
+    }
+    assert_eq!(place.balance("alice").as_deref(), Some("100.0"));
 }
 
 #[test]

@@ -192,6 +192,29 @@ fn section_3_2_order_of_checks_what_is_not_allowed_has_used_up_its_timestamp() {
     });
 }
 
+/// Guard, use of the timestamp and operation are one step: nothing comes between.
+#[test]
+fn section_3_2_of_many_requests_with_one_timestamp_at_once_one_is_done() {
+    with_budgets(BUDGETS, async |market| {
+        let market = std::rc::Rc::new(market);
+        for round in 1..=5 {
+            let query = format!("addBudget=1&queue=alice&user=root&timestamp={}", market.next_ms());
+            let at_once = (0..8).map(|_| {
+                let (market, query) = (std::rc::Rc::clone(&market), query.clone());
+                tokio::task::spawn_local(async move { market.get_signed("root", &query).await.status })
+            });
+            let mut statuses = Vec::new();
+            for asked in at_once.collect::<Vec<_>>() {
+                statuses.push(asked.await.unwrap());
+            }
+            statuses.sort_unstable();
+            assert_eq!(statuses, [200, 500, 500, 500, 500, 500, 500, 500]);
+            let budget = market.ask("root", "addBudget=0&queue=alice").await.element("budget");
+            assert_eq!(budget, format!("{}.0", 100 + round));
+        }
+    });
+}
+
 #[test]
 fn section_3_2_order_of_checks_only_the_word_admin_is_an_administrator() {
     with_budgets(BUDGETS, async |market| {

@@ -9,10 +9,18 @@
 )]
 
 mod accounting;
-mod answered;
 mod answers;
 mod authorization;
+mod bidders;
+mod defects_of_files;
+mod defects_of_requests;
+mod defects_of_slots;
+mod files;
 mod market;
 mod operations;
+mod rows;
 #[path = "../rpc_rig/mod.rs"]
 mod rpc_rig;
+#[path = "../served/mod.rs"]
+mod served;
+mod submissions;

@@ -16,9 +16,9 @@ use jobtracker::wire::{Action, AttemptId, AttemptState, JobId, RunState};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::answered::Answered;
 use crate::rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
 use crate::rpc_rig::{Rig, Wanted, with_daemon};
+use crate::served::answered::Answered;
 
 /// Between two ticks. No test lasts so long, so none rings but those that it lets ring.
 pub const INTERVAL: Duration = Duration::from_secs(100);
@@ -155,13 +155,25 @@ impl Market {
         self.skip(INTERVAL).await;
     }
 
+    /// Lets the next tick come, shortly after the tracker has called: who is silent has nothing to give.
+    pub async fn tick_after_beat(&self, worker: &mut Worker) {
+        const LAST: Duration = Duration::from_secs(1);
+        self.pass(INTERVAL - LAST).await;
+        worker.beat().await;
+        self.skip(LAST).await;
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::pause();
+        tokio::time::advance(time).await;
+        tokio::time::resume();
+    }
+
     /// Lets an interval pass, and what is due in it come.
     pub async fn skip(&self, time: Duration) {
         let ticks = || self.rig.owner.with_engine(|engine| engine.market().unwrap().tick_number());
         let before = ticks();
-        tokio::time::pause();
-        tokio::time::advance(time).await;
-        tokio::time::resume();
+        self.pass(time).await;
         while ticks() == before {
             tokio::task::yield_now().await;
         }
@@ -260,7 +272,8 @@ impl Worker {
                 Action::LaunchTask(task) if task.job_setup || task.job_cleanup.is_some() || task.task_cleanup => {
                     self.aside.insert(task.status.attempt);
                 }
-                Action::KillTask(attempt) => self.killed.push(*attempt),
+                // What is aside is only told to be forgotten.
+                Action::KillTask(attempt) if !self.aside.contains(attempt) => self.killed.push(*attempt),
                 _ => {}
             }
         }

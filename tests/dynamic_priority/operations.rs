@@ -86,6 +86,8 @@ fn section_3_4_names_of_other_queues_never_leak_to_a_user() {
             "addBudget=1&queue=NAME",
             "addQueue=NAME",
             "removeQueue=NAME",
+            "quote=1&queue=NAME",
+            "quote=x&queue=NAME",
         ] {
             let told = async |queue: &str| {
                 let answer = market.ask("alice", &operation.replace("NAME", queue)).await;
@@ -97,14 +99,17 @@ fn section_3_4_names_of_other_queues_never_leak_to_a_user() {
             assert_eq!((&there, &there), (&nowhere, &no_name), "{operation}");
             assert_eq!(there.0, 500, "{operation}");
         }
-        let statement = async |queue: &str| {
-            let query = format!("statement={queue}&user=alice&timestamp={}", market.next_ms());
-            let signature = jobtracker::market::signature::sign(&query, &crate::market::key_of("alice"));
-            let target = format!("/scheduler/statement?{query}");
-            let answer = market.request("GET", &target, &format!("Authorization: {signature}\r\n")).await;
-            (answer.status, answer.why().split(';').next().unwrap().to_owned())
-        };
-        assert_eq!(statement("bob").await, statement("zed").await);
+        for (path, parameter) in [("statement", "statement"), ("queues", "queues")] {
+            let told = async |queue: &str| {
+                let query = format!("{parameter}={queue}&user=alice&timestamp={}", market.next_ms());
+                let signature = jobtracker::market::signature::sign(&query, &crate::market::key_of("alice"));
+                let target = format!("/scheduler/{path}?{query}");
+                let answer = market.request("GET", &target, &format!("Authorization: {signature}\r\n")).await;
+                (answer.status, answer.why().split(';').next().unwrap().to_owned())
+            };
+            let there = told("bob").await;
+            assert_eq!((there.0, &there), (500, &told("zed").await), "{path}");
+        }
     });
 }
 

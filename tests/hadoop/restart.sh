@@ -4,7 +4,7 @@
 # Our JobTracker gets SIGKILL N times (2) while stock TaskTrackers (1) run a stock job of so many maps (20) and two reduces, at moments that
 # differ from run to run, and is started again at once. The stock client, which is told to wait (mapreduce.jobclient.retry.policy.enabled),
 # must end with success; of every task one attempt alone may have been launched, and it must have succeeded. After one more SIGKILL the stock
-# client must still be told counters and events of the job. Prints how long after each start the first tracker was back. Ends with 1 when
+# client must still be told counters, events and tasks of the job. Prints how long after each start the first tracker was back. Ends with 1 when
 # anything was wrong.
 set -euo pipefail
 
@@ -83,4 +83,6 @@ job_client() { hadoop alice org.apache.hadoop.mapred.JobClient "$@" 2>>"$CLUSTER
 job_client -status "$id" | grep -q 'Map input records=' || fail "the counters of $id are gone after a restart"
 events=$(job_client -events "$id" 0 1000 | grep -c SUCCEEDED) || true
 ((events == wanted)) || fail "$events events of $id are told after a restart, not $wanted"
+completed=$(job_client -list-attempt-ids "$id" map completed | grep -c "^attempt_") || true
+((completed == maps)) || fail "$completed maps of $id are told of after a restart, not $maps"
 echo "$kills kills: $launched attempts for $wanted tasks, the client ended with success"

@@ -1,6 +1,8 @@
 //! A client and a tracker that talk to the rig as stock ones do.
 
 use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::market::{KeyId, Role, ServletRequest, Shape, VerifiedUser};
+use jobtracker::server::wall_ms;
 use jobtracker::wire::file::{SplitMeta, write_split_meta};
 use jobtracker::wire::frame::{Frame, split_frame};
 use jobtracker::wire::protocol::{
@@ -130,6 +132,13 @@ pub async fn new_job_id(client: &mut IpcClient) -> JobId {
         Value::JobId(id) => id,
         other => panic!("{other:?}"),
     }
+}
+
+/// A signed request to the market; the later ones by a larger offset.
+pub fn market_request(query: &str, offset_ms: i64) -> ServletRequest {
+    let verified = VerifiedUser { user: "root".to_owned(), role: Role::Admin, key_id: KeyId(1) };
+    let query = format!("{query}&user=root&timestamp={}", wall_ms() + 1_000 + offset_ms);
+    ServletRequest { verified: Some(verified), shape: Shape::parse(&query).unwrap() }
 }
 
 pub fn submit(id: JobId, directory: String) -> Call {

@@ -3,7 +3,7 @@
 
 pub mod cluster;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,6 +44,7 @@ pub struct Rig {
     pub owner: Rc<Owner>,
     pub folder: tempfile::TempDir,
     stop: RefCell<Option<oneshot::Sender<()>>>,
+    ended: Rc<Cell<bool>>,
 }
 
 /// Runs `test` against a daemon on a thread of its own kind; the gate is open, until the test makes a new one.
@@ -61,7 +62,12 @@ pub fn with_daemon<F: Future<Output = ()>>(wanted: Wanted, test: impl FnOnce(Rig
                 std::future::pending().await
             }
         };
-        let serving = tokio::task::spawn_local(daemon.run(listener, stopped));
+        let ended = rig.ended.clone();
+        let serving = tokio::task::spawn_local(async move {
+            let outcome = daemon.run(listener, stopped).await;
+            ended.set(true);
+            outcome
+        });
         tokio::time::timeout(patience, test(rig)).await.expect("the test hangs");
         if serving.is_finished() {
             serving.await.unwrap().unwrap();
@@ -89,7 +95,7 @@ fn daemon(wanted: Wanted) -> (Daemon, tokio::net::TcpListener, Rig) {
     let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
     let owner = daemon.owner().clone();
-    let rig = Rig { address, gate, handle, owner, folder, stop: RefCell::default() };
+    let rig = Rig { address, gate, handle, owner, folder, stop: RefCell::default(), ended: Rc::default() };
     (daemon, listener, rig)
 }
 
@@ -110,6 +116,11 @@ impl Rig {
     /// Tells the daemon to stop, as a signal does.
     pub fn stop(&self) {
         self.stop.take().expect("stopped once").send(()).unwrap();
+    }
+
+    /// Whether it has stopped.
+    pub fn has_ended(&self) -> bool {
+        self.ended.get()
     }
 
     pub async fn connect(&self) -> TcpStream {

@@ -16,11 +16,13 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("engine", &["scheduler", "wire", "market", "mapreduce"]),
     ("fs", &[]),
     ("config", &["fs"]),
-    ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "wire"]),
+    ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
-    ("client", &["market", "wire"]),
-    ("cli", &["client", "config", "market", "server", "store"]),
+    // What the server tells in JSON is read into what it was written from.
+    ("client", &["engine::explanation", "market", "wire"]),
+    ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
+    ("cli", &["client", "config", "engine::explanation", "market", "scheduler::OrderClass", "server", "sim", "store"]),
 ];
 
 /// Names that no pure room uses, each with its reason.
@@ -52,6 +54,8 @@ pub const FLOATS: &[&str] = &[
     "src/mapreduce/report.rs",
     "src/mapreduce/task.rs",
     "src/mapreduce/view.rs",
+    "src/sim/attempt.rs",
+    "src/sim/tracker.rs",
     "src/wire/job.rs",
     "src/wire/job/codec.rs",
     "src/wire/reader.rs",

@@ -64,10 +64,10 @@ async fn the_commands_print_tables_and_end_with_their_codes() {
     assert_eq!(root(&["price"]).await, (0, "1.5\n".to_owned(), String::new()));
     let (code, table, _) = root(&["queue", "list"]).await;
     assert_eq!(code, 0);
-    insta::assert_snapshot!(table, @r"
-    QUEUE  BUDGET  RATE        SHARE  USED  PENDING
-    alice   100.0   0.5  0.333333333     0        3
-    bob      10.0   1.0  0.666666666     0        3
+    insta::assert_snapshot!(table, @"
+    QUEUE  BUDGET  RATE        SHARE  USED  PENDING   LASTS
+    alice   100.0   0.5  0.333333333     0        3   1h 6m
+    bob      10.0   1.0  0.666666666     0        3  3m 20s
     ");
     let (code, table, _) = alice(&["queue", "set-spending", "alice", "2.25"]).await;
     assert_eq!(code, 0);

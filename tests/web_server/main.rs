@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bidders;
 mod client;
+mod explain;
 mod hostile;
 mod pages;
 mod scheduler;

@@ -1,16 +1,20 @@
 //! A web server on a free port, its owner, and a client that speaks bytes.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use jobtracker::engine::explanation::{Explained, Explanation};
 use jobtracker::engine::{Now, Overview};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
-    Acl, Key, Market, MarketConfig, QueueName, QueueUse, ServletRequest, Statement, StatementPage, budget_file,
+    Acl, Answer, HistoryPage, Key, Market, MarketConfig, Operation, OperationKind, PriceHistory, PricePoint, QueueName,
+    QueueUse, ServletRequest, SpendingHistory, Statement, StatementPage, budget_file,
 };
 use jobtracker::scheduler::PerKind;
 use jobtracker::web::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, WebLimits, WebState, serve};
+use jobtracker::wire::JobId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
@@ -20,6 +24,8 @@ use tokio::task::JoinHandle;
 pub const START_MS: i64 = 1_700_000_000_000;
 /// The server's clock, epoch ms. It stands still.
 pub const NOW_MS: i64 = START_MS + 60_000;
+const SLOTS: PerKind<u32> = PerKind::new(6, 2);
+const INTERVAL_MS: u64 = 20_000;
 const ACL: &str = "alice user alicekey-abc\nroot admin rootkey\n";
 const BUDGETS: &str = "alice 100.0 0.5\nbob 10.0 1.0\n";
 
@@ -34,6 +40,10 @@ pub struct Cluster {
     /// What the ledger tells, and what of it was asked for.
     pub statement: Mutex<Result<Option<Statement>, LedgerUnreadable>>,
     pub pages: Mutex<Vec<(QueueName, StatementPage)>>,
+    /// Which histories were asked for: the price's, or a queue's.
+    pub history_pages: Mutex<Vec<(Option<QueueName>, HistoryPage)>>,
+    /// What jobs are told, without names and with them.
+    pub explanations: Mutex<BTreeMap<(JobId, bool), Explanation>>,
     /// Nobody answers any more.
     pub gone: AtomicBool,
     /// Answers wait for `release`.
@@ -79,7 +89,31 @@ impl Handle {
 impl Owner for Handle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
         self.gate().await?;
-        Ok(self.0.market.lock().unwrap().operate(request, now(), |queue| queue.as_str() == "bob").answer)
+        let mut market = self.0.market.lock().unwrap();
+        let request = about_queue(request);
+        let answer = market.operate(request, now(), |queue| queue.as_str() == "bob").answer;
+        Ok(answer.map(|answer| complete(&market, answer)))
+    }
+
+    async fn price_history(&self, page: HistoryPage) -> Result<PriceHistory, LedgerUnreadable> {
+        self.0.history_pages.lock().unwrap().push((None, page));
+        Ok(PriceHistory { step_ms: 7, points: vec![PricePoint::of(3, 5, "1.5".parse().unwrap())] })
+    }
+
+    async fn spending_history(
+        &self,
+        queue: QueueName,
+        page: HistoryPage,
+    ) -> Result<Option<SpendingHistory>, LedgerUnreadable> {
+        self.0.history_pages.lock().unwrap().push((Some(queue.clone()), page));
+        let is_known = queue.as_str() != "nobody";
+        Ok(is_known.then(|| SpendingHistory { queue, step_ms: 7, points: Vec::new() }))
+    }
+
+    async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
+        self.gate().await?;
+        let explanation = self.0.explanations.lock().unwrap().get(&(job, sees_names)).cloned();
+        Ok(explanation.map(|explanation| Box::new(Explained::from(explanation))))
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -113,12 +147,7 @@ impl Stage {
     pub async fn with(limits: WebLimits, has_market: bool) -> Stage {
         let mut market = Market::new(MarketConfig::default(), START_MS);
         market.endow(budget_file::parse(BUDGETS, "budget").unwrap(), now());
-        let usage = ["alice", "bob"].map(|queue| QueueUse {
-            queue: queue.parse().unwrap(),
-            running: PerKind::new(1, 0),
-            pending: 3,
-        });
-        market.tick(&usage, PerKind::new(6, 2), now());
+        market.tick(&usage(), SLOTS, now());
         let cluster = Arc::new(Cluster {
             market: Mutex::new(market),
             acl: Mutex::new(Arc::new(Acl::parse(ACL, "acl").unwrap())),
@@ -127,6 +156,8 @@ impl Stage {
             health: Mutex::new(Health { is_alive: true, is_ready: true, text: "ok".to_owned(), ..Health::default() }),
             statement: Mutex::new(Ok(None)),
             pages: Mutex::default(),
+            history_pages: Mutex::default(),
+            explanations: Mutex::default(),
             gone: AtomicBool::new(false),
             held: AtomicBool::new(false),
             asked: Notify::new(),
@@ -206,6 +237,34 @@ pub async fn read_to_end(mut stream: TcpStream) -> String {
     // A connection that is reset has ended too.
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn usage() -> [QueueUse; 2] {
+    ["alice", "bob"].map(|queue| QueueUse { queue: queue.parse().unwrap(), running: PerKind::new(1, 0), pending: 3 })
+}
+
+/// All jobs are alice's.
+fn about_queue(mut request: ServletRequest) -> ServletRequest {
+    if request.shape.kind == OperationKind::Explain {
+        request.shape.queue = Some("alice".to_owned());
+    }
+    request
+}
+
+/// What the engine answers in place of the market.
+fn complete(market: &Market, answer: Answer) -> Answer {
+    match answer {
+        Answer::Permitted(Operation::Quote { queue, rate }) => {
+            Answer::Quote(market.bidding(&queue, &usage(), SLOTS, INTERVAL_MS).unwrap().quote(rate))
+        }
+        Answer::Permitted(Operation::Standings(Some(queue))) => {
+            Answer::Standings(market.standings([&queue], &usage(), INTERVAL_MS))
+        }
+        Answer::Permitted(Operation::Standings(None)) => {
+            Answer::Standings(market.standings(market.queues(), &usage(), INTERVAL_MS))
+        }
+        other => other,
+    }
 }
 
 fn now() -> Now {

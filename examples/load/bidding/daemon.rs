@@ -1,6 +1,6 @@
 //! The daemon as a process of its own, to be killed.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -21,16 +21,27 @@ pub struct Daemon {
     pub started_ms: i64,
 }
 
+const LOG: &str = "daemon.log";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// What daemons said since `lines` lines that they should have had no cause to say: whoever is killed has no one to blame,
+/// and a budget file that it wrote is its own.
+pub fn complaints(world: &World, lines: &mut usize) -> std::io::Result<Vec<String>> {
+    let log = fs::read_to_string(world.folder.join(LOG))?;
+    let is_complaint = |line: &&str| ["ERROR", "panicked", "BUDGET FILE"].iter().any(|word| line.contains(word));
+    let found = log.lines().skip(*lines).filter(is_complaint).map(|line| format!("the daemon says: {line}")).collect();
+    *lines = log.lines().count();
+    Ok(found)
+}
 
 // === impl Daemon ===
 
 impl Daemon {
     /// Starts the program in that world; its output goes to `daemon.log`.
     pub fn start(program: &str, world: &World) -> anyhow::Result<Self> {
-        let path = world.folder.join("daemon.log");
+        let path = world.folder.join(LOG);
         let log = OpenOptions::new().create(true).append(true).open(&path)?;
         let (started, started_ms) = (Instant::now(), wall_ms());
         // Dies with this process, however that ends.
@@ -53,7 +64,7 @@ impl Daemon {
                 return Ok(self.started.elapsed());
             }
             if let Some(status) = self.child.try_wait()? {
-                bail!("the daemon ended while starting: {status}, see {}", world.folder.join("daemon.log").display());
+                bail!("the daemon ended while starting: {status}, see {}", world.folder.join(LOG).display());
             }
             if self.started.elapsed() > START_LIMIT {
                 bail!("the daemon is not ready within {START_LIMIT:?}");

@@ -64,8 +64,12 @@ pub struct Evidence {
     pub allocations: BTreeMap<String, Allocation>,
     /// Timestamps by consumer and user.
     pub stamps: BTreeMap<(String, String), i64>,
+    /// What the jobs of each queue have cost together.
+    pub costs: BTreeMap<String, i128>,
     /// Ids of all jobs.
     pub jobs: BTreeSet<String>,
+    /// Attempts that were preempted.
+    pub preempted: usize,
     /// The table `meta`.
     pub notes: BTreeMap<String, String>,
     /// The budget file.
@@ -165,6 +169,14 @@ impl Evidence {
         )?;
         each(database, "SELECT consumer, user, max(timestamp_ms) FROM stamp GROUP BY consumer, user", |row| {
             evidence.stamps.insert((row.get(0)?, row.get(1)?), row.get(2)?);
+            Ok(())
+        })?;
+        each(database, "SELECT 1 FROM attempt WHERE kill_asked = 'PREEMPTED'", |_| {
+            evidence.preempted += 1;
+            Ok(())
+        })?;
+        each(database, "SELECT queue, cost, cost_units FROM job_cost JOIN job USING (job)", |row| {
+            *evidence.costs.entry(row.get(0)?).or_default() += sum(row, 1)?;
             Ok(())
         })?;
         each(database, "SELECT job FROM job", |row| {

@@ -53,6 +53,8 @@ struct Run {
     dice: Dice,
     seen: Seen,
     left: Evidence,
+    /// Lines of the daemons' log that have been looked at.
+    log_lines: usize,
     /// Requests and submissions that have been counted.
     counted: (usize, usize),
 }
@@ -67,6 +69,7 @@ pub async fn run(arguments: &Bidding) -> anyhow::Result<()> {
         dice: Dice::named(arguments.seed, "bidding"),
         seen: Seen::default(),
         left: Evidence::default(),
+        log_lines: 0,
         counted: (0, 0),
     };
     let mut report = Report::begin(arguments.seed);
@@ -143,6 +146,7 @@ impl Run {
         life.wrong.extend(wrong);
         life.charges = charges;
         life.wrong.extend(promises::violations(&evidence, &self.seen.ledger, &mut book, world));
+        life.wrong.extend(daemon::complaints(world, &mut self.log_lines)?);
         let (wrong, behind) = image::violations(&evidence, world);
         life.wrong.extend(wrong);
         life.behind = behind;

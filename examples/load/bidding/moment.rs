@@ -27,6 +27,8 @@ pub enum Aim {
     Commit,
     /// While the budget file is replaced.
     Image,
+    /// While the log is moved into the database.
+    Checkpoint,
     /// In the middle of a clean stop, which ends with the log being moved into the database.
     Stop,
     /// Before it is ready.
@@ -60,7 +62,7 @@ struct Plan {
 }
 
 const LOOK_EVERY: Duration = Duration::from_micros(20);
-const LONGEST: Duration = Duration::from_secs(3);
+const LONGEST: Duration = Duration::from_secs(4);
 
 // === impl Aim ===
 
@@ -72,6 +74,7 @@ impl Aim {
             2 | 6 => Aim::Tick,
             3 | 7 => Aim::Image,
             4 => Aim::Commit,
+            5 => Aim::Checkpoint,
             8 => Aim::Stop,
             _ => Aim::AnyTime,
         }
@@ -84,6 +87,7 @@ impl Aim {
             Aim::Tick => "tick",
             Aim::Commit => "commit",
             Aim::Image => "budget file",
+            Aim::Checkpoint => "checkpoint",
             Aim::Stop => "clean stop",
             Aim::Start => "start",
         }
@@ -132,13 +136,13 @@ impl Plan {
 
     fn wait(&mut self, began: Instant) -> bool {
         let us = |dice: &mut Dice, most: u32| Duration::from_micros(u64::from(dice.below(most)));
-        let early = Duration::from_millis(200) + us(&mut self.dice, 1_300_000);
+        let early = Duration::from_millis(200) + us(&mut self.dice, 2_000_000);
         match self.aim {
             Aim::AnyTime => pause(Duration::from_millis(200) + us(&mut self.dice, 2_800_000)),
             Aim::Start => pause(us(&mut self.dice, 60_000)),
             Aim::Tick => {
                 // Ticks come at whole intervals after the start of the market, which is a moment after the process's.
-                let tick_ms = self.started_ms + ALLOC_INTERVAL_MS * i64::from(1 + self.dice.below(2));
+                let tick_ms = self.started_ms + ALLOC_INTERVAL_MS * i64::from(1 + self.dice.below(3));
                 let until_ms = tick_ms - wall_ms();
                 pause(Duration::from_millis(until_ms.max(0).cast_unsigned()) + us(&mut self.dice, 60_000));
             }
@@ -156,6 +160,13 @@ impl Plan {
                 let (new, file) = (PathBuf::from(new), self.budget_file.clone());
                 let seen = watch(began, || (new.exists(), stamp(&file)));
                 pause(us(&mut self.dice, 3000));
+                return seen;
+            }
+            Aim::Checkpoint => {
+                pause(early);
+                let database = self.state.join("state.db");
+                let seen = watch(began, || stamp(&database));
+                pause(us(&mut self.dice, 1500));
                 return seen;
             }
             Aim::Stop => {

@@ -22,6 +22,7 @@ pub fn violations(evidence: &Evidence, before: &Evidence, started_ms: i64, seen:
     numbers(evidence, &mut wrong);
     rows(evidence, &mut wrong);
     balances(evidence, &mut wrong);
+    costs(evidence, &mut wrong);
     ticks(evidence, &mut wrong);
     let new_charges = history(evidence, seen, &mut wrong);
     (wrong, new_charges)
@@ -125,6 +126,20 @@ fn balances(evidence: &Evidence, wrong: &mut Vec<String>) {
     }
     for (queue, sum) in sums.into_iter().filter(|(_, sum)| *sum != 0) {
         wrong.push(format!("{queue} is gone, but its rows sum to {}", decimal(sum)));
+    }
+}
+
+/// What a queue was charged is what its jobs have cost.
+fn costs(evidence: &Evidence, wrong: &mut Vec<String>) {
+    let mut charged: BTreeMap<String, i128> = BTreeMap::new();
+    for row in evidence.ledger.iter().filter(|row| row.reason == "charge") {
+        *charged.entry(row.queue.clone().unwrap_or_default()).or_default() += row.amount;
+    }
+    for queue in charged.keys().chain(evidence.costs.keys()).collect::<BTreeSet<_>>() {
+        let [charged, costs] = [&charged, &evidence.costs].map(|sums| decimal(sums.get(queue).copied().unwrap_or(0)));
+        if charged != costs {
+            wrong.push(format!("{queue} was charged {charged}, its jobs have cost {costs}"));
+        }
     }
 }
 
@@ -262,6 +277,7 @@ mod tests {
                 row(4, 2, "charge", "queue:a", "revenue", 6),
             ],
             ticks: vec![tick(1, 2, 200, 0), tick(2, 4, 250, 6)],
+            costs: BTreeMap::from([("a".to_owned(), 6)]),
             ..Evidence::default()
         }
     }
@@ -288,7 +304,7 @@ mod tests {
     #[test]
     fn whatever_breaks_a_law_is_told() {
         type Breakage = fn(&mut Evidence);
-        let cases: [(Breakage, &str); 17] = [
+        let cases: [(Breakage, &str); 18] = [
             (|e| e.accounts.retain(|queue, _| queue == "a"), "is gone, but its rows sum to"),
             (|e| e.accounts.get_mut("a").unwrap().0 += 1, "the accounts hold"),
             (|e| drop(e.ledger.pop()), "row 4 of the ledger was"),
@@ -306,6 +322,7 @@ mod tests {
             (|e| e.ledger[3].slots = Some((0, 2)), "bought were"),
             (|e| e.ledger[2].wall_ms = 5, "row 3 of the ledger was"),
             (|e| e.ticks[0].price = 5, "tick 1 was"),
+            (|e| e.costs.clear(), "its jobs have cost 0.0"),
         ];
         for (breakage, expected) in cases {
             let mut evidence = good();

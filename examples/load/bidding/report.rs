@@ -135,12 +135,13 @@ impl Report {
         let (issued, charged) = left.issued_and_charged(i64::MAX);
         println!(
             "{kills} kills: {} changes acknowledged and there, {} refused, {} in flight of which {} were made; {} jobs accepted; \
-             {} requests that change nothing",
+             {} attempts preempted; {} requests that change nothing",
             count(Outcome::Done),
             count(Outcome::Refused),
             count(Outcome::LostButDone) + count(Outcome::LostAndGone),
             count(Outcome::LostButDone),
             book.submissions.iter().filter(|submission| submission.is_accepted).count(),
+            left.preempted,
             book.reads,
         );
         println!(

@@ -24,6 +24,29 @@ pub struct QueueLine {
     pub pending: u64,
 }
 
+/// What a rate would give a queue at the next tick.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct QuoteLine {
+    /// The queue.
+    pub queue: String,
+    /// The rate, credits for one slot over one interval.
+    pub rate: String,
+    /// The price that would be published, credits.
+    pub price: String,
+    /// Its part of the cluster.
+    pub share: String,
+    /// The map slots it would have a right to.
+    pub map_slots: u32,
+    /// The reduce slots it would have a right to.
+    pub reduce_slots: u32,
+    /// Its balance once the interval that runs is paid, credits.
+    pub budget: String,
+    /// How long that lasts with all of those slots in use, seconds; none when nothing would be paid.
+    pub full_use_lasts_s: Option<u64>,
+    /// How long it lasts with what runs now; none when nothing would be paid.
+    pub present_use_lasts_s: Option<u64>,
+}
+
 /// What an answer holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarketAnswer {
@@ -35,6 +58,8 @@ pub struct MarketAnswer {
     pub time_ms: Option<i64>,
     /// The queues, in the order of the answer.
     pub queues: Vec<QueueLine>,
+    /// What a rate would give.
+    pub quote: Option<QuoteLine>,
     /// Why the request was refused.
     pub error: Option<String>,
 }
@@ -86,6 +111,8 @@ struct Walk {
     content: String,
     has_frame: bool,
     is_within_queue: bool,
+    /// The quote that is being read.
+    quote: Option<QuoteLine>,
 }
 
 // === impl Walk ===
@@ -96,13 +123,11 @@ impl Walk {
         match element.name().as_ref() {
             "QueueInfo" => self.has_frame = true,
             "queue" => {
-                let wrong = |error: &dyn std::fmt::Display| AnswerError(error.to_string());
-                let name = element.try_get_attribute("name").map_err(|error| wrong(&error))?;
-                let name = name.map(|name| name.normalized_value(XmlVersion::Implicit1_0)).transpose();
-                let queue = name.map_err(|error| wrong(&error))?.unwrap_or_default().into_owned();
+                let queue = attribute(element, "name")?;
                 self.answer.queues.push(QueueLine { queue, ..QueueLine::default() });
                 self.is_within_queue = true;
             }
+            "quote" => self.quote = Some(QuoteLine { queue: attribute(element, "queue")?, ..QuoteLine::default() }),
             _ => {}
         }
         Ok(())
@@ -110,6 +135,13 @@ impl Walk {
 
     fn close(&mut self, name: &str) -> Result<(), AnswerError> {
         let content = std::mem::take(&mut self.content).trim().to_owned();
+        if let Some(quote) = &mut self.quote {
+            match name {
+                "quote" => self.answer.quote = self.quote.take(),
+                _ => quote.take(name, content)?,
+            }
+            return Ok(());
+        }
         match name {
             "queue" => self.is_within_queue = false,
             "price" => self.answer.price = Some(content),
@@ -136,6 +168,33 @@ impl Walk {
     }
 }
 
+// === impl QuoteLine ===
+
+impl QuoteLine {
+    fn take(&mut self, name: &str, content: String) -> Result<(), AnswerError> {
+        match name {
+            "rate" => self.rate = content,
+            "price" => self.price = content,
+            "share" => self.share = content,
+            "budget" => self.budget = content,
+            "mapSlots" => self.map_slots = number(name, &content)?,
+            "reduceSlots" => self.reduce_slots = number(name, &content)?,
+            "fullUseLasts" => self.full_use_lasts_s = Some(number(name, &content)?),
+            "presentUseLasts" => self.present_use_lasts_s = Some(number(name, &content)?),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The value of an attribute; empty where it is missing.
+fn attribute(element: &BytesStart<'_>, name: &str) -> Result<String, AnswerError> {
+    let wrong = |error: &dyn std::fmt::Display| AnswerError(error.to_string());
+    let value = element.try_get_attribute(name).map_err(|error| wrong(&error))?;
+    let value = value.map(|value| value.normalized_value(XmlVersion::Implicit1_0)).transpose();
+    Ok(value.map_err(|error| wrong(&error))?.unwrap_or_default().into_owned())
+}
+
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, AnswerError> {
     text.parse().map_err(|_| AnswerError(format!("<{name}> holds {text:?}, which is no number")))
 }
@@ -144,7 +203,7 @@ fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, AnswerError
 mod tests {
     use super::*;
     use crate::market::answer::{Answer, QueueInfo, render, render_error};
-    use crate::market::{QueueName, Share};
+    use crate::market::{QueueName, Quote, Share};
 
     fn line(queue: &str, share: &str) -> QueueLine {
         QueueLine {
@@ -178,6 +237,37 @@ mod tests {
         assert_eq!((time.start_ms, time.time_ms), (Some(5), Some(7)));
         let error = MarketAnswer::parse(&render_error("a<b> & 'c'", "h")).unwrap();
         assert_eq!(error.error.as_deref(), Some("a<b> & 'c'"));
+    }
+
+    #[test]
+    fn quotes_are_read() {
+        let quote = Quote {
+            queue: QueueName::new("alice").unwrap(),
+            rate: "0.5".parse().unwrap(),
+            is_funded: true,
+            price: "2".parse().unwrap(),
+            share: Share::new("0.5".parse().unwrap(), "2".parse().unwrap()),
+            quota: Default::default(),
+            balance: "12.5".parse().unwrap(),
+            running: Default::default(),
+            full_use_lasts_s: Some(7),
+            present_use_lasts_s: None,
+        };
+        let read = MarketAnswer::parse(&render(&Answer::Quote(quote), "h")).unwrap();
+        assert!(read.queues.is_empty() && read.price.is_none());
+        let text = |text: &str| text.to_owned();
+        let line = QuoteLine {
+            queue: text("alice"),
+            rate: text("0.5"),
+            price: text("2.0"),
+            share: text("0.250000000"),
+            map_slots: 0,
+            reduce_slots: 0,
+            budget: text("12.5"),
+            full_use_lasts_s: Some(7),
+            present_use_lasts_s: None,
+        };
+        assert_eq!(read.quote, Some(line));
     }
 
     #[test]

@@ -204,11 +204,16 @@ impl Cluster {
 
     /// Asks the market for something, as its administrator.
     pub fn admin_asks(&mut self, operation: &str) -> Result<Answer, MarketError> {
-        let acl = crate::market::Acl::parse("root admin secret\n", "acl").unwrap();
-        let key_id = acl.get("root").unwrap().key.key_id();
         let query = format!("{operation}&user=root&timestamp={}", self.now.wall_ms);
-        let verified = Some(VerifiedUser { user: "root".into(), role: crate::market::Role::Admin, key_id });
-        let request = ServletRequest { verified, shape: Shape::parse(&query).unwrap() };
+        self.ask(Shape::parse(&query).unwrap(), true)
+    }
+
+    /// Asks the market for something, as the user that the query names.
+    pub fn ask(&mut self, shape: Shape, is_admin: bool) -> Result<Answer, MarketError> {
+        let user = shape.user.clone().unwrap();
+        let role = if is_admin { crate::market::Role::Admin } else { crate::market::Role::User };
+        let key_id = crate::market::Key::new("secret").key_id();
+        let request = ServletRequest { verified: Some(VerifiedUser { user, role, key_id }), shape };
         match self.step(Event::Market(Box::new(request))) {
             (Reply::Market(answer), wait_for) => {
                 assert_eq!(wait_for.0, self.facts.len() as u64, "answers show durable state only");

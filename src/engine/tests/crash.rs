@@ -1,11 +1,11 @@
 //! The daemon of the fake cluster is cut off and started again; trackers wait it out as stock ones do.
 
 use super::cluster::{Cluster, FakeTask, Fate, advance};
-use crate::engine::{Engine, FactNumber, Restored, RestoredJobs};
+use crate::engine::{Engine, Fact, FactNumber, Restored, RestoredJobs};
 use crate::store::opened_after;
 
 /// What a start makes of all facts so far.
-pub fn restored(facts: &[crate::engine::Fact]) -> Restored {
+pub fn restored(facts: &[Fact]) -> Restored {
     let opened = opened_after(facts);
     assert_eq!(opened.last_fact.0, facts.len() as u64);
     Restored {
@@ -17,6 +17,7 @@ pub fn restored(facts: &[crate::engine::Fact]) -> Restored {
             finished: opened.jobs.finished,
             launch_answers: opened.jobs.launch_answers,
             kill_debts: opened.kill_debts,
+            costs: opened.jobs.costs,
         },
         interner: opened.jobs.interner,
     }
@@ -71,11 +72,13 @@ impl Cluster {
             new.assert_consistent(after.scheduler.app_waiting(new.app));
             let shown = new.facets(&after.nodes);
             similar_asserts(&old.facets(&before.nodes), &shown);
+            assert_eq!(before.job_costs.of(old), after.job_costs.of(new), "{}: its cost", old.id);
             assert_eq!(before.scheduler.app_running(old.app), after.scheduler.app_running(new.app));
             assert_eq!(before.scheduler.app_pending(old.app), after.scheduler.app_pending(new.app));
             let host = |engine: &Engine, host| engine.scheduler.topology().host_name(host).to_owned();
-            // A name that was lost more than once counts as one loss after a restart.
-            let has_losses = shown.contains("Lost task tracker");
+            // Of lost trackers a restart knows only what attempts say: a name that was lost twice counts once, and one
+            // that took nothing but a task-cleanup along not at all.
+            let has_losses = self.facts.iter().any(|fact| matches!(fact, Fact::TrackerForgotten { .. }));
             for flaky in old.flaky_hosts().filter(|_| !has_losses) {
                 let name = host(before, flaky);
                 assert!(new.flaky_hosts().any(|flaky| host(after, flaky) == name), "{}: {name} is flaky", old.id);

@@ -8,6 +8,7 @@ use crate::wire::{Action, AttemptId, AttemptState, CompletionStatus, JobId, RunS
 
 const MAPS: usize = 0;
 const REDUCES: usize = 1;
+const OTHER_MAPS: usize = 2;
 
 /// A job whose two maps are done on one tracker while its reduces run on another.
 fn reducing(reduces: u32, max_attempts: u32) -> (Cluster, JobId) {
@@ -60,10 +61,13 @@ fn a_map_that_half_of_the_reduces_cannot_fetch_is_made_again() {
         _ => None,
     });
     assert_eq!(ended.collect::<Vec<_>>(), [AttemptState::Succeeded, AttemptState::Failed]);
-    // It has failed on that host, and is tried on another.
+    // It has failed on that host, and is tried on another that has slots for it.
+    cluster.add_tracker("h2", 1, 0);
+    let mut request = cluster.request(OTHER_MAPS);
+    request.accept_new_tasks = false;
+    cluster.send(OTHER_MAPS, request);
     cluster.beat(MAPS, |_| Fate::Succeed);
     assert!(cluster.trackers[MAPS].tasks.is_empty());
-    cluster.add_tracker("h2", 1, 0);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     assert_eq!(statuses(&cluster, id, id.task(Kind::Map, 0).attempt(1)), [S::Succeeded]);
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
+use crate::scheduler::Kind;
 use crate::wire::{JobId, RunState};
 
 /// Five trackers; the first one's host is the bad one.
@@ -130,6 +131,37 @@ fn a_task_that_failed_on_every_other_host_goes_back_to_one_of_them() {
     assert_eq!(launched_on_bad(&cluster, id)[&AttemptRole::Work], 2);
     let fail_first = |task: &FakeTask| match (task.attempt.task.number, task.attempt.number) {
         (2, 0..4) => Fate::Fail,
+        _ => Fate::Succeed,
+    };
+    assert_eq!(cluster.run(id, fail_first), RunState::Succeeded);
+}
+
+/// Found by the simulator: hosts without slots of a kind count for nothing where a task of that kind may run.
+#[test]
+fn a_reduce_goes_back_to_the_only_host_with_reduce_slots() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    for host in 1..4 {
+        cluster.add_tracker(&format!("h{host}"), 1, 0);
+    }
+    let id = cluster.submit(JobSpec { reduces: 1, ..touchy(1, 4) }).unwrap();
+    let fail_first = |task: &FakeTask| match (task.attempt.task.kind, task.setup_or_cleanup, task.attempt.number) {
+        (Kind::Reduce, false, 0) => Fate::Fail,
+        _ => Fate::Succeed,
+    };
+    assert_eq!(cluster.run(id, fail_first), RunState::Succeeded);
+}
+
+#[test]
+fn the_only_host_with_reduce_slots_is_not_avoided() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 2);
+    for host in 1..6 {
+        cluster.add_tracker(&format!("h{host}"), 1, 0);
+    }
+    let id = cluster.submit(JobSpec { reduces: 4, ..touchy(1, 1) }).unwrap();
+    let fail_first = |task: &FakeTask| match (task.attempt.task.kind, task.setup_or_cleanup, task.attempt.number) {
+        (Kind::Reduce, false, 0) => Fate::Fail,
         _ => Fate::Succeed,
     };
     assert_eq!(cluster.run(id, fail_first), RunState::Succeeded);

@@ -9,7 +9,8 @@ use super::cluster::{Cluster, FakeTask, Fate, spec};
 use super::market::{credits, market_under};
 use super::preemption::preempting;
 use super::preemption_laws;
-use crate::engine::{Caller, Event, Fact};
+use crate::engine::{Caller, Event, Fact, JobCost};
+use crate::mapreduce::JobFact;
 use crate::market::{Credits, Interval, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick};
 use crate::scheduler::PerKind;
 use crate::wire::{JobId, RunState};
@@ -75,6 +76,10 @@ struct Auditor {
     seen: usize,
     open: BTreeMap<String, Interval>,
     charged: BTreeMap<String, Credits>,
+    /// What the last tick has charged, until it is laid on jobs.
+    to_lay: BTreeMap<String, Credits>,
+    /// Queue and cost of each job.
+    jobs: BTreeMap<JobId, (String, Credits)>,
     balances: BTreeMap<String, Credits>,
 }
 
@@ -82,7 +87,18 @@ impl Auditor {
     /// Reads the facts that have come; `running` is what each queue held when they came.
     fn read(&mut self, cluster: &Cluster, running: &BTreeMap<String, PerKind<u32>>) {
         for fact in &cluster.facts[self.seen..] {
-            let Fact::Market(fact) = fact else { continue };
+            let fact = match fact {
+                Fact::Market(fact) => fact,
+                Fact::Job(JobFact::Accepted(job)) => {
+                    self.jobs.insert(job.id, (job.spec.queue.clone(), Credits::ZERO));
+                    continue;
+                }
+                Fact::JobsCharged { jobs, .. } => {
+                    self.lay(jobs);
+                    continue;
+                }
+                _ => continue,
+            };
             match fact {
                 MarketFact::Ledger(entry) => self.book(entry, running),
                 MarketFact::Account { queue, balance, .. } => {
@@ -94,6 +110,7 @@ impl Auditor {
                     for turn in &tick.turns {
                         assert_eq!(self.balances.get(turn.queue.as_str()).copied().unwrap_or_default(), turn.balance);
                     }
+                    self.to_lay = self.charged.clone();
                     self.turn(tick, running);
                 }
                 MarketFact::AccountRemoved { queue } => {
@@ -102,6 +119,11 @@ impl Auditor {
                 }
                 MarketFact::Stamp(_) => {}
             }
+        }
+        assert!(self.to_lay.is_empty(), "every charge is laid on jobs");
+        for job in cluster.engine.jobs.iter() {
+            let cost = cluster.engine.job_costs.of(job).unwrap().cost;
+            assert_eq!(self.jobs[&job.id].1, cost, "what is shown is what is stored");
         }
         self.seen = cluster.facts.len();
         let market = cluster.engine.market().unwrap();
@@ -129,6 +151,20 @@ impl Auditor {
             assert_eq!(entry.amount, cost(interval, used));
             assert!(self.charged.insert(queue.to_owned(), entry.amount).is_none(), "once");
         }
+    }
+
+    /// The jobs of each queue pay together what the queue pays, to the last unit.
+    fn lay(&mut self, jobs: &[JobCost]) {
+        let mut laid: BTreeMap<String, Credits> = BTreeMap::new();
+        for job in jobs {
+            let (queue, cost) = self.jobs.get_mut(&job.job).unwrap();
+            let more = job.cost.checked_sub(*cost).unwrap();
+            assert!(more > Credits::ZERO, "only who pays is named");
+            *cost = job.cost;
+            let sum = laid.entry(queue.clone()).or_default();
+            *sum = sum.checked_add(more).unwrap();
+        }
+        assert_eq!(laid, std::mem::take(&mut self.to_lay));
     }
 
     /// The open intervals are over: what was bought has been paid.
@@ -197,6 +233,23 @@ fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
     }
 }
 
+/// Whatever a job is told names no other queue, and accounts for every slot.
+fn explanations_leak_nothing(cluster: &Cluster) {
+    for job in cluster.engine.jobs.iter() {
+        let explanation = cluster.engine.explain(job.id, false, cluster.now).value.unwrap().finish();
+        let told = serde_json::to_string(&explanation).unwrap();
+        let others = USERS.iter().filter(|user| **user != job.spec.queue);
+        assert!(!others.into_iter().any(|user| told.contains(user)), "{told}");
+        assert!(!explanation.why.is_empty());
+        for holders in [&explanation.slots.map, &explanation.slots.reduce] {
+            let others = holders.others_within_quota + holders.others_above_quota + holders.others_unpaid;
+            assert_eq!(others, holders.other_queues);
+            let all = holders.this_job + holders.own_queue + others + holders.setup_and_cleanup + holders.free;
+            assert!(all >= holders.total, "{told}");
+        }
+    }
+}
+
 fn play(turns: &[Turn], kill_interval_ms: Option<u64>) -> String {
     let lines = [("alice", "100", "0.5"), ("bob", "40", "1.25"), ("carol", "0", "2")];
     let mut cluster = market_under(preempting(kill_interval_ms), &lines);
@@ -211,6 +264,7 @@ fn play(turns: &[Turn], kill_interval_ms: Option<u64>) -> String {
         let before = running(&cluster);
         take(&mut cluster, turn, &mut jobs);
         auditor.read(&cluster, &before);
+        explanations_leak_nothing(&cluster);
     }
     for id in &jobs {
         let end = cluster.run(*id, |_| Fate::Succeed);

@@ -40,7 +40,7 @@ fn beat_all(cluster: &mut Cluster, fate: impl Fn(&FakeTask) -> Fate + Copy) {
 }
 
 /// Time passes in steps in which all trackers call, after the timer has rung where it is due.
-fn live(cluster: &mut Cluster, ms: u64, fate: impl Fn(&FakeTask) -> Fate + Copy) {
+pub fn live(cluster: &mut Cluster, ms: u64, fate: impl Fn(&FakeTask) -> Fate + Copy) {
     for _ in 0..ms / 100 {
         cluster.pass_ms(100);
         if cluster.engine.next_timer_ms().is_some_and(|due| due <= cluster.now.mono_ms) {
@@ -311,6 +311,42 @@ fn no_attempt_dies_where_the_waiting_task_may_not_run() {
     let other = cluster.engine.trackers[cluster.trackers[1 - node].name.as_str()].node;
     assert_eq!(lost, [(alice, other)]);
     assert_eq!(running(&cluster, "bob").map, 1);
+}
+
+/// Found by the simulator: many jobs that cannot use a node hid the one behind them that can.
+#[test]
+fn a_job_that_may_use_the_slot_is_found_behind_any_number_that_may_not() {
+    let mut cluster = equals();
+    cluster.add_tracker("h0", 4, 1);
+    cluster.add_tracker("h1", 1, 1);
+    beat_all(&mut cluster, hang);
+    // Each of these has failed on the one node; one of them holds the slot of the other.
+    for _ in 0..30 {
+        cluster.pass_ms(1);
+        submit(&mut cluster, "alice", 1, 0);
+    }
+    let fail_on_first = |task: &FakeTask| match (task.setup_or_cleanup, task.attempt.number) {
+        (true, _) => Fate::Succeed,
+        (false, 0) => Fate::Fail,
+        (false, _) => Fate::Hang,
+    };
+    (0..80).for_each(|_| drop(cluster.beat(0, fail_on_first)));
+    cluster.beat(1, fail_on_first);
+    submit(&mut cluster, "bob", 8, 0);
+    (0..5).for_each(|_| drop(cluster.beat(0, hang)));
+    let hold = |cluster: &mut Cluster| {
+        for _ in 0..40 {
+            cluster.pass_ms(100);
+            cluster.timer();
+            cluster.beat(0, hang);
+            cluster.beat(1, hang);
+        }
+    };
+    hold(&mut cluster);
+    assert_eq!((running(&cluster, "alice").map, running(&cluster, "bob").map, orders(&cluster).len()), (1, 4, 0));
+    submit(&mut cluster, "alice", 1, 0);
+    hold(&mut cluster);
+    assert_eq!((running(&cluster, "alice").map, running(&cluster, "bob").map, orders(&cluster).len()), (2, 3, 1));
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::cluster::{Cluster, FakeTask, Fate, decode, fifo, spec};
-use crate::engine::{Caller, Effect, Event, Fact, Reply};
-use crate::mapreduce::{JobFact, JobSpec};
+use crate::engine::{Caller, Effect, Event, Fact, Reply, ReportKind};
+use crate::mapreduce::{Job, JobFact, JobSpec};
 use crate::scheduler::Kind;
-use crate::wire::{Action, AttemptId, AttemptState, CompletionStatus, JobId, RunState};
+use crate::store::finished_after;
+use crate::wire::{Action, AttemptId, AttemptState, CompletionStatus, JobId, RunState, TaskReport};
 
 fn succeed(_: &FakeTask) -> Fate {
     Fate::Succeed
@@ -310,10 +311,7 @@ fn debts_of_before_are_paid() {
         beat_all(&mut cluster, 1, succeed);
         is_over = cluster.state(job) == RunState::Succeeded;
     }
-    let owed = cluster.engine.kill_debts.len();
-    if owed == 0 {
-        return;
-    }
+    assert_eq!(cluster.engine.kill_debts.len(), 1);
     cluster.effects.clear();
     cluster.crash(1_000, hang);
     assert_eq!(cluster.state(job), RunState::Succeeded);
@@ -336,6 +334,31 @@ fn a_finished_job_is_still_told_of() {
     cluster.crash(1_000, succeed);
     assert_eq!(cluster.engine.job_status(job).value, before);
     assert_eq!(cluster.engine.job_counters(job).value.unwrap(), counters);
+}
+
+#[test]
+fn tasks_of_a_finished_job_are_in_the_store() {
+    let (mut cluster, job) = at_work(5, 2);
+    let fails_once = |task: &FakeTask| if task.attempt.number == 0 { Fate::Fail } else { Fate::Succeed };
+    cluster.run(job, |task| if task.setup_or_cleanup { Fate::Succeed } else { fails_once(task) });
+    beat_all(&mut cluster, 3, succeed);
+    // The time at which a task was done is its attempt's, not ours.
+    let shown = |mut reports: Vec<TaskReport>| {
+        reports.iter_mut().for_each(|report| report.finish_ms = 0);
+        reports
+    };
+    let found = Job::with_tasks(finished_after(&cluster.facts, job));
+    for kind in
+        [Kind::Map, Kind::Reduce].map(ReportKind::Work).into_iter().chain([ReportKind::Setup, ReportKind::Cleanup])
+    {
+        let before = shown(cluster.engine.task_reports(job, kind).value);
+        assert!(!before.is_empty());
+        assert_eq!(shown(kind.of(&found)), before);
+    }
+    let failed = map(job, 0, 0);
+    let said = found.diagnostics(found.key_of(failed.task).unwrap(), failed.number).unwrap();
+    assert_eq!(said, cluster.engine.task_diagnostics(failed).value);
+    assert!(!said.is_empty());
 }
 
 #[test]

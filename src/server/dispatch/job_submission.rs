@@ -6,10 +6,11 @@ use crate::engine::{Engine, Event, Read, ReportKind};
 use crate::scheduler::Kind;
 use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::server::submission::Asked;
+use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::JobId;
 use crate::wire::protocol::{JobSubmissionCall, Value};
 
-use super::{Dispatcher, administration};
+use super::{Dispatcher, administration, finished_jobs};
 
 impl Dispatcher {
     pub(super) fn job_submission(self: &Rc<Self>, call: JobSubmissionCall, ticket: Ticket) {
@@ -82,6 +83,10 @@ impl Dispatcher {
                     let read = this.owner.with_engine(|engine| {
                         engine.check_view_details(id.task.job, &caller).map(|()| engine.task_diagnostics(id))
                     });
+                    let stored = move |store: &FinishedJobReader| finished_jobs::diagnostics(store, id);
+                    let ticket =
+                        if read.is_ok() { this.read_in_store(id.task.job, ticket, stored) } else { Err(ticket) };
+                    let Err(ticket) = ticket else { return };
                     this.show_if_allowed(ticket, read, Value::Strings);
                 }),
                 None => self.tell(ticket, Value::Strings(Vec::new())),
@@ -129,9 +134,25 @@ impl Dispatcher {
                 let read = this.owner.with_engine(|engine| {
                     engine.check_view_details(id, &caller).map(|()| engine.task_reports(id, kind))
                 });
+                let stored = move |store: &FinishedJobReader| finished_jobs::task_reports(store, id, kind);
+                let ticket = if read.is_ok() { this.read_in_store(id, ticket, stored) } else { Err(ticket) };
+                let Err(ticket) = ticket else { return };
                 this.show_if_allowed(ticket, read, Value::TaskReports);
             }),
             None => self.tell(ticket, Value::TaskReports(Vec::new())),
+        }
+    }
+
+    /// Has `read` answer about a job that was over before a restart; gives the ticket back for any other.
+    fn read_in_store(
+        &self,
+        job: JobId,
+        ticket: Ticket,
+        read: impl FnOnce(&FinishedJobReader) -> Result<Value, StoreError> + Send + 'static,
+    ) -> Result<(), Ticket> {
+        match self.owner.with_engine(|engine| engine.is_in_store_alone(job)) {
+            true => self.finished_jobs.answer(&self.owner, ticket, read),
+            false => Err(ticket),
         }
     }
 
@@ -148,13 +169,9 @@ impl Dispatcher {
     pub(super) fn completion_events(&self, job: Option<JobId>, from: i32, max: i32, ticket: Ticket) {
         let range = usize::try_from(from).ok().zip(usize::try_from(max).ok());
         match job.zip(range) {
-            Some((id, range @ (from, max))) => {
-                let is_stored = self.owner.with_engine(|engine| engine.has_events_in_store(id));
-                let ticket = match is_stored {
-                    true => self.stored_events.answer(&self.owner, id, range, ticket),
-                    false => Err(ticket),
-                };
-                let Err(ticket) = ticket else { return };
+            Some((id, (from, max))) => {
+                let read = move |store: &FinishedJobReader| store.events(id, from, max).map(Value::CompletionEvents);
+                let Err(ticket) = self.read_in_store(id, ticket, read) else { return };
                 let read = self.owner.read(|engine| engine.completion_events(id, from, max));
                 self.show(ticket, read, Value::CompletionEvents);
             }

@@ -4,16 +4,16 @@
 mod administration;
 mod callers;
 mod client_queue;
+mod finished_jobs;
 mod inter_tracker;
 mod job_submission;
 mod remote_error;
-mod stored_events;
 
 use std::rc::Rc;
 
 use crate::config::Settings;
 use crate::engine::{Event, FactNumber, Read, Refusal, Reply};
-use crate::store::EventReader;
+use crate::store::FinishedJobReader;
 use crate::wire::protocol::{Call, Value};
 
 use super::advertised::Advertised;
@@ -24,7 +24,7 @@ use super::submission::Submissions;
 use administration::Administration;
 use callers::Callers;
 use client_queue::ClientQueue;
-use stored_events::StoredEvents;
+use finished_jobs::FinishedJobs;
 
 /// Answers calls by asking the engine.
 pub struct Dispatcher {
@@ -34,7 +34,7 @@ pub struct Dispatcher {
     callers: Callers,
     administration: Administration,
     clients: ClientQueue,
-    stored_events: StoredEvents,
+    finished_jobs: FinishedJobs,
 }
 
 // === impl Dispatcher ===
@@ -49,13 +49,13 @@ impl Dispatcher {
             callers: Callers::new(&settings.queues),
             administration: Administration { sources: settings.sources.clone() },
             clients: ClientQueue::new(waiting_calls),
-            stored_events: StoredEvents::new(),
+            finished_jobs: FinishedJobs::new(),
         })
     }
 
-    /// Events of jobs that were over before a restart are read by `reader`.
-    pub fn read_stored_events_by(&self, reader: EventReader) {
-        self.stored_events.read_by(reader);
+    /// Jobs that were over before a restart are read by `reader`.
+    pub fn read_finished_jobs_by(&self, reader: FinishedJobReader) {
+        self.finished_jobs.read_by(reader);
     }
 
     /// Forgets which groups users belong to.

@@ -2,6 +2,7 @@
 
 use rusqlite::{Transaction, params};
 
+use crate::engine::JobCost;
 use crate::market::{Consumer, Credits, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick, Turn};
 
 /// Records one fact of the market.
@@ -72,6 +73,25 @@ fn turn(transaction: &Transaction<'_>, tick: &Tick) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("DELETE FROM allocation WHERE tick < ?1")?
         .execute(params![number.cast_signed()])
+        .map(drop)
+}
+
+/// What a job has cost up to a tick.
+pub(super) fn cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCost) -> rusqlite::Result<()> {
+    let JobCost { job, cost, slots } = cost;
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO job_cost (job, tick, map_slots, reduce_slots, cost, cost_units)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            job.to_string(),
+            tick.cast_signed(),
+            slots.map.cast_signed(),
+            slots.reduce.cast_signed(),
+            cost.to_string(),
+            units(*cost),
+        ])
         .map(drop)
 }
 

@@ -42,6 +42,7 @@ pub(super) fn record(
             .prepare_cached("DELETE FROM kill_debt WHERE job = ?1 AND tracker = ?2")?
             .execute(params![job.to_string(), tracker])
             .map(drop),
+        Fact::JobsCharged { tick, jobs } => jobs.iter().try_for_each(|cost| market::cost(transaction, *tick, cost)),
         Fact::Market(fact) => market::record(transaction, fact),
         Fact::Job(fact) => job::record(transaction, names, number, fact),
     }

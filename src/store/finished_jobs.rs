@@ -1,27 +1,29 @@
-//! Reads completion events of jobs that were over before a restart, beside the writer and without it.
+//! Reads events and tasks of jobs that were over before a restart, beside the writer and without it.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, params};
 
+use crate::mapreduce::StoredJob;
 use crate::wire::{JobId, TaskCompletionEvent};
 
 use super::error::StoreError;
 use super::opened::Loader;
-use super::opened_attempts::event_row;
+use super::opened_attempts::{event_row, typed_event};
+use super::opened_jobs::finished_with_tasks;
 
-/// Reads events of a state database. Cheap to clone; each reading takes a connection of its own.
+/// Reads finished jobs of a state database. Cheap to clone; each reading takes a connection of its own.
 #[derive(Clone, Debug)]
-pub struct EventReader {
+pub struct FinishedJobReader {
     database: PathBuf,
 }
 
 const EVENTS: &str = "SELECT event_id, attempt, status, tracker_http, run_time_ms, id_within_job, is_map
      FROM completion_event WHERE job = ?1 AND event_id >= ?2 ORDER BY event_id LIMIT ?3";
 
-// === impl EventReader ===
+// === impl FinishedJobReader ===
 
-impl EventReader {
+impl FinishedJobReader {
     pub(super) fn new(database: &Path) -> Self {
         Self { database: database.to_owned() }
     }
@@ -31,16 +33,14 @@ impl EventReader {
     /// # Errors
     /// The database cannot be read, or a value in it is not what it must be.
     pub fn events(&self, job: JobId, from: usize, max: usize) -> Result<Vec<TaskCompletionEvent>, StoreError> {
-        let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let database = Connection::open_with_flags(&self.database, flags).map_err(failed)?;
+        let database = self.open()?;
         let loader = Loader::new(&database, &self.database);
         let bound = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let read = |row: &rusqlite::Row<'_>| Ok((event_row(row)?, row.get(5)?, row.get(6)?));
         let rows = loader.rows_with(EVENTS, params![job.to_string(), bound(from), bound(max)], read)?;
         let typed = rows.into_iter().map(|(row, id_within_job, is_map)| {
             let event_id = i32::try_from(row.0).unwrap_or(i32::MAX);
-            let event = super::opened_attempts::typed_event(&loader, row, &mut Default::default())?;
+            let event = typed_event(&loader, row, &mut Default::default())?;
             Ok(TaskCompletionEvent {
                 attempt: event.attempt,
                 id_within_job,
@@ -52,5 +52,20 @@ impl EventReader {
             })
         });
         typed.collect()
+    }
+
+    /// A job with its tasks; none that is not there, or not over. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a value in it is not what it must be.
+    pub fn job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
+        let database = self.open()?;
+        finished_with_tasks(&Loader::new(&database, &self.database), job)
+    }
+
+    fn open(&self) -> Result<Connection, StoreError> {
+        let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Connection::open_with_flags(&self.database, flags).map_err(failed)
     }
 }

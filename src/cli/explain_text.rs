@@ -1,0 +1,293 @@
+//! Why a job has what it has, as lines for people and as JSON for machines. Text only.
+
+use std::fmt::Write as _;
+
+use super::market_text::{Form, columns, json, lines, moment};
+use crate::engine::explanation::{Buyer, Explanation, Holders, Preempted};
+use crate::scheduler::OrderClass;
+
+/// The whole explanation.
+pub(super) fn explain_text(explanation: &Explanation, form: Form) -> String {
+    if form == Form::Json {
+        return json(explanation);
+    }
+    let mut text = head(explanation);
+    text += "\nwhy it has no more than it has:\n";
+    // Writing to a string cannot fail.
+    for why in &explanation.why {
+        let _ = writeln!(text, "  - {why}");
+    }
+    text += "\nwho holds the slots:\n";
+    text += &holders(explanation);
+    if let Some(buyer) = &explanation.market {
+        text += "\n";
+        text += &buyer_text(explanation, buyer);
+    }
+    if let Some(preempted) = &explanation.preemption {
+        text += "\n";
+        text += &preemption_text(preempted);
+    }
+    text
+}
+
+/// How far a job is and what it has cost.
+pub(super) fn status_text(explanation: &Explanation, form: Form) -> String {
+    let Explanation { job, name, user, queue, state, tasks, cost, .. } = explanation;
+    match form {
+        Form::Table => head(explanation),
+        Form::Json => json(&serde_json::json!({
+            "job": job, "name": name, "user": user, "queue": queue, "state": state, "tasks": tasks, "cost": cost,
+        })),
+    }
+}
+
+fn head(explanation: &Explanation) -> String {
+    let Explanation { job, name, user, queue, state, tasks, cost, .. } = explanation;
+    let mut text = format!("{job} {state}: {name:?} of {user} in queue {queue}\n");
+    for (what, tasks) in [("maps", &tasks.map), ("reduces", &tasks.reduce)] {
+        let (total, finished, running, pending) = (tasks.total, tasks.finished, tasks.running, tasks.pending);
+        let _ = writeln!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
+    }
+    if let Some(cost) = cost {
+        let _ = writeln!(text, "  cost     {cost} up to the last tick");
+    }
+    text
+}
+
+fn holders(explanation: &Explanation) -> String {
+    let mut table = columns(&["", "map slots", "reduce slots"], 1);
+    let slots = &explanation.slots;
+    let mut row = |what: &str, of: fn(&Holders) -> u32| {
+        table.add_row([format!("  {what}"), of(&slots.map).to_string(), of(&slots.reduce).to_string()]);
+    };
+    row("this job", |holders| holders.this_job);
+    row("other jobs of its queue", |holders| holders.own_queue);
+    if explanation.market.is_some() {
+        row("other queues, within what they bought", |holders| holders.others_within_quota);
+        row("other queues, beyond that", |holders| holders.others_above_quota);
+        row("queues that pay nothing", |holders| holders.others_unpaid);
+    } else {
+        row("other queues", |holders| holders.other_queues);
+    }
+    row("setups and cleanups", |holders| holders.setup_and_cleanup);
+    row("nobody", |holders| holders.free);
+    row("all", |holders| holders.total);
+    let mut text = lines(&table);
+    for (kind, holders) in [("map", &slots.map), ("reduce", &slots.reduce)] {
+        for holds in &holders.by_queue {
+            let _ =
+                writeln!(text, "  queue {}: {} {kind} slots of the {} it bought", holds.queue, holds.held, holds.quota);
+        }
+    }
+    text
+}
+
+fn buyer_text(explanation: &Explanation, buyer: &Buyer) -> String {
+    let queue = &explanation.queue;
+    let Buyer { budget, bid, rate, price, share, quota, held, class, queues_before, moving } = buyer;
+    let mut text =
+        format!("queue {queue}: budget {budget}, bids {bid}, pays {rate} for a slot (price {price}, share {share})\n");
+    for (kind, quota, held, class, before) in [
+        ("map", quota.map, held.map, class.map, queues_before.map),
+        ("reduce", quota.reduce, held.reduce, class.reduce, queues_before.reduce),
+    ] {
+        let _ = write!(text, "  {kind} slots: {quota} bought, {held} held");
+        if let Some(class) = class {
+            let what = match class {
+                OrderClass::UnderQuota => "below its quota",
+                OrderClass::Funded => "at its quota or above",
+                OrderClass::Unfunded => "without what it paid for",
+            };
+            let _ = write!(text, "; in line as one {what}, behind {before} queues");
+        }
+        text += "\n";
+    }
+    let waits = explanation.tasks.map.pending > 0 || explanation.tasks.reduce.pending > 0;
+    let _ = match moving {
+        Some(moving) => {
+            let enough = if moving.rate <= *bid { "its bid is enough" } else { "that would be enough" };
+            writeln!(
+                text,
+                "  from {} on {enough} for more than it holds: {} map and {} reduce slots at the next tick (share {}, price {})",
+                moving.rate, moving.quota.map, moving.quota.reduce, moving.share, moving.price
+            )
+        }
+        None if waits => writeln!(text, "  no rate that it could pay would buy more than it holds"),
+        None => Ok(()),
+    };
+    text
+}
+
+fn preemption_text(preempted: &Preempted) -> String {
+    let Preempted { interval_ms, so_far, at_risk, last } = preempted;
+    let mut text = format!("preemption: {so_far} attempts were chosen to leave so far");
+    let _ = match at_risk {
+        None => writeln!(text, " (one round every {interval_ms} ms)"),
+        Some(0) => writeln!(text, "; a round at this moment would take none"),
+        Some(at_risk) => writeln!(text, "; a round at this moment would take {at_risk} (one every {interval_ms} ms)"),
+    };
+    if let Some(last) = last {
+        let _ = writeln!(
+            text,
+            "  last at {} UTC: {} attempts, for {} queues that were short of {} slots they had bought",
+            moment(last.at_ms),
+            last.attempts,
+            last.for_queues,
+            last.for_slots
+        );
+        for (queue, slots) in &last.by_queue {
+            let _ = writeln!(text, "    queue {queue}: {slots}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job that waits under the market, as an administrator sees it.
+    fn explanation() -> Explanation {
+        let text = r#"{
+            "job": "job_202611211200_0001", "name": "word count", "user": "bob", "queue": "bob", "state": "RUNNING",
+            "tasks": {
+                "map": {"total": 9, "finished": 2, "running": 1, "pending": 6},
+                "reduce": {"total": 1, "finished": 0, "running": 0, "pending": 1}
+            },
+            "cost": "12.75",
+            "why": [
+                {"reason": "quota_full", "kind": "map", "quota": 1, "held": 1},
+                {"reason": "earlier_jobs", "kind": "map", "jobs": 2},
+                {"reason": "unusable", "kind": "map", "avoided": 2, "no_room": 0, "failed_there": 1, "out_of_service": 4},
+                {"reason": "reduces_wait", "maps_done": 2, "maps_needed": 5}
+            ],
+            "slots": {
+                "map": {
+                    "total": 12, "this_job": 1, "own_queue": 0, "other_queues": 7, "others_within_quota": 5,
+                    "others_above_quota": 1, "others_unpaid": 1, "setup_and_cleanup": 1, "free": 3,
+                    "by_queue": [{"queue": "alice", "held": 6, "quota": 5}, {"queue": "carol", "held": 1, "quota": 0}]
+                },
+                "reduce": {
+                    "total": 2, "this_job": 0, "own_queue": 0, "other_queues": 0, "others_within_quota": 0,
+                    "others_above_quota": 0, "others_unpaid": 0, "setup_and_cleanup": 0, "free": 2
+                }
+            },
+            "market": {
+                "budget": "87.25", "bid": "0.5", "rate": "0.5", "price": "3.0", "share": "0.166666666",
+                "quota": {"map": 1, "reduce": 0}, "held": {"map": 1, "reduce": 0},
+                "class": {"map": "funded", "reduce": null}, "queues_before": {"map": 1, "reduce": 0},
+                "moving": {"rate": "0.75", "price": "3.25", "share": "0.230769230", "quota": {"map": 2, "reduce": 0}}
+            },
+            "preemption": {
+                "interval_ms": 20000, "so_far": 3, "at_risk": 1,
+                "last": {"at_ms": 1795000000000, "attempts": 2, "for_slots": 4, "for_queues": 1, "by_queue": [["alice", 4]]}
+            }
+        }"#;
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn people_get_lines() {
+        insta::assert_snapshot!(explain_text(&explanation(), Form::Table), @r#"
+        job_202611211200_0001 RUNNING: "word count" of bob in queue bob
+          maps     2 of 9 done, 1 running, 6 waiting
+          reduces  0 of 1 done, 0 running, 1 waiting
+          cost     12.75 up to the last tick
+
+        why it has no more than it has:
+          - its queue has bought 1 map slots and holds 1; more come only from what others leave free
+          - 2 other jobs stand before it in line for map slots
+          - map slots are free that it cannot use: 2 where too much of it failed, 1 where each task that waits has failed, 4 of trackers that are silent, unhealthy or take no work
+          - its reduces wait until 5 maps are done; 2 are
+
+        who holds the slots:
+                                                 MAP SLOTS  REDUCE SLOTS
+          this job                                       1             0
+          other jobs of its queue                        0             0
+          other queues, within what they bought          5             0
+          other queues, beyond that                      1             0
+          queues that pay nothing                        1             0
+          setups and cleanups                            1             0
+          nobody                                         3             2
+          all                                           12             2
+          queue alice: 6 map slots of the 5 it bought
+          queue carol: 1 map slots of the 0 it bought
+
+        queue bob: budget 87.25, bids 0.5, pays 0.5 for a slot (price 3.0, share 0.166666666)
+          map slots: 1 bought, 1 held; in line as one at its quota or above, behind 1 queues
+          reduce slots: 0 bought, 0 held
+          from 0.75 on that would be enough for more than it holds: 2 map and 0 reduce slots at the next tick (share 0.230769230, price 3.25)
+
+        preemption: 3 attempts were chosen to leave so far; a round at this moment would take 1 (one every 20000 ms)
+          last at 2026-11-18 11:06:40 UTC: 2 attempts, for 1 queues that were short of 4 slots they had bought
+            queue alice: 4
+        "#);
+        insta::assert_snapshot!(status_text(&explanation(), Form::Table), @r#"
+        job_202611211200_0001 RUNNING: "word count" of bob in queue bob
+          maps     2 of 9 done, 1 running, 6 waiting
+          reduces  0 of 1 done, 0 running, 1 waiting
+          cost     12.75 up to the last tick
+        "#);
+    }
+
+    #[test]
+    fn without_market_and_preemption_nothing_is_said_of_them() {
+        let market = explanation().market.map(|buyer| Buyer { moving: None, ..buyer });
+        let stuck = Explanation { market, preemption: None, ..explanation() };
+        let text = explain_text(&stuck, Form::Table);
+        assert!(text.ends_with("  no rate that it could pay would buy more than it holds\n"), "{text}");
+        let fifo = Explanation { market: None, cost: None, ..stuck };
+        insta::assert_snapshot!(explain_text(&fifo, Form::Table), @r#"
+        job_202611211200_0001 RUNNING: "word count" of bob in queue bob
+          maps     2 of 9 done, 1 running, 6 waiting
+          reduces  0 of 1 done, 0 running, 1 waiting
+
+        why it has no more than it has:
+          - its queue has bought 1 map slots and holds 1; more come only from what others leave free
+          - 2 other jobs stand before it in line for map slots
+          - map slots are free that it cannot use: 2 where too much of it failed, 1 where each task that waits has failed, 4 of trackers that are silent, unhealthy or take no work
+          - its reduces wait until 5 maps are done; 2 are
+
+        who holds the slots:
+                                   MAP SLOTS  REDUCE SLOTS
+          this job                         1             0
+          other jobs of its queue          0             0
+          other queues                     7             0
+          setups and cleanups              1             0
+          nobody                           3             2
+          all                             12             2
+          queue alice: 6 map slots of the 5 it bought
+          queue carol: 1 map slots of the 0 it bought
+        "#);
+    }
+
+    #[test]
+    fn machines_get_json() {
+        let text = explain_text(&explanation(), Form::Json);
+        assert_eq!(serde_json::from_str::<Explanation>(&text).unwrap(), explanation());
+        insta::assert_snapshot!(status_text(&explanation(), Form::Json), @r#"
+        {
+          "cost": "12.75",
+          "job": "job_202611211200_0001",
+          "name": "word count",
+          "queue": "bob",
+          "state": "RUNNING",
+          "tasks": {
+            "map": {
+              "finished": 2,
+              "pending": 6,
+              "running": 1,
+              "total": 9
+            },
+            "reduce": {
+              "finished": 0,
+              "pending": 1,
+              "running": 0,
+              "total": 1
+            }
+          },
+          "user": "bob"
+        }
+        "#);
+    }
+}

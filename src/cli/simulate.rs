@@ -1,0 +1,131 @@
+//! `jobtracker simulate`: runs of the simulator, judged by the laws.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use clap::Args;
+
+use super::market_text::{columns, lines};
+use crate::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Tally, Violation, shrink};
+
+/// Drives the engine in virtual time with trackers, users and faults, and judges every step by the laws.
+#[derive(Debug, Args)]
+pub struct SimulateArguments {
+    /// The first seed: it alone decides what happens
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many seeds, counting up
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// Events of each seed after which everything is brought to its end
+    #[arg(long, default_value_t = 100_000)]
+    events: u64,
+    /// Which scheduler: under dynamic every odd seed has preemption
+    #[arg(long, value_enum, default_value_t = Policy::Dynamic)]
+    policy: Policy,
+    /// What is left out, as a failing seed prints it
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<Part>,
+    /// From when on nobody begins anything new, ms of virtual time
+    #[arg(long)]
+    until: Option<u64>,
+    /// Prints a failing run as it is instead of making it small first
+    #[arg(long)]
+    as_it_is: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Policy {
+    Fifo,
+    Dynamic,
+}
+
+/// Plays the runs. The text is the table; the error tells which law is broken, and the command that shows it again.
+pub fn run(arguments: &SimulateArguments) -> Result<String, String> {
+    let heads =
+        ["seed", "events", "hours", "jobs", "attempts", "preempted", "rounds", "ticks", "issued", "charged", "hash"];
+    let mut table = columns(&heads, 0);
+    let mut sums = Tally::default();
+    for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds.max(1)) {
+        let options = arguments.options(seed);
+        let run = play(&options);
+        if let Some(violation) = run.violation {
+            return Err(arguments.explain(&options, violation));
+        }
+        // What is decided must not depend on anything but the seed.
+        if seed == arguments.seed && play(&options).tally.hash != run.tally.hash {
+            return Err(format!("{}: two runs differ\njobtracker simulate {options}", Law::Replay));
+        }
+        add(&mut sums, &run.tally);
+        table.add_row(row(&seed.to_string(), &run.tally));
+    }
+    if arguments.seeds > 1 {
+        table.add_row(row("all", &sums));
+    }
+    Ok(lines(&table))
+}
+
+// === impl SimulateArguments ===
+
+impl SimulateArguments {
+    fn options(&self, seed: u64) -> RunOptions {
+        let policy = match self.policy {
+            Policy::Fifo => PolicyChoice::Fifo,
+            Policy::Dynamic => PolicyChoice::Dynamic,
+        };
+        let cuts = Cuts { without: self.without.iter().copied().collect(), until_ms: self.until };
+        RunOptions { seed, events: self.events, policy, cuts }
+    }
+
+    fn explain(&self, options: &RunOptions, violation: Violation) -> String {
+        if self.as_it_is {
+            return format!("{violation}\njobtracker simulate --as-it-is {options}");
+        }
+        let shrunk = shrink(options, violation, |options| play(options).violation);
+        format!("{}\njobtracker simulate --as-it-is {}", shrunk.violation, shrunk.options)
+    }
+}
+
+/// Plays one run; a step that panics breaks a law too.
+fn play(options: &RunOptions) -> Run {
+    let played = catch_unwind(AssertUnwindSafe(|| Run::play(options)));
+    played.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        let culprit = format!("a step panics: {}", text.unwrap_or_default());
+        let violation = Violation { law: Law::Order, at_ms: u64::MAX - 1, event: 0, culprit };
+        Run { tally: Tally::default(), violation: Some(violation) }
+    })
+}
+
+fn row(name: &str, tally: &Tally) -> [String; 11] {
+    let Tally { events, time_ms, jobs, attempts, preempted, ticks, rounds, issued, charged, hash } = tally;
+    [
+        name.to_owned(),
+        events.to_string(),
+        (time_ms / 3_600_000).to_string(),
+        jobs.to_string(),
+        attempts.to_string(),
+        preempted.to_string(),
+        rounds.to_string(),
+        ticks.to_string(),
+        issued.to_string(),
+        charged.to_string(),
+        format!("{hash:016x}"),
+    ]
+}
+
+fn add(sums: &mut Tally, tally: &Tally) {
+    let money = |left: crate::market::Credits, right: crate::market::Credits| left.checked_add(right).unwrap_or(left);
+    *sums = Tally {
+        events: sums.events + tally.events,
+        time_ms: sums.time_ms + tally.time_ms,
+        jobs: sums.jobs + tally.jobs,
+        attempts: sums.attempts + tally.attempts,
+        preempted: sums.preempted + tally.preempted,
+        ticks: sums.ticks + tally.ticks,
+        rounds: sums.rounds + tally.rounds,
+        issued: money(sums.issued, tally.issued),
+        charged: money(sums.charged, tally.charged),
+        hash: sums.hash.rotate_left(1) ^ tally.hash,
+    };
+}

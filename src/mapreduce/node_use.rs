@@ -1,0 +1,41 @@
+//! What a job could do with a slot of a node, and what keeps it from more: for those who ask why it waits.
+
+use crate::scheduler::{Kind, NodeId};
+
+use super::job::slowstart_maps;
+use super::{Job, NodeBook};
+
+/// What a node is to a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeUse {
+    /// A slot of it would help.
+    Useful,
+    /// Too much of the job failed there.
+    Avoided,
+    /// Its disk has no room for what a map is expected to write.
+    NoRoom,
+    /// Each task that waits has failed there.
+    FailedThere,
+}
+
+// === impl Job: why it waits ===
+
+impl Job {
+    /// Whether a slot of a node would help, as [`Self::may_use`] decides, or why not.
+    pub fn node_use(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> NodeUse {
+        if self.may_use(kind, node, nodes) {
+            NodeUse::Useful
+        } else if self.avoids(kind, node, nodes) {
+            NodeUse::Avoided
+        } else if kind == Kind::Map && !self.has_room_on(node, nodes) {
+            NodeUse::NoRoom
+        } else {
+            NodeUse::FailedThere
+        }
+    }
+
+    /// Maps that must be done or given up before its reduces may start; none when enough are.
+    pub fn maps_before_reduces(&self) -> Option<u32> {
+        (!self.reduces_are_due()).then(|| slowstart_maps(&self.spec))
+    }
+}

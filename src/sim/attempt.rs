@@ -1,0 +1,190 @@
+//! An attempt on a simulated tracker: how it fares, and how that is reported.
+
+use std::sync::LazyLock;
+
+use crate::scheduler::Kind;
+use crate::wire::{
+    AttemptId, AttemptState, Counter, CounterGroup, Counters, Phase, RecordRange, ReduceProgress, ReportedCounters,
+    Task, TaskBody, TaskStatus,
+};
+
+use super::plan::Plan;
+use super::random::mixed;
+use super::{Cuts, Part};
+
+/// How an attempt ends, if nobody ends it before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Succeed,
+    Fail,
+    /// Fails, and leaves something that a task-cleanup must remove.
+    FailUnclean,
+}
+
+/// An attempt on a tracker.
+#[derive(Clone, Debug)]
+pub(super) struct SimAttempt {
+    pub(super) id: AttemptId,
+    pub(super) state: AttemptState,
+    /// Maps of its job, for a reduce at work.
+    maps: Option<i32>,
+    is_cleanup: bool,
+    is_aside: bool,
+    fate: Fate,
+    /// When it begins to run and when it ends, by the clock that never goes back, ms.
+    start_mono_ms: u64,
+    end_mono_ms: u64,
+    /// What it is to complain about once.
+    failed_fetches: Vec<AttemptId>,
+}
+
+/// What decides how attempts fare.
+#[derive(Clone, Copy)]
+pub(super) struct Weather<'a> {
+    pub(super) seed: u64,
+    pub(super) plan: &'a Plan,
+    pub(super) cuts: &'a Cuts,
+    /// Nothing goes wrong any more.
+    pub(super) is_calm: bool,
+}
+
+static COUNTERS: LazyLock<ReportedCounters> = LazyLock::new(|| {
+    let counter = Counter { name: "MAP_INPUT_RECORDS".into(), display_name: None, value: 10 };
+    let group = CounterGroup { name: "task".into(), display_name: "Task".into(), counters: vec![counter] };
+    ReportedCounters::from(&Counters { groups: vec![group] })
+});
+
+// === impl SimAttempt ===
+
+impl SimAttempt {
+    /// A task that a tracker was just given. How it fares depends on the seed and its id alone, so that cutting something
+    /// else does not change it.
+    pub(super) fn new(task: &Task, now_mono_ms: u64, weather: Weather<'_>) -> Self {
+        let id = task.status.attempt;
+        let is_aside = task.job_setup || task.job_cleanup.is_some();
+        let key = [id.task.job.number, id.task.kind as i32, id.task.number, id.number, i32::from(task.task_cleanup)];
+        let chance = key.iter().fold(weather.seed, |chance, part| mixed(chance ^ u64::from(part.cast_unsigned())));
+        let part = |shift: u32, bound: u64| (chance >> shift) % bound.max(1);
+        let Weather { plan, cuts, is_calm, .. } = weather;
+        let fails = !is_calm && cuts.has(Part::FailingAttempts) && part(0, 1_000) < plan.failing_permille;
+        let hangs = !is_calm && cuts.has(Part::HangingAttempts) && part(10, 1_000) < plan.hanging_permille;
+        // Tasks of one job are alike.
+        let of_job = mixed(weather.seed ^ u64::from(id.task.job.number.cast_unsigned())) % 4;
+        let typical_ms = if is_aside || task.task_cleanup { plan.task_ms / 8 } else { (plan.task_ms << of_job) / 2 };
+        let run_ms = match (is_calm, hangs) {
+            (true, _) => 100,
+            (_, true) => plan.task_timeout_ms,
+            _ => typical_ms / 2 + part(20, typical_ms.max(1)),
+        };
+        let fate = match (fails || hangs, part(40, 3)) {
+            (false, _) => Fate::Succeed,
+            (true, 0) if !is_aside && !task.task_cleanup => Fate::FailUnclean,
+            (true, _) => Fate::Fail,
+        };
+        // Some wait a while before they run.
+        let lingers_ms = if !is_calm && part(44, 16) == 0 { part(48, 3_000) } else { 0 };
+        let maps = match task.body {
+            TaskBody::Reduce { maps } if !is_aside && !task.task_cleanup => Some(maps),
+            _ => None,
+        };
+        let failed_fetches = match maps.filter(|maps| *maps > 0 && part(50, 20) == 0) {
+            Some(maps) if !is_calm && cuts.has(Part::FailedFetches) => {
+                vec![id.task.job.task(Kind::Map, part(54, u64::from(maps.cast_unsigned())) as i32).attempt(0)]
+            }
+            _ => Vec::new(),
+        };
+        let start_mono_ms = now_mono_ms + lingers_ms;
+        let end_mono_ms = start_mono_ms + run_ms;
+        let (state, is_cleanup) = (task.status.state, task.task_cleanup);
+        Self { id, state, maps, is_cleanup, is_aside, fate, start_mono_ms, end_mono_ms, failed_fetches }
+    }
+
+    /// Time has passed.
+    pub(super) fn advance(&mut self, now_mono_ms: u64) {
+        use AttemptState as S;
+        self.state = match self.state {
+            S::FailedUnclean if self.is_cleanup && now_mono_ms >= self.end_mono_ms => S::Failed,
+            S::KilledUnclean if self.is_cleanup && now_mono_ms >= self.end_mono_ms => S::Killed,
+            S::Unassigned if now_mono_ms >= self.start_mono_ms => S::Running,
+            // One state at a time, as its tracker sees them.
+            S::Running if now_mono_ms >= self.end_mono_ms => match self.fate {
+                Fate::Fail => S::Failed,
+                Fate::FailUnclean => S::FailedUnclean,
+                Fate::Succeed if self.maps.is_some() => S::CommitPending,
+                Fate::Succeed => S::Succeeded,
+            },
+            other => other,
+        };
+    }
+
+    /// What is left of it is done soon and well.
+    pub(super) fn calm_down(&mut self, now_mono_ms: u64) {
+        self.fate = Fate::Succeed;
+        self.start_mono_ms = self.start_mono_ms.min(now_mono_ms);
+        self.end_mono_ms = self.end_mono_ms.min(now_mono_ms + 100);
+    }
+
+    /// Its tracker is told to end it.
+    pub(super) fn kill(&mut self) {
+        use AttemptState as S;
+        self.state = match self.state {
+            S::FailedUnclean => S::Failed,
+            S::KilledUnclean | S::Unassigned => S::Killed,
+            S::Running | S::CommitPending if !self.is_aside => S::KilledUnclean,
+            S::Running | S::CommitPending => S::Killed,
+            ended => ended,
+        };
+    }
+
+    /// It may commit.
+    pub(super) fn commit(&mut self) {
+        if self.state == AttemptState::CommitPending {
+            self.state = AttemptState::Succeeded;
+        }
+    }
+
+    /// Whether its tracker goes on reporting it once it has been answered. Such attempts hold slots.
+    pub(super) fn is_kept(&self) -> bool {
+        match self.state {
+            AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,
+            AttemptState::FailedUnclean | AttemptState::KilledUnclean => self.is_cleanup,
+            AttemptState::Running | AttemptState::Unassigned | AttemptState::CommitPending => true,
+        }
+    }
+
+    /// The tracker has been answered: what it told once is not told again.
+    pub(super) fn told(&mut self) {
+        if self.state == AttemptState::Running {
+            self.failed_fetches.clear();
+        }
+    }
+
+    /// What the tracker says of it.
+    pub(super) fn report(&self, now_mono_ms: u64, wall_ms: i64) -> TaskStatus {
+        let is_at_work = matches!(self.state, AttemptState::Unassigned | AttemptState::Running);
+        let run_ms = now_mono_ms.saturating_sub(self.start_mono_ms);
+        let whole_ms = (self.end_mono_ms - self.start_mono_ms).max(1);
+        let progress = if is_at_work { run_ms.min(whole_ms) as f32 / whole_ms as f32 } else { 1.0 };
+        let failed_fetches = if self.state == AttemptState::Running { self.failed_fetches.clone() } else { Vec::new() };
+        TaskStatus {
+            attempt: self.id,
+            progress,
+            num_slots: 1,
+            state: self.state,
+            diagnostics: if self.state == AttemptState::Failed { "it broke".into() } else { "".into() },
+            state_text: "".into(),
+            phase: match (self.is_cleanup, self.id.task.kind) {
+                (true, _) => Phase::Cleanup,
+                (false, Kind::Map) => Phase::Map,
+                (false, Kind::Reduce) => Phase::Shuffle,
+            },
+            start_ms: if self.state == AttemptState::Unassigned { 0 } else { wall_ms - run_ms.cast_signed() },
+            finish_ms: if is_at_work { 0 } else { wall_ms },
+            output_bytes: if self.state == AttemptState::Succeeded && !self.is_aside { 100 } else { -1 },
+            counters: (!is_at_work).then(|| COUNTERS.clone()),
+            next_record_range: RecordRange::default(),
+            reduce: (self.id.task.kind == Kind::Reduce)
+                .then(|| ReduceProgress { failed_fetches, ..ReduceProgress::default() }),
+        }
+    }
+}

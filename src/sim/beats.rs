@@ -1,0 +1,200 @@
+//! Trackers call: in time, late, twice, or not at all.
+
+use crate::engine::{Event, Fact, Reply, Step};
+use crate::mapreduce::{JobFact, KillAsked};
+use crate::scheduler::{Kind, PerKind};
+use crate::wire::{AttemptId, AttemptState, HeartbeatRequest};
+
+use super::agenda::Wake;
+use super::attempt::SimAttempt;
+use super::cuts::Part;
+use super::laws::{Beat, Intent, Law, Violation};
+use super::tracker::SimTracker;
+use super::world::World;
+
+/// What befalls a tracker before it calls.
+enum Mishap {
+    None,
+    /// Its process ends; whether its connection is seen to close, and the pause until the next one starts, ms.
+    Restart {
+        is_seen: bool,
+        pause_ms: u64,
+    },
+    /// It says nothing for so long, ms.
+    Silence(u64),
+    /// Its answer gets lost, and it calls again after so long, ms; on a new connection or not.
+    LostAnswer {
+        pause_ms: u64,
+        reconnects: bool,
+    },
+}
+
+// === impl SimTracker ===
+
+impl SimTracker {
+    /// Whatever was wrong with it is over.
+    pub(super) fn recover(&mut self, now_mono_ms: u64) {
+        self.is_healthy = true;
+        self.refuses_work = false;
+        self.free_disk_bytes = None;
+        self.attempts.iter_mut().for_each(|attempt| SimAttempt::calm_down(attempt, now_mono_ms));
+    }
+
+    /// An attempt that must leave to another queue, although it was not at work any more when the tracker called.
+    fn done_but_preempted(&self, step: &Step) -> Option<AttemptId> {
+        step.facts.iter().find_map(|fact| match fact {
+            Fact::Job(JobFact::AttemptKillAsked { attempt: id, asked: KillAsked::Preempt }) => {
+                let attempt = self.attempts.iter().find(|attempt| attempt.id == *id);
+                let is_at_work = attempt
+                    .is_some_and(|attempt| matches!(attempt.state, AttemptState::Unassigned | AttemptState::Running));
+                (!is_at_work).then_some(*id)
+            }
+            _ => None,
+        })
+    }
+}
+
+// === impl World: trackers ===
+
+impl World<'_> {
+    pub(super) fn tracker_wakes(&mut self, place: usize) -> Result<(), Violation> {
+        let Some(mut tracker) = self.trackers.get_mut(place).and_then(Option::take) else { return Ok(()) };
+        let outcome = self.call(&mut tracker);
+        self.trackers[place] = Some(tracker);
+        let pause_ms = outcome?;
+        self.wake_in(pause_ms, Wake::Tracker(place));
+        Ok(())
+    }
+
+    /// Lets a tracker do what it does next; returns when it acts again, ms from now.
+    fn call(&mut self, tracker: &mut SimTracker) -> Result<u64, Violation> {
+        let mishap = self.mishap(tracker);
+        match mishap {
+            Mishap::Silence(pause_ms) => return Ok(pause_ms),
+            Mishap::Restart { is_seen, pause_ms } => {
+                if is_seen {
+                    self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
+                }
+                let connection = self.new_connection();
+                tracker.restart(connection);
+                return Ok(pause_ms);
+            }
+            Mishap::None | Mishap::LostAnswer { .. } => {}
+        }
+        let repeats = tracker.unanswered.is_some();
+        let request = tracker.request(self.now.mono_ms, self.now.wall_ms);
+        let kept = matches!(mishap, Mishap::LostAnswer { .. }).then(|| request.clone());
+        let busy = PerKind::new(tracker.busy(Kind::Map), tracker.busy(Kind::Reduce));
+        let takes_work = request.accept_new_tasks && request.status.health.healthy;
+        let step = self.send(tracker, request)?;
+        let Reply::Heartbeat(answer) = &step.reply else {
+            // A stock tracker that is refused ends; somebody starts it again.
+            self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
+            let connection = self.new_connection();
+            tracker.restart(connection);
+            return Ok(tracker.random.between(2_000, 15_000));
+        };
+        let told = tracker.done_but_preempted(&step);
+        if let Some(id) = told {
+            return Err(
+                self.violation(Law::Preemption, format!("{id} is done or waits for its commit, and must leave"))
+            );
+        }
+        if !repeats {
+            let free = match takes_work && !self.engine.is_in_safe_mode() {
+                true => free_slots(tracker, busy, &step),
+                false => PerKind::default(),
+            };
+            self.judge.after_beat(Beat { tracker: &tracker.name, free }, &step, &self.engine)?;
+        }
+        if let (Mishap::LostAnswer { pause_ms, reconnects }, Some(request)) = (mishap, kept) {
+            tracker.unanswered = Some(request);
+            if reconnects {
+                self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
+                tracker.connection = self.new_connection();
+            }
+            return Ok(pause_ms);
+        }
+        let obeyed = tracker.obey(answer, self.now.mono_ms, self.weather());
+        obeyed.map_err(|text| self.violation(Law::Order, text))?;
+        Ok(self.pause_ms(tracker, &step))
+    }
+
+    fn send(&mut self, tracker: &SimTracker, request: HeartbeatRequest) -> Result<Step, Violation> {
+        let step = self.step(Event::Heartbeat { request, connection: tracker.connection }, &Intent::Other)?;
+        let racks = step.effects.iter().filter_map(|effect| match effect {
+            crate::engine::Effect::ResolveRack { host } => Some(host.clone()),
+            _ => None,
+        });
+        for host in racks.collect::<Vec<_>>() {
+            // Four hosts stand in a rack; some answers never come.
+            let place: u64 = host.trim_start_matches('h').parse().unwrap_or(0);
+            if !self.mishaps.one_in(4) {
+                let rack = format!("/rack{}", place / 4);
+                self.step(Event::RackResolved { host, rack }, &Intent::Other)?;
+            }
+        }
+        Ok(step)
+    }
+
+    fn mishap(&mut self, tracker: &mut SimTracker) -> Mishap {
+        let random = &mut tracker.random;
+        let expiry_ms = self.plan.engine.tracker_expiry_ms;
+        // Drawn whether it is cut or not: what is left of a run goes on as it did.
+        let (chance, pause) = (random.below(10_000), random.number());
+        let below = |most_ms: u64| pause % most_ms.max(1);
+        if !self.may_choose() {
+            return Mishap::None;
+        }
+        match chance {
+            0..10 if self.has(Part::Restarts) => Mishap::Restart { is_seen: chance < 8, pause_ms: 500 + below(15_000) },
+            10..20 if self.has(Part::Silence) => Mishap::Silence(below(3 * expiry_ms)),
+            20..30 if self.has(Part::IllTrackers) => {
+                tracker.is_healthy = !tracker.is_healthy;
+                Mishap::None
+            }
+            30..35 if self.has(Part::IllTrackers) => {
+                tracker.refuses_work = !tracker.refuses_work;
+                Mishap::None
+            }
+            35..45 if self.has(Part::IllTrackers) => {
+                tracker.free_disk_bytes = [None, Some(150), Some(1 << 40)][(pause % 3) as usize];
+                Mishap::None
+            }
+            45..60 => {
+                // Ill trackers get well in the end, whatever is left out.
+                tracker.is_healthy = true;
+                tracker.refuses_work = false;
+                tracker.free_disk_bytes = None;
+                Mishap::None
+            }
+            100..300 if self.has(Part::LostAnswers) => {
+                Mishap::LostAnswer { pause_ms: 50 + below(5_000), reconnects: chance < 140 }
+            }
+            _ => Mishap::None,
+        }
+    }
+
+    fn pause_ms(&mut self, tracker: &mut SimTracker, step: &Step) -> u64 {
+        let chance = tracker.random.below(400);
+        let pause_ms = tracker.interval_ms + chance % 5;
+        let pause_ms =
+            if chance < 4 && self.has(Part::SlowHeartbeats) { pause_ms * (4 + chance * 5) } else { pause_ms };
+        // An answer that waits for the store is held back.
+        let held_ms = match self.store_stall {
+            Some((until_mono_ms, durable)) if step.wait_for > durable => until_mono_ms.saturating_sub(self.now.mono_ms),
+            _ => 0,
+        };
+        pause_ms.max(held_ms)
+    }
+}
+
+/// Slots that are left when a heartbeat has been answered: as the tracker told them, less what it was given.
+fn free_slots(tracker: &SimTracker, busy: PerKind<u32>, step: &Step) -> PerKind<u32> {
+    let given = |kind: Kind| {
+        let is_launch = |fact: &&Fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { attempt, .. }) if attempt.task.kind == kind);
+        step.facts.iter().filter(is_launch).count() as u32
+    };
+    let free = |kind: Kind| tracker.slots[kind].saturating_sub(busy[kind]).saturating_sub(given(kind));
+    PerKind::new(free(Kind::Map), free(Kind::Reduce))
+}

@@ -1,0 +1,219 @@
+//! What users and administrators ask of the market: honest bids, and whatever else may come over HTTP.
+//!
+//! A request takes the way it takes in the daemon: its query is read and its signature checked by the same functions, and
+//! what these refuse never reaches the engine.
+
+use crate::engine::Event;
+use crate::market::{Credits, ServletRequest, Shape, signature};
+
+use super::ADMINISTRATOR;
+use super::agenda::Wake;
+use super::cuts::Part;
+use super::laws::{Change, Intent, Violation};
+use super::plan::plain_rate;
+use super::random::Random;
+use super::world::World;
+
+/// A request as it went over the network: anybody may send it once more.
+#[derive(Clone, Debug)]
+pub(super) struct SentRequest {
+    query: String,
+    header: String,
+    intent: Intent,
+}
+
+/// A request to be signed.
+struct Draft {
+    operation: String,
+    change: Change,
+    timestamp: Option<String>,
+    /// Signed with a key that is not the signer's.
+    is_forged: bool,
+}
+
+/// What is no amount of money, and no rate.
+const BAD_AMOUNTS: [&str; 18] = [
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e9",
+    "0x1p3",
+    "1.0000000000001",
+    "1000000000000.1",
+    "",
+    "0.5f",
+    "1,5",
+    "%205",
+    "1.2.3",
+    "--1",
+    "-",
+    "99999999999999999999999999999999999999999999",
+    "%EF%BC%95",
+    "5%00",
+    "abc",
+];
+
+/// Requests that are kept to be made again.
+const KEPT_REQUESTS: usize = 8;
+
+// === impl Draft ===
+
+impl Draft {
+    fn new(operation: String, change: Change) -> Self {
+        Self { operation, change, timestamp: None, is_forged: false }
+    }
+
+    fn vain(operation: String) -> Self {
+        Self::new(operation, Change::Nothing)
+    }
+}
+
+// === impl World: the market is asked ===
+
+impl World<'_> {
+    pub(super) fn bidder_wakes(&mut self, place: usize) -> Result<(), Violation> {
+        let (Some(interval_ms), Some(Some(user))) = (self.plan.alloc_interval_ms(), self.users.get_mut(place)) else {
+            return Ok(());
+        };
+        let (name, chance) = (user.name.clone(), user.bidder.below(100));
+        let pause_ms = user.bidder.between(1, interval_ms * 3);
+        let (is_timed, around) = (user.bidder.one_in(3), user.bidder.below(3));
+        let mut random = Random::stream(user.bidder.number(), 0);
+        let pause_ms = match is_timed && self.has(Part::TimedBids) {
+            true => self.until_tick_ms(interval_ms) + interval_ms * (pause_ms % 3) + around,
+            false => pause_ms + 1,
+        };
+        self.wake_in(pause_ms.saturating_sub(1), Wake::Bidder(place));
+        if !self.may_choose() || !self.has(Part::Bidders) {
+            return Ok(());
+        }
+        match chance {
+            0..30 if self.has(Part::HostileBids) => {
+                let draft = self.hostile(&name, &mut random);
+                self.ask(&name, draft)
+            }
+            30..40 if self.has(Part::Replays) => {
+                let Some(Some(user)) = self.users.get(place) else { return Ok(()) };
+                let kept = user.sent.iter().chain(&self.administrator_sent).cloned().collect::<Vec<_>>();
+                match random.pick(&kept) {
+                    Some(request) => self.send_request(request.clone()),
+                    None => Ok(()),
+                }
+            }
+            40..55 => self.ask(&name, Draft::vain("info".to_owned())),
+            55.. => {
+                let rate = plain_rate(&mut random);
+                let change = Change::Spending(name.clone(), rate);
+                self.ask(&name, Draft::new(format!("setSpending={rate}&queue={name}"), change))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn administrator_wakes(&mut self) -> Result<(), Violation> {
+        let Some(interval_ms) = self.plan.alloc_interval_ms() else { return Ok(()) };
+        let pause_ms = self.administrator.between(1, interval_ms * 4);
+        let mut random = Random::stream(self.administrator.number(), 0);
+        self.wake_in(pause_ms, Wake::Administrator);
+        if !self.may_choose() || !self.has(Part::Administrator) {
+            return Ok(());
+        }
+        let Some(queue) = random.pick(&self.plan.users).map(|user| user.name.clone()) else { return Ok(()) };
+        let draft = match random.below(12) {
+            0..5 => {
+                let units = i128::from(random.below(400_000)) * 125_000_000_000 - 5_000_000_000_000;
+                let amount = Credits::from_units(if random.one_in(3) { units / 7 } else { units });
+                Draft::new(format!("addBudget={amount}&queue={queue}"), Change::Budget(queue, amount))
+            }
+            5 => Draft::new(format!("addBudget=-0.000000000001&queue={queue}"), {
+                Change::Budget(queue, Credits::from_units(-1))
+            }),
+            6 | 7 if self.has(Part::QueueChanges) => Draft::new(format!("addQueue={queue}"), Change::Open(queue)),
+            8 if self.has(Part::QueueChanges) => Draft::new(format!("removeQueue={queue}"), Change::Close(queue)),
+            9 => {
+                let rate = plain_rate(&mut random);
+                Draft::new(format!("setSpending={rate}&queue={queue}"), Change::Spending(queue, rate))
+            }
+            10 if self.has(Part::HostileBids) => bad_names(&mut random),
+            _ => Draft::vain("infos".to_owned()),
+        };
+        self.ask(ADMINISTRATOR, draft)
+    }
+
+    /// Until the tick that comes next, ms.
+    fn until_tick_ms(&self, interval_ms: u64) -> u64 {
+        let age_ms = self.now.mono_ms - self.plan.start.mono_ms;
+        interval_ms - age_ms % interval_ms
+    }
+
+    /// A request that must not be granted.
+    fn hostile(&self, user: &str, random: &mut Random) -> Draft {
+        let other = random.pick(&self.plan.users).map_or(user, |other| other.name.as_str());
+        let foreign = if other == user { "nobody" } else { other };
+        let bad = random.pick(&BAD_AMOUNTS).copied().unwrap_or_default();
+        let own = |rate: &str| format!("setSpending={rate}&queue={user}");
+        let now_ms = self.now.wall_ms;
+        let mut draft = Draft::vain(match random.below(12) {
+            0 | 1 => own(bad),
+            2 => own("-1"),
+            3 => format!("setSpending=1&queue={foreign}"),
+            4 => format!("addBudget=1000&queue={user}"),
+            5 => format!("addBudget={bad}&queue={user}"),
+            6 => format!("removeQueue={other}"),
+            7 => format!("setSpending=1&setSpending=2&queue={user}"),
+            8 => format!("setSpending=1&addBudget=5&queue={user}"),
+            9 => format!("info={foreign}"),
+            10 => format!("addQueue={}", "q".repeat(300)),
+            _ => "price".to_owned(),
+        });
+        let stamps = [
+            (now_ms + 10_000_000_000).to_string(),
+            (now_ms - 10_000_000_000).to_string(),
+            "NaN".to_owned(),
+            "-1".to_owned(),
+            "9223372036854775808".to_owned(),
+        ];
+        if random.one_in(4) {
+            draft = Draft::vain(own("1"));
+            draft.is_forged = random.one_in(2);
+            draft.timestamp = if draft.is_forged { None } else { random.pick(&stamps).cloned() };
+        }
+        draft
+    }
+
+    fn ask(&mut self, user: &str, draft: Draft) -> Result<(), Violation> {
+        let timestamp = draft.timestamp.unwrap_or_else(|| self.now.wall_ms.to_string());
+        let query = format!("{}&user={user}&timestamp={timestamp}", draft.operation);
+        let Some(entry) = self.acl.get(user) else { return Ok(()) };
+        let header = match draft.is_forged {
+            true => signature::sign(&query, &crate::market::Key::new("guessed")),
+            false => signature::sign(&query, &entry.key),
+        };
+        let is_administrator = user == ADMINISTRATOR;
+        let intent = Intent::Request { user: user.to_owned(), is_administrator, change: draft.change };
+        let request = SentRequest { query, header, intent };
+        let kept = match self.users.iter_mut().flatten().find(|known| known.name == user) {
+            Some(user) => &mut user.sent,
+            None => &mut self.administrator_sent,
+        };
+        if kept.len() >= KEPT_REQUESTS {
+            kept.remove(0);
+        }
+        kept.push(request.clone());
+        self.send_request(request)
+    }
+
+    fn send_request(&mut self, request: SentRequest) -> Result<(), Violation> {
+        let SentRequest { query, header, intent } = request;
+        let Ok(shape) = Shape::parse(&query) else { return Ok(()) };
+        let verified = signature::verify(&self.acl, shape.user.as_deref(), &shape.query, Some(&header)).ok();
+        self.step(Event::Market(Box::new(ServletRequest { verified, shape })), &intent).map(drop)
+    }
+}
+
+/// Names that no queue may have.
+fn bad_names(random: &mut Random) -> Draft {
+    let long = "q".repeat(256);
+    let names = ["", "a%20b", "a%0Ab%201%201", "a,b", "a%26b", "%00", "%FF", "a/b", &long];
+    Draft::vain(format!("addQueue={}", random.pick(&names).copied().unwrap_or_default()))
+}

@@ -1,0 +1,231 @@
+//! Users and their jobs: submissions in all their phases, bursts of tiny jobs, kills, priorities.
+
+use std::sync::Arc;
+
+use crate::engine::{Caller, Event, ReadSubmission, Reply, SubmissionReply};
+use crate::mapreduce::{JobSpec, SplitTable};
+use crate::market::{JobSignature, signature};
+use crate::scheduler::{Kind, PerKind};
+use crate::wire::{JobId, Priority};
+
+use super::agenda::Wake;
+use super::cuts::Part;
+use super::laws::{Intent, Violation};
+use super::random::Random;
+use super::world::World;
+
+/// A submission under way.
+#[derive(Debug)]
+pub(super) struct Submission {
+    user: usize,
+    id: JobId,
+    spec: Arc<JobSpec>,
+    phase: Phase,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Ask,
+    Read,
+    Write,
+}
+
+/// Jobs that users remember.
+const REMEMBERED_JOBS: usize = 32;
+
+// === impl World: clients ===
+
+impl World<'_> {
+    pub(super) fn client_wakes(&mut self, place: usize) -> Result<(), Violation> {
+        let pause = self.plan.submit_pause_ms;
+        let Some(user) = self.users.get_mut(place).and_then(Option::as_mut) else { return Ok(()) };
+        let (chance, pause_ms) = (user.client.below(100), user.client.between(pause / 4 + 1, pause * 2));
+        let (size, many) = (user.client.number(), user.client.between(5, 30));
+        self.wake_in(pause_ms, Wake::Client(place));
+        if !self.may_choose() {
+            return Ok(());
+        }
+        match chance {
+            0..12 if self.has(Part::Kills) => self.kill_something(place, size)?,
+            12..16 if self.has(Part::Bursts) => {
+                for number in 0..many {
+                    self.submit(place, size.wrapping_add(number), true)?;
+                }
+            }
+            16.. => self.submit(place, size, false)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, place: usize, chance: u64, is_tiny: bool) -> Result<(), Violation> {
+        if self.judge.live_jobs() + self.submissions.len() >= self.plan.most_live_jobs {
+            return Ok(());
+        }
+        let step = self.step(Event::NewJobId, &Intent::Other)?;
+        let Reply::JobId(id) = step.reply else { return Ok(()) };
+        let Some(Some(user)) = self.users.get(place) else { return Ok(()) };
+        let mut random = Random::stream(chance, place as u64);
+        // Some try another's queue.
+        let queue = match random.one_in(40) {
+            true => self.plan.users.first().map_or(&user.name, |first| &first.name),
+            false => &user.name,
+        };
+        let spec = Arc::new(job_spec(&user.name, queue, is_tiny, &mut random));
+        let is_slow = random.one_in(6) && self.has(Part::SlowSubmissions);
+        self.last_submission += 1;
+        let number = self.last_submission;
+        self.submissions.insert(number, Submission { user: place, id, spec, phase: Phase::Ask });
+        if is_slow {
+            self.wake_in(random.below(4_000), Wake::Submission(number));
+            return Ok(());
+        }
+        while self.submissions.contains_key(&number) {
+            self.submission_goes_on(number)?;
+        }
+        Ok(())
+    }
+
+    /// The next phase of a submission; a slow one waits before the one after.
+    pub(super) fn submission_goes_on(&mut self, number: u64) -> Result<(), Violation> {
+        let Some(mut submission) = self.submissions.remove(&number) else { return Ok(()) };
+        let (place, id) = (submission.user, submission.id);
+        let Some(Some(user)) = self.users.get_mut(place) else { return Ok(()) };
+        let (gives_up, pause_ms) = (user.client.one_in(50), user.client.below(2_000));
+        let user = user.name.clone();
+        if (gives_up && submission.phase != Phase::Ask) || self.is_calm {
+            return self.step(Event::SubmissionAbandoned { id }, &Intent::Other).map(drop);
+        }
+        let caller = Caller::named(user.as_str());
+        let (event, intent) = match submission.phase {
+            Phase::Ask => (Event::SubmitAsked { id, caller }, Intent::Other),
+            Phase::Read => {
+                let read = self.read_submission(place, id, caller, submission.spec.clone());
+                (Event::SubmissionRead(Box::new(read)), Intent::Submission(user))
+            }
+            Phase::Write => (Event::SystemDirWritten { id }, Intent::Other),
+        };
+        match self.step(event, &intent)?.reply {
+            Reply::Submission(SubmissionReply::ReadFiles) => submission.phase = Phase::Read,
+            Reply::Submission(SubmissionReply::WriteSystemDir { .. }) => submission.phase = Phase::Write,
+            Reply::Submission(SubmissionReply::Accepted(_)) => {
+                self.recent_jobs.push(id);
+                if self.recent_jobs.len() > REMEMBERED_JOBS {
+                    self.recent_jobs.remove(0);
+                }
+                return Ok(());
+            }
+            _ => return Ok(()),
+        }
+        self.submissions.insert(number, submission);
+        self.wake_in(pause_ms, Wake::Submission(number));
+        Ok(())
+    }
+
+    fn read_submission(&mut self, place: usize, id: JobId, caller: Caller, spec: Arc<JobSpec>) -> ReadSubmission {
+        let mut splits = SplitTable::builder();
+        let hosts = self.plan.trackers.len() as u64;
+        for map in 0..u64::from(spec.maps) {
+            let near = |step: u64| format!("h{}", (map * 5 + id.number.unsigned_abs() as u64 + step) % (hosts + 1));
+            let near = [near(0), near(1)];
+            splits.push(7 + map.cast_signed(), 100, near.iter().map(String::as_str));
+        }
+        let splits = splits.build(|host| {
+            let place: u64 = host.trim_start_matches('h').parse().unwrap_or(0);
+            format!("/rack{}", place / 4)
+        });
+        let signature = self.job_signature(place);
+        ReadSubmission {
+            id,
+            caller,
+            spec,
+            splits: Arc::new(splits),
+            credentials: Default::default(),
+            signature,
+            token_secret: [7; 20],
+        }
+    }
+
+    /// A signature as the user's client makes it; some are old, another's, or none at all.
+    fn job_signature(&mut self, place: usize) -> JobSignature {
+        if self.engine.market().is_none() {
+            return JobSignature::Missing;
+        }
+        let (is_hostile, replays) = (self.has(Part::HostileBids), self.has(Part::Replays));
+        let now_ms = self.now.wall_ms;
+        let Some(Some(user)) = self.users.get_mut(place) else { return JobSignature::Missing };
+        let chance = user.client.below(40);
+        let Some(entry) = self.acl.get(&user.name) else { return JobSignature::Missing };
+        let sign = |timestamp: &str| signature::sign(&signature::job_message(&user.name, timestamp), &entry.key);
+        let fresh = (now_ms.to_string(), sign(&now_ms.to_string()));
+        let (timestamp, signature) = match (chance, &user.job_signature) {
+            (0, _) if is_hostile => return JobSignature::Missing,
+            (1, _) if is_hostile => (i64::MAX.to_string(), sign(&i64::MAX.to_string())),
+            (2, _) if is_hostile => (fresh.0, "bm90IG1pbmU=".to_owned()),
+            (3, _) if is_hostile => ("NaN".to_owned(), sign("NaN")),
+            (4..8, Some(before)) if replays => before.clone(),
+            _ => fresh,
+        };
+        let verdict = signature::job_signature(&self.acl, &user.name, Some(&timestamp), Some(&signature));
+        user.job_signature = Some((timestamp, signature));
+        verdict
+    }
+
+    fn kill_something(&mut self, place: usize, chance: u64) -> Result<(), Violation> {
+        let mut random = Random::stream(chance, place as u64);
+        let Some(id) = random.pick(&self.recent_jobs).copied() else { return Ok(()) };
+        let Some(Some(user)) = self.users.get(place) else { return Ok(()) };
+        let caller = Caller::named(user.name.as_str());
+        let event = match random.below(6) {
+            0 | 1 => Event::KillJob { id, caller },
+            2 => {
+                let priority = ["VERY_HIGH", "HIGH", "LOW", "MIDDLING"][random.below(4) as usize].to_owned();
+                Event::SetJobPriority { id, priority, caller }
+            }
+            _ => {
+                let kind = if random.one_in(3) { Kind::Reduce } else { Kind::Map };
+                let id = id.task(kind, random.below(8) as i32).attempt(random.below(2) as i32);
+                Event::KillTask { id, fail: random.one_in(2), caller }
+            }
+        };
+        self.step(event, &Intent::Other).map(drop)
+    }
+}
+
+fn job_spec(user: &str, queue: &str, is_tiny: bool, random: &mut Random) -> JobSpec {
+    let (maps, reduces) = match (is_tiny, random.below(12)) {
+        (true, _) => (1, 0),
+        (false, 0) => (0, random.below(2)),
+        (false, 1) => (random.between(20, 60), random.between(1, 12)),
+        (false, _) => (random.between(1, 16), random.below(5)),
+    };
+    JobSpec {
+        user: user.to_owned(),
+        submit_dir: "file:/staging/job".to_owned(),
+        job_file: "file:/staging/job/job.xml".to_owned(),
+        split_file: "file:/staging/job/job.split".to_owned(),
+        name: "simulated".to_owned(),
+        queue: queue.to_owned(),
+        priority: if random.one_in(8) { Priority::High } else { Priority::Normal },
+        maps: maps as u32,
+        reduces: reduces as u32,
+        map_max_attempts: random.between(1, 4) as u32,
+        reduce_max_attempts: random.between(1, 4) as u32,
+        max_map_failures_percent: if random.one_in(5) { 30 } else { 0 },
+        max_reduce_failures_percent: if random.one_in(5) { 50 } else { 0 },
+        max_tracker_failures: random.between(1, 4) as u32,
+        reduce_input_limit_bytes: random.one_in(30).then_some(50),
+        map_memory_mb: None,
+        reduce_memory_mb: None,
+        slowstart_millionths: [0, 50_000, 500_000, 1_000_000][random.below(4) as usize],
+        speculative: PerKind::new(!random.one_in(3), !random.one_in(3)),
+        max_skipped: PerKind::new(random.below(3) / 2 * 10, 0),
+        skip_start_attempts: 2,
+        keep_staging: random.one_in(6),
+        view_acl: None,
+        modify_acl: None,
+        recover: true,
+        end_notification: None,
+    }
+}

@@ -1,0 +1,76 @@
+//! What befalls the JobTracker itself: safe mode, hosts that are excluded, a clock that jumps, a store that stands still,
+//! timers that ring for nothing.
+
+use std::collections::BTreeSet;
+
+use crate::engine::{Event, HostLists};
+
+use super::agenda::Wake;
+use super::cuts::Part;
+use super::laws::{Intent, Violation};
+use super::random::Random;
+use super::world::World;
+
+const HOUR_MS: u64 = 3_600_000;
+
+// === impl World: interventions ===
+
+impl World<'_> {
+    /// An administrator turns safe mode or changes the lists of hosts; what was changed is soon put right.
+    pub(super) fn intervene(&mut self) -> Result<(), Violation> {
+        let mut random = Random::stream(self.interventions.number(), 0);
+        let was_normal = !self.engine.is_in_safe_mode();
+        self.end_interventions()?;
+        let (pause_ms, lasts_ms) = (random.between(5_000, 120_000), random.between(100, 15_000));
+        if !was_normal || !self.may_choose() || !self.has(Part::Interventions) {
+            self.wake_in(pause_ms, Wake::Intervention);
+            return Ok(());
+        }
+        self.wake_in(if random.one_in(2) { lasts_ms } else { pause_ms }, Wake::Intervention);
+        let caller = self.root();
+        let event = match random.below(3) {
+            0 => Event::SetSafeMode { on: true, caller },
+            _ => {
+                let excluded: BTreeSet<String> =
+                    random.pick(&self.plan.trackers).map(|tracker| tracker.host.clone()).into_iter().collect();
+                Event::HostsRead { hosts: HostLists { included: BTreeSet::new(), excluded }, caller }
+            }
+        };
+        self.step(event, &Intent::Other).map(drop)
+    }
+
+    /// Everything is allowed again.
+    pub(super) fn end_interventions(&mut self) -> Result<(), Violation> {
+        let caller = self.root();
+        if self.engine.is_in_safe_mode() {
+            self.step(Event::SetSafeMode { on: false, caller: caller.clone() }, &Intent::Other)?;
+        }
+        self.step(Event::HostsRead { hosts: HostLists::default(), caller }, &Intent::Other).map(drop)
+    }
+
+    /// The wall clock jumps, either way. The other clock never does.
+    pub(super) fn clock_steps(&mut self) {
+        // Rarely far back: until the clock has come so far again nobody may sign.
+        let far_ms = [2_000, 2_000, 20_000, 20_000, 600_000, 2 * HOUR_MS][self.mishaps.below(6) as usize];
+        let (jump_ms, goes_back) = (self.mishaps.below(far_ms).cast_signed(), self.mishaps.one_in(2));
+        let pause_ms = self.mishaps.between(5_000, 200_000);
+        self.wake_in(pause_ms, Wake::ClockStep);
+        if self.may_choose() && self.has(Part::ClockSteps) {
+            self.now.wall_ms += if goes_back { -jump_ms } else { jump_ms };
+        }
+    }
+
+    pub(super) fn store_stalls(&mut self) {
+        let (lasts_ms, pause_ms) = (self.mishaps.between(10, 20_000), self.mishaps.between(1_000, 200_000));
+        self.wake_in(lasts_ms + pause_ms, Wake::StoreStall);
+        if self.may_choose() && self.has(Part::StoreStalls) {
+            self.store_stall = Some((self.now.mono_ms + lasts_ms, self.engine.last_fact()));
+        }
+    }
+
+    pub(super) fn early_timer(&mut self) -> Result<(), Violation> {
+        let pause_ms = self.mishaps.between(100, 20_000);
+        self.wake_in(pause_ms, Wake::EarlyTimer);
+        if self.may_choose() && self.has(Part::LateTimers) { self.ring() } else { Ok(()) }
+    }
+}

@@ -1,0 +1,178 @@
+//! A hash of everything that was decided, so that two runs can be compared (law 7).
+
+use crate::engine::{Fact, HeartbeatAnswer, Reply, SubmissionReply};
+use crate::mapreduce::JobFact;
+use crate::market::{LedgerAccount, LedgerEntry, MarketFact};
+use crate::sim::random::mixed;
+use crate::wire::{Action, AttemptId, JobId};
+
+/// A running hash.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Digest(u64);
+
+// === impl Digest ===
+
+impl Digest {
+    pub(super) fn value(self) -> u64 {
+        self.0
+    }
+
+    fn word(&mut self, word: u64) {
+        self.0 = mixed(self.0.rotate_left(7) ^ word);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.word(u64::from_le_bytes(word));
+        }
+    }
+
+    fn units(&mut self, units: i128) {
+        self.word(units as u64);
+        self.word((units >> 64) as u64);
+    }
+
+    fn job(&mut self, id: JobId) {
+        self.word(u64::from(id.number.cast_unsigned()));
+    }
+
+    fn attempt(&mut self, id: AttemptId) {
+        self.job(id.task.job);
+        self.word(u64::from(id.task.number.cast_unsigned()) << 32 | u64::from(id.number.cast_unsigned()));
+        self.word(id.task.kind as u64);
+    }
+
+    pub(super) fn reply(&mut self, reply: &Reply) {
+        match reply {
+            Reply::Done => self.word(1),
+            Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => self.bytes(body),
+            Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => {
+                let is_reinit = response.actions.contains(&Action::ReinitTracker);
+                self.word(u64::from(response.response_id.cast_unsigned()) << 32 | u64::from(is_reinit));
+                self.word(u64::from(response.interval_ms.cast_unsigned()));
+            }
+            Reply::JobId(id) => self.job(*id),
+            Reply::Submission(SubmissionReply::ReadFiles) => self.word(2),
+            Reply::Submission(SubmissionReply::WriteSystemDir { token_file, .. }) => self.bytes(token_file),
+            Reply::Submission(SubmissionReply::Accepted(status)) => self.job(status.id),
+            Reply::Boolean(value) => self.word(3 + u64::from(*value)),
+            // Seldom enough for the text.
+            Reply::Market(answer) => self.bytes(format!("{answer:?}").as_bytes()),
+            Reply::Refused(refusal) => self.bytes(refusal.to_string().as_bytes()),
+        }
+    }
+
+    pub(super) fn fact(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Incarnation { start_ms, .. } => self.word(start_ms.cast_unsigned()),
+            Fact::LaunchAnswer { tracker, answer, .. } => {
+                self.bytes(tracker.as_bytes());
+                self.bytes(answer);
+            }
+            Fact::TrackerForgotten { tracker } => self.bytes(tracker.as_bytes()),
+            Fact::KillJobOwed { job, trackers } => {
+                self.job(*job);
+                self.word(trackers.len() as u64);
+            }
+            Fact::KillJobPaid { job, tracker } => {
+                self.job(*job);
+                self.bytes(tracker.as_bytes());
+            }
+            Fact::Market(fact) => self.market_fact(fact),
+            Fact::JobsCharged { tick, jobs } => {
+                self.word(*tick);
+                for charged in jobs {
+                    self.job(charged.job);
+                    self.units(charged.cost.units());
+                }
+            }
+            Fact::Job(fact) => self.job_fact(fact),
+        }
+    }
+
+    fn job_fact(&mut self, fact: &JobFact) {
+        self.job(fact.job());
+        match fact {
+            JobFact::Accepted(accepted) => self.word(accepted.order),
+            JobFact::Running { at_ms, .. } => self.word(at_ms.cast_unsigned()),
+            JobFact::Ending { outcome, reason, .. } => {
+                self.word(*outcome as u64);
+                self.bytes(reason.as_bytes());
+            }
+            JobFact::Ended { state, failure_info, finish_ms, .. } => {
+                self.word(*state as u64);
+                self.bytes(failure_info.as_bytes());
+                self.word(finish_ms.cast_unsigned());
+            }
+            JobFact::Priority { priority, .. } => self.word(*priority as u64),
+            JobFact::AttemptLaunched { attempt, role, tracker, .. } => {
+                self.attempt(*attempt);
+                self.word(*role as u64);
+                self.bytes(tracker.as_bytes());
+            }
+            JobFact::AttemptEnded(ended) => {
+                self.attempt(ended.attempt);
+                self.word(ended.state as u64);
+                self.bytes(ended.diagnostics.as_bytes());
+            }
+            JobFact::AttemptSaid { attempt, failed_fetches, .. } => {
+                self.attempt(*attempt);
+                self.word(failed_fetches.len() as u64);
+            }
+            JobFact::AttemptKillAsked { attempt, asked } => {
+                self.attempt(*attempt);
+                self.word(*asked as u64);
+            }
+            JobFact::CommitGranted { attempt } | JobFact::TaskCleanupLost { attempt } => self.attempt(*attempt),
+            JobFact::CompletionEvent { event, .. } => {
+                self.attempt(event.attempt);
+                self.word(event.status as u64);
+            }
+        }
+    }
+
+    fn market_fact(&mut self, fact: &MarketFact) {
+        match fact {
+            MarketFact::Account { queue, balance, rate } => {
+                self.bytes(queue.as_str().as_bytes());
+                self.units(balance.units());
+                self.units(rate.units());
+            }
+            MarketFact::AccountRemoved { queue } => self.bytes(queue.as_str().as_bytes()),
+            MarketFact::Ledger(entry) => self.entry(entry),
+            MarketFact::Stamp(stamp) => {
+                self.bytes(stamp.user.as_bytes());
+                self.word(stamp.timestamp_ms.cast_unsigned());
+                self.word(u64::from(stamp.uses));
+            }
+            MarketFact::Tick(tick) => {
+                self.word(tick.number);
+                self.units(tick.price.units());
+                self.word(tick.wall_ms.cast_unsigned());
+                tick.charges().for_each(|entry| self.entry(&entry));
+                for (queue, interval) in tick.intervals() {
+                    self.bytes(queue.as_str().as_bytes());
+                    self.units(interval.share.rate().units());
+                    self.word(u64::from(interval.quota.map) << 32 | u64::from(interval.quota.reduce));
+                    self.word(interval.used);
+                    self.word(interval.pending);
+                }
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &LedgerEntry) {
+        self.word(entry.number);
+        self.units(entry.amount.units());
+        for side in [&entry.debit, &entry.credit] {
+            match side {
+                LedgerAccount::Queue(queue) => self.bytes(queue.as_str().as_bytes()),
+                LedgerAccount::Issued => self.word(1),
+                LedgerAccount::Revenue => self.word(2),
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The judge: what must hold of every step, whatever happens. It believes nothing but the facts, the replies and, where
+//! these do not tell, what [`crate::engine::Inspection`] shows.
+//!
+//! The laws are those of docs/ARCHITECTURE.md; each has a file here. The cost of judging a step is that of what changed.
+
+mod attempts;
+mod digest;
+mod money;
+mod preemption;
+mod work;
+
+use std::fmt;
+
+use crate::engine::{Engine, Fact, FactNumber, Now, PolicyConfig, Step};
+use crate::mapreduce::JobFact;
+use crate::market::{Credits, MarketFact};
+use crate::scheduler::PerKind;
+
+use super::plan::Plan;
+use attempts::AttemptBooks;
+use digest::Digest;
+use money::Auditor;
+pub(super) use money::{Change, Intent};
+use preemption::PreemptionJudge;
+use work::WorkJudge;
+
+/// A law of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Law {
+    /// Facts and answers are such as edges and trackers can work with; no step panics.
+    Order,
+    /// Credits are conserved; who buys pays, and nobody else.
+    Money,
+    /// No slot stays free that a waiting task may use.
+    Work,
+    /// A queue below its quota gets its slots in time.
+    Guarantee,
+    /// Who loses slots, how many, and when.
+    Preemption,
+    /// Every job ends once slots are free for it.
+    End,
+    /// The same events give the same decisions.
+    Replay,
+}
+
+/// A law was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub law: Law,
+    /// The moment, ms since the start of the run.
+    pub at_ms: u64,
+    /// The step, counted from 1.
+    pub event: u64,
+    /// What was found, with who it was found of.
+    pub culprit: String,
+}
+
+/// What a run has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Steps of the engine.
+    pub events: u64,
+    /// Virtual time, ms.
+    pub time_ms: u64,
+    /// Jobs accepted.
+    pub jobs: u64,
+    /// Attempts launched.
+    pub attempts: u64,
+    /// Attempts preempted.
+    pub preempted: u64,
+    /// Ticks of the market.
+    pub ticks: u64,
+    /// Rounds of preemption that found somebody to take slots from.
+    pub rounds: u64,
+    /// Credits that came in, less what went out again.
+    pub issued: Credits,
+    /// Credits charged.
+    pub charged: Credits,
+    /// Hash of all facts and replies.
+    pub hash: u64,
+}
+
+/// What a heartbeat left behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beat<'a> {
+    pub(super) tracker: &'a str,
+    /// Slots that stay free although the tracker would have taken work.
+    pub(super) free: PerKind<u32>,
+}
+
+/// Judges one run, step by step.
+#[derive(Debug)]
+pub(super) struct Judge {
+    start: Now,
+    last_fact: FactNumber,
+    digest: Digest,
+    attempts: AttemptBooks,
+    money: Option<Auditor>,
+    work: WorkJudge,
+    preemption: Option<PreemptionJudge>,
+    tally: Tally,
+}
+
+/// Steps between two comparisons of what the facts add up to with what the engine counts.
+const COMPARISON_EVENTS: u64 = 1_000;
+
+// === impl Law ===
+
+impl Law {
+    /// The number of the law in docs/ARCHITECTURE.md; 0 for what goes without saying.
+    pub fn number(self) -> u8 {
+        match self {
+            Law::Order => 0,
+            Law::Money => 1,
+            Law::Work => 2,
+            Law::Guarantee => 3,
+            Law::Preemption => 4,
+            Law::End => 5,
+            Law::Replay => 7,
+        }
+    }
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Law::Order => "facts and answers are in order",
+            Law::Money => "credits are conserved, and what is bought is paid",
+            Law::Work => "no slot stays free that a waiting task may use",
+            Law::Guarantee => "a queue below its quota gets its slots in time",
+            Law::Preemption => "preemption takes from the right ones, and no more than helps",
+            Law::End => "every job ends once slots are free for it",
+            Law::Replay => "the same events give the same decisions",
+        };
+        write!(formatter, "law {}, {text}", self.number())
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} is broken at {} ms, event {}: {}", self.law, self.at_ms, self.event, self.culprit)
+    }
+}
+
+// === impl Judge ===
+
+impl Judge {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let Plan { start, engine, .. } = plan;
+        let is_compatible = matches!(&engine.policy, PolicyConfig::Fifo(options) if options.compatible);
+        let money = match engine.policy {
+            PolicyConfig::Dynamic { market, alloc_interval_ms, .. } => {
+                Some(Auditor::new(start.mono_ms, alloc_interval_ms, market))
+            }
+            PolicyConfig::Fifo(_) => None,
+        };
+        Self {
+            start: *start,
+            last_fact: FactNumber(0),
+            digest: Digest::default(),
+            attempts: AttemptBooks::default(),
+            money,
+            work: WorkJudge::new(is_compatible),
+            preemption: plan.kill_interval_ms().map(|ms| PreemptionJudge::new(start.mono_ms, ms)),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Takes in the facts of the start.
+    pub(super) fn begin(&mut self, first: FactNumber, facts: &[Fact], engine: &Engine) -> Result<(), Violation> {
+        self.take_facts(first, facts, &Intent::Start, self.start, engine)
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        Tally { hash: self.digest.value(), ..self.tally.clone() }
+    }
+
+    /// Unfinished jobs.
+    pub(super) fn live_jobs(&self) -> usize {
+        self.attempts.live_jobs()
+    }
+
+    /// The job that has waited longest for its end, if any.
+    pub(super) fn oldest_live_job(&self) -> Option<crate::wire::JobId> {
+        self.attempts.oldest_live_job()
+    }
+
+    /// A step is about to be made.
+    pub(super) fn before(&mut self, is_timer: bool, engine: &Engine, now: Now) {
+        if !is_timer {
+            return;
+        }
+        if let Some(auditor) = &mut self.money {
+            auditor.before_tick(engine);
+        }
+        if let Some(preemption) = &mut self.preemption {
+            preemption.before_round(engine, now);
+        }
+    }
+
+    /// A step was made.
+    pub(super) fn after(&mut self, step: &Step, intent: &Intent, engine: &Engine, now: Now) -> Result<(), Violation> {
+        self.tally.events += 1;
+        self.tally.time_ms = now.mono_ms - self.start.mono_ms;
+        self.digest.reply(&step.reply);
+        self.take_facts(step.first_fact, &step.facts, intent, now, engine)?;
+        if step.wait_for > self.last_fact || step.effects_wait_for > self.last_fact {
+            let text = format!("an answer waits for fact {}, the last is {}", step.wait_for.0, self.last_fact.0);
+            return Err(self.violation(Law::Order, text));
+        }
+        if *intent == Intent::Timer {
+            let rounds = self.preemption.as_mut().map_or(Ok(false), |judge| judge.after_round(&step.facts, engine));
+            let rounds = rounds.map_err(|(law, text)| self.violation(law, text))?;
+            self.tally.rounds += u64::from(rounds);
+        }
+        if self.tally.events.is_multiple_of(COMPARISON_EVENTS) {
+            self.compare(engine)?;
+        }
+        Ok(())
+    }
+
+    /// A tracker has called and was answered anew.
+    pub(super) fn after_beat(&mut self, beat: Beat<'_>, step: &Step, engine: &Engine) -> Result<(), Violation> {
+        let judged = self.work.after_beat(beat, engine).map_err(|text| (Law::Work, text)).and_then(|()| {
+            let preemption = self.preemption.as_mut();
+            preemption.map_or(Ok(()), |judge| judge.after_beat(beat.tracker, &step.facts, engine))
+        });
+        judged.map_err(|(law, text)| self.violation(law, text))?;
+        if self.money.is_some() {
+            let served = work::short_queues_first(beat.tracker, &step.facts, engine);
+            served.map_err(|text| self.violation(Law::Guarantee, text))?;
+        }
+        Ok(())
+    }
+
+    /// The run is over, nothing is left to do and everybody has been told.
+    pub(super) fn finish(&mut self, engine: &Engine) -> Result<(), Violation> {
+        self.compare(engine)?;
+        let inspection = engine.inspect();
+        let totals = inspection.scheduler().totals();
+        let none = PerKind::default();
+        if (totals.running, totals.waiting, totals.occupied) != (none, none, none) {
+            return Err(self.violation(Law::End, format!("no job is left, but {totals:?}")));
+        }
+        if inspection.kill_debts() > 0 {
+            return Err(self.violation(Law::End, "a tracker has not been told of a job's end".to_owned()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn violation(&self, law: Law, culprit: String) -> Violation {
+        Violation { law, at_ms: self.tally.time_ms, event: self.tally.events, culprit }
+    }
+
+    fn take_facts(
+        &mut self,
+        first: FactNumber,
+        facts: &[Fact],
+        intent: &Intent,
+        now: Now,
+        engine: &Engine,
+    ) -> Result<(), Violation> {
+        if first.0 != self.last_fact.0 + 1 {
+            let text = format!("fact {} follows fact {}", first.0, self.last_fact.0);
+            return Err(self.violation(Law::Order, text));
+        }
+        self.last_fact.0 += facts.len() as u64;
+        for fact in facts {
+            self.digest.fact(fact);
+            self.count(fact);
+            let judged = match (fact, &mut self.money) {
+                (Fact::Market(fact), Some(auditor)) => {
+                    auditor.take(fact, &self.attempts, intent, now).map_err(|text| (Law::Money, text))
+                }
+                (Fact::JobsCharged { jobs, .. }, Some(auditor)) => {
+                    auditor.lay(jobs);
+                    Ok(())
+                }
+                (Fact::Market(_), None) => Err((Law::Money, "money moves without a market".to_owned())),
+                (fact, _) => self.attempts.take(fact).map_err(|text| (Law::Order, text)),
+            };
+            judged.map_err(|(law, text)| self.violation(law, text))?;
+        }
+        let Some(auditor) = &mut self.money else { return Ok(()) };
+        let judged = auditor.end_step(intent, engine, now);
+        (self.tally.issued, self.tally.charged) = auditor.totals();
+        judged.map_err(|text| self.violation(Law::Money, text))
+    }
+
+    fn count(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Job(JobFact::Accepted(_)) => self.tally.jobs += 1,
+            Fact::Job(JobFact::AttemptLaunched { .. }) => self.tally.attempts += 1,
+            Fact::Job(JobFact::AttemptKillAsked { asked: crate::mapreduce::KillAsked::Preempt, .. }) => {
+                self.tally.preempted += 1;
+            }
+            Fact::Market(MarketFact::Tick(_)) => self.tally.ticks += 1,
+            _ => {}
+        }
+    }
+
+    /// What the facts add up to is what the engine counts.
+    fn compare(&self, engine: &Engine) -> Result<(), Violation> {
+        self.attempts.compare(engine).map_err(|text| self.violation(Law::Order, text))?;
+        let Some(auditor) = &self.money else { return Ok(()) };
+        auditor.compare(engine).map_err(|text| self.violation(Law::Money, text))
+    }
+}

@@ -1,0 +1,275 @@
+//! Laws 3 and 4: a round of preemption orders the kills that short queues need, and no others.
+//!
+//! Who was chosen shows between the round and the next heartbeat of the attempt's tracker; then the kill is a fact, or
+//! the attempt was spared since it is done or waits for its commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::engine::{Engine, Fact, Now};
+use crate::mapreduce::{Job, JobFact, KillAsked};
+use crate::scheduler::{AppId, Kind, NodeId, PerKind};
+use crate::wire::AttemptId;
+
+use super::Law;
+
+/// An attempt that a round could have chosen.
+#[derive(Clone, Debug)]
+struct Candidate {
+    queue: String,
+    id: AttemptId,
+    job_start_ms: i64,
+    app: AppId,
+    launch_mono_ms: u64,
+    node: NodeId,
+    is_chosen: bool,
+}
+
+/// A queue after a round.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    quota: PerKind<u32>,
+    kept: PerKind<u32>,
+}
+
+/// Judges each round, and what comes of it.
+#[derive(Debug)]
+pub(super) struct PreemptionJudge {
+    interval_ms: u64,
+    next_mono_ms: u64,
+    /// Whom the round at hand could choose; none when none is due.
+    candidates: Option<Vec<Candidate>>,
+    /// Registered nodes before it.
+    nodes: usize,
+    /// Those that took work then, with their slots: a tracker whose answer was held back counts as heard right after.
+    at_work: BTreeMap<NodeId, PerKind<u32>>,
+    /// Who was chosen and has not been told, with its node.
+    marked: BTreeMap<AttemptId, NodeId>,
+}
+
+// === impl PreemptionJudge ===
+
+impl PreemptionJudge {
+    pub(super) fn new(start_mono_ms: u64, interval_ms: u64) -> Self {
+        Self {
+            interval_ms,
+            next_mono_ms: start_mono_ms + interval_ms,
+            candidates: None,
+            nodes: 0,
+            at_work: BTreeMap::new(),
+            marked: BTreeMap::new(),
+        }
+    }
+
+    /// The timer is about to ring.
+    pub(super) fn before_round(&mut self, engine: &Engine, now: Now) {
+        self.candidates = None;
+        if now.mono_ms < self.next_mono_ms {
+            return;
+        }
+        let missed = (now.mono_ms - self.next_mono_ms) / self.interval_ms;
+        self.next_mono_ms += (missed + 1) * self.interval_ms;
+        if engine.is_in_safe_mode() {
+            return;
+        }
+        let inspection = engine.inspect();
+        self.nodes = inspection.nodes().len();
+        self.at_work = inspection.nodes_at_work(now).collect();
+        let jobs = inspection.live_jobs().values().flatten().filter_map(|id| inspection.jobs().get(*id));
+        let candidates = |job: &Job| {
+            let of = |kind: Kind| {
+                job.preemptible(kind).map(|(launch_mono_ms, id, node)| Candidate {
+                    queue: job.spec.queue.clone(),
+                    id,
+                    job_start_ms: job.submit_ms,
+                    app: job.app,
+                    launch_mono_ms,
+                    node,
+                    is_chosen: false,
+                })
+            };
+            Kind::ALL.into_iter().flat_map(of).collect::<Vec<_>>()
+        };
+        self.candidates = Some(jobs.flat_map(candidates).collect());
+    }
+
+    /// The timer has rung. Tells whether anybody must leave.
+    pub(super) fn after_round(&mut self, facts: &[Fact], engine: &Engine) -> Result<bool, (Law, String)> {
+        let Some(mut candidates) = self.candidates.take() else { return Ok(false) };
+        let inspection = engine.inspect();
+        let jobs = inspection.jobs();
+        let is_marked = |id: &AttemptId| jobs.get(id.task.job).is_some_and(|job| job.untold_victim(*id).is_some());
+        // Those whose tracker is well no more have been spared. They count again for the order of queues, unseen from here.
+        let marked_before = self.marked.len();
+        self.marked.retain(|id, _| is_marked(id));
+        let is_order_known = self.marked.len() == marked_before;
+        for candidate in &mut candidates {
+            candidate.is_chosen = is_marked(&candidate.id);
+            if candidate.is_chosen {
+                self.marked.insert(candidate.id, candidate.node);
+            }
+        }
+        // What was lost with a tracker in the same step was there when the round looked: attempts, and free slots.
+        if inspection.nodes().len() < self.nodes || facts.iter().any(|fact| matches!(fact, Fact::Job(_))) {
+            return Ok(false);
+        }
+        let scheduler = inspection.scheduler();
+        let standing = |queue: &String| {
+            let group = scheduler.group(queue)?;
+            let allocation = scheduler.allocation(group);
+            let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
+            Some((queue.clone(), Standing { quota, kept: scheduler.kept(group) }))
+        };
+        let standings: BTreeMap<String, Standing> = inspection.live_jobs().keys().filter_map(standing).collect();
+        let round = Round { engine, at_work: std::mem::take(&mut self.at_work), standings, is_order_known };
+        for kind in Kind::ALL {
+            let of_kind: Vec<&Candidate> = candidates.iter().filter(|one| one.id.task.kind == kind).collect();
+            round.judge(kind, &of_kind)?;
+        }
+        Ok(candidates.iter().any(|candidate| candidate.is_chosen))
+    }
+
+    /// A tracker has called: whoever was chosen on it has been told, or spared; nobody else is told.
+    pub(super) fn after_beat(&mut self, tracker: &str, facts: &[Fact], engine: &Engine) -> Result<(), (Law, String)> {
+        for fact in facts {
+            if let Fact::Job(JobFact::AttemptKillAsked { attempt, asked: KillAsked::Preempt }) = fact
+                && self.marked.remove(attempt).is_none()
+            {
+                return Err((Law::Preemption, format!("{attempt} is preempted, and no round chose it")));
+            }
+        }
+        if self.marked.is_empty() {
+            return Ok(());
+        }
+        let inspection = engine.inspect();
+        let node = inspection.node_of(tracker);
+        let is_waiting = |id: &AttemptId| {
+            inspection.jobs().get(id.task.job).is_some_and(|job| job.untold_victim(*id) == node && node.is_some())
+        };
+        if let Some((id, _)) = self.marked.iter().find(|(id, _)| is_waiting(id)) {
+            return Err((Law::Guarantee, format!("{id} must leave, and its tracker has called without being told")));
+        }
+        self.marked.retain(|_, at| Some(*at) != node);
+        Ok(())
+    }
+}
+
+/// One round that is over.
+struct Round<'a> {
+    engine: &'a Engine,
+    at_work: BTreeMap<NodeId, PerKind<u32>>,
+    standings: BTreeMap<String, Standing>,
+    is_order_known: bool,
+}
+
+// === impl Round ===
+
+impl Round<'_> {
+    fn judge(&self, kind: Kind, candidates: &[&Candidate]) -> Result<(), (Law, String)> {
+        let inspection = self.engine.inspect();
+        let chosen: Vec<&Candidate> = candidates.iter().copied().filter(|one| one.is_chosen).collect();
+        for victim in &chosen {
+            let standing = self.standings.get(&victim.queue);
+            if standing.is_none_or(|standing| standing.kept[kind] < standing.quota[kind]) {
+                let text = format!("{} falls below its quota: {standing:?} without {}", victim.queue, victim.id);
+                return Err((Law::Preemption, text));
+            }
+        }
+        let at_work: BTreeSet<NodeId> =
+            self.at_work.iter().filter(|(_, slots)| slots[kind] > 0).map(|(node, _)| *node).collect();
+        let jobs_of = |queue: &str| {
+            let ids = inspection.live_jobs().get(queue).into_iter().flatten();
+            ids.filter_map(|id| inspection.jobs().get(*id))
+        };
+        let sets_up = |job: &Job| inspection.wants().setup.contains(&job.id);
+        let is_choosy = self
+            .standings
+            .keys()
+            .flat_map(|queue| jobs_of(queue))
+            .any(|job| (job.runnable(kind) > 0 || sets_up(job)) && job.is_choosy(kind));
+        self.judge_order(kind, candidates, &chosen, |one, other| {
+            one == other || (!is_choosy && at_work.contains(&one) && at_work.contains(&other))
+        })?;
+
+        let need = |counts: &dyn Fn(&Job) -> bool| -> u32 {
+            let of = |(queue, standing): (&String, &Standing)| {
+                let tasks: u32 = jobs_of(queue).filter(|job| counts(job)).map(|job| job.runnable(kind)).sum();
+                tasks.min(standing.quota[kind].saturating_sub(standing.kept[kind]))
+            };
+            self.standings.iter().map(of).sum()
+        };
+        let setups = self.standings.keys().flat_map(|queue| jobs_of(queue)).filter(|job| sets_up(job)).count() as u32;
+        let coming: u32 = at_work.iter().map(|node| inspection.scheduler().coming(*node)[kind]).sum();
+        let (victims, needed) = (chosen.len() as u32, need(&|_| true) + setups);
+        if victims > needed {
+            return Err((
+                Law::Preemption,
+                format!("{victims} {kind:?} attempts must leave for {needed} tasks that wait"),
+            ));
+        }
+        if victims > 0 && !is_choosy && coming > needed {
+            let text = format!("{victims} {kind:?} attempts must leave: {coming} slots come free for {needed} tasks");
+            return Err((Law::Preemption, text));
+        }
+        let missing = need(&|job| !job.is_choosy(kind));
+        let is_over =
+            |queue: &str| self.standings.get(queue).is_some_and(|standing| standing.kept[kind] > standing.quota[kind]);
+        let left = candidates.iter().find(|one| {
+            !one.is_chosen && at_work.contains(&one.node) && is_over(&one.queue) && is_live(inspection.jobs(), one)
+        });
+        match left.filter(|_| missing > coming) {
+            Some(left) => {
+                let text = format!("{missing} {kind:?} slots are missing, {coming} come free, and {} stays", left.id);
+                Err((Law::Guarantee, text))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Nobody leaves while another should leave before: of the queues over quota the one with the latest job first, of its
+    /// attempts the one launched last. `equal` tells whether slots of two nodes are of the same use.
+    fn judge_order(
+        &self,
+        kind: Kind,
+        candidates: &[&Candidate],
+        chosen: &[&Candidate],
+        equal: impl Fn(NodeId, NodeId) -> bool,
+    ) -> Result<(), (Law, String)> {
+        let mut latest: BTreeMap<&str, (i64, AppId)> = BTreeMap::new();
+        for one in candidates {
+            let key = (one.job_start_ms, one.app);
+            let latest = latest.entry(&one.queue).or_insert(key);
+            *latest = key.max(*latest);
+        }
+        let has_excess: BTreeSet<&str> = self
+            .standings
+            .iter()
+            .filter(|(_, standing)| standing.kept[kind] > standing.quota[kind])
+            .map(|(queue, _)| queue.as_str())
+            .collect();
+        let age = |one: &Candidate| (one.launch_mono_ms, one.job_start_ms, one.app, one.id);
+        for victim in chosen.iter().filter(|_| self.is_order_known) {
+            let before = |other: &&&Candidate| {
+                let goes_first = match other.queue == victim.queue {
+                    true => age(other) > age(victim),
+                    false => {
+                        has_excess.contains(other.queue.as_str())
+                            && latest.get(other.queue.as_str()) > latest.get(victim.queue.as_str())
+                    }
+                };
+                goes_first && !other.is_chosen && equal(other.node, victim.node)
+            };
+            if let Some(other) = candidates.iter().find(before) {
+                let text =
+                    format!("{} of {} must leave, and {} of {} stays", victim.id, victim.queue, other.id, other.queue);
+                return Err((Law::Preemption, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether it could still be chosen: nothing that followed in the same step took it away.
+fn is_live(jobs: &crate::mapreduce::Jobs, one: &Candidate) -> bool {
+    let Some(job) = jobs.get(one.id.task.job) else { return false };
+    job.preemptible(one.id.task.kind).any(|(_, id, _)| id == one.id)
+}

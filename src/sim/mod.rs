@@ -1,0 +1,31 @@
+//! A cluster in virtual time: trackers, users, bidders, administrators and all that goes wrong with them, driving the
+//! production engine from one seed.
+//!
+//! Invariants: nothing behind [`crate::engine::Engine::step`] is replaced; the same seed and the same [`Cuts`] give the
+//! same run; every step is judged by the laws of docs/ARCHITECTURE.md.
+
+mod agenda;
+mod attempt;
+mod beats;
+mod bidders;
+mod clients;
+mod cuts;
+mod interventions;
+mod laws;
+mod plan;
+mod random;
+mod run;
+mod shrink;
+#[cfg(test)]
+mod tests;
+mod tracker;
+mod world;
+
+pub use cuts::{Cuts, Part, PartError};
+pub use laws::{Law, Tally, Violation};
+pub use plan::PolicyChoice;
+pub use run::{Run, RunOptions};
+pub use shrink::{Shrunk, shrink};
+
+/// The user who administers the market and runs the daemon.
+const ADMINISTRATOR: &str = "root";

@@ -1,0 +1,204 @@
+//! What a seed makes of the world: the cluster, the users and their money, how often what goes wrong.
+
+use crate::engine::{EngineConfig, HeartbeatConfig, Now, PolicyConfig, QueueConfig};
+use crate::market::{BudgetLine, Credits, MarketConfig, QueueName};
+use crate::scheduler::{FifoOptions, PerKind};
+use crate::wire::Identifier;
+
+use super::random::Random;
+
+/// Which scheduler a run is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyChoice {
+    /// First in, first out.
+    Fifo,
+    /// The market; every other seed has preemption.
+    #[default]
+    Dynamic,
+}
+
+/// One machine that runs tasks.
+#[derive(Clone, Debug)]
+pub struct TrackerPlan {
+    /// Its name, under which it registers.
+    pub name: String,
+    /// Its host; two trackers may share one.
+    pub host: String,
+    /// Its slots.
+    pub slots: PerKind<u32>,
+}
+
+/// One user, who owns the queue of the same name as soon as there is one.
+#[derive(Clone, Debug)]
+pub struct UserPlan {
+    /// Name of the user and the queue.
+    pub name: String,
+    /// Money at the start; none: the queue does not exist yet.
+    pub budget: Option<Credits>,
+    /// The first bid.
+    pub rate: Credits,
+}
+
+/// A world before anything has happened in it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// When it begins.
+    pub start: Now,
+    /// The trackers, by place.
+    pub trackers: Vec<TrackerPlan>,
+    /// The users, by place.
+    pub users: Vec<UserPlan>,
+    /// What the engine is told.
+    pub engine: EngineConfig,
+    /// Typical time of a task, ms.
+    pub task_ms: u64,
+    /// Typical pause of a user between two submissions, ms.
+    pub submit_pause_ms: u64,
+    /// Attempts that fail, of 1,000.
+    pub failing_permille: u64,
+    /// Attempts that hang, of 1,000.
+    pub hanging_permille: u64,
+    /// After this long a tracker gives a hanging attempt up, ms.
+    pub task_timeout_ms: u64,
+    /// Most unfinished jobs of all users together. Below the number of apps that one heartbeat may ask in vain, so that
+    /// work conservation can be judged at each heartbeat.
+    pub most_live_jobs: usize,
+}
+
+/// The smallest part of a credit that plain bids use: an eighth.
+const EIGHTH: i128 = 125_000_000_000;
+
+// === impl Plan ===
+
+impl Plan {
+    /// The world of a seed.
+    pub fn new(seed: u64, policy: PolicyChoice) -> Self {
+        let mut random = Random::stream(seed, 0);
+        let start = Now { mono_ms: random.between(1, 100_000_000), wall_ms: 1_795_252_000_000 };
+        let trackers = plan_trackers(&mut random);
+        let users = plan_users(&mut random);
+        let engine = engine_config(&mut random, policy, &users, seed % 2 == 1);
+        Self {
+            start,
+            trackers,
+            users,
+            engine,
+            task_ms: random.between(50, 4_000),
+            submit_pause_ms: random.between(200, 8_000),
+            failing_permille: random.below(80),
+            hanging_permille: random.below(30),
+            task_timeout_ms: random.between(5_000, 60_000),
+            most_live_jobs: random.between(4, 60) as usize,
+        }
+    }
+
+    /// Time between ticks, ms; none without a market.
+    pub fn alloc_interval_ms(&self) -> Option<u64> {
+        match self.engine.policy {
+            PolicyConfig::Dynamic { alloc_interval_ms, .. } => Some(alloc_interval_ms),
+            PolicyConfig::Fifo(_) => None,
+        }
+    }
+
+    /// Time between rounds of preemption, ms; none without.
+    pub fn kill_interval_ms(&self) -> Option<u64> {
+        match self.engine.policy {
+            PolicyConfig::Dynamic { kill_interval_ms, .. } => kill_interval_ms,
+            PolicyConfig::Fifo(_) => None,
+        }
+    }
+
+    /// The budget file of the first start.
+    pub fn budget_lines(&self) -> Vec<BudgetLine> {
+        let line = |user: &UserPlan| {
+            let (budget, queue) = (user.budget?, QueueName::new(&user.name).ok()?);
+            Some(BudgetLine { queue, budget, rate: user.rate, is_budget_rounded: false, is_rate_rounded: false })
+        };
+        self.users.iter().filter_map(line).collect()
+    }
+}
+
+fn plan_trackers(random: &mut Random) -> Vec<TrackerPlan> {
+    let count = random.between(1, 12);
+    let mut trackers: Vec<TrackerPlan> = Vec::new();
+    for place in 0..count {
+        let host = if place > 0 && random.one_in(8) { place - 1 } else { place };
+        let slots = PerKind::new(random.between(0, 6) as u32, random.between(0, 4) as u32);
+        let name = format!("tracker_h{host}:localhost/127.0.0.1:{}", 40_000 + place);
+        trackers.push(TrackerPlan { name, host: format!("h{host}"), slots });
+    }
+    // Somebody must be able to run each kind of task, and the first tracker is the last to be left out.
+    trackers[0].slots = PerKind::new(trackers[0].slots.map.max(1), trackers[0].slots.reduce.max(1));
+    trackers
+}
+
+fn plan_users(random: &mut Random) -> Vec<UserPlan> {
+    const NAMES: [&str; 7] = ["alice", "bob", "carol", "dave", "erin", "frank", "grace"];
+    let count = random.between(1, NAMES.len() as u64) as usize;
+    let plan = |(place, name): (usize, &&str)| {
+        let budget = match random.below(4) {
+            0 => random.between(0, 40),
+            1 => random.between(0, 1_000),
+            _ => random.between(1_000, 1_000_000),
+        };
+        // The first user has a queue from the start.
+        let has_queue = place == 0 || !random.one_in(5);
+        let budget = has_queue.then(|| Credits::from_units(i128::from(budget) * EIGHTH));
+        UserPlan { name: (*name).to_owned(), budget, rate: plain_rate(random) }
+    };
+    NAMES.iter().take(count).enumerate().map(plan).collect()
+}
+
+/// A rate as users set it: mostly eighths of a credit, sometimes with all decimals there are.
+pub(super) fn plain_rate(random: &mut Random) -> Credits {
+    let units = match random.below(8) {
+        0 => 0,
+        1 => i128::from(random.below(3_000_000_000_000)),
+        2 => i128::from(random.below(100)) + 1,
+        _ => i128::from(random.between(1, 32)) * EIGHTH,
+    };
+    Credits::from_units(units)
+}
+
+fn engine_config(random: &mut Random, policy: PolicyChoice, users: &[UserPlan], preempts: bool) -> EngineConfig {
+    let queue = |user: &UserPlan| QueueConfig {
+        name: user.name.clone(),
+        running: true,
+        submit_acl: "*".to_owned(),
+        administer_acl: "*".to_owned(),
+    };
+    let policy = match policy {
+        PolicyChoice::Fifo => {
+            PolicyConfig::Fifo(FifoOptions { compatible: random.one_in(4), ..FifoOptions::default() })
+        }
+        PolicyChoice::Dynamic => PolicyConfig::Dynamic {
+            alloc_interval_ms: random.between(300, 10_000),
+            kill_interval_ms: preempts.then(|| random.between(300, 8_000)),
+            market: MarketConfig {
+                job_signature_uses: random.between(1, 3) as u32,
+                signature_window_ms: random.between(1_000, 300_000),
+                ..MarketConfig::default()
+            },
+        },
+    };
+    EngineConfig {
+        identifier: Identifier::from_number(202_611_210_913),
+        policy,
+        queues: users.iter().map(queue).collect(),
+        acls_enabled: false,
+        administrators_acl: " ".to_owned(),
+        daemon_user: super::ADMINISTRATOR.to_owned(),
+        max_tasks_per_job: None,
+        limits: Default::default(),
+        heartbeat: HeartbeatConfig {
+            min_interval_ms: random.between(50, 1_000) as u32,
+            in_second: random.one_in(4).then(|| random.between(5, 100) as u32),
+            scaling_millionths: 1_000_000,
+        },
+        tracker_expiry_ms: random.between(8_000, 60_000),
+        hosts: Default::default(),
+        job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".to_owned(),
+        recover: true,
+        finished_jobs_kept: random.between(0, 40) as usize,
+    }
+}

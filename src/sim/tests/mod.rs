@@ -1,0 +1,1 @@
+//! Runs of the simulator, and that the laws can fail.

@@ -1,0 +1,48 @@
+//! `/scheduler/history`: the price over time for everyone, and for who signs what a queue has paid; as JSON.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
+use tokio::time::timeout;
+
+use super::response::{JSON, fresh, json, json_refusal};
+use super::signed::{Asked, ask};
+use super::{LedgerUnreadable, Owner, WebState};
+use crate::market::{Answer, HistoryPage, Operation, Shape};
+
+/// Answers one request.
+pub(super) async fn history<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response<Body> {
+    let query = uri.query().unwrap_or_default().to_owned();
+    match ask(&state, Asked { method, uri, headers }, Shape::parse_history, json_refusal).await {
+        Err(refusal) => *refusal,
+        Ok(answer) => match read(&state, answer, &query).await {
+            Ok(history) => fresh(StatusCode::OK, JSON, history),
+            Err((status, message)) => json_refusal(status, &message),
+        },
+    }
+}
+
+async fn read<O: Owner>(state: &WebState<O>, answer: Answer, query: &str) -> Result<String, (StatusCode, String)> {
+    let page = HistoryPage::parse(query).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+    let read = async {
+        Ok::<_, LedgerUnreadable>(match &answer {
+            Answer::Permitted(Operation::PriceHistory) => Some(json(&state.owner.price_history(page).await?)),
+            Answer::Permitted(Operation::QueueHistory(queue)) => {
+                state.owner.spending_history(queue.clone(), page).await?.map(|history| json(&history))
+            }
+            _ => None,
+        })
+    };
+    let unavailable = |message: String| (StatusCode::SERVICE_UNAVAILABLE, message);
+    let read = timeout(state.limits.answer, read).await;
+    let read = read.map_err(|_| unavailable("the history was not read in time".to_owned()))?;
+    let found = read.map_err(|error| unavailable(error.to_string()))?;
+    found.ok_or_else(|| (StatusCode::NOT_FOUND, "there is no such queue".to_owned()))
+}

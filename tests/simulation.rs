@@ -1,0 +1,323 @@
+//! Runs of the simulator: a million events over many seeds break no law, the seeds of bugs that were found stay good, the
+//! same seed gives the same run, and the judge notices what is forged.
+//!
+//! A failure prints the command that shows it again. `tests/full.sh` runs many more events.
+
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use jobtracker::engine::{Fact, Step};
+use jobtracker::mapreduce::{AttemptRole, JobFact, KillAsked};
+use jobtracker::market::{Charge, Credits, MarketFact, Reason, Tick};
+use jobtracker::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
+
+const FIFO: PolicyChoice = PolicyChoice::Fifo;
+const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;
+
+/// Runs that broke a law once.
+const KEPT: [(PolicyChoice, u64, u64, &str); 2] = [
+    (FIFO, 10, 5_000, "a reduce that failed on all hosts with reduce slots waited for one of the others, for ever"),
+    (DYNAMIC, 2_581, 5_000, "jobs that could not use a node hid from preemption the one behind them that could"),
+];
+
+fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
+    RunOptions { seed, events, policy, cuts: Cuts::default() }
+}
+
+/// Plays a run that must break nothing.
+fn play(policy: PolicyChoice, seed: u64, events: u64) -> Run {
+    let options = options(policy, seed, events);
+    let run = Run::play(&options);
+    if let Some(violation) = run.violation {
+        let shrunk = shrink(&options, violation, |options| Run::play(options).violation);
+        panic!("{}\njobtracker simulate --as-it-is {}", shrunk.violation, shrunk.options);
+    }
+    run
+}
+
+/// Every other seed from `first` on, until there have been so many events.
+fn play_many(policy: PolicyChoice, first: u64, events: u64) {
+    const EVENTS_OF_SEED: u64 = 5_000;
+    let (mut seed, mut played, mut preempted, mut attempts) = (first, 0, 0, 0);
+    while played < events {
+        let run = play(policy, seed, EVENTS_OF_SEED);
+        played += run.tally.events;
+        preempted += run.tally.preempted;
+        attempts += run.tally.attempts;
+        seed += 2;
+    }
+    assert!(attempts > events / 20, "{attempts} attempts are little work");
+    let preempts = policy == DYNAMIC && first % 2 == 1;
+    assert_eq!(preempted > 0, preempts, "only odd seeds have preemption, and only under the market");
+}
+
+#[test]
+fn no_law_is_broken_under_the_market_with_preemption() {
+    play_many(DYNAMIC, 1_001, 400_000);
+}
+
+#[test]
+fn no_law_is_broken_under_the_market_without_preemption() {
+    play_many(DYNAMIC, 1_000, 300_000);
+}
+
+#[test]
+fn no_law_is_broken_first_in_first_out() {
+    play_many(FIFO, 1_000, 300_000);
+}
+
+#[test]
+fn seeds_of_bugs_stay_good() {
+    for (policy, seed, events, _) in KEPT {
+        play(policy, seed, events);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let hash = |seed| play(DYNAMIC, seed, 3_000).tally.hash;
+    let first: Vec<u64> = (1..4).map(hash).collect();
+    assert_eq!(first, (1..4).map(hash).collect::<Vec<_>>());
+    assert!(first[0] != first[1] && first[1] != first[2]);
+}
+
+/// Whether everything that may be left out can be.
+#[test]
+fn runs_with_something_left_out_are_runs_too() {
+    for part in Part::kinds().chain([Part::Tracker(1), Part::User(0), Part::Stretch(3)]) {
+        let cuts = Cuts { without: [part].into(), until_ms: Some(60_000) };
+        let options = RunOptions { cuts, ..options(DYNAMIC, 3, 1_000) };
+        assert_eq!(Run::play(&options).violation, None, "without {part}");
+    }
+}
+
+/// What the judge says of a run in which `forge` changes facts, and returns whether it did.
+fn judged(policy: PolicyChoice, mut forge: impl FnMut(&mut Step) -> bool) -> Violation {
+    let mut forged = 0;
+    for seed in (1..60).step_by(2) {
+        let run = Run::play_tampered(&options(policy, seed, 5_000), |step| {
+            if forged == 0 && forge(step) {
+                forged += 1;
+            }
+        });
+        if forged > 0 {
+            return run.violation.unwrap_or_else(|| panic!("seed {seed}: nobody notices"));
+        }
+        assert_eq!(run.violation, None);
+    }
+    panic!("there was nothing to forge");
+}
+
+/// Changes the first fact of a kind.
+fn forge_fact(step: &mut Step, mut forge: impl FnMut(&mut Fact) -> bool) -> bool {
+    step.facts.iter_mut().any(&mut forge)
+}
+
+fn more(amount: Credits, units: i128) -> Credits {
+    Credits::from_units(amount.units() + units)
+}
+
+/// Changes the first charge.
+fn forge_charge(step: &mut Step, mut forge: impl FnMut(&mut Tick, usize)) -> bool {
+    forge_fact(step, |fact| {
+        let Fact::Market(MarketFact::Tick(tick)) = fact else { return false };
+        let place = tick.turns.iter().position(|turn| turn.charge.amount() > Credits::ZERO);
+        place.is_some_and(|place| {
+            forge(tick, place);
+            true
+        })
+    })
+}
+
+#[test]
+fn a_charge_for_too_many_slots_is_noticed() {
+    let violation = judged(DYNAMIC, |step| forge_charge(step, |tick, place| tick.turns[place].charge.used.map += 1));
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("is charged"), "{violation}");
+}
+
+#[test]
+fn a_charge_at_another_rate_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_charge(step, |tick, place| {
+            let rate = &mut tick.turns[place].charge.rate;
+            *rate = more(*rate, 1);
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+}
+
+#[test]
+fn a_balance_that_the_charge_does_not_explain_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_charge(step, |tick, place| {
+            let balance = &mut tick.turns[place].balance;
+            *balance = more(*balance, 1);
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("by the ledger"), "{violation}");
+}
+
+#[test]
+fn an_interval_that_nobody_pays_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_charge(step, |tick, place| {
+            let turn = &mut tick.turns[place];
+            turn.balance = more(turn.balance, turn.charge.amount().units());
+            turn.charge = Charge::default();
+            tick.ledger.rows -= 1;
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("owes"), "{violation}");
+}
+
+#[test]
+fn a_cost_that_is_laid_on_no_job_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::JobsCharged { jobs, .. } => jobs.pop().is_some(),
+            _ => false,
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("jobs have cost"), "{violation}");
+}
+
+#[test]
+fn minted_money_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::Market(MarketFact::Ledger(entry)) if entry.reason == Reason::TopUp => {
+                entry.amount = more(entry.amount, 1_000_000_000_000);
+                true
+            }
+            _ => false,
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+}
+
+#[test]
+fn a_bid_that_nobody_made_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        let is_top_up = |fact: &Fact| match fact {
+            Fact::Market(MarketFact::Ledger(entry)) => entry.reason == Reason::TopUp,
+            _ => false,
+        };
+        step.facts.iter().any(is_top_up)
+            && forge_fact(step, |fact| match fact {
+                Fact::Market(MarketFact::Account { rate, .. }) => {
+                    *rate = more(*rate, 1);
+                    true
+                }
+                _ => false,
+            })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+    assert!(violation.culprit.contains("Spending"), "{violation}");
+}
+
+#[test]
+fn a_stamp_that_goes_back_is_noticed() {
+    let mut seen = 0;
+    let violation = judged(DYNAMIC, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::Market(MarketFact::Stamp(stamp)) if stamp.user == "root" => {
+                seen += 1;
+                stamp.timestamp_ms -= i64::from(seen == 2) * 1_000_000;
+                seen == 2
+            }
+            _ => false,
+        })
+    });
+    assert_eq!(violation.law, Law::Money, "{violation}");
+}
+
+#[test]
+fn an_attempt_that_is_launched_twice_is_noticed() {
+    let mut before = None;
+    let violation = judged(FIFO, |step| {
+        forge_fact(step, |fact| {
+            let Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::Work, attempt, .. }) = fact else {
+                return false;
+            };
+            match before {
+                None => {
+                    before = Some(*attempt);
+                    false
+                }
+                Some(before) => {
+                    *attempt = before;
+                    true
+                }
+            }
+        })
+    });
+    assert_eq!(violation.law, Law::Order, "{violation}");
+    assert!(violation.culprit.contains("launched"), "{violation}");
+}
+
+#[test]
+fn a_slot_that_leaks_is_noticed() {
+    let mut at_work = std::collections::BTreeSet::new();
+    let violation = judged(FIFO, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::Work, attempt, .. }) => {
+                at_work.insert(*attempt);
+                false
+            }
+            Fact::Job(JobFact::AttemptEnded(ended)) if at_work.contains(&ended.attempt) => {
+                ended.attempt.number += 900;
+                true
+            }
+            _ => false,
+        })
+    });
+    assert_eq!(violation.law, Law::Order, "{violation}");
+}
+
+#[test]
+fn a_kill_for_another_queue_that_no_round_decided_is_noticed() {
+    let violation = judged(DYNAMIC, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::Job(JobFact::AttemptKillAsked { asked, attempt }) if *asked == KillAsked::Preempt => {
+                attempt.number += 1;
+                true
+            }
+            _ => false,
+        })
+    });
+    assert_eq!(violation.law, Law::Preemption, "{violation}");
+}
+
+/// A failure is planted: facts are out of order once a job of one user has ended. What is left is that user, with hardly
+/// anything else, and fails when it is played again.
+#[test]
+fn a_failing_run_is_made_small() {
+    let mut users = std::collections::BTreeMap::new();
+    let mut plant = |options: &RunOptions| {
+        let run = Run::play_tampered(options, |step| {
+            for fact in &step.facts {
+                match fact {
+                    Fact::Job(JobFact::Accepted(job)) => drop(users.insert(job.id, job.spec.user.clone())),
+                    Fact::Job(JobFact::Ended { job, .. }) if users.get(job).is_some_and(|user| user == "bob") => {
+                        step.first_fact.0 += 1;
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        });
+        run.violation
+    };
+    let seed = 4;
+    let first = plant(&options(DYNAMIC, seed, 3_000)).unwrap();
+    let shrunk = shrink(&options(DYNAMIC, seed, 3_000), first.clone(), &mut plant);
+    assert_eq!(plant(&shrunk.options).as_ref(), Some(&shrunk.violation));
+    assert_eq!(shrunk.violation.law, first.law);
+    assert!(shrunk.violation.event <= first.event);
+    let cuts = &shrunk.options.cuts;
+    assert!(cuts.has(Part::User(1)) && !cuts.has(Part::User(0)) && !cuts.has(Part::Bidders), "{cuts}");
+    assert!(cuts.until_ms.is_some_and(|until_ms| until_ms <= first.at_ms + 1), "{cuts}");
+}

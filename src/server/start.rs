@@ -161,11 +161,10 @@ async fn serve_here(
     let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
     let daemon = daemon
         .with_companion(reload.at_each(signals.hang_up, supervisor.clone()))
-        .with_companion(supervisor.clone().follow(store.durable(), status.clone()));
+        .with_companion(supervisor.clone().follow(store.durable(), status));
     let web = WebThread::start(http_port, handle, &settings.http, market.is_some())
         .map_err(|source| ServeError::System { what: "a thread for the web server", source })?;
     started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
-    supervisor.ready(&status);
     let stop = async {
         signals.stop.stop().await;
         supervisor.stopping();

@@ -72,10 +72,11 @@ impl Supervisor {
         self.tell(&[NotifyState::Stopping, NotifyState::Status("stopping: calls in hand are answered")]);
     }
 
-    /// Says again and again that the thread this runs on turns, and tells of a store that fails. Ends only without a
-    /// supervisor.
+    /// Says that the thread this runs on serves, then again and again that it turns, and tells of a store that fails.
+    /// Ends only without a supervisor.
     pub(super) async fn follow(self, store: watch::Receiver<Durable>, good: String) {
         let Some(socket) = &self.0 else { return };
+        self.ready(&good);
         // Half of the silence that is borne, as `sd_watchdog_enabled` advises.
         let pause = socket.watchdog.map_or(LOOK_EVERY, |silence| (silence / 2).min(LOOK_EVERY));
         let mut ticks = tokio::time::interval(pause.max(Duration::from_millis(1)));
@@ -209,7 +210,8 @@ mod tests {
             }
         };
         runtime.block_on(async {
-            tokio::task::spawn_local(supervisor.follow(store, String::new()));
+            tokio::task::spawn_local(supervisor.follow(store, "serving".to_owned()));
+            assert_eq!(next().await, "READY=1\nSTATUS=serving\n");
             assert_eq!(next().await, "WATCHDOG=1\n");
             assert_eq!(next().await, "WATCHDOG=1\n");
             // Stuck: for longer than is borne, this thread does nothing else.
@@ -237,6 +239,7 @@ mod tests {
             pause = LOOK_EVERY;
             heard(&theirs)
         };
+        assert_eq!(look(Health::Good).await.unwrap(), "READY=1\nSTATUS=serving\n");
         assert_eq!(look(Health::Good).await, None);
         let failing = Health::Failing { since_ms: 0, tries: 1, text: "disk full".to_owned() };
         assert_eq!(look(failing).await.unwrap(), "STATUS=state.db cannot be written: disk full\n");

@@ -1,4 +1,5 @@
-//! Operating the program itself: stop, reload, what the supervisor hears, backup and restore, a second daemon.
+//! Operating the program itself: stop, reload, what its supervisor hears, the unit
+//! of systemd, backup and restore, a second daemon.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +14,7 @@ mod reload;
 #[path = "../served/mod.rs"]
 mod served;
 mod stop;
+mod unit;
 
 use rustix::process::{Pid, Signal, kill_process};
 use served::Serving;

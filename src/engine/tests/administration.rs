@@ -160,3 +160,36 @@ fn queues_read_anew_take_jobs_as_their_new_state_says() {
     let id = cluster.submit(spec("alice", "added", 1, 0)).unwrap();
     assert_eq!(cluster.run(id, |_| Fate::Succeed), Outcome::Succeeded.run_state());
 }
+
+#[test]
+fn what_the_operator_has_read_anew_is_taken_over_whole_or_not_at_all() {
+    let mut cluster = cluster();
+    cluster.add_tracker("h0", 2, 0);
+    cluster.add_tracker("h1", 2, 0);
+    let queue = |name: &str, running: bool| QueueConfig {
+        name: name.into(),
+        running,
+        submit_acl: "*".into(),
+        administer_acl: "*".into(),
+    };
+    cluster.beat(0, |_| Fate::Succeed);
+    cluster.beat(1, |_| Fate::Succeed);
+    let excluded = hosts(&[], &["h1"]);
+    let without = Event::ConfigurationRead { queues: vec![queue("other", true)], hosts: excluded.clone() };
+    let (reply, _) = cluster.step(without);
+    let text = "Couldn't find queue 'default' during refresh!";
+    assert!(matches!(reply, Reply::Refused(Refusal::IllegalArgument(said)) if said == text));
+    assert_eq!(
+        cluster.engine.cluster_status(true).value.active.count,
+        2,
+        "the lists of hosts are not taken over either"
+    );
+    let queues = vec![queue("default", false), queue("added", true)];
+    let (reply, wait_for) = cluster.step(Event::ConfigurationRead { queues, hosts: excluded });
+    assert!(matches!(reply, Reply::Done));
+    assert_eq!(wait_for.0, cluster.facts.len() as u64);
+    assert_eq!(cluster.engine.cluster_status(true).value.active.count, 1);
+    let stopped = Refusal::Invalid("Queue \"default\" is not running".into());
+    assert_eq!(cluster.submit(spec("alice", "default", 1, 0)), Err(stopped));
+    assert!(cluster.submit(spec("alice", "added", 1, 0)).is_ok());
+}

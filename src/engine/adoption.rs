@@ -156,7 +156,9 @@ impl Engine {
 /// failed attempt said while nobody listened is lost: it gets a line that tells people why there is none.
 pub(super) fn mend_diagnostics(job: &Job, key: TaskKey, report: &mut TaskStatus, back: Back) {
     let Some(attempt) = job.attempt(key, report.attempt.number).filter(|_| back != Back::Never) else { return };
-    if back == Back::First && attempt.diagnostics.end_with(&report.diagnostics) {
+    // An end was recorded with all that was said.
+    let is_known = !attempt.is_active() || attempt.diagnostics.end_with(&report.diagnostics);
+    if back == Back::First && is_known {
         report.diagnostics = Default::default();
     }
     let has_failed = matches!(report.state, AttemptState::Failed | AttemptState::FailedUnclean);

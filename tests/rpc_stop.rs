@@ -4,6 +4,8 @@
 
 mod rpc_rig;
 
+use std::time::Duration;
+
 use jobtracker::web::Owner as _;
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 use tokio::net::TcpStream;
@@ -55,5 +57,32 @@ fn changes_of_the_market_in_hand_are_answered_too() {
         assert!(rig.handle.market(market_request("price", 1)).await.is_err(), "nothing more is taken");
         rig.gate.open();
         changing.await.unwrap().expect("it was in hand").expect("it was done");
+    });
+}
+
+#[test]
+fn what_the_store_does_not_take_is_waited_for_five_seconds() {
+    let wanted = Wanted { skipped: Duration::from_secs(5), ..Wanted::default() };
+    with_daemon(wanted, async |rig: Rig| {
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let directory = rig.stage("alice", id, &[("mapred.map.tasks", "1")], 1);
+        let submitting = rig.ask(client, submit(id, directory)).await;
+        rig.stop();
+        while TcpStream::connect(rig.address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(4)).await;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!rig.has_ended(), "a disk that is slow may yet take them");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        tokio::time::resume();
+        while !rig.has_ended() {
+            tokio::task::yield_now().await;
+        }
+        assert!(!submitting.is_answered(), "what is not durable is told to nobody");
     });
 }

@@ -181,6 +181,34 @@ fn a_copy_is_whole_while_the_store_goes_on() {
     backup(&state, &scratch.dir.path().join("from-outside.db")).unwrap();
 }
 
+/// Copies are made one after the other while facts are recorded: none is torn, and no commit fails or is tried again.
+#[test]
+fn copies_disturb_no_commit_and_hold_one_moment() {
+    let scratch = Scratch::new();
+    let options = StoreOptions { checkpoint_bytes: 64 << 10, ..scratch.options() };
+    let (store, _) = Store::open(options).unwrap();
+    let sink = store.sink();
+    let mut last = record(&sink, FactNumber(0), incarnations(1..=2000));
+    let state = scratch.dir.path().join("state/state.db");
+    let folder = scratch.dir.path().to_owned();
+    let copying = std::thread::spawn(move || {
+        (0..10).map(|copy| backup(&state, &folder.join(format!("copy-{copy}.db"))).unwrap().last_fact).collect()
+    });
+    while !copying.is_finished() {
+        last = record(&sink, last, incarnations(last.0 + 1..=last.0 + 10));
+    }
+    let told: Vec<FactNumber> = copying.join().unwrap();
+    assert!(told.is_sorted() && told.iter().all(|number| (2000..=last.0).contains(&number.0)), "{told:?}");
+    for (copy, number) in told.iter().enumerate() {
+        let path = scratch.dir.path().join(format!("copy-{copy}.db"));
+        let rows = rusqlite::Connection::open(path)
+            .unwrap()
+            .query_row("SELECT count(*) FROM incarnation", [], |row| row.get::<_, i64>(0));
+        assert_eq!(rows.unwrap(), number.0.cast_signed());
+    }
+    assert_eq!(store.figures().failures, 0);
+}
+
 #[test]
 fn the_log_is_moved_when_it_is_large_and_when_idle() {
     let scratch = Scratch::new();

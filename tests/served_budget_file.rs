@@ -34,7 +34,9 @@ fn stopped() -> Place {
 fn edited_while_it_runs_the_edit_is_kept_aside_and_the_ledger_holds() {
     let place = stopped();
     let serving = place.start();
-    fs::write(place.budget(), "mallory 1000000 1\n").unwrap();
+    // At once: between cutting the file and filling it a tick would see an empty one.
+    fs::write(place.path("etc/edited"), "mallory 1000000 1\n").unwrap();
+    fs::rename(place.path("etc/edited"), place.budget()).unwrap();
     serving.top_up("alice", "1");
     serving.log.wait_for("was changed by somebody else; the ledger holds, their file is kept as");
     wait_for_files(&place.path("etc"), || place.read_budget() == image("101"));

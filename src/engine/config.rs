@@ -56,6 +56,15 @@ pub enum PolicyConfig {
     },
 }
 
+// === impl PolicyConfig ===
+
+impl PolicyConfig {
+    /// Whether tasks are given exactly as by 1.2.1, its pauses included (`jobtracker.fifo.compatible`).
+    pub fn is_compatible(&self) -> bool {
+        matches!(self, PolicyConfig::Fifo(options) if options.compatible)
+    }
+}
+
 /// A configured queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueConfig {

@@ -93,7 +93,7 @@ impl Engine {
             effects: Vec::new(),
             job_facts: Vec::new(),
             scheduler,
-            nodes: NodeBook::default(),
+            nodes: if config.policy.is_compatible() { NodeBook::counting_all_hosts() } else { NodeBook::default() },
             jobs: Jobs::default(),
             wants: Wants::default(),
             host_faults: HostFaults::default(),

@@ -8,8 +8,8 @@ use crate::mapreduce::{Job, JobFact, Launch};
 use crate::scheduler::{AppId, Beat, Kind, NodeId};
 use crate::wire::{AttemptId, JobId, Task};
 
+use super::Now;
 use super::engine::{Engine, scene};
-use super::{Now, PolicyConfig};
 
 /// How many jobs are asked whether their setup or cleanup may run on a node.
 const MAX_ASKED: usize = 100;
@@ -21,7 +21,7 @@ impl Engine {
     pub(super) fn give_work(&mut self, name: &Arc<str>, node: NodeId, now: Now) -> Vec<Task> {
         let Some(tracker) = self.trackers.get(name) else { return Vec::new() };
         let mut free = tracker.free();
-        let compatible = matches!(&self.config.policy, PolicyConfig::Fifo(options) if options.compatible);
+        let compatible = self.config.policy.is_compatible();
         self.launches.clear();
         'kinds: for kind in Kind::ALL {
             while free[kind] > 0 {

@@ -35,6 +35,8 @@ pub struct NodeBook {
     offers: FxHashMap<NodeId, PerKind<bool>>,
     /// Nodes that report themselves unhealthy.
     unhealthy: BTreeSet<NodeId>,
+    /// Every host counts for both kinds, whatever slots it has.
+    counts_all_hosts: bool,
 }
 
 /// What stands on a host.
@@ -51,6 +53,12 @@ const BOTH: PerKind<bool> = PerKind::new(true, true);
 // === impl NodeBook ===
 
 impl NodeBook {
+    /// One for which every host offers slots of both kinds, as for 1.2.1: there a task may wait for a host that has none of
+    /// its kind.
+    pub fn counting_all_hosts() -> Self {
+        Self { counts_all_hosts: true, ..Self::default() }
+    }
+
     /// Enters a node. It offers slots of both kinds until [`Self::set_slots`] tells otherwise.
     pub fn insert(&mut self, node: NodeId, face: NodeFace) {
         self.remove(node);
@@ -84,7 +92,7 @@ impl NodeBook {
 
     /// Notes how many slots a node has to give; one that is unhealthy has none.
     pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
-        let Some(host) = self.nodes.get(&node).map(|face| face.host) else { return };
+        let Some(host) = self.nodes.get(&node).map(|face| face.host).filter(|_| !self.counts_all_hosts) else { return };
         let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
         let before = if offers == BOTH { self.offers.remove(&node) } else { self.offers.insert(node, offers) };
         self.join_host(host, offers);
@@ -199,5 +207,9 @@ mod tests {
         assert_eq!(offering(&book), (0, 1));
         book.insert(one, face(b));
         assert_eq!((offering(&book), book.on_host(b), book.on_host(a)), ((1, 2), 1, 2));
+        let mut all = NodeBook::counting_all_hosts();
+        all.insert(one, face(a));
+        all.set_slots(one, PerKind::default());
+        assert_eq!((offering(&all), all.offers(a, Kind::Reduce)), ((1, 1), true));
     }
 }

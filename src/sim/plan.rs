@@ -75,9 +75,15 @@ impl Plan {
     pub fn new(seed: u64, policy: PolicyChoice) -> Self {
         let mut random = Random::stream(seed, 0);
         let start = Now { mono_ms: random.between(1, 100_000_000), wall_ms: 1_795_252_000_000 };
-        let trackers = plan_trackers(&mut random);
+        let mut trackers = plan_trackers(&mut random);
         let users = plan_users(&mut random);
         let engine = engine_config(&mut random, policy, &users, seed % 2 == 1);
+        if engine.policy.is_compatible() {
+            // As under 1.2.1, a task that has failed may wait for ever for a host that has no slots of its kind.
+            for TrackerPlan { slots, .. } in &mut trackers {
+                *slots = PerKind::new(slots.map.max(1), slots.reduce.max(1));
+            }
+        }
         Self {
             start,
             trackers,

@@ -148,7 +148,7 @@ impl fmt::Display for Violation {
 impl Judge {
     pub(super) fn new(plan: &Plan) -> Self {
         let Plan { start, engine, .. } = plan;
-        let is_compatible = matches!(&engine.policy, PolicyConfig::Fifo(options) if options.compatible);
+        let is_compatible = engine.policy.is_compatible();
         let money = match engine.policy {
             PolicyConfig::Dynamic { market, alloc_interval_ms, .. } => {
                 Some(Auditor::new(start.mono_ms, alloc_interval_ms, market))

@@ -35,21 +35,6 @@ bidders() { python3 "$LIVE_DIR/bidders.py" "$@"; }
 bidders watch "127.0.0.1:$HTTP_PORT" root "$(market_key root)" "$CLUSTER/state/state.db" "$TICKS" >"$CLUSTER/watch.log" 2>&1 &
 watcher=$!
 
-passed=0 failed=0
-# Counts the check named $1 as passed or failed by the status of the rest.
-check() {
-    local name=$1 answer
-    shift
-    if answer=$("$@" 2>&1); then
-        echo "$name ... ok"
-        passed=$((passed + 1))
-    else
-        echo "$name ... FAILED"
-        echo "$answer"
-        failed=$((failed + 1))
-    fi
-}
-
 declare -A clients=()
 # submit USER MAPS REDUCES MS: a signed job of tasks that sleep so long, in the background.
 submit() {

@@ -5,6 +5,7 @@
 #   scheduler USER QUERY|--job             the shipped Python client, signing as USER
 #   market_element NAME                    the text of the first element NAME in the answer on standard input
 #   market_wait_idle QUEUE...              returns when a tick has found nothing left to charge in these queues
+#   check NAME COMMAND [ARG]...            says whether that went well, and counts it in passed or failed
 
 SCHEDULER_CLIENT=$PROJECT_DIR/etc/client/scheduler.py
 ALLOC_INTERVAL_S=1
@@ -51,4 +52,18 @@ market_is_idle() {
     local answer
     answer=$(scheduler root "info=$1") || fail "info=$1 was refused: $answer"
     [[ $(market_element used <<<"$answer") == 0 && $(market_element pending <<<"$answer") == 0 ]]
+}
+
+passed=0 failed=0
+check() {
+    local name=$1 answer
+    shift
+    if answer=$("$@" 2>&1); then
+        echo "$name ... ok"
+        passed=$((passed + 1))
+    else
+        echo "$name ... FAILED"
+        echo "$answer"
+        failed=$((failed + 1))
+    fi
 }

@@ -13,21 +13,6 @@ cluster_start_jobtracker ours
 cluster_start_tasktracker worker-1
 cluster_wait_trackers 1
 
-passed=0 failed=0
-# Counts the check named $1 as passed or failed by the status of the rest.
-check() {
-    local name=$1 answer
-    shift
-    if answer=$("$@" 2>&1); then
-        echo "$name ... ok"
-        passed=$((passed + 1))
-    else
-        echo "$name ... FAILED"
-        echo "$answer"
-        failed=$((failed + 1))
-    fi
-}
-
 # Submits a small job as the user $1 with the options behind; prints what the client says.
 submit_as() {
     hadoop "$1" org.apache.hadoop.util.RunJar "$HADOOP_LIB/hadoop-examples-1.2.1.jar" sleep "${@:2}" -m 1 -r 1 -mt 1 -rt 1 2>&1

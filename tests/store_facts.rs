@@ -191,6 +191,7 @@ fn an_attempt_is_followed_to_its_end() {
         "work|tracker_a:1|-32768|tracker_b:1|9|5000|FAILED_UNCLEAN|5100|5900|1|2|-1|java.lang.NullPointerException\n\
          |map > 3"
     );
+    assert_eq!(row(&database, "SELECT kill_asked FROM attempt"), "PREEMPTED", "who was preempted stays known");
 }
 
 #[test]

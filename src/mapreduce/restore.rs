@@ -16,7 +16,7 @@ use crate::wire::{AttemptState, CompletionStatus, Phase};
 use super::job::{Job, JobEvent, JobState, TaskKey};
 use super::launch::first_phase;
 use super::pending_tasks::PendingTasks;
-use super::{Attempt, AttemptRole, Scene, StoredAttempt, StoredEvent, StoredJob, Task, TaskState};
+use super::{Attempt, AttemptRole, KillAsked, Scene, StoredAttempt, StoredEvent, StoredJob, Task, TaskState};
 
 /// Where a tracker stands that attempts of before the restart name.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,8 +92,10 @@ impl Job {
             state: if is_live { AttemptState::Running } else { stored.state },
             cleanup_node,
             holds_slot: is_live || cleanup_node.is_some(),
-            // An end grants what was asked for; a task-cleanup may be asked to end again.
-            kill_asked: stored.kill_asked.filter(|_| is_live || cleanup_node.is_some()),
+            // An end grants what was asked for; a task-cleanup may be asked to end again, but is never preempted.
+            kill_asked: stored
+                .kill_asked
+                .filter(|asked| is_live || (cleanup_node.is_some() && *asked != KillAsked::Preempt)),
             start_ms: stored.start_ms,
             finish_ms: stored.finish_ms,
             shuffle_finish_ms: stored.shuffle_finish_ms,

@@ -51,7 +51,8 @@ CREATE TABLE attempt (
     cleanup_launch_ms INTEGER,
     state TEXT NOT NULL,
     kill_asked TEXT,                 -- KILLED or FAILED: what somebody asked it to become; PREEMPTED: told to end; when it
-                                     -- waits for its cleaning up that is granted, and only what was asked since stands here
+                                     -- waits for its cleaning up, what somebody asked is granted, and only what was asked
+                                     -- since stands here
     commit_granted INTEGER NOT NULL DEFAULT 0,
     start_ms INTEGER,                -- this and the next three: the tracker's clock, 0 = never
     shuffle_finish_ms INTEGER,

@@ -116,7 +116,7 @@ fn end_attempt(
         number,
         "UPDATE attempt SET state = ?2, start_ms = ?3, finish_ms = ?4, shuffle_finish_ms = ?5, sort_finish_ms = ?6,
              output_bytes = ?7, diagnostics = ?8, state_text = ?9, counters = ?10,
-             kill_asked = CASE WHEN ?2 LIKE '%_UNCLEAN' THEN NULL ELSE kill_asked END
+             kill_asked = CASE WHEN ?2 LIKE '%_UNCLEAN' AND kill_asked <> 'PREEMPTED' THEN NULL ELSE kill_asked END
          WHERE attempt = ?1",
         params![
             ended.attempt.to_string(),

@@ -131,6 +131,14 @@ impl IpcClient {
         Ok(Self { stream, limits, buffer: Vec::new(), next_id: 0, in_step: true })
     }
 
+    /// The address of this end of the connection.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub fn local_address(&self) -> std::io::Result<std::net::IpAddr> {
+        Ok(self.stream.local_addr()?.ip())
+    }
+
     /// Makes a call and waits for its response. After an error other than a `Remote` that is not fatal, and after the
     /// future was dropped, the connection is of no use.
     pub async fn call(&mut self, call: &Call) -> Result<Value, IpcError> {

@@ -5,7 +5,7 @@
 //! the request is signed anew and sent again; nothing else is ever sent twice.
 
 mod answer;
-mod http;
+pub(crate) mod http;
 
 use serde::de::DeserializeOwned;
 

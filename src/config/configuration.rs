@@ -199,6 +199,14 @@ impl Configuration {
         }
     }
 
+    /// The value that files and `-D` give a name of which no table knows anything, as [`Self::setting`]: job clients pass many on.
+    ///
+    /// # Errors
+    /// [`ConfigError::EndlessExpansion`].
+    pub fn named(&self, name: &str) -> Result<Option<Setting>, ConfigError> {
+        self.entries.get(name).map(|entry| self.expanded(name, &entry.value, &entry.origin)).transpose()
+    }
+
     /// Among spellings the strongest layer wins, in one layer the first spelling.
     fn strongest(&self, spellings: impl Iterator<Item = &'static str>) -> Option<(&'static str, &Entry)> {
         let mut best: Option<(&'static str, &Entry)> = None;

@@ -5,7 +5,7 @@
 //! [`settings`] is what the daemon runs on and [`job_conf`] what it knows of one job.
 //! Only [`conf_folder`], [`environment`] and [`settings`]' check of named files touch the disk.
 //!
-//! Invariant: no value is read but through a [`keys::Key`], so `docs/configuration.md` (made by [`docs`]) lists them all.
+//! Invariant: the daemon reads no value but through a [`keys::Key`], so `docs/configuration.md` (made by [`docs`]) lists them all.
 
 pub mod conf_folder;
 pub mod configuration;

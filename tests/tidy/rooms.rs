@@ -20,7 +20,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
     // What the server tells in JSON is read into what it was written from.
-    ("client", &["engine::explanation", "market", "wire"]),
+    ("client", &["config", "engine::explanation", "fs", "market", "scheduler::Kind", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
     ("cli", &["client", "config", "engine::explanation", "market", "scheduler::OrderClass", "server", "sim", "store"]),
 ];

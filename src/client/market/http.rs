@@ -1,4 +1,4 @@
-//! One HTTP GET, as plain as the market needs it: a connection, a request, a whole answer.
+//! One HTTP GET, as plain as the market and the logs of tasks need it: a connection, a request, a whole answer.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ const MOST_BYTES: usize = 256 << 20;
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HttpAnswer {
-    pub(super) status: StatusCode,
-    pub(super) body: String,
+pub(crate) struct HttpAnswer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: String,
 }
 
 /// Why there is none.
@@ -42,7 +42,7 @@ pub enum HttpError {
 }
 
 /// Asks `server`, `host:port`, for a path with its query.
-pub(super) async fn get(server: &str, path: &str, authorization: Option<&str>) -> Result<HttpAnswer, HttpError> {
+pub(crate) async fn get(server: &str, path: &str, authorization: Option<&str>) -> Result<HttpAnswer, HttpError> {
     timeout(PATIENCE, exchange(server, path, authorization)).await.map_err(|_| HttpError::TooSlow)?
 }
 

@@ -1,0 +1,139 @@
+//! What a job is configured by: stock defaults and conf folder where one is named, and `-D`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::defaults::{stock_default, stock_defaults};
+use crate::config::conf_folder::add_conf_folder;
+use crate::config::{ConfigError, Configuration, Environment, HostPort};
+
+/// The values around a submission, or around any other question to a JobTracker.
+#[derive(Clone, Debug)]
+pub struct JobConfiguration {
+    configuration: Configuration,
+    has_folder: bool,
+}
+
+/// Where a JobTracker listens when nobody says otherwise.
+const DEFAULT_JOBTRACKER: &str = "127.0.0.1:8021";
+const JOBTRACKER: &str = "mapred.job.tracker";
+const WEB: &str = "mapred.job.tracker.http.address";
+
+// === impl JobConfiguration ===
+
+impl JobConfiguration {
+    /// Reads the conf folder, if one is named, and lays `overrides`, `key=value`, over it. `${user.name}` is `user`.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the folder or one of its files cannot be read, or an override has no `=`.
+    pub fn load(folder: Option<&Path>, overrides: &[String], user: &str) -> Result<Self, ConfigError> {
+        let mut properties = Environment::of_process().properties;
+        properties.insert("user.name".to_owned(), user.to_owned());
+        let mut configuration = Configuration::new(properties);
+        if let Some(folder) = folder {
+            add_conf_folder(&mut configuration, folder)?;
+        }
+        for argument in overrides {
+            configuration.add_override(argument)?;
+        }
+        Ok(Self { configuration, has_folder: folder.is_some() })
+    }
+
+    /// All values that a stock client would write into job.xml, not expanded. Without a conf folder only what `-D` says: then
+    /// the values of the cluster's own folders hold, for which the defaults of a client that knows nothing are no match.
+    pub fn properties(&self) -> BTreeMap<String, String> {
+        let owned = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let defaults = stock_defaults().filter(|_| self.has_folder).map(|(name, value)| owned(name, value));
+        defaults.chain(self.configuration.written().map(|(name, value, _)| owned(name, value))).collect()
+    }
+
+    /// A value, `${…}` replaced; the stock default when nothing sets it.
+    ///
+    /// # Errors
+    /// [`ConfigError::EndlessExpansion`]
+    pub fn text(&self, name: &str) -> Result<Option<String>, ConfigError> {
+        let set = self.configuration.named(name)?.map(|setting| setting.value.trim().to_owned());
+        Ok(set.or_else(|| stock_default(name).map(str::to_owned)))
+    }
+
+    /// A number, `default` when nothing sets it; from `least` on.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with the value's place, when it is no such number.
+    pub fn number(&self, name: &str, default: u64, least: u64) -> Result<u64, ConfigError> {
+        let Some(setting) = self.configuration.named(name)? else {
+            return Ok(stock_default(name).and_then(|text| text.parse().ok()).unwrap_or(default));
+        };
+        match setting.value.trim().parse() {
+            Ok(number) if number >= least => Ok(number),
+            _ => Err(setting.refused(format!("a whole number from {least} on"))),
+        }
+    }
+
+    /// Where the JobTracker listens: `given`, else what the conf folder says, else this machine.
+    pub fn jobtracker(&self, given: Option<&str>) -> Result<HostPort, String> {
+        let named = self.configuration.named(JOBTRACKER).map_err(|error| error.to_string())?;
+        let text = given.map(str::to_owned).or(named.map(|setting| setting.value));
+        let text = text.as_deref().map_or(DEFAULT_JOBTRACKER, str::trim);
+        HostPort::parse(text).ok_or_else(|| format!("{JOBTRACKER} {text:?} is no host:port of a JobTracker"))
+    }
+
+    /// Where the JobTracker of `jobtracker` serves HTTP, if the conf folder says so.
+    pub fn web(&self, jobtracker: &HostPort) -> Option<String> {
+        let named = self.configuration.named(WEB).ok().flatten()?;
+        let mut web = HostPort::parse(&named.value)?;
+        if web.host == "0.0.0.0" || web.host == "::" {
+            web.host.clone_from(&jobtracker.host);
+        }
+        Some(web.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(folder: Option<&Path>, overrides: &[&str]) -> JobConfiguration {
+        let overrides: Vec<_> = overrides.iter().map(|text| (*text).to_owned()).collect();
+        JobConfiguration::load(folder, &overrides, "alice").unwrap()
+    }
+
+    #[test]
+    fn without_a_conf_folder_the_clusters_values_hold() {
+        let conf = load(None, &["a.b=${user.name}", "mapred.map.tasks=7"]);
+        let properties = conf.properties();
+        assert_eq!(properties.len(), 2);
+        assert_eq!(properties["a.b"], "${user.name}");
+        assert_eq!(conf.text("a.b").unwrap().as_deref(), Some("alice"));
+        assert_eq!(conf.number("mapred.map.tasks", 1, 0).unwrap(), 7);
+        assert_eq!(conf.number("mapred.reduce.tasks", 9, 0).unwrap(), 1);
+        assert_eq!(conf.number("fs.local.block.size", 9, 1).unwrap(), 9);
+        assert_eq!(conf.jobtracker(None).unwrap().to_string(), "127.0.0.1:8021");
+    }
+
+    #[test]
+    fn a_conf_folder_brings_its_values_and_the_stock_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let property =
+            |name: &str, value: &str| format!("<property><name>{name}</name><value>{value}</value></property>");
+        let site =
+            property(JOBTRACKER, "master:9001") + &property(WEB, "0.0.0.0:50030") + &property("io.sort.mb", "50");
+        std::fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>{site}</configuration>"))
+            .unwrap();
+        let conf = load(Some(folder.path()), &["io.sort.mb=60"]);
+        let properties = conf.properties();
+        assert_eq!(properties["io.sort.mb"], "60");
+        assert_eq!(properties["io.sort.factor"], "10");
+        let jobtracker = conf.jobtracker(None).unwrap();
+        assert_eq!(jobtracker.to_string(), "master:9001");
+        assert_eq!(conf.web(&jobtracker).as_deref(), Some("master:50030"));
+        assert_eq!(conf.jobtracker(Some("other:1")).unwrap().to_string(), "other:1");
+        assert!(load(None, &["mapred.job.tracker=local"]).jobtracker(None).unwrap_err().contains("\"local\""));
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_refused_with_its_place() {
+        let error = load(None, &["mapred.min.split.size=1k"]).number("mapred.min.split.size", 1, 0).unwrap_err();
+        assert!(error.to_string().contains("mapred.min.split.size"), "{error}");
+    }
+}

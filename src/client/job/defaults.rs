@@ -1,0 +1,27 @@
+//! What stock clients write into every job.xml: the defaults of 1.2.1 `core-default.xml` and `mapred-default.xml` that have a value.
+
+/// `name=value` lines, by name.
+const DEFAULTS: &str = include_str!("defaults.properties");
+
+/// Names and values.
+pub(super) fn stock_defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DEFAULTS.lines().filter_map(|line| line.split_once('='))
+}
+
+/// The default of a name.
+pub(super) fn stock_default(name: &str) -> Option<&'static str> {
+    stock_defaults().find_map(|(known, value)| (known == name).then_some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_a_default_and_each_name_is_there_once() {
+        let names: Vec<_> = stock_defaults().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), DEFAULTS.lines().count());
+        assert!(names.is_sorted_by(|a, b| a < b));
+        assert_eq!(stock_default("mapred.map.tasks"), Some("2"));
+    }
+}

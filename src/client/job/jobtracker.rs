@@ -1,0 +1,244 @@
+//! A JobTracker's JobSubmissionProtocol, ours or the Java one's, with a connection that comes back by itself.
+
+use super::error::JobClientError;
+use super::view::{AttemptLine, CounterLine, JobLine, TaskTally};
+use crate::client::ipc::{IpcClient, IpcError};
+use crate::config::HostPort;
+use crate::scheduler::Kind;
+use crate::wire::protocol::{Call, JobSubmissionCall as Ask, Protocol, Value};
+use crate::wire::{AttemptId, Credentials, JobId, JobStatus};
+
+/// Events asked for at a time.
+const EVENTS_AT_A_TIME: i32 = 500;
+
+/// A JobTracker, asked in the name of a user.
+#[derive(Debug)]
+pub struct JobTrackerClient {
+    address: HostPort,
+    user: String,
+    connection: Option<IpcClient>,
+}
+
+// === impl JobTrackerClient ===
+
+impl JobTrackerClient {
+    /// A client of the JobTracker at `address`; nothing is asked yet.
+    pub fn new(address: HostPort, user: impl Into<String>) -> Self {
+        Self { address, user: user.into(), connection: None }
+    }
+
+    /// Where the JobTracker is.
+    pub fn address(&self) -> &HostPort {
+        &self.address
+    }
+
+    /// In whose name it is asked.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// The address by which the JobTracker knows this machine.
+    ///
+    /// # Errors
+    /// There is no connection.
+    pub(super) async fn local_address(&mut self) -> Result<std::net::IpAddr, JobClientError> {
+        let address = self.connection().await.and_then(|connection| Ok(connection.local_address()?));
+        address.map_err(|error| JobClientError::of(error, &self.address.to_string()))
+    }
+
+    /// Makes a call. A connection that the server has let go meanwhile is made anew, once: all calls of this protocol may be
+    /// repeated.
+    pub(super) async fn call(&mut self, call: Ask) -> Result<Value, JobClientError> {
+        let call = Call::JobSubmission(call);
+        let was_connected = self.connection.is_some();
+        let mut answer = self.attempt(&call).await;
+        if was_connected && matches!(answer, Err(IpcError::Closed | IpcError::Io(_) | IpcError::OutOfStep)) {
+            answer = self.attempt(&call).await;
+        }
+        answer.map_err(|error| JobClientError::of(error, &self.address.to_string()))
+    }
+
+    async fn attempt(&mut self, call: &Call) -> Result<Value, IpcError> {
+        let answer = self.connection().await?.call(call).await;
+        if !matches!(answer, Ok(_) | Err(IpcError::Remote { fatal: false, .. })) {
+            self.connection = None;
+        }
+        answer
+    }
+
+    async fn connection(&mut self) -> Result<&mut IpcClient, IpcError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                let address = (self.address.host.as_str(), self.address.port);
+                IpcClient::connect(address, Protocol::JobSubmission, &self.user).await?
+            }
+        };
+        Ok(self.connection.insert(connection))
+    }
+
+    /// How a job stands; none when it is not known.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub(super) async fn status(&mut self, job: JobId) -> Result<Option<JobStatus>, JobClientError> {
+        match self.call(Ask::GetJobStatus { job: Some(job) }).await? {
+            Value::JobStatus(status) => Ok(status),
+            _ => Err(JobClientError::Answer("getJobStatus")),
+        }
+    }
+
+    /// A job.
+    ///
+    /// # Errors
+    /// [`JobClientError`], among them that there is no such job.
+    pub async fn job(&mut self, job: JobId) -> Result<JobLine, JobClientError> {
+        let status = self.status(job).await?.ok_or(JobClientError::UnknownJob(job))?;
+        self.line(&status).await
+    }
+
+    async fn line(&mut self, status: &JobStatus) -> Result<JobLine, JobClientError> {
+        match self.call(Ask::GetJobProfile { job: Some(status.id) }).await? {
+            Value::JobProfile(profile) => Ok(JobLine::of(status, profile.as_ref())),
+            _ => Err(JobClientError::Answer("getJobProfile")),
+        }
+    }
+
+    /// Jobs that are not over, or all that are known, by id.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn jobs(&mut self, all: bool) -> Result<Vec<JobLine>, JobClientError> {
+        let call = if all { Ask::GetAllJobs } else { Ask::JobsToComplete };
+        let Value::JobStatuses(mut statuses) = self.call(call).await? else {
+            return Err(JobClientError::Answer("getAllJobs"));
+        };
+        statuses.sort_by_key(|status| status.id);
+        let mut lines = Vec::with_capacity(statuses.len());
+        for status in &statuses {
+            lines.push(self.line(status).await?);
+        }
+        Ok(lines)
+    }
+
+    /// Ends a job.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn kill(&mut self, job: JobId) -> Result<(), JobClientError> {
+        self.call(Ask::KillJob { job: Some(job) }).await.map(drop)
+    }
+
+    /// Sets the priority of a job by its Java name.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn set_priority(&mut self, job: JobId, priority: &str) -> Result<(), JobClientError> {
+        self.call(Ask::SetJobPriority { job: Some(job), priority: Some(priority.to_owned()) }).await.map(drop)
+    }
+
+    /// Ends of attempts: at most `count`, from number `from` on.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn events(&mut self, job: JobId, from: u32, count: u32) -> Result<Vec<AttemptLine>, JobClientError> {
+        let mut lines = Vec::new();
+        while (lines.len() as u64) < u64::from(count) {
+            let next = i32::try_from(u64::from(from) + lines.len() as u64).unwrap_or(i32::MAX);
+            let left = u64::from(count) - lines.len() as u64;
+            let max = i32::try_from(left).unwrap_or(i32::MAX).min(EVENTS_AT_A_TIME);
+            let call = Ask::GetTaskCompletionEvents { job: Some(job), from: next, max };
+            let Value::CompletionEvents(events) = self.call(call).await? else {
+                return Err(JobClientError::Answer("getTaskCompletionEvents"));
+            };
+            let is_last = events.len() < max as usize;
+            lines.extend(events.iter().map(AttemptLine::of));
+            if is_last {
+                break;
+            }
+        }
+        Ok(lines)
+    }
+
+    /// What a failed or killed attempt left to read.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn diagnostics(&mut self, attempt: AttemptId) -> Result<Vec<String>, JobClientError> {
+        match self.call(Ask::GetTaskDiagnostics { attempt: Some(attempt) }).await? {
+            Value::Strings(texts) => Ok(texts),
+            _ => Err(JobClientError::Answer("getTaskDiagnostics")),
+        }
+    }
+
+    /// The counters of a job.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn counters(&mut self, job: JobId) -> Result<Vec<CounterLine>, JobClientError> {
+        match self.call(Ask::GetJobCounters { job: Some(job) }).await? {
+            Value::Counters(counters) => Ok(counters.as_ref().map(CounterLine::all_of).unwrap_or_default()),
+            _ => Err(JobClientError::Answer("getJobCounters")),
+        }
+    }
+
+    /// How many tasks of a kind are where.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn tally(&mut self, job: JobId, kind: Kind) -> Result<TaskTally, JobClientError> {
+        let call = match kind {
+            Kind::Map => Ask::GetMapTaskReports { job: Some(job) },
+            Kind::Reduce => Ask::GetReduceTaskReports { job: Some(job) },
+        };
+        match self.call(call).await? {
+            Value::TaskReports(reports) => Ok(TaskTally::of(&reports)),
+            _ => Err(JobClientError::Answer("getMapTaskReports")),
+        }
+    }
+
+    /// Whether there is a queue of that name.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub(super) async fn has_queue(&mut self, queue: &str) -> Result<bool, JobClientError> {
+        match self.call(Ask::GetQueueInfo { queue: Some(queue.to_owned()) }).await? {
+            Value::QueueInfo(queue) => Ok(queue.is_some()),
+            _ => Err(JobClientError::Answer("getQueueInfo")),
+        }
+    }
+
+    /// Where the user's staging directories lie.
+    pub(super) async fn staging_area(&mut self) -> Result<String, JobClientError> {
+        match self.call(Ask::GetStagingAreaDir).await? {
+            Value::String(Some(area)) => Ok(area),
+            _ => Err(JobClientError::Answer("getStagingAreaDir")),
+        }
+    }
+
+    /// An id for a job to come.
+    pub(super) async fn new_job_id(&mut self) -> Result<JobId, JobClientError> {
+        match self.call(Ask::GetNewJobId).await? {
+            Value::JobId(id) => Ok(id),
+            _ => Err(JobClientError::Answer("getNewJobId")),
+        }
+    }
+
+    /// Who may administer the jobs of a queue, as job.xml says it.
+    pub(super) async fn queue_admins(&mut self, queue: &str) -> Result<String, JobClientError> {
+        match self.call(Ask::GetQueueAdmins { queue: Some(queue.to_owned()) }).await? {
+            Value::AccessControlList(list) => Ok(list.0.0),
+            _ => Err(JobClientError::Answer("getQueueAdmins")),
+        }
+    }
+
+    /// Hands a job over.
+    pub(super) async fn submit_job(&mut self, job: JobId, directory: &str) -> Result<(), JobClientError> {
+        let directory = Some(directory.to_owned());
+        let call = Ask::SubmitJob { job: Some(job), directory, credentials: Some(Credentials::default()) };
+        match self.call(call).await? {
+            Value::JobStatus(Some(_)) => Ok(()),
+            _ => Err(JobClientError::Answer("submitJob")),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What attempts wrote: fetched from the trackers that ran them (1.2.1 `TaskLogServlet`).
+
+use hyper::StatusCode;
+use serde::Serialize;
+
+use super::error::JobClientError;
+use super::jobtracker::JobTrackerClient;
+use super::view::AttemptLine;
+use crate::client::market::http;
+use crate::wire::{AttemptId, JobId};
+
+/// The three that each attempt has.
+pub const LOGS: [&str; 3] = ["stdout", "stderr", "syslog"];
+
+/// What one attempt wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AttemptLog {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// What came of it, as Hadoop spells it.
+    pub status: &'static str,
+    /// Address of the tracker.
+    pub tracker: String,
+    /// Names and texts; those without text left out.
+    pub logs: Vec<(&'static str, String)>,
+}
+
+/// The attempts of a job whose logs are wanted: those that failed, or all that have ended.
+///
+/// # Errors
+/// [`JobClientError`]
+pub async fn attempts_of(
+    jobtracker: &mut JobTrackerClient,
+    job: JobId,
+    all: bool,
+) -> Result<Vec<AttemptLine>, JobClientError> {
+    let mut attempts = jobtracker.events(job, 0, u32::MAX).await?;
+    attempts.retain(|event| all || event.has_failed());
+    Ok(attempts)
+}
+
+/// One attempt that has ended.
+///
+/// # Errors
+/// [`JobClientError::UnknownAttempt`] among others.
+pub async fn attempt(jobtracker: &mut JobTrackerClient, attempt: AttemptId) -> Result<AttemptLine, JobClientError> {
+    // A job that is not known has no events, which would not say why.
+    jobtracker.job(attempt.task.job).await?;
+    let events = jobtracker.events(attempt.task.job, 0, u32::MAX).await?;
+    let last = events.into_iter().rev().find(|event| event.attempt == attempt);
+    last.ok_or(JobClientError::UnknownAttempt(attempt))
+}
+
+/// Fetches what an attempt wrote.
+///
+/// # Errors
+/// [`JobClientError::Log`]
+pub async fn fetch(attempt: &AttemptLine, wanted: &[&'static str]) -> Result<AttemptLog, JobClientError> {
+    let server = attempt.tracker.strip_prefix("http://").unwrap_or(&attempt.tracker);
+    let mut logs = Vec::new();
+    for log in wanted {
+        let path = format!("/tasklog?attemptid={}&plaintext=true&filter={log}", attempt.attempt);
+        let answer = http::get(server, &path, None).await;
+        let answer = answer.map_err(|error| JobClientError::of_log(&error, attempt.attempt, server))?;
+        match answer.status {
+            StatusCode::OK if answer.body.is_empty() => {}
+            StatusCode::OK => logs.push((*log, answer.body)),
+            // A tracker answers so where there is no such log, or no more.
+            StatusCode::GONE | StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => {}
+            status => {
+                let reason = format!("it answers {status}");
+                return Err(JobClientError::Log { attempt: attempt.attempt, tracker: server.to_owned(), reason });
+            }
+        }
+    }
+    let AttemptLine { attempt, status, tracker, .. } = attempt;
+    Ok(AttemptLog { attempt: *attempt, status, tracker: tracker.clone(), logs })
+}

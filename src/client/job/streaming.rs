@@ -1,0 +1,265 @@
+//! What a streaming job is, and what the stock streaming tool (1.2.1 `StreamJob`) writes of it into job.xml.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::fs::FileUri;
+
+/// A command for map or reduce.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reducer {
+    /// This command.
+    Command(String),
+    /// No reduces: what the maps give is the output.
+    None,
+}
+
+/// How input becomes records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputFormat {
+    /// Lines.
+    #[default]
+    Text,
+    /// Lines of key, tabulator, value.
+    KeyValue,
+    /// Lines, so many to a map (`mapred.line.input.format.linespermap`).
+    Lines,
+}
+
+/// A streaming job to be.
+#[derive(Clone, Debug)]
+pub struct StreamingJob {
+    /// Its name; that of its mapper when there is none.
+    pub name: Option<String>,
+    /// Its queue; that of the configuration when there is none.
+    pub queue: Option<String>,
+    /// Paths and patterns of its input.
+    pub inputs: Vec<FileUri>,
+    /// The folder for its output, which must not be there yet.
+    pub output: FileUri,
+    /// The command of maps.
+    pub mapper: String,
+    /// The command of combiners.
+    pub combiner: Option<String>,
+    /// The command of reduces.
+    pub reducer: Reducer,
+    /// How many reduces; as configured when not said.
+    pub reduces: Option<u32>,
+    /// Files and folders that go with it.
+    pub files: Vec<PathBuf>,
+    /// How input is read.
+    pub input_format: InputFormat,
+    /// The class that deals keys out to reduces; by their hashes when there is none.
+    pub partitioner: Option<String>,
+    /// Variables for the commands: names and values without blanks.
+    pub environment: Vec<(String, String)>,
+    /// `hadoop-streaming-1.2.1.jar`, without which no stock TaskTracker runs the job.
+    pub streaming_jar: Option<PathBuf>,
+}
+
+/// What form encoding leaves as it is, blanks aside.
+const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'*').remove(b'_').remove(b' ');
+/// The longest name that is made of a command, characters.
+const LONGEST_NAME: usize = 60;
+
+// === impl InputFormat ===
+
+impl InputFormat {
+    /// The Java class that the stock tool takes for it.
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Text => "org.apache.hadoop.mapred.TextInputFormat",
+            Self::KeyValue => "org.apache.hadoop.streaming.StreamInputFormat",
+            Self::Lines => "org.apache.hadoop.mapred.lib.NLineInputFormat",
+        }
+    }
+}
+
+// === impl StreamingJob ===
+
+impl StreamingJob {
+    /// Sets what the stock tool sets, over what is configured.
+    pub fn set(&self, properties: &mut BTreeMap<String, String>) {
+        let mut set = |name: &str, value: &str| {
+            properties.insert(name.to_owned(), value.to_owned());
+        };
+        const TEXT: &str = "org.apache.hadoop.io.Text";
+        for key in [
+            "mapred.mapoutput.key.class",
+            "mapred.mapoutput.value.class",
+            "mapred.output.key.class",
+            "mapred.output.value.class",
+        ] {
+            set(key, TEXT);
+        }
+        for step in ["map", "reduce"] {
+            set(&format!("stream.{step}.input.writer.class"), "org.apache.hadoop.streaming.io.TextInputWriter");
+            set(&format!("stream.{step}.output.reader.class"), "org.apache.hadoop.streaming.io.TextOutputReader");
+        }
+        let inputs: Vec<_> = self.inputs.iter().map(|input| comma_escaped(&input.to_string())).collect();
+        set("mapred.input.dir", &inputs.join(","));
+        set("stream.numinputspecs", &self.inputs.len().to_string());
+        set("mapred.output.dir", &self.output.to_string());
+        set("mapred.input.format.class", self.input_format.class());
+        set("mapred.output.format.class", "org.apache.hadoop.mapred.TextOutputFormat");
+        set("mapred.mapper.class", "org.apache.hadoop.streaming.PipeMapper");
+        set("mapred.map.runner.class", "org.apache.hadoop.streaming.PipeMapRunner");
+        set("stream.map.streamprocessor", &self.encoded(&self.mapper));
+        if let Some(combiner) = &self.combiner {
+            set("mapred.combiner.class", "org.apache.hadoop.streaming.PipeCombiner");
+            set("stream.combine.streamprocessor", &self.encoded(combiner));
+        }
+        set("mapred.reducer.class", "org.apache.hadoop.streaming.PipeReducer");
+        match &self.reducer {
+            Reducer::Command(command) => set("stream.reduce.streamprocessor", &self.encoded(command)),
+            Reducer::None => set("stream.reduce.streamprocessor", "NONE"),
+        }
+        match (&self.reducer, self.reduces) {
+            (Reducer::None, _) => set("mapred.reduce.tasks", "0"),
+            (Reducer::Command(_), Some(reduces)) => set("mapred.reduce.tasks", &reduces.to_string()),
+            (Reducer::Command(_), None) => {}
+        }
+        if let Some(partitioner) = &self.partitioner {
+            set("mapred.partitioner.class", partitioner);
+        }
+        let environment: Vec<_> = self.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        set("stream.addenvironment", &environment.join(" "));
+        set("mapred.create.symlink", "yes");
+        set("mapred.used.genericoptionsparser", "true");
+        if let Some(queue) = &self.queue {
+            set("mapred.job.queue.name", queue);
+        }
+        match &self.name {
+            Some(name) => set("mapred.job.name", name),
+            None => drop(
+                properties
+                    .entry("mapred.job.name".to_owned())
+                    .or_insert_with(|| self.mapper.chars().take(LONGEST_NAME).collect()),
+            ),
+        }
+    }
+
+    /// A command in form encoding; a first word that is the path of a shipped file becomes its name, since there it will be.
+    fn encoded(&self, command: &str) -> String {
+        let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
+        let canonical = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+        let shipped = canonical(Path::new(program))
+            .filter(|program| self.files.iter().filter_map(|file| canonical(file)).any(|file| file == *program));
+        let name = shipped.and_then(|_| Path::new(program).file_name()).map(|name| name.to_string_lossy().into_owned());
+        match name {
+            Some(name) if arguments.is_empty() => form_encoded(&name),
+            Some(name) => form_encoded(&format!("{name} {arguments}")),
+            None => form_encoded(command),
+        }
+    }
+}
+
+/// `application/x-www-form-urlencoded`, as Java's `URLEncoder` does it.
+fn form_encoded(text: &str) -> String {
+    utf8_percent_encode(text, FORM).to_string().replace(' ', "+")
+}
+
+/// A path in a list that commas part (1.2.1 `StringUtils.escapeString`).
+fn comma_escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace(',', "\\,")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::xml;
+
+    fn uri(text: &str) -> FileUri {
+        FileUri::parse(text).unwrap()
+    }
+
+    fn job() -> StreamingJob {
+        StreamingJob {
+            name: None,
+            queue: None,
+            inputs: vec![uri("/data/lab/wd/in")],
+            output: uri("/data/lab/wd/out1"),
+            mapper: "python3 m.py".into(),
+            combiner: None,
+            reducer: Reducer::Command("python3 r.py".into()),
+            reduces: Some(2),
+            files: Vec::new(),
+            input_format: InputFormat::Text,
+            partitioner: None,
+            environment: vec![("DUMPDIR".into(), "/data/lab/dump".into()), ("GREETING".into(), "hello".into())],
+            streaming_jar: None,
+        }
+    }
+
+    fn set(job: &StreamingJob) -> BTreeMap<String, String> {
+        let mut properties = BTreeMap::new();
+        job.set(&mut properties);
+        properties
+    }
+
+    fn recorded(name: &str) -> BTreeMap<String, String> {
+        let path = format!("{}/tests/fixtures/worker/jobxml/{name}.job.xml", env!("CARGO_MANIFEST_DIR"));
+        let document = xml::parse(&std::fs::read(path).unwrap()).unwrap();
+        document.properties.into_iter().map(|property| (property.name, property.value.unwrap_or_default())).collect()
+    }
+
+    /// What of `ours` the recorded file says otherwise.
+    fn differing(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<String> {
+        let other = ours.iter().filter(|(name, value)| theirs.get(*name) != Some(value));
+        other.map(|(name, value)| format!("{name}={value} not {:?}", theirs.get(name))).collect()
+    }
+
+    #[test]
+    fn a_plain_job_is_the_recorded_one() {
+        let ours = set(&StreamingJob { name: Some("tiny".into()), ..job() });
+        assert_eq!(differing(&ours, &recorded("plain")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn all_options_are_as_recorded() {
+        let theirs = recorded("all-options");
+        let ours = set(&StreamingJob {
+            inputs: vec![uri("/data/lab/wd/in6"), uri("/data/lab/wd/in4")],
+            output: uri(&theirs["mapred.output.dir"]),
+            mapper: "/bin/sh -c \"cat; exit 5".into(),
+            combiner: Some("cat -u".into()),
+            reducer: Reducer::Command("cat".into()),
+            reduces: Some(1),
+            partitioner: theirs.get("mapred.partitioner.class").cloned(),
+            environment: vec![("A".into(), "1".into()), ("B".into(), "two".into())],
+            name: theirs.get("mapred.job.name").cloned(),
+            ..job()
+        });
+        assert_eq!(differing(&ours, &theirs), Vec::<String>::new());
+    }
+
+    #[test]
+    fn maps_alone_have_no_reduces() {
+        let ours = set(&StreamingJob { reducer: Reducer::None, ..job() });
+        assert_eq!(
+            (ours["mapred.reduce.tasks"].as_str(), ours["stream.reduce.streamprocessor"].as_str()),
+            ("0", "NONE")
+        );
+        assert_eq!(ours["mapred.job.name"], "python3 m.py");
+    }
+
+    #[test]
+    fn a_shipped_program_is_named_as_it_will_lie_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let map = folder.path().join("map.py");
+        std::fs::write(&map, "").unwrap();
+        let job = StreamingJob { files: vec![map.clone()], ..job() };
+        assert_eq!(job.encoded(&format!("{} -v", map.display())), "map.py+-v");
+        assert_eq!(job.encoded(&map.display().to_string()), "map.py");
+        assert_eq!(job.encoded("/bin/cat -u"), "%2Fbin%2Fcat+-u");
+        assert_eq!(job.encoded("a+b~*é"), "a%2Bb%7E*%C3%A9");
+    }
+
+    #[test]
+    fn commas_in_paths_part_nothing() {
+        let ours = set(&StreamingJob { inputs: vec![uri("/a,b"), uri("/c")], ..job() });
+        assert_eq!(ours["mapred.input.dir"], "file:/a\\,b,file:/c");
+    }
+}

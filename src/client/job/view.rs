@@ -1,0 +1,239 @@
+//! Jobs, attempts, tasks and counters as people and programs are shown them.
+
+use serde::Serialize;
+
+use crate::scheduler::Kind;
+use crate::wire::{
+    AttemptId, CompletionStatus, Counters, JobId, JobProfile, JobStatus, RunState, TaskCompletionEvent, TaskReport,
+    TipStatus,
+};
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobLine {
+    /// Its id.
+    pub job: JobId,
+    /// Its state, as Hadoop spells it.
+    pub state: JobState,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub user: String,
+    /// Its queue.
+    pub queue: String,
+    /// Its priority, as Hadoop spells it.
+    pub priority: &'static str,
+    /// When it was submitted, epoch ms.
+    pub started_ms: i64,
+    /// How far its maps are, percent.
+    pub map_percent: u32,
+    /// How far its reduces are, percent.
+    pub reduce_percent: u32,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Its page.
+    pub url: String,
+}
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum JobState {
+    /// Accepted, not set up.
+    Prep,
+    /// At work.
+    Running,
+    /// Over, well.
+    Succeeded,
+    /// Over, by its own fault.
+    Failed,
+    /// Over, by request.
+    Killed,
+}
+
+/// The end of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AttemptLine {
+    /// Its number in the job's list.
+    pub number: i32,
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// `map`, `reduce`, or `setup or cleanup`, which take slots of either kind.
+    pub task: &'static str,
+    /// What came of it, as Hadoop spells it.
+    pub status: &'static str,
+    /// Address of the tracker, where its log is.
+    pub tracker: String,
+    /// How long it took if it succeeded, ms.
+    pub run_time_ms: i32,
+}
+
+/// A counter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CounterLine {
+    /// What the counter's group is called among people.
+    pub group: String,
+    /// What it is called among people.
+    pub name: String,
+    /// Its value.
+    pub value: i64,
+}
+
+/// How many tasks of a kind are where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskTally {
+    /// All.
+    pub total: u32,
+    /// Done.
+    pub finished: u32,
+    /// With a running attempt.
+    pub running: u32,
+    /// Neither done nor running nor given up.
+    pub pending: u32,
+    /// Given up.
+    pub failed: u32,
+}
+
+// === impl JobLine ===
+
+impl JobLine {
+    /// From what a JobTracker says; a profile may have gone meanwhile.
+    pub(super) fn of(status: &JobStatus, profile: Option<&JobProfile>) -> Self {
+        let text = |field: fn(&JobProfile) -> &str| profile.map(field).unwrap_or_default().to_owned();
+        let failure = Some(status.failure_info.to_string());
+        Self {
+            job: status.id,
+            state: JobState::of(status.run_state),
+            name: text(|profile| &profile.name),
+            user: status.user.to_string(),
+            queue: text(|profile| &profile.queue),
+            priority: status.priority.name(),
+            started_ms: status.start_ms,
+            map_percent: percent(status.map_progress),
+            reduce_percent: percent(status.reduce_progress),
+            failure: failure.filter(|why| status.run_state == RunState::Failed && !matches!(why.as_str(), "" | "NA")),
+            url: text(|profile| &profile.url),
+        }
+    }
+}
+
+/// Progress, which Hadoop counts from 0 to 1.
+fn percent(progress: f32) -> u32 {
+    // What is no number is 0.
+    (progress.clamp(0.0, 1.0) * 100.0) as u32
+}
+
+// === impl JobState ===
+
+impl JobState {
+    fn of(state: RunState) -> Self {
+        match state {
+            RunState::Prep => Self::Prep,
+            RunState::Running => Self::Running,
+            RunState::Succeeded => Self::Succeeded,
+            RunState::Failed => Self::Failed,
+            RunState::Killed => Self::Killed,
+        }
+    }
+
+    /// As Hadoop spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prep => "PREP",
+            Self::Running => "RUNNING",
+            Self::Succeeded => "SUCCEEDED",
+            Self::Failed => "FAILED",
+            Self::Killed => "KILLED",
+        }
+    }
+
+    /// Whether nothing more will happen.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Killed)
+    }
+}
+
+// === impl AttemptLine ===
+
+impl AttemptLine {
+    pub(super) fn of(event: &TaskCompletionEvent) -> Self {
+        let kind = event.attempt.task.kind;
+        let task = match (kind, event.is_map) {
+            (Kind::Map, true) => "map",
+            (Kind::Map, false) => "setup or cleanup",
+            // Events of setups and cleanups do not say more of those that took reduce slots.
+            (Kind::Reduce, _) => "reduce",
+        };
+        Self {
+            number: event.event_id,
+            attempt: event.attempt,
+            task,
+            status: event.status.name(),
+            tracker: event.tracker_http.0.clone().unwrap_or_default(),
+            run_time_ms: event.run_time_ms,
+        }
+    }
+
+    /// Whether it went wrong by its own fault.
+    pub fn has_failed(&self) -> bool {
+        let status = CompletionStatus::from_name(self.status);
+        matches!(status, Some(CompletionStatus::Failed | CompletionStatus::TipFailed))
+    }
+
+    /// Where a browser finds its log.
+    pub fn log_address(&self) -> String {
+        format!("{}/tasklog?attemptid={}&all=true", self.tracker, self.attempt)
+    }
+}
+
+// === impl CounterLine ===
+
+impl CounterLine {
+    /// All, by group and name.
+    pub(super) fn all_of(counters: &Counters) -> Vec<Self> {
+        let mut lines: Vec<_> = counters
+            .groups
+            .iter()
+            .flat_map(|group| {
+                group.counters.iter().map(|counter| Self {
+                    group: group.display_name.to_string(),
+                    name: counter.display_name.as_ref().unwrap_or(&counter.name).to_string(),
+                    value: counter.value,
+                })
+            })
+            .collect();
+        lines.sort_by(|a, b| (&a.group, &a.name).cmp(&(&b.group, &b.name)));
+        lines
+    }
+}
+
+// === impl TaskTally ===
+
+impl TaskTally {
+    pub(super) fn of(reports: &[TaskReport]) -> Self {
+        let mut tally = Self::default();
+        for report in reports {
+            tally.total += 1;
+            let place = match report.status {
+                TipStatus::Pending => &mut tally.pending,
+                TipStatus::Running(_) => &mut tally.running,
+                TipStatus::Complete(_) => &mut tally.finished,
+                TipStatus::Killed | TipStatus::Failed => &mut tally.failed,
+            };
+            *place += 1;
+        }
+        tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_a_percentage_whatever_comes() {
+        let percents = [0.0, 0.999, 1.0, 7.0, -1.0, f32::NAN].map(percent);
+        assert_eq!(percents, [0, 99, 100, 100, 0, 0]);
+    }
+}

@@ -1,6 +1,6 @@
-//! `jobtracker explain` and `jobtracker job status`: why a job has what it has, and what it has cost.
+//! `jobtracker explain`: why a job has what it has, and what it has cost.
 
-use super::explain_text::{explain_text, status_text};
+use super::explain_text::explain_text;
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use crate::client::market::MarketClientError;
 use crate::engine::explanation::Explanation;
@@ -16,37 +16,22 @@ pub struct JobArguments {
     market: MarketArguments,
 }
 
-/// What `jobtracker job` does.
-#[derive(Clone, Debug, clap::Subcommand)]
-pub enum JobCommand {
-    /// How far a job is and what it has cost
-    Status(JobArguments),
-}
-
 /// `jobtracker explain`.
 ///
 /// # Errors
 /// [`MarketCommandError`]
 pub fn explain(arguments: &JobArguments) -> Result<String, MarketCommandError> {
-    Ok(explain_text(&ask(arguments)?, arguments.market.form()))
-}
-
-/// `jobtracker job`.
-///
-/// # Errors
-/// [`MarketCommandError`]
-pub fn job(command: &JobCommand) -> Result<String, MarketCommandError> {
-    let JobCommand::Status(arguments) = command;
-    Ok(status_text(&ask(arguments)?, arguments.market.form()))
-}
-
-fn ask(arguments: &JobArguments) -> Result<Explanation, MarketCommandError> {
     let JobArguments { job, market } = arguments;
+    Ok(explain_text(&wait_for(explanation(job, market))?, market.form()))
+}
+
+/// Asks why a job has what it has.
+pub(super) async fn explanation(job: &str, market: &MarketArguments) -> Result<Explanation, MarketCommandError> {
     // Where there is no market nobody has a key, and nobody needs one.
     let signer = market.signer();
-    let answer = wait_for(async { Ok(market.client().explain(job, signer.as_ref().ok()).await?) });
+    let answer = market.client().explain(job, signer.as_ref().ok()).await;
     match (answer, signer) {
-        (Err(MarketCommandError::Client(MarketClientError::Denied { .. })), Err(no_signer)) => Err(no_signer.into()),
-        (answer, _) => answer,
+        (Err(MarketClientError::Denied { .. }), Err(no_signer)) => Err(no_signer.into()),
+        (answer, _) => Ok(answer?),
     }
 }

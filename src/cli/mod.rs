@@ -2,9 +2,11 @@
 
 pub mod backup;
 pub mod check_config;
+pub mod completion;
 pub mod explain;
 mod explain_text;
 mod history_text;
+pub mod job;
 pub mod market_command;
 mod market_text;
 pub mod queue;
@@ -20,7 +22,7 @@ mod statement_text;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market inside.
 #[derive(Debug, Parser)]
@@ -43,15 +45,17 @@ enum Command {
     /// Looks at queues, their money and their bids, and changes them
     #[command(subcommand)]
     Queue(queue::QueueCommand),
-    /// Looks at a job
+    /// Submits jobs, follows, lists and ends them
     #[command(subcommand)]
-    Job(explain::JobCommand),
+    Job(job::JobCommand),
     /// Tells why a job has the slots it has and no more, and what rate would move it
     Explain(explain::JobArguments),
     /// Prints the price: the sum of the rates now being paid, credits for one slot over one interval
     Price(market_command::PriceArguments),
     /// Prints when the server started, and its clock
     Time(market_command::MarketArguments),
+    /// Prints what completes these commands in a shell
+    Completion(completion::CompletionArguments),
     /// Runs the engine in virtual time against trackers, users and faults, and judges every step
     Simulate(simulate::SimulateArguments),
 }
@@ -59,7 +63,7 @@ enum Command {
 /// The exit code of what the caller must write otherwise.
 const WRONG_USAGE: u8 = 2;
 
-/// Does what the arguments of this process say. Exit codes: 0 done, 1 failed, 2 wrong usage or
+/// Does what the arguments of this process say. Exit codes: 0 done, 1 it failed, or the job did, 2 wrong usage or
 /// configuration, or refused for what was asked, 3 denied, 4 unreachable.
 pub fn main() -> ExitCode {
     // Wrong usage ends here, with clap's own code 2.
@@ -83,7 +87,14 @@ pub fn main() -> ExitCode {
             signed.map(|text| print!("{text}")).map_err(|error| (WRONG_USAGE, error.to_string()))
         }
         Command::Queue(command) => told(queue::run(&command)),
-        Command::Job(command) => told(explain::job(&command)),
+        Command::Job(command) => match job::run(command) {
+            Ok((text, code)) => match print(&text) {
+                Ok(()) => return code,
+                error => error,
+            },
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
+        Command::Completion(arguments) => print(&completion::completion(&arguments, Arguments::command())),
         Command::Explain(arguments) => told(explain::explain(&arguments)),
         Command::Price(arguments) => told(market_command::price(&arguments)),
         Command::Time(arguments) => told(market_command::time(&arguments)),

@@ -22,7 +22,10 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     // What the server tells in JSON is read into what it was written from.
     ("client", &["config", "engine::explanation", "fs", "market", "scheduler::Kind", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
-    ("cli", &["client", "config", "engine::explanation", "market", "scheduler::OrderClass", "server", "sim", "store"]),
+    (
+        "cli",
+        &["client", "config", "engine::explanation", "fs", "market", "scheduler::OrderClass", "server", "sim", "store"],
+    ),
 ];
 
 /// Names that no pure room uses, each with its reason.

@@ -14,6 +14,17 @@ pub struct JobConfiguration {
     has_folder: bool,
 }
 
+/// Why nobody can be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum JobConfigurationError {
+    /// The conf folder or a value cannot be used.
+    #[error("{0}")]
+    Value(#[from] ConfigError),
+    /// It is no address.
+    #[error("the JobTracker's address (mapred.job.tracker) is {0:?}; expected host:port")]
+    Address(String),
+}
+
 /// Where a JobTracker listens when nobody says otherwise.
 const DEFAULT_JOBTRACKER: &str = "127.0.0.1:8021";
 const JOBTRACKER: &str = "mapred.job.tracker";
@@ -26,7 +37,7 @@ impl JobConfiguration {
     ///
     /// # Errors
     /// [`ConfigError`]: the folder or one of its files cannot be read, or an override has no `=`.
-    pub fn load(folder: Option<&Path>, overrides: &[String], user: &str) -> Result<Self, ConfigError> {
+    pub fn load(folder: Option<&Path>, overrides: &[String], user: &str) -> Result<Self, JobConfigurationError> {
         let mut properties = Environment::of_process().properties;
         properties.insert("user.name".to_owned(), user.to_owned());
         let mut configuration = Configuration::new(properties);
@@ -71,11 +82,14 @@ impl JobConfiguration {
     }
 
     /// Where the JobTracker listens: `given`, else what the conf folder says, else this machine.
-    pub fn jobtracker(&self, given: Option<&str>) -> Result<HostPort, String> {
-        let named = self.configuration.named(JOBTRACKER).map_err(|error| error.to_string())?;
+    ///
+    /// # Errors
+    /// [`JobConfigurationError`]
+    pub fn jobtracker(&self, given: Option<&str>) -> Result<HostPort, JobConfigurationError> {
+        let named = self.configuration.named(JOBTRACKER)?;
         let text = given.map(str::to_owned).or(named.map(|setting| setting.value));
         let text = text.as_deref().map_or(DEFAULT_JOBTRACKER, str::trim);
-        HostPort::parse(text).ok_or_else(|| format!("{JOBTRACKER} {text:?} is no host:port of a JobTracker"))
+        HostPort::parse(text).ok_or_else(|| JobConfigurationError::Address(text.to_owned()))
     }
 
     /// Where the JobTracker of `jobtracker` serves HTTP, if the conf folder says so.
@@ -128,7 +142,9 @@ mod tests {
         assert_eq!(jobtracker.to_string(), "master:9001");
         assert_eq!(conf.web(&jobtracker).as_deref(), Some("master:50030"));
         assert_eq!(conf.jobtracker(Some("other:1")).unwrap().to_string(), "other:1");
-        assert!(load(None, &["mapred.job.tracker=local"]).jobtracker(None).unwrap_err().contains("\"local\""));
+        assert!(
+            load(None, &["mapred.job.tracker=local"]).jobtracker(None).unwrap_err().to_string().contains("\"local\"")
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod submit;
 pub mod view;
 pub mod watch;
 
+pub use crate::scheduler::Kind;
 pub use crate::wire::{AttemptId, JobId};
 pub use error::JobClientError;
 pub use jobtracker::JobTrackerClient;

@@ -1,0 +1,65 @@
+//! `jobtracker job counters`.
+
+use super::error::JobCommandError;
+use super::place::PlaceArguments;
+use crate::cli::market_text::{Form, columns, json, lines};
+use crate::client::job::JobId;
+use crate::client::job::view::CounterLine;
+
+/// Which job.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CountersArguments {
+    /// Its id, such as job_202611211200_0001
+    #[arg(value_name = "JOB")]
+    job: JobId,
+    /// Where, who and how.
+    #[command(flatten)]
+    place: PlaceArguments,
+}
+
+pub(super) async fn counters(arguments: &CountersArguments) -> Result<String, JobCommandError> {
+    let mut jobtracker = arguments.place.jobtracker()?;
+    jobtracker.job(arguments.job).await?;
+    let counters = jobtracker.counters(arguments.job).await?;
+    Ok(match arguments.place.form() {
+        Form::Json => json(&counters),
+        Form::Table => counters_text(&counters),
+    })
+}
+
+/// The counters, one a line, below the names of their groups.
+pub(super) fn counters_text(counters: &[CounterLine]) -> String {
+    let mut table = columns(&["counter", "value"], 1);
+    let mut group = None;
+    for CounterLine { group: its_group, name, value } in counters {
+        if group != Some(its_group) {
+            table.add_row([its_group.clone(), String::new()]);
+            group = Some(its_group);
+        }
+        table.add_row([format!("  {name}"), value.to_string()]);
+    }
+    lines(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_stand_below_their_groups() {
+        let counter = |group: &str, name: &str, value| CounterLine { group: group.into(), name: name.into(), value };
+        let counters = [
+            counter("File Systems", "BYTES_READ", 12),
+            counter("Job Counters", "Launched map tasks", 3),
+            counter("Job Counters", "Z", -1),
+        ];
+        insta::assert_snapshot!(counters_text(&counters), @r"
+        COUNTER               VALUE
+        File Systems
+          BYTES_READ             12
+        Job Counters
+          Launched map tasks      3
+          Z                      -1
+        ");
+    }
+}

@@ -1,0 +1,83 @@
+//! `jobtracker job list`.
+
+use super::error::JobCommandError;
+use super::place::PlaceArguments;
+use crate::cli::market_text::{Form, columns, json, lines, moment};
+use crate::client::job::view::JobLine;
+
+/// Which jobs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ListArguments {
+    /// Those that are over too, as far as the JobTracker still knows them
+    #[arg(long)]
+    all: bool,
+    /// Where, who and how.
+    #[command(flatten)]
+    place: PlaceArguments,
+}
+
+pub(super) async fn list(arguments: &ListArguments) -> Result<String, JobCommandError> {
+    let jobs = arguments.place.jobtracker()?.jobs(arguments.all).await?;
+    Ok(list_text(&jobs, arguments.place.form()))
+}
+
+fn list_text(jobs: &[JobLine], form: Form) -> String {
+    if form == Form::Json {
+        return json(&jobs);
+    }
+    let mut table = columns(&["job", "state", "user", "queue", "priority", "started", "name", "maps", "reduces"], 7);
+    for job in jobs {
+        let JobLine { job, state, name, user, queue, priority, started_ms, map_percent, reduce_percent, .. } = job;
+        table.add_row([
+            job.to_string(),
+            state.name().to_owned(),
+            user.clone(),
+            queue.clone(),
+            (*priority).to_owned(),
+            moment(*started_ms),
+            one_line(name),
+            format!("{map_percent}%"),
+            format!("{reduce_percent}%"),
+        ]);
+    }
+    lines(&table)
+}
+
+/// A name as a table shows it: short, on one line.
+fn one_line(name: &str) -> String {
+    const LONGEST: usize = 40;
+    let mut text: String = name.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+    if text.chars().count() > LONGEST {
+        text = text.chars().take(LONGEST - 1).chain(['…']).collect();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::job::view::JobState;
+
+    #[test]
+    fn jobs_are_shown_a_line_each() {
+        let job = JobLine {
+            job: "job_202611211200_0001".parse().unwrap(),
+            state: JobState::Running,
+            name: "word\ncount".into(),
+            user: "alice".into(),
+            queue: "alice".into(),
+            priority: "NORMAL",
+            started_ms: 1_700_000_000_000,
+            map_percent: 66,
+            reduce_percent: 0,
+            failure: None,
+            url: "http://h:50030/jobdetails.jsp?jobid=job_202611211200_0001".into(),
+        };
+        insta::assert_snapshot!(list_text(&[job.clone()], Form::Table), @r"
+        JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              NAME        MAPS  REDUCES
+        job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  word count   66%       0%
+        ");
+        assert!(list_text(&[job], Form::Json).contains("\"state\": \"RUNNING\""));
+        assert_eq!(one_line(&"ab".repeat(30)).chars().count(), 40);
+    }
+}

@@ -1,0 +1,192 @@
+//! How a job's way is shown: bars on a terminal, lines elsewhere.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::client::job::view::{AttemptLine, JobState, TaskTally};
+use crate::client::job::watch::{News, Standing};
+
+/// Lines at most so often.
+const LINE_PAUSE: Duration = Duration::from_secs(1);
+/// Of a failed attempt's diagnostics, lines.
+const MOST_LINES: usize = 5;
+
+/// Where progress is shown.
+pub(super) struct Progress {
+    form: ProgressForm,
+    /// Failures with numbers up to this one have been told.
+    told_failures: i32,
+}
+
+enum ProgressForm {
+    Bars { all: MultiProgress, map: ProgressBar, reduce: ProgressBar },
+    Lines { last: String, next: Option<Instant>, to_stderr: bool },
+}
+
+// === impl Progress ===
+
+impl Progress {
+    /// Bars if stdout is a terminal, else lines: on stdout, or on stderr where stdout is for a machine.
+    pub(super) fn new(is_for_machine: bool) -> Self {
+        let lines = ProgressForm::Lines { last: String::new(), next: None, to_stderr: is_for_machine };
+        let form = if !is_for_machine && std::io::stdout().is_terminal() { bars() } else { lines };
+        Self { form, told_failures: -1 }
+    }
+
+    /// Shows what is new.
+    pub(super) fn tell(&mut self, news: News) {
+        match news {
+            News::Standing(standing) => self.show(&standing),
+            News::Failure(attempt, diagnostics) => {
+                if attempt.number > self.told_failures {
+                    self.told_failures = attempt.number;
+                    self.say(&failure_text(&attempt, &diagnostics));
+                }
+            }
+            News::Lost(reason) => self.say(&format!("{reason}; the job goes on, waiting for the JobTracker")),
+            News::Back => self.say("the JobTracker is there again"),
+        }
+    }
+
+    /// Says something between.
+    pub(super) fn say(&mut self, text: &str) {
+        match &mut self.form {
+            // What a closed terminal does not show is lost; the job goes on.
+            ProgressForm::Bars { all, .. } => drop(all.println(text)),
+            ProgressForm::Lines { to_stderr, .. } => line(text, *to_stderr),
+        }
+    }
+
+    /// Nothing more will come.
+    pub(super) fn end(&mut self) {
+        if let ProgressForm::Bars { map, reduce, .. } = &self.form {
+            map.abandon();
+            reduce.abandon();
+        }
+    }
+
+    fn show(&mut self, standing: &Standing) {
+        match &mut self.form {
+            ProgressForm::Bars { map, reduce, .. } => {
+                let cost = standing.cost.as_ref().map(|cost| format!(", cost {cost}")).unwrap_or_default();
+                for (bar, tally, more) in [(map, &standing.map, ""), (reduce, &standing.reduce, cost.as_str())] {
+                    bar.set_length(tally.total.into());
+                    bar.set_position(tally.finished.into());
+                    bar.set_message(tally_text(tally) + more);
+                }
+            }
+            ProgressForm::Lines { last, next, to_stderr } => {
+                let text = line_text(standing);
+                let is_due = next.is_none_or(|next| Instant::now() >= next) || standing.job.state.is_over();
+                if text != *last && is_due {
+                    line(&text, *to_stderr);
+                    *last = text;
+                    *next = Some(Instant::now() + LINE_PAUSE);
+                }
+            }
+        }
+    }
+}
+
+fn bars() -> ProgressForm {
+    let all = MultiProgress::with_draw_target(ProgressDrawTarget::stdout());
+    let style = ProgressStyle::with_template("{prefix:<8}[{bar:30}] {pos} of {len} done, {msg}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ");
+    let bar = |name: &'static str| all.add(ProgressBar::new(0).with_style(style.clone()).with_prefix(name));
+    let (map, reduce) = (bar("maps"), bar("reduces"));
+    ProgressForm::Bars { all, map, reduce }
+}
+
+fn line(text: &str, to_stderr: bool) {
+    if to_stderr {
+        eprintln!("{text}");
+    } else {
+        // A reader such as `head` may have seen enough.
+        let _ = writeln!(std::io::stdout(), "{text}");
+    }
+}
+
+fn tally_text(tally: &TaskTally) -> String {
+    let TaskTally { running, pending, failed, .. } = tally;
+    format!("{running} running, {pending} waiting, {failed} given up")
+}
+
+fn line_text(standing: &Standing) -> String {
+    let Standing { job, map, reduce, failed_attempts, cost } = standing;
+    if job.state == JobState::Prep {
+        return format!("{} is being set up", job.job);
+    }
+    let kind = |what: &str, percent: u32, TaskTally { total, finished, running, pending, .. }: &TaskTally| {
+        format!("{what} {percent}% ({finished} of {total} done, {running} running, {pending} waiting)")
+    };
+    let mut text = kind("maps", job.map_percent, map) + ", " + &kind("reduces", job.reduce_percent, reduce);
+    if *failed_attempts > 0 {
+        text += &format!(", {failed_attempts} attempts failed");
+    }
+    if let Some(cost) = cost {
+        text += &format!(", cost {cost}");
+    }
+    text
+}
+
+fn failure_text(attempt: &AttemptLine, diagnostics: &[String]) -> String {
+    let mut text = format!("{} {} on {}", attempt.attempt, attempt.status, attempt.tracker);
+    for line in diagnostics.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty()).take(MOST_LINES)
+    {
+        text += &format!("\n  {line}");
+    }
+    text + &format!("\n  log: {}", attempt.log_address())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::job::view::JobLine;
+
+    #[test]
+    fn lines_tell_what_bars_show() {
+        let job = JobLine {
+            job: "job_202611211200_0001".parse().unwrap(),
+            state: JobState::Running,
+            name: "n".into(),
+            user: "u".into(),
+            queue: "q".into(),
+            priority: "NORMAL",
+            started_ms: 0,
+            map_percent: 66,
+            reduce_percent: 0,
+            failure: None,
+            url: String::new(),
+        };
+        let map = TaskTally { total: 3, finished: 2, running: 1, ..TaskTally::default() };
+        let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
+        let mut standing = Standing { job, map, reduce, failed_attempts: 1, cost: Some("0.5".into()) };
+        insta::assert_snapshot!(line_text(&standing), @"maps 66% (2 of 3 done, 1 running, 0 waiting), reduces 0% (0 of 1 done, 0 running, 1 waiting), 1 attempts failed, cost 0.5");
+        standing.job.state = JobState::Prep;
+        insta::assert_snapshot!(line_text(&standing), @"job_202611211200_0001 is being set up");
+    }
+
+    #[test]
+    fn a_failure_tells_where_its_log_is() {
+        let attempt = AttemptLine {
+            number: 3,
+            attempt: "attempt_202611211200_0001_m_000000_0".parse().unwrap(),
+            task: "map",
+            status: "FAILED",
+            tracker: "http://worker-1:50060".into(),
+            run_time_ms: 0,
+        };
+        let text = failure_text(&attempt, &["one\n\ntwo".to_owned(), "3\n4\n5\n6".to_owned()]);
+        insta::assert_snapshot!(text, @r"
+        attempt_202611211200_0001_m_000000_0 FAILED on http://worker-1:50060
+          one
+          two
+          3
+          4
+          5
+          log: http://worker-1:50060/tasklog?attemptid=attempt_202611211200_0001_m_000000_0&all=true
+        ");
+    }
+}

@@ -1,0 +1,113 @@
+//! `jobtracker job status`: how far a job is and what it has cost.
+//!
+//! The JobTracker tells how far it is; what it has cost is told over HTTP, by ours alone. Who names only `--server` is told all
+//! over HTTP.
+
+use std::fmt::Write as _;
+
+use super::error::JobCommandError;
+use super::place::PlaceArguments;
+use crate::cli::explain::explanation;
+use crate::cli::explain_text::status_text;
+use crate::cli::market_text::{Form, json};
+use crate::client::job::view::{JobLine, TaskTally};
+use crate::client::job::{JobClientError, JobId, Kind};
+use crate::client::market::MarketClientError;
+use crate::engine::explanation::Explanation;
+
+/// Which job.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StatusArguments {
+    /// Its id, such as job_202611211200_0001
+    #[arg(value_name = "JOB")]
+    job: JobId,
+    /// Where, who and how.
+    #[command(flatten)]
+    place: PlaceArguments,
+}
+
+pub(super) async fn status(arguments: &StatusArguments) -> Result<String, JobCommandError> {
+    let StatusArguments { job, place } = arguments;
+    let is_rpc_named = place.jobtracker.is_some() || place.conf.is_some();
+    if place.market.server.is_some() && !is_rpc_named {
+        return Ok(status_text(&explanation(&job.to_string(), &place.market).await?, place.form()));
+    }
+    match by_rpc(*job, place).await {
+        // Nobody said where the RPC is; the web may be where everybody expects it.
+        Err(JobCommandError::Client(unreachable @ JobClientError::Unreachable { .. })) if !is_rpc_named => {
+            let told = explanation(&job.to_string(), &place.market).await;
+            told.map(|told| status_text(&told, place.form())).map_err(|_| unreachable.into())
+        }
+        told => told,
+    }
+}
+
+async fn by_rpc(id: JobId, place: &PlaceArguments) -> Result<String, JobCommandError> {
+    let mut jobtracker = place.jobtracker()?;
+    let job = jobtracker.job(id).await?;
+    let map = jobtracker.tally(id, Kind::Map).await?;
+    let reduce = jobtracker.tally(id, Kind::Reduce).await?;
+    let costs = place.costs(&job)?;
+    let cost = match costs.market.explain(&id.to_string(), costs.signer.as_ref()).await {
+        Ok(Explanation { cost, .. }) => cost.map(|cost| cost.to_string()),
+        Err(MarketClientError::Denied { .. } | MarketClientError::Refused(_)) => None,
+        Err(MarketClientError::Unreachable { .. } | MarketClientError::Query(_)) => None,
+    };
+    Ok(job_text(&job, &map, &reduce, cost.as_deref(), place.form()))
+}
+
+fn job_text(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&str>, form: Form) -> String {
+    if form == Form::Json {
+        return json(&serde_json::json!({
+            "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
+            "priority": job.priority, "started_ms": job.started_ms, "failure": job.failure, "url": job.url,
+            "tasks": { "map": map, "reduce": reduce }, "cost": cost,
+        }));
+    }
+    let JobLine { job: id, state, name, user, queue, failure, .. } = job;
+    let mut text = format!("{id} {}: {name:?} of {user} in queue {queue}\n", state.name());
+    // Writing to a string cannot fail.
+    for (what, TaskTally { total, finished, running, pending, failed }) in [("maps", map), ("reduces", reduce)] {
+        let _ = write!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
+        text += &if *failed > 0 { format!(", {failed} given up\n") } else { "\n".to_owned() };
+    }
+    if let Some(cost) = cost {
+        let _ = writeln!(text, "  cost     {cost} up to the last tick");
+    }
+    if let Some(failure) = failure {
+        let _ = writeln!(text, "  why      {}", failure.trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::job::view::JobState;
+
+    #[test]
+    fn a_job_is_told_as_over_http() {
+        let job = JobLine {
+            job: "job_202611211200_0001".parse().unwrap(),
+            state: JobState::Failed,
+            name: "word count".into(),
+            user: "alice".into(),
+            queue: "alice".into(),
+            priority: "NORMAL",
+            started_ms: 1_700_000_000_000,
+            map_percent: 100,
+            reduce_percent: 100,
+            failure: Some("# of failed Map Tasks exceeded allowed limit\n".into()),
+            url: String::new(),
+        };
+        let map = TaskTally { total: 5, finished: 3, running: 0, pending: 1, failed: 1 };
+        let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
+        insta::assert_snapshot!(job_text(&job, &map, &reduce, Some("0.75"), Form::Table), @r#"
+        job_202611211200_0001 FAILED: "word count" of alice in queue alice
+          maps     3 of 5 done, 0 running, 1 waiting, 1 given up
+          reduces  0 of 1 done, 0 running, 1 waiting
+          cost     0.75 up to the last tick
+          why      # of failed Map Tasks exceeded allowed limit
+        "#);
+    }
+}

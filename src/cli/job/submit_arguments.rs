@@ -1,0 +1,211 @@
+//! The options of `jobtracker job submit`, and the job that they describe.
+
+use std::path::{Path, PathBuf};
+
+use super::error::JobCommandError;
+use super::place::PlaceArguments;
+use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
+use crate::fs::FileUri;
+
+/// A streaming job, and what to do with it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SubmitArguments {
+    /// File, folder or pattern of the input; may be given several times
+    #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
+    input: Vec<String>,
+    /// Folder for the output, which must not be there yet
+    #[arg(long, value_name = "PATH")]
+    output: String,
+    /// Command of the maps: reads records from its input, writes `key TAB value` lines
+    #[arg(long, value_name = "COMMAND")]
+    mapper: String,
+    /// Command of the reduces: reads the lines of the maps, by key; NONE for no reduces
+    #[arg(long, value_name = "COMMAND|NONE")]
+    reducer: String,
+    /// Command that sums up what one map gives before it is sent on
+    #[arg(long, value_name = "COMMAND")]
+    combiner: Option<String>,
+    /// File that goes with the job into the working folder of each task, or a folder for all in it
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    file: Vec<PathBuf>,
+    /// How many reduces; default: as configured, else 1
+    #[arg(long, value_name = "NUMBER")]
+    reduces: Option<u32>,
+    /// How input becomes records: lines; lines of key, tabulator, value; lines, so many to a map
+    /// (mapred.line.input.format.linespermap)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    input_format: FormatArgument,
+    /// How keys are dealt out to reduces: hash, keyfield, or the name of a Java class
+    #[arg(long, value_name = "PARTITIONER")]
+    partitioner: Option<String>,
+    /// Variable for the commands
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+    /// The job's name; default: the mapper
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The job's queue; default: for a signed job the queue of the user's name if there is one, else as configured
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// A property of the job
+    #[arg(short = 'D', value_name = "KEY=VALUE")]
+    pub(super) properties: Vec<String>,
+    /// hadoop-streaming-1.2.1.jar, without which stock TaskTrackers cannot run the job; default: the one in
+    /// $HADOOP_HOME/contrib/streaming
+    #[arg(long, value_name = "FILE")]
+    streaming_jar: Option<PathBuf>,
+    /// Follows the job to its end (the default)
+    #[arg(long, conflicts_with = "detach")]
+    wait: bool,
+    /// Ends as soon as the job is taken
+    #[arg(long)]
+    pub(super) detach: bool,
+    /// Where, who and how.
+    #[command(flatten)]
+    pub(super) place: PlaceArguments,
+}
+
+/// How input becomes records.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum FormatArgument {
+    #[default]
+    Text,
+    Keyvalue,
+    Nline,
+}
+
+/// Where the streaming jar lies below `HADOOP_HOME`.
+const STREAMING_FOLDER: &str = "contrib/streaming";
+
+// === impl SubmitArguments ===
+
+impl SubmitArguments {
+    /// The job, paths taken from `working_dir`.
+    pub(super) fn job(&self, working_dir: &Path) -> Result<StreamingJob, JobCommandError> {
+        let inputs = self.input.iter().map(|path| uri("--input", path, working_dir)).collect::<Result<_, _>>()?;
+        let reducer = if self.reducer == "NONE" { Reducer::None } else { Reducer::Command(self.reducer.clone()) };
+        for (option, command) in [
+            ("--mapper", Some(&self.mapper)),
+            ("--reducer", Some(&self.reducer)),
+            ("--combiner", self.combiner.as_ref()),
+        ] {
+            if command.is_some_and(|command| command.trim().is_empty()) {
+                return Err(JobCommandError::Argument(format!("{option} is empty; expected a command")));
+            }
+        }
+        if reducer == Reducer::None && self.reduces.is_some_and(|reduces| reduces > 0) {
+            return Err(JobCommandError::Argument(
+                "--reducer NONE means no reduces, but --reduces asks for some".to_owned(),
+            ));
+        }
+        let partitioner = self.partitioner.as_deref().map(|name| match name {
+            "hash" => "org.apache.hadoop.mapred.lib.HashPartitioner",
+            "keyfield" => "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner",
+            class => class,
+        });
+        Ok(StreamingJob {
+            name: self.name.clone(),
+            queue: self.queue.clone(),
+            inputs,
+            output: uri("--output", &self.output, working_dir)?,
+            mapper: self.mapper.clone(),
+            combiner: self.combiner.clone(),
+            reducer,
+            reduces: self.reduces,
+            files: self.file.clone(),
+            input_format: match self.input_format {
+                FormatArgument::Text => InputFormat::Text,
+                FormatArgument::Keyvalue => InputFormat::KeyValue,
+                FormatArgument::Nline => InputFormat::Lines,
+            },
+            partitioner: partitioner.map(str::to_owned),
+            environment: self.env.clone(),
+            streaming_jar: self.streaming_jar.clone().or_else(installed_streaming_jar),
+        })
+    }
+}
+
+/// A path or URI as a URI.
+fn uri(option: &str, path: &str, working_dir: &Path) -> Result<FileUri, JobCommandError> {
+    let refused = |reason: String| JobCommandError::Argument(format!("{option} {reason}"));
+    // A scheme is of letters and stands before a slash.
+    let is_uri = path.split_once(":/").is_some_and(|(scheme, _)| scheme.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    if is_uri || path.starts_with('/') {
+        return FileUri::parse(path).map_err(|error| refused(error.to_string()));
+    }
+    if path.is_empty() {
+        return Err(refused("is empty; expected a path".to_owned()));
+    }
+    FileUri::parse(&working_dir.join(path).to_string_lossy()).map_err(|error| refused(error.to_string()))
+}
+
+/// The streaming jar of the Hadoop that is installed, if there is one.
+fn installed_streaming_jar() -> Option<PathBuf> {
+    let home = std::env::var_os("HADOOP_HOME").filter(|home| !home.is_empty())?;
+    let jars = std::fs::read_dir(Path::new(&home).join(STREAMING_FOLDER)).ok()?;
+    let is_streaming = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("hadoop-streaming-") && name.ends_with(".jar")
+    };
+    jars.filter_map(|entry| Some(entry.ok()?.path())).filter(is_streaming).min()
+}
+
+/// `NAME=VALUE`. Tasks take the list of variables apart at blanks.
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, _)) if name.is_empty() => Err("the name is missing; expected NAME=VALUE".to_owned()),
+        Some(_) if text.contains(char::is_whitespace) => Err("a task would cut it at the blank".to_owned()),
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        submit: SubmitArguments,
+    }
+
+    fn job(line: &str) -> Result<StreamingJob, String> {
+        let words = ["submit"].into_iter().chain(line.split('|'));
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        line.submit.job(Path::new("/home/alice")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn paths_and_names_become_what_hadoop_has() {
+        let job = job("--input|in/*.txt|/data/x|--input|file:///y|--output|out|--mapper|cat|--reducer|NONE|--partitioner|keyfield|--env|A=b=c|--input-format|nline").unwrap();
+        let inputs: Vec<_> = job.inputs.iter().map(ToString::to_string).collect();
+        assert_eq!(inputs, ["file:/home/alice/in/*.txt", "file:/data/x", "file:/y"]);
+        assert_eq!(job.output.to_string(), "file:/home/alice/out");
+        assert_eq!(job.partitioner.as_deref(), Some("org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"));
+        assert_eq!(job.environment, [("A".to_owned(), "b=c".to_owned())]);
+        assert_eq!((job.reducer, job.input_format), (Reducer::None, InputFormat::Lines));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let refused = |line: &str| job(line).unwrap_err();
+        let with = |more: &str| refused(&format!("--input|in|--output|out|--mapper|cat|--reducer|cat|{more}"));
+        assert!(refused("--output|out|--mapper|cat|--reducer|cat").contains("--input <PATH>"));
+        assert!(
+            refused("--input|hdfs://n:1/x|--output|out|--mapper|cat|--reducer|cat")
+                .contains("\"hdfs\" is not supported yet")
+        );
+        assert!(refused("--input|in|--output|out|--mapper| |--reducer|cat").contains("--mapper is empty"));
+        assert!(
+            refused("--input|in|--output|out|--mapper|cat|--reducer|NONE|--reduces|2")
+                .contains("--reduces asks for some")
+        );
+        assert!(with("--env|A=b c").contains("cut it at the blank"));
+        assert!(with("--env|A").contains("expected NAME=VALUE"));
+        assert!(with("--wait|--detach").contains("cannot be used with"));
+        assert!(with("--reduces|many").contains("invalid value 'many'"));
+    }
+}

@@ -186,6 +186,13 @@ impl Serving {
         Ok(serving)
     }
 
+    /// Where RPC is served.
+    pub fn rpc(&self) -> SocketAddr {
+        let line = self.log.wait_for("RPC on ");
+        let address = line.split("RPC on ").nth(1).unwrap().split(',').next().unwrap();
+        address.parse().unwrap()
+    }
+
     pub fn process_id(&self) -> u32 {
         self.child.id()
     }

@@ -12,8 +12,6 @@ use crate::cli::explain_text::status_text;
 use crate::cli::market_text::{Form, json};
 use crate::client::job::view::{JobLine, TaskTally};
 use crate::client::job::{JobClientError, JobId, Kind};
-use crate::client::market::MarketClientError;
-use crate::engine::explanation::Explanation;
 
 /// Which job.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,12 +45,7 @@ async fn by_rpc(id: JobId, place: &PlaceArguments) -> Result<String, JobCommandE
     let job = jobtracker.job(id).await?;
     let map = jobtracker.tally(id, Kind::Map).await?;
     let reduce = jobtracker.tally(id, Kind::Reduce).await?;
-    let costs = place.costs(&job)?;
-    let cost = match costs.market.explain(&id.to_string(), costs.signer.as_ref()).await {
-        Ok(Explanation { cost, .. }) => cost.map(|cost| cost.to_string()),
-        Err(MarketClientError::Denied { .. } | MarketClientError::Refused(_)) => None,
-        Err(MarketClientError::Unreachable { .. } | MarketClientError::Query(_)) => None,
-    };
+    let cost = place.costs(&job)?.of(id).await.ok().flatten();
     Ok(job_text(&job, &map, &reduce, cost.as_deref(), place.form()))
 }
 

@@ -104,6 +104,14 @@ impl JobTrackerClient {
         }
     }
 
+    /// Whether a job is known.
+    pub(super) async fn has_profile(&mut self, job: JobId) -> Result<bool, JobClientError> {
+        match self.call(Ask::GetJobProfile { job: Some(job) }).await? {
+            Value::JobProfile(profile) => Ok(profile.is_some()),
+            _ => Err(JobClientError::Answer("getJobProfile")),
+        }
+    }
+
     /// Jobs that are not over, or all that are known, by id.
     ///
     /// # Errors

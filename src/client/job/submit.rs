@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::configuration::JobConfiguration;
 use super::error::JobClientError;
@@ -59,8 +59,10 @@ pub struct Submitted {
 const BLOCK_BYTES: u64 = 32 << 20;
 /// Submissions signed anew because another request of the user took the millisecond.
 const MOST_SIGNATURES: usize = 20;
-/// How the market refuses a second request of a millisecond.
-const MILLISECOND_TAKEN: &str = "is not after the last accepted one";
+/// How the market refuses a second request of a millisecond: an older one, and the same.
+const MILLISECOND_TAKEN: [&str; 2] = ["is not after the last accepted one", "the signature has been used"];
+/// For the time of the market, which this machine's clock stands in for.
+const TIME_PATIENCE: Duration = Duration::from_secs(5);
 /// Times that a JobTracker which fell silent is asked whether it took the job, a second apart.
 const MOST_QUESTIONS: usize = 60;
 const QUEUE: &str = "mapred.job.queue.name";
@@ -122,7 +124,8 @@ impl Prepared {
         let mut after_ms = 0;
         for _ in 1..MOST_SIGNATURES {
             match self.submit_once(jobtracker, signing, &mut after_ms).await {
-                Err(JobClientError::Denied(text)) if signing.is_some() && text.contains(MILLISECOND_TAKEN) => {}
+                Err(JobClientError::Denied(text))
+                    if signing.is_some() && MILLISECOND_TAKEN.iter().any(|taken| text.contains(taken)) => {}
                 outcome => return outcome,
             }
         }
@@ -173,7 +176,8 @@ impl Prepared {
             properties.insert(QUEUE.to_owned(), user.clone());
             properties.insert(MARKET_QUEUE.to_owned(), user.clone());
         }
-        let told = signing.market.ask("time").await.ok().and_then(|answer| answer.time_ms);
+        let told = timeout(TIME_PATIENCE, signing.market.ask("time")).await;
+        let told = told.ok().and_then(Result::ok).and_then(|answer| answer.time_ms);
         let timestamp_ms = told.unwrap_or_else(wall_ms).max(*after_ms + 1);
         *after_ms = timestamp_ms;
         let signature = sign(&job_message(user, &timestamp_ms.to_string()), &signing.signer.key);
@@ -199,7 +203,7 @@ async fn hand_over(jobtracker: &mut JobTrackerClient, job: JobId, staging: Stagi
     }
     outcome?;
     // The stock client takes a job for lost whose profile it cannot get.
-    jobtracker.job(job).await.map(drop)
+    if jobtracker.has_profile(job).await? { Ok(()) } else { Err(JobClientError::UnknownJob(job)) }
 }
 
 fn splits(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
@@ -48,6 +48,12 @@ pub struct Costs {
     pub signer: Option<Signer>,
 }
 
+/// Nobody tells what jobs cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotTold;
+
+/// For one question for the cost, which nobody waits for longer.
+const COST_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at first: small jobs are over soon.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 /// Between two looks at a job that takes its time.
@@ -62,6 +68,21 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// Events looked at in one go.
 const EVENTS_AT_ONCE: u32 = 10_000;
+
+// === impl Costs ===
+
+impl Costs {
+    /// What a job has cost up to the last tick; none where nothing costs anything.
+    ///
+    /// # Errors
+    /// [`NotTold`]
+    pub async fn of(&self, job: JobId) -> Result<Option<String>, NotTold> {
+        let job = job.to_string();
+        let explanation = timeout(COST_PATIENCE, self.market.explain(&job, self.signer.as_ref())).await;
+        let explanation = explanation.map_err(|_| NotTold)?.map_err(|_| NotTold)?;
+        Ok(explanation.cost.map(|cost| cost.to_string()))
+    }
+}
 
 /// Follows `job` until it is over, and tells what is new. Nothing is lost if the future is dropped and another watch begun, but
 /// that failures are told again.
@@ -169,9 +190,9 @@ impl Watch<'_> {
             return;
         }
         self.next_cost = Instant::now() + COST_PAUSE;
-        match costs.market.explain(&self.job.to_string(), costs.signer.as_ref()).await {
-            Ok(explanation) => self.cost = explanation.cost.map(|cost| cost.to_string()).or(self.cost.take()),
-            Err(_) => self.costs = None,
+        match costs.of(self.job).await {
+            Ok(cost) => self.cost = cost.or(self.cost.take()),
+            Err(NotTold) => self.costs = None,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! How a job's way is shown: bars on a terminal, lines elsewhere.
 
 use std::io::{IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::time::Instant;
 
 use crate::client::job::view::{AttemptLine, JobState, TaskTally};
 use crate::client::job::watch::{News, Standing};
@@ -123,7 +124,7 @@ fn line_text(standing: &Standing) -> String {
     };
     let mut text = kind("maps", job.map_percent, map) + ", " + &kind("reduces", job.reduce_percent, reduce);
     if *failed_attempts > 0 {
-        text += &format!(", {failed_attempts} attempts failed");
+        text += &format!(", failed attempts {failed_attempts}");
     }
     if let Some(cost) = cost {
         text += &format!(", cost {cost}");
@@ -133,8 +134,9 @@ fn line_text(standing: &Standing) -> String {
 
 fn failure_text(attempt: &AttemptLine, diagnostics: &[String]) -> String {
     let mut text = format!("{} {} on {}", attempt.attempt, attempt.status, attempt.tracker);
-    for line in diagnostics.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty()).take(MOST_LINES)
-    {
+    // Java tells where in its own code it was; the log has that.
+    let is_told = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("at ");
+    for line in diagnostics.iter().flat_map(|text| text.lines()).filter(is_told).take(MOST_LINES) {
         text += &format!("\n  {line}");
     }
     text + &format!("\n  log: {}", attempt.log_address())
@@ -163,7 +165,7 @@ mod tests {
         let map = TaskTally { total: 3, finished: 2, running: 1, ..TaskTally::default() };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
         let mut standing = Standing { job, map, reduce, failed_attempts: 1, cost: Some("0.5".into()) };
-        insta::assert_snapshot!(line_text(&standing), @"maps 66% (2 of 3 done, 1 running, 0 waiting), reduces 0% (0 of 1 done, 0 running, 1 waiting), 1 attempts failed, cost 0.5");
+        insta::assert_snapshot!(line_text(&standing), @"maps 66% (2 of 3 done, 1 running, 0 waiting), reduces 0% (0 of 1 done, 0 running, 1 waiting), failed attempts 1, cost 0.5");
         standing.job.state = JobState::Prep;
         insta::assert_snapshot!(line_text(&standing), @"job_202611211200_0001 is being set up");
     }
@@ -178,7 +180,7 @@ mod tests {
             tracker: "http://worker-1:50060".into(),
             run_time_ms: 0,
         };
-        let text = failure_text(&attempt, &["one\n\ntwo".to_owned(), "3\n4\n5\n6".to_owned()]);
+        let text = failure_text(&attempt, &["one\n\ntwo".to_owned(), "3\n\tat a.B.c(B.java:1)\n4\n5\n6".to_owned()]);
         insta::assert_snapshot!(text, @r"
         attempt_202611211200_0001_m_000000_0 FAILED on http://worker-1:50060
           one

@@ -34,7 +34,11 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let job = arguments.job(&working_dir)?;
     let output = job.output.to_string();
     let mut place = place_arguments.place(&arguments.properties)?;
-    let signing = place_arguments.signer()?.map(|signer| Signing { signer, market: place_arguments.market(&place) });
+    let signing = place_arguments.signer()?.map(|signer| Signing {
+        signer,
+        market: place_arguments.market(&place),
+        wall_ms: crate::server::wall_ms,
+    });
     let working_dir = FileUri::parse(&working_dir.to_string_lossy()).map_err(JobClientError::from)?;
     let prepared = Prepared::new(job, &place.configuration, &working_dir)?;
     if prepared.needs_built_in_worker() {

@@ -153,7 +153,7 @@ fn installed_streaming_jar() -> Option<PathBuf> {
 /// `NAME=VALUE`. Tasks take the list of variables apart at blanks.
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, _)) if name.is_empty() => Err("the name is missing; expected NAME=VALUE".to_owned()),
+        Some(("", _)) => Err("the name is missing; expected NAME=VALUE".to_owned()),
         Some(_) if text.contains(char::is_whitespace) => Err("a task would cut it at the blank".to_owned()),
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => Err("expected NAME=VALUE".to_owned()),

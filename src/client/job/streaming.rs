@@ -133,11 +133,7 @@ impl StreamingJob {
         }
         match &self.name {
             Some(name) => set("mapred.job.name", name),
-            None => drop(
-                properties
-                    .entry("mapred.job.name".to_owned())
-                    .or_insert_with(|| self.mapper.chars().take(LONGEST_NAME).collect()),
-            ),
+            None => drop(properties.entry("mapred.job.name".to_owned()).or_insert_with(|| name_of(&self.mapper))),
         }
     }
 
@@ -154,6 +150,13 @@ impl StreamingJob {
             None => form_encoded(command),
         }
     }
+}
+
+/// A job's name by its mapper: the command without the folder that its program lies in.
+fn name_of(command: &str) -> String {
+    let (program, arguments) = command.split_at(command.find(' ').unwrap_or(command.len()));
+    let program = program.rsplit('/').next().unwrap_or(program);
+    format!("{program}{arguments}").chars().take(LONGEST_NAME).collect()
 }
 
 /// `application/x-www-form-urlencoded`, as Java's `URLEncoder` does it.
@@ -243,6 +246,7 @@ mod tests {
             ("0", "NONE")
         );
         assert_eq!(ours["mapred.job.name"], "python3 m.py");
+        assert_eq!(name_of("/usr/bin/tr a /b"), "tr a /b");
     }
 
     #[test]

@@ -14,7 +14,8 @@ use crate::engine::{Engine, Restored, RestoredJobs};
 use crate::fs::FsError;
 use crate::market::BudgetLine;
 use crate::store::{
-    BudgetImage, BudgetImageError, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError, StoreOptions,
+    BudgetImage, BudgetImageError, FaultPoint, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError,
+    StoreOptions,
 };
 
 use super::acl_file::{AclFile, AclFileError};
@@ -143,6 +144,7 @@ async fn serve_here(
     let leftovers = Leftovers::of(&opened);
     let (budget_image, engine, clock) =
         wake(settings, market.map(|market| (market, precedence)), &store, opened, http_address)?;
+    FaultPoint::EngineMade.pass();
     let budget_image = budget_image.map(Rc::new);
     let parts = Parts {
         settings,
@@ -172,6 +174,7 @@ async fn serve_here(
     let served = daemon.run(rpc_port, stop).await;
     web.stop();
     drop(acl_watch);
+    FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
         if let Some((accounts, tick)) = owner.budgets() {

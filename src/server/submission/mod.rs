@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use crate::config::Settings;
 use crate::engine::{Event, FactNumber, ReadSubmission, Reply, SubmissionReply};
 use crate::fs::FileUri;
-use crate::store::Health;
+use crate::store::{FaultPoint, Health};
 use crate::wire::JobId;
 
 use super::acl_file::AclFile;
@@ -139,6 +139,7 @@ impl Submissions {
             Ok(directory) if directory.is_in(&self.staging_root) && directory != self.staging_root => {
                 let removal = move || crate::fs::LocalFileSystem.remove_dir_all(directory.as_path());
                 self.report(self.on_pool(removal).await.map(|removed| removed.map(drop)));
+                FaultPoint::StagingRemoved.pass();
             }
             _ => tracing::warn!("{staging} of {id} stays: it does not lie in {}", self.staging_root),
         }

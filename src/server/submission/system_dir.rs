@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::fs::{FileUri, FsError, LocalFileSystem};
+use crate::store::FaultPoint;
 use crate::wire::file::JobInfo;
 use crate::wire::{Encode, JobId, Text, WString, Writer};
 
@@ -12,7 +13,9 @@ const FILE_MODE: u32 = 0o600;
 
 /// Makes the system directory itself, at start.
 pub fn make_system_dir(system: &FileUri) -> Result<(), FsError> {
-    LocalFileSystem.make_dir_all(system.as_path(), DIRECTORY_MODE)
+    LocalFileSystem.make_dir_all(system.as_path(), DIRECTORY_MODE)?;
+    FaultPoint::SystemDirMade.pass();
+    Ok(())
 }
 
 /// Writes `job-info` and `jobToken` of a job. On an error nothing stays.
@@ -30,10 +33,18 @@ pub(super) fn write(
     let mut job_info = Vec::new();
     info.encode(&mut Writer::new(&mut job_info));
     // A directory of that name can only be what a crash has left of a submission that was never answered.
-    let written = remove(system, job)
-        .and_then(|()| LocalFileSystem.make_dir_all(&directory, DIRECTORY_MODE))
-        .and_then(|()| LocalFileSystem.write_unsynced(&directory.join("job-info"), &job_info, FILE_MODE))
-        .and_then(|()| LocalFileSystem.write_unsynced(&directory.join("jobToken"), token_file, FILE_MODE));
+    let write_all = || {
+        remove(system, job)?;
+        FaultPoint::JobFilesDue.pass();
+        LocalFileSystem.make_dir_all(&directory, DIRECTORY_MODE)?;
+        FaultPoint::JobFilesDirMade.pass();
+        LocalFileSystem.write_unsynced(&directory.join("job-info"), &job_info, FILE_MODE)?;
+        FaultPoint::JobFilesInfoWritten.pass();
+        LocalFileSystem.write_unsynced(&directory.join("jobToken"), token_file, FILE_MODE)?;
+        FaultPoint::JobFilesWritten.pass();
+        Ok(())
+    };
+    let written = write_all();
     if written.is_err() {
         // What cannot be written cannot always be removed; the first error is the one that tells.
         let _ = remove(system, job);
@@ -56,7 +67,10 @@ pub(super) fn jobs(system: &FileUri) -> Result<Vec<JobId>, FsError> {
 
 /// Removes the system directory of a job, if there is one.
 pub(super) fn remove(system: &FileUri, job: JobId) -> Result<(), FsError> {
-    LocalFileSystem.remove_dir_all(&path(system, job)).map(drop)
+    if LocalFileSystem.remove_dir_all(&path(system, job))? {
+        FaultPoint::JobFilesRemoved.pass();
+    }
+    Ok(())
 }
 
 /// A job id is letters, digits and `_`: no name leads out of the directory.

@@ -45,7 +45,7 @@ impl Store {
         let folder = Folder::hold(&options.dir)?;
         let path = folder.database()?;
         let database = schema::open_for_writing(&path)?;
-        let opened = opened::load(&database, &path, options.finished_jobs)?;
+        let opened = opened::load(&database, &path, &options)?;
         let (sender, inbox) = mpsc::channel();
         let (durable, watcher) = watch::channel(Durable { number: opened.last_fact, health: Health::Good });
         let backlog = Arc::new(Backlog::new(options.backlog_limit_facts));

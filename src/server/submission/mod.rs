@@ -3,6 +3,7 @@
 
 mod error;
 mod leftovers;
+mod predecessors;
 mod read;
 mod spec;
 mod system_dir;
@@ -26,6 +27,7 @@ use super::topology::Topology;
 
 pub use error::SubmissionError;
 pub use leftovers::Leftovers;
+pub use predecessors::SystemDirAtStart;
 pub use read::Asked;
 pub use system_dir::make_system_dir;
 
@@ -156,6 +158,12 @@ impl Submissions {
             }
             _ => {}
         }
+    }
+
+    /// Sees to it that no other JobTracker takes in a job that is over.
+    pub async fn remove_job_info(&self, id: JobId) {
+        let system = self.system.clone();
+        self.report(self.on_pool(move || system_dir::remove_job_info(&system, id)).await);
     }
 
     async fn remove_system_dir(&self, id: JobId) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, three bidders on stock
-# TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
-# (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
+# compared, our job client against the stock one, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding
+# load, three bidders on stock TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million
+# simulated events (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -86,6 +86,7 @@ step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh
 step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
 step "the records of the Java JobTracker" records_are_current
+step "our job client under both JobTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/submit.sh
 step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
 step "a stock job while we are killed" killed_jobs

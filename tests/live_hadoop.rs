@@ -98,6 +98,15 @@ fn a_job_goes_on_although_the_jobtracker_is_killed() {
 }
 
 #[test]
+fn our_job_client_gives_what_the_stock_one_gives() {
+    if skip("our_job_client_gives_what_the_stock_one_gives") {
+        return;
+    }
+    let arguments = ["--jobtracker", "ours", "word_count", "failing"];
+    assert_eq!(with_cluster("tests/hadoop/submit.sh", &arguments), "2 passed, 0 failed");
+}
+
+#[test]
 fn only_signed_submissions_run_and_they_are_charged() {
     if skip("only_signed_submissions_run_and_they_are_charged") {
         return;

@@ -73,7 +73,7 @@ mod tests {
             failure: None,
             url: "http://h:50030/jobdetails.jsp?jobid=job_202611211200_0001".into(),
         };
-        insta::assert_snapshot!(list_text(&[job.clone()], Form::Table), @r"
+        insta::assert_snapshot!(list_text(std::slice::from_ref(&job), Form::Table), @r"
         JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              NAME        MAPS  REDUCES
         job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  word count   66%       0%
         ");

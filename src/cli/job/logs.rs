@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::error::JobCommandError;
 use super::place::PlaceArguments;
 use crate::cli::market_text::{Form, json};
-use crate::client::job::logs::{AttemptLog, LOGS, attempt, attempts_of, fetch};
+use crate::client::job::logs::{AttemptLog, LOGS, attempt, attempts_of, fetch_all};
 use crate::client::job::{AttemptId, JobId};
 
 /// Whose logs, and which.
@@ -62,10 +62,7 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommand
     };
     let wanted: Vec<_> =
         LOGS.into_iter().filter(|log| arguments.log.as_deref().is_none_or(|only| only == *log)).collect();
-    let mut logs = Vec::with_capacity(attempts.len());
-    for attempt in &attempts {
-        logs.push(fetch(attempt, &wanted).await?);
-    }
+    let logs = fetch_all(&attempts, &wanted).await?;
     Ok(match arguments.place.form() {
         Form::Json => json(&logs),
         Form::Table if logs.is_empty() => "no attempt failed; --all shows the logs of the others\n".to_owned(),
@@ -76,8 +73,11 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommand
 fn logs_text(attempts: &[AttemptLog]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    for AttemptLog { attempt, status, tracker, logs } in attempts {
+    for AttemptLog { attempt, status, tracker, logs, error } in attempts {
         let _ = writeln!(text, "{attempt} {status} on {tracker}");
+        if let Some(error) = error {
+            let _ = writeln!(text, "  {error}");
+        }
         for (name, log) in logs {
             let _ = writeln!(text, "--- {name}");
             text += log;

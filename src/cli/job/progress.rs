@@ -93,7 +93,7 @@ impl Progress {
 
 fn bars() -> ProgressForm {
     let all = MultiProgress::with_draw_target(ProgressDrawTarget::stdout());
-    let style = ProgressStyle::with_template("{prefix:<8}[{bar:30}] {pos} of {len} done, {msg}");
+    let style = ProgressStyle::with_template("{prefix:<8}[{bar:24}] {pos} of {len} done, {msg}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ");
     let bar = |name: &'static str| all.add(ProgressBar::new(0).with_style(style.clone()).with_prefix(name));
     let (map, reduce) = (bar("maps"), bar("reduces"));
@@ -111,7 +111,8 @@ fn line(text: &str, to_stderr: bool) {
 
 fn tally_text(tally: &TaskTally) -> String {
     let TaskTally { running, pending, failed, .. } = tally;
-    format!("{running} running, {pending} waiting, {failed} given up")
+    let failed = if *failed > 0 { format!(", {failed} given up") } else { String::new() };
+    format!("{running} running, {pending} waiting{failed}")
 }
 
 fn line_text(standing: &Standing) -> String {

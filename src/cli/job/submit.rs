@@ -18,6 +18,8 @@ use crate::fs::FileUri;
 
 /// Exit code when the job failed or was killed.
 const JOB_FAILED: u8 = 1;
+/// Exit code after Ctrl-C before the job was taken, as of whatever a shell runs.
+const INTERRUPTED: u8 = 130;
 
 /// How a followed job was left.
 enum End {
@@ -47,7 +49,10 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         );
     }
     let reduces = prepared.reduces();
-    let submitted = prepared.submit(&mut place.jobtracker, signing.as_ref()).await?;
+    let submitted = tokio::select! {
+        submitted = prepared.submit(&mut place.jobtracker, signing.as_ref()) => submitted?,
+        _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
+    };
     if arguments.detach {
         let text = match form {
             Form::Json => json(&serde_json::json!({ "job": submitted.job, "maps": submitted.maps, "output": output })),
@@ -139,7 +144,8 @@ fn end_text(standing: &Standing, counters: &[CounterLine], output: &str, form: F
     }
     text += &match job.state {
         JobState::Succeeded => format!("output  {output}\n"),
-        _ => format!("output  none; what went wrong: jobtracker job logs {}\n", job.job),
+        JobState::Failed => format!("output  none; what went wrong: jobtracker job logs {}\n", job.job),
+        _ => "output  none\n".to_owned(),
     };
     text
 }

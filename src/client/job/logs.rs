@@ -23,6 +23,9 @@ pub struct AttemptLog {
     pub tracker: String,
     /// Names and texts; those without text left out.
     pub logs: Vec<(&'static str, String)>,
+    /// Why there is nothing, where other attempts have something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// The attempts of a job whose logs are wanted: those that failed, or all that have ended.
@@ -74,5 +77,29 @@ pub async fn fetch(attempt: &AttemptLine, wanted: &[&'static str]) -> Result<Att
         }
     }
     let AttemptLine { attempt, status, tracker, .. } = attempt;
-    Ok(AttemptLog { attempt: *attempt, status, tracker: tracker.clone(), logs })
+    Ok(AttemptLog { attempt: *attempt, status, tracker: tracker.clone(), logs, error: None })
+}
+
+/// Fetches what several attempts wrote. A tracker that is gone takes its logs with it, but not those of others.
+///
+/// # Errors
+/// The first [`JobClientError::Log`], when no log can be read.
+pub async fn fetch_all(attempts: &[AttemptLine], wanted: &[&'static str]) -> Result<Vec<AttemptLog>, JobClientError> {
+    let mut all = Vec::with_capacity(attempts.len());
+    let mut first_error = None;
+    for attempt in attempts {
+        match fetch(attempt, wanted).await {
+            Ok(log) => all.push(log),
+            Err(error) => {
+                let AttemptLine { attempt, status, tracker, .. } = attempt;
+                let (tracker, text) = (tracker.clone(), error.to_string());
+                all.push(AttemptLog { attempt: *attempt, status, tracker, logs: Vec::new(), error: Some(text) });
+                first_error = first_error.or(Some(error));
+            }
+        }
+    }
+    match first_error {
+        Some(error) if all.iter().all(|log| log.error.is_some()) => Err(error),
+        _ => Ok(all),
+    }
 }

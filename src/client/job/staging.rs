@@ -60,9 +60,9 @@ impl Staging {
         Ok(LocalFileSystem.write_unsynced(&self.path(name), bytes, FILE_MODE)?)
     }
 
-    /// From here on the directory is the JobTracker's, which removes it when the job is over.
-    pub(super) fn hand_over(mut self) {
-        self.is_handed_over = true;
+    /// From here on the directory is the JobTracker's, which removes it when the job is over; or it is ours again.
+    pub(super) fn set_handed_over(&mut self, is_handed_over: bool) {
+        self.is_handed_over = is_handed_over;
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!([mode(&area), mode(&directory), mode(&file)], [0o700, 0o700, 0o644]);
         drop(staging);
         assert!(!directory.exists());
-        create().hand_over();
+        create().set_handed_over(true);
         assert!(directory.exists());
     }
 

@@ -68,6 +68,8 @@ const TIME_PATIENCE: Duration = Duration::from_secs(5);
 /// Times that a JobTracker which fell silent is asked whether it took the job, a second apart.
 const MOST_QUESTIONS: usize = 60;
 const QUEUE: &str = "mapred.job.queue.name";
+/// Where a job waits that names no queue.
+const DEFAULT_QUEUE: &str = "default";
 /// The name of the queue by the Dynamic Priority Scheduler document.
 const MARKET_QUEUE: &str = "mapreduce.job.queue.name";
 
@@ -156,7 +158,7 @@ impl Prepared {
             self.sign(&mut properties, jobtracker, signing, after_ms).await?;
         }
         let queue = [MARKET_QUEUE, QUEUE].into_iter().find_map(|key| properties.get(key).cloned());
-        let queue = queue.unwrap_or_else(|| "default".to_owned());
+        let queue = queue.unwrap_or_else(|| DEFAULT_QUEUE.to_owned());
         let admins = jobtracker.queue_admins(&queue).await?;
         properties.insert(format!("mapred.queue.{queue}.acl-administer-jobs"), admins);
         staging.write("job.xml", &job_xml(&properties)?)?;
@@ -173,7 +175,8 @@ impl Prepared {
         after_ms: &mut i64,
     ) -> Result<(), JobClientError> {
         let user = &signing.signer.user;
-        let names_queue = self.job.queue.is_some() || properties.contains_key(MARKET_QUEUE);
+        let names_other = properties.get(QUEUE).is_some_and(|queue| queue != DEFAULT_QUEUE);
+        let names_queue = self.job.queue.is_some() || properties.contains_key(MARKET_QUEUE) || names_other;
         if !names_queue && jobtracker.has_queue(user).await? {
             properties.insert(QUEUE.to_owned(), user.clone());
             properties.insert(MARKET_QUEUE.to_owned(), user.clone());
@@ -190,8 +193,11 @@ impl Prepared {
 }
 
 /// Calls submitJob until it is known whether the JobTracker took the job: it answers for a job that it knows as it did at first.
-async fn hand_over(jobtracker: &mut JobTrackerClient, job: JobId, staging: Staging) -> Result<(), JobClientError> {
+///
+/// The directory stays if this is given up on the way: the JobTracker may have the job.
+async fn hand_over(jobtracker: &mut JobTrackerClient, job: JobId, mut staging: Staging) -> Result<(), JobClientError> {
     let directory = staging.uri().to_string();
+    staging.set_handed_over(true);
     let mut outcome = jobtracker.submit_job(job, &directory).await;
     for _ in 0..MOST_QUESTIONS {
         match &outcome {
@@ -200,9 +206,7 @@ async fn hand_over(jobtracker: &mut JobTrackerClient, job: JobId, staging: Stagi
         }
         outcome = jobtracker.submit_job(job, &directory).await;
     }
-    if outcome.as_ref().map_or_else(JobClientError::is_unreachable, |()| true) {
-        staging.hand_over();
-    }
+    staging.set_handed_over(outcome.as_ref().map_or_else(JobClientError::is_unreachable, |()| true));
     outcome?;
     // The stock client takes a job for lost whose profile it cannot get.
     if jobtracker.has_profile(job).await? { Ok(()) } else { Err(JobClientError::UnknownJob(job)) }

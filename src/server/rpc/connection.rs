@@ -2,14 +2,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::task::Waker;
 
-use tokio::net::tcp::OwnedWriteHalf;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::server::Clock;
 use crate::wire::protocol::encode_fatal;
 
+use super::carried::{Carried, Introduction};
 use super::limits::RpcLimits;
 
 /// What a connection is in the middle of; decides which timeout holds.
@@ -40,8 +44,11 @@ pub(super) struct Connection {
     broken: Cell<bool>,
     /// Wakes all that wait; on one thread nothing comes between looking and waiting.
     changed: Notify,
+    /// Wakes whoever reads, which waits for bytes only.
+    reader: Cell<Option<Waker>>,
     shared: Rc<Shared>,
-    _place: OwnedSemaphorePermit,
+    /// None for one that was carried over although there are too many by now.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 /// What all connections of one server have in common.
@@ -53,6 +60,10 @@ pub(super) struct Shared {
     pub(super) open: RefCell<Vec<std::rc::Weak<Connection>>>,
     /// No further calls are taken.
     pub(super) stopping: Cell<bool>,
+    /// Nothing is read or written any more: connections become [`Carried`].
+    pub(super) leaving: Cell<bool>,
+    /// Those that have.
+    pub(super) carried: RefCell<Vec<Carried>>,
     /// One buffer for reading and one for encoding serve all connections: they run in turn on one thread.
     pub(super) read_buffer: RefCell<Vec<u8>>,
     pub(super) answer_buffer: RefCell<Vec<u8>>,
@@ -61,7 +72,7 @@ pub(super) struct Shared {
 // === impl Connection ===
 
 impl Connection {
-    pub(super) fn new(write: OwnedWriteHalf, shared: Rc<Shared>, place: OwnedSemaphorePermit) -> Rc<Self> {
+    pub(super) fn new(write: OwnedWriteHalf, shared: Rc<Shared>, place: Option<OwnedSemaphorePermit>) -> Rc<Self> {
         let number = shared.numbers.get() + 1;
         shared.numbers.set(number);
         let connection = Rc::new(Self {
@@ -73,11 +84,17 @@ impl Connection {
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
             changed: Notify::new(),
+            reader: Cell::default(),
             shared: shared.clone(),
             _place: place,
         });
         shared.open.borrow_mut().push(Rc::downgrade(&connection));
         connection
+    }
+
+    /// Where its client is.
+    pub(super) fn client(&self) -> Option<SocketAddr> {
+        self.write.peer_addr().ok()
     }
 
     /// Its number; never used twice.
@@ -114,7 +131,14 @@ impl Connection {
     async fn flush(self: Rc<Self>) {
         let mut written = 0;
         loop {
-            if self.write.writable().await.is_err() || self.broken.get() {
+            let writable = tokio::select! {
+                writable = self.write.writable() => writable,
+                () = self.left() => {
+                    self.outgoing.borrow_mut().drain(..written);
+                    break;
+                }
+            };
+            if writable.is_err() || self.broken.get() {
                 break self.abandon();
             }
             let mut outgoing = self.outgoing.borrow_mut();
@@ -157,6 +181,74 @@ impl Connection {
     pub(super) async fn answered(&self) {
         while (self.calls_in_flight.get() > 0 || self.has_outgoing()) && !self.is_broken() {
             self.changed.notified().await;
+        }
+    }
+
+    /// Completes when every call that was taken is answered, or the client is gone.
+    pub(super) async fn settled(&self) {
+        while !self.is_settled() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Whether every call that was taken is answered, or nobody is there to hear.
+    pub(super) fn is_settled(&self) -> bool {
+        self.calls_in_flight.get() == 0 || self.is_broken()
+    }
+
+    /// Goes on with what a connection of before has not sent.
+    pub(super) fn go_on_sending(self: &Rc<Self>, unsent: Vec<u8>) {
+        if !unsent.is_empty() {
+            *self.outgoing.borrow_mut() = unsent;
+            tokio::task::spawn_local(self.clone().flush());
+        }
+    }
+
+    /// Whether it is to become [`Carried`].
+    pub(super) fn is_leaving(&self) -> bool {
+        self.shared.leaving.get() && !self.broken.get()
+    }
+
+    /// Completes when [`Self::is_leaving`].
+    async fn left(&self) {
+        while !self.is_leaving() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Who is woken by [`Self::wake`] beside those who wait for a change.
+    pub(super) fn read_by(&self, waker: &Waker) {
+        let known = self.reader.take().filter(|known| known.will_wake(waker));
+        self.reader.set(Some(known.unwrap_or_else(|| waker.clone())));
+    }
+
+    /// Has all who wait look again.
+    pub(super) fn wake(&self) {
+        self.changed.notify_waiters();
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// The socket and what its client has not heard, for somebody else. None when the system does not give it back.
+    fn carried(self, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) -> Option<Carried> {
+        let stream = read.reunite(self.write).ok()?.into_std().ok()?;
+        Some(Carried { socket: OwnedFd::from(stream), introduction, unread, unsent: self.outgoing.into_inner() })
+    }
+
+    /// Becomes [`Carried`] once nobody else holds it; whoever flushes it lets go within a turn or two.
+    pub(super) async fn carry(mut self: Rc<Self>, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) {
+        let connection = loop {
+            match Rc::try_unwrap(self) {
+                Ok(connection) => break connection,
+                Err(shared) => self = shared,
+            }
+            tokio::task::yield_now().await;
+        };
+        let shared = connection.shared.clone();
+        match connection.carried(read, introduction, unread) {
+            Some(carried) => shared.carried.borrow_mut().push(carried),
+            None => tracing::warn!("a connection could not be handed over and is closed"),
         }
     }
 

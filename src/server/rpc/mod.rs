@@ -5,6 +5,7 @@
 //! it is unanswered, unless it breaks the protocol or does not read; at the limit of connections none is accepted; no
 //! connection holds more than one frame, and answers to the calls it may have in flight.
 
+mod carried;
 mod connection;
 mod conversation;
 mod limits;
@@ -15,6 +16,7 @@ mod spoken;
 mod tests;
 mod ticket;
 
+pub(super) use carried::{Carried, Introduction};
 pub use conversation::Service;
 pub use limits::RpcLimits;
 pub use listener::{RpcServer, listen};

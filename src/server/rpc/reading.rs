@@ -17,16 +17,31 @@ pub(super) const READ_BYTES: usize = 64 << 10;
 /// Reads of a client that is no longer listened to.
 const MAX_READS_OUT: usize = 64;
 
-/// Reads calls until the client leaves, or says something that cannot be understood.
+/// Why nothing more is read.
+enum End {
+    /// The client has left, or was given up.
+    Left,
+    /// The conversation is over.
+    Over(Ended),
+    /// Somebody else goes on with it.
+    Carried,
+}
+
+/// Reads calls until the client leaves, or says something that cannot be understood; or somebody else goes on. `rest` is
+/// what was read before and not taken.
 pub(super) async fn read_calls<S: Service>(
     connection: Rc<Connection>,
     mut read: OwnedReadHalf,
     mut conversation: Conversation<S>,
+    mut rest: Vec<u8>,
 ) {
-    let ended = read_until_end(&connection, &mut read, &mut conversation).await;
-    conversation.left(&connection);
-    if ended == Some(Ended::WithLastWord) {
-        read_out(&connection, &mut read).await;
+    match read_until_end(&connection, &mut read, &mut conversation, &mut rest).await {
+        End::Carried => connection.carry(read, conversation.introduction(), rest).await,
+        End::Left | End::Over(Ended::Silently) => conversation.left(&connection),
+        End::Over(Ended::WithLastWord) => {
+            conversation.left(&connection);
+            read_out(&connection, &mut read).await;
+        }
     }
 }
 
@@ -34,31 +49,36 @@ async fn read_until_end<S: Service>(
     connection: &Rc<Connection>,
     read: &mut OwnedReadHalf,
     conversation: &mut Conversation<S>,
-) -> Option<Ended> {
     // Holds a frame's beginning between reads, and nothing when idle.
-    let mut rest: Vec<u8> = Vec::new();
+    rest: &mut Vec<u8>,
+) -> End {
     loop {
         while conversation.is_open() && !conversation.may_call(connection) {
+            if connection.is_leaving() {
+                return End::Carried;
+            }
             conversation.may_have_changed(connection).await;
             if connection.is_broken() {
-                return None;
+                return End::Left;
             }
         }
-        let outcome = match conversation.take_left_over(connection, &mut rest) {
+        let outcome = match conversation.take_left_over(connection, rest) {
             Some(outcome) => outcome,
-            None => match read_into(read, connection, conversation, &mut rest).await {
+            None => match read_into(read, connection, conversation, rest).await {
                 Ok(outcome) => outcome,
-                Err(_) => return None,
+                Err(_) if connection.is_leaving() => return End::Carried,
+                Err(_) => return End::Left,
             },
         };
         if let Err(ended) = outcome {
-            return Some(ended);
+            return End::Over(ended);
         }
         connection.set_stage(conversation.waits(!rest.is_empty()));
     }
 }
 
-/// One read into the buffer that all connections share, and what it completes. An error when the client has left.
+/// One read into the buffer that all connections share, and what it completes. An error when the client has left, or
+/// somebody else is to read.
 async fn read_into<S: Service>(
     read: &mut OwnedReadHalf,
     connection: &Rc<Connection>,
@@ -66,6 +86,10 @@ async fn read_into<S: Service>(
     rest: &mut Vec<u8>,
 ) -> io::Result<Result<(), Ended>> {
     std::future::poll_fn(|context| {
+        if connection.is_leaving() {
+            return Poll::Ready(Err(io::ErrorKind::Interrupted.into()));
+        }
+        connection.read_by(context.waker());
         let mut buffer = connection.shared().read_buffer.borrow_mut();
         let mut read_buffer = ReadBuf::new(&mut buffer);
         ready!(Pin::new(&mut *read).poll_read(context, &mut read_buffer))?;
@@ -84,6 +108,10 @@ async fn read_out(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
     connection.end_writing();
     for _ in 0..MAX_READS_OUT {
         let last = std::future::poll_fn(|context| {
+            if connection.is_leaving() {
+                return Poll::Ready(true);
+            }
+            connection.read_by(context.waker());
             let mut buffer = connection.shared().read_buffer.borrow_mut();
             let mut read_buffer = ReadBuf::new(&mut buffer);
             let read = ready!(Pin::new(&mut *read).poll_read(context, &mut read_buffer));
@@ -97,7 +125,7 @@ async fn read_out(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
 
 /// What a connection waits for between calls.
 impl<S: Service> Conversation<S> {
-    fn waits(&self, frame_begun: bool) -> Waiting {
+    pub(super) fn waits(&self, frame_begun: bool) -> Waiting {
         match (self.is_open(), frame_begun) {
             (false, _) => Waiting::Opening,
             (true, true) => Waiting::RestOfFrame,

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::config::settings::{BudgetStoreKind, DynamicSettings, SchedulerKind};
+use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits, SchedulerKind};
 use crate::config::{HostPort, Settings};
 use crate::engine::{Engine, Predecessors, Restored, RestoredJobs};
 use crate::fs::FsError;
 use crate::market::BudgetLine;
 use crate::store::{
-    BudgetImage, BudgetImageError, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError, StoreOptions,
+    BudgetImage, BudgetImageError, FaultPoint, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError,
+    StoreOptions,
 };
 
 use super::acl_file::{AclFile, AclFileError};
@@ -94,6 +95,8 @@ pub struct Serving {
 
 /// File descriptors for everything but connections: the database, files of jobs, the runtime.
 const RESERVED_DESCRIPTORS: usize = 256;
+/// Connections of either kind that are taken however few descriptors there are.
+const LEAST_CONNECTIONS: usize = 16;
 
 /// Changes of an edited budget file that the log repeats one by one.
 const TOLD_QUEUES: usize = 50;
@@ -125,8 +128,7 @@ async fn serve_here(
     supervisor: &Supervisor,
     started: impl FnOnce(&Serving),
 ) -> Result<(), ServeError> {
-    let connections = settings.rpc.max_connections.saturating_add(settings.http.max_connections);
-    allow_descriptors(connections.saturating_add(RESERVED_DESCRIPTORS) as u64);
+    let (rpc_limits, http_limits) = within_descriptors(settings);
     let signals = Signals::new().map_err(|source| ServeError::System { what: "signals", source })?;
     // Ports first: what fails soonest leaves nothing behind.
     let (rpc_port, rpc_address) = open_port("mapred.job.tracker", &settings.rpc_address)?;
@@ -146,10 +148,11 @@ async fn serve_here(
     let found = Found { opened, predecessors, system_dir };
     let (budget_image, engine, clock) =
         wake(settings, market.map(|market| (market, precedence)), &store, found, http_address)?;
+    FaultPoint::EngineMade.pass();
     let budget_image = budget_image.map(Rc::new);
     let parts = Parts {
         settings,
-        rpc_limits: RpcLimits::of(&settings.rpc),
+        rpc_limits,
         engine,
         sink: store.sink(),
         clock,
@@ -165,7 +168,7 @@ async fn serve_here(
     let daemon = daemon
         .with_companion(reload.at_each(signals.hang_up, supervisor.clone()))
         .with_companion(supervisor.clone().follow(store.durable(), status));
-    let web = WebThread::start(http_port, handle, &settings.http, market.is_some())
+    let web = WebThread::start(http_port, handle, &http_limits, market.is_some())
         .map_err(|source| ServeError::System { what: "a thread for the web server", source })?;
     started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
     let stop = async {
@@ -175,6 +178,7 @@ async fn serve_here(
     let served = daemon.run(rpc_port, stop).await;
     web.stop();
     drop(acl_watch);
+    FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
         if let Some((accounts, tick)) = owner.budgets() {
@@ -205,20 +209,39 @@ fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) -> StoreOpt
     }
 }
 
-/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us.
-fn allow_descriptors(needed: u64) {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return;
-    }
-    let current = Some(limit.maximum.map_or(needed, |maximum| needed.min(maximum)));
-    if setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).is_err() || current < Some(needed) {
+/// The limits on connections that the settings name, less where the system lets us have fewer file descriptors: what
+/// has no descriptor could not be accepted, and nor could a file be opened.
+fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
+    let (mut rpc, mut http) = (RpcLimits::of(&settings.rpc), settings.http);
+    let needed = rpc.max_connections.saturating_add(http.max_connections).saturating_add(RESERVED_DESCRIPTORS);
+    let allowed = allow_descriptors(needed);
+    if allowed < needed {
+        let spare = allowed.saturating_sub(RESERVED_DESCRIPTORS);
+        http.max_connections = http.max_connections.min(spare / 8).max(LEAST_CONNECTIONS);
+        rpc.max_connections =
+            rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(LEAST_CONNECTIONS);
         tracing::warn!(
-            "only {} file descriptors may be open; {needed} are needed for all connections that the configuration allows",
-            current.or(limit.current).unwrap_or_default()
+            "only {allowed} file descriptors may be open (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
+             connections instead of {} (jobtracker.rpc.max-connections) and {} of HTTP instead of {} \
+             (jobtracker.http.max-connections)",
+            rpc.max_connections,
+            settings.rpc.max_connections,
+            http.max_connections,
+            settings.http.max_connections,
         );
     }
+    (rpc, http)
+}
+
+/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us; what it is then.
+fn allow_descriptors(needed: usize) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = needed as u64;
+    let Some(current) = limit.current.filter(|current| *current < wanted) else { return needed };
+    let reached = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(reached), maximum: limit.maximum });
+    usize::try_from(if raised.is_ok() { reached } else { current }).unwrap_or(needed)
 }
 
 /// Binds the port that a key names.

@@ -16,6 +16,7 @@ use crate::engine::FactNumber;
 
 use super::budget_image::SHOWN;
 use super::error::StoreError;
+use super::fault_point::FaultPoint;
 use super::folder::{at, new_private_file, sync_folder};
 use super::schema::{self, COPIED, LAST_FACT};
 
@@ -55,18 +56,22 @@ pub fn backup(database: &Path, target: &Path) -> Result<Copied, StoreError> {
         move |source| StoreError::Database { action, path, source }
     };
     let partial = Partial::make(target)?;
+    FaultPoint::BackupMade.pass();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(database, flags).map_err(failed("read", database))?;
     copy_pages(&source, &partial.path).map_err(failed("copy", database))?;
     drop(source);
+    FaultPoint::BackupCopied.pass();
     let mut copy = Connection::open(&partial.path).map_err(failed("read", &partial.path))?;
     complete(&mut copy).map_err(failed("complete", &partial.path))?;
+    FaultPoint::BackupCompleted.pass();
     let damage = damage(&copy).map_err(failed("check", &partial.path))?;
     if let Some(text) = damage {
         return Err(StoreError::Damaged { path: database.to_owned(), text });
     }
     let mut copied = contents(&copy).map_err(failed("read", &partial.path))?;
     copy.close().map_err(|(_, source)| failed("close", &partial.path)(source))?;
+    FaultPoint::BackupChecked.pass();
     copied.bytes = partial.put_in_place(target)?;
     Ok(copied)
 }
@@ -98,9 +103,12 @@ impl Partial {
             Ok(file.metadata()?.len())
         };
         let bytes = sync(&self.path).map_err(at("sync", &self.path))?;
+        FaultPoint::BackupSynced.pass();
         rename_to_new(&self.path, target).map_err(at("back up to", target))?;
+        FaultPoint::BackupRenamed.pass();
         let folder = target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
         sync_folder(folder).map_err(at("sync", folder))?;
+        FaultPoint::BackupDone.pass();
         Ok(bytes)
     }
 }

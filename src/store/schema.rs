@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::StoreError;
+use super::fault_point::FaultPoint;
 
 /// Each step leads from the version before it to its own; a new database takes all of them.
 const STEPS: [&str; 4] = [
@@ -38,6 +39,7 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
     let mut database = Connection::open(path).map_err(failed("open"))?;
     set_up(&database).map_err(failed("set up"))?;
+    FaultPoint::DatabaseOpened.pass();
     let found = version(&database).map_err(failed("read the schema version of"))?;
     if found > VERSION {
         return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: VERSION });
@@ -81,11 +83,16 @@ fn migrate(database: &mut Connection, found: u32) -> rusqlite::Result<()> {
         return Ok(());
     }
     let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    FaultPoint::SchemaBegun.pass();
     for step in &STEPS[found as usize..] {
         transaction.execute_batch(step)?;
+        FaultPoint::SchemaStep.pass();
     }
     set_meta(&transaction, SCHEMA_VERSION, VERSION)?;
-    transaction.commit()
+    FaultPoint::SchemaCommit.pass();
+    transaction.commit()?;
+    FaultPoint::SchemaCommitted.pass();
+    Ok(())
 }
 
 /// A value of `meta`.

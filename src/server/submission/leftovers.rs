@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::engine::Predecessors;
 use crate::fs::{FileUri, FsError};
-use crate::store::Opened;
+use crate::store::{FaultPoint, Opened};
 use crate::wire::{Identifier, JobId};
 
 use super::{Submissions, system_dir};
@@ -86,6 +86,7 @@ impl Leftovers {
             needed.insert(*job);
             if !system_dir::is_whole(system, *job, token_file) {
                 system_dir::write(system, *job, user, submit_dir, token_file)?;
+                FaultPoint::LeftoversWritten.pass();
                 tracing::info!("the system directory of {job} is written again");
             }
         }
@@ -108,6 +109,7 @@ impl Submissions {
             match self.on_pool(move || wanted.settle(&system)).await {
                 Ok(Ok(unneeded)) => {
                     for job in unneeded {
+                        FaultPoint::LeftoversFound.pass();
                         tracing::info!("the system directory of {job}, which does not run, is removed");
                         self.remove_files(job, leftovers.finished.get(&job).cloned().flatten()).await;
                     }

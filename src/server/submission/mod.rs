@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use crate::config::Settings;
 use crate::engine::{Event, FactNumber, ReadSubmission, Reply, SubmissionReply};
 use crate::fs::FileUri;
-use crate::store::Health;
+use crate::store::{FaultPoint, Health};
 use crate::wire::JobId;
 
 use super::acl_file::AclFile;
@@ -35,6 +35,8 @@ use read::{ReadFiles, Reading};
 
 /// Submissions whose files are read or written at one time.
 const AT_ONE_TIME: usize = 16;
+/// Submissions of which more than the call is in memory; further ones wait.
+const IN_HAND: usize = 32;
 
 /// Takes submissions through their phases.
 pub struct Submissions {
@@ -44,6 +46,7 @@ pub struct Submissions {
     system: FileUri,
     staging_root: FileUri,
     turns: Semaphore,
+    in_hand: Semaphore,
 }
 
 // === impl Submissions ===
@@ -58,6 +61,7 @@ impl Submissions {
             system: settings.directories.system.clone(),
             staging_root: settings.directories.staging_root.clone(),
             turns: Semaphore::new(AT_ONE_TIME),
+            in_hand: Semaphore::new(IN_HAND),
         })
     }
 
@@ -84,6 +88,7 @@ impl Submissions {
         if let Some(text) = unwell(&self.owner.store_health(), self.owner.is_pressed()) {
             return Err(RemoteError::io(text));
         }
+        let _in_hand = self.in_hand.acquire().await;
         let files = self.read(id, caller.user.clone(), submit_dir).await?;
         let racks = self.topology.racks(&files.hosts).await;
         let user = files.spec.user.clone();
@@ -141,6 +146,7 @@ impl Submissions {
             Ok(directory) if directory.is_in(&self.staging_root) && directory != self.staging_root => {
                 let removal = move || crate::fs::LocalFileSystem.remove_dir_all(directory.as_path());
                 self.report(self.on_pool(removal).await.map(|removed| removed.map(drop)));
+                FaultPoint::StagingRemoved.pass();
             }
             _ => tracing::warn!("{staging} of {id} stays: it does not lie in {}", self.staging_root),
         }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use crate::fs::{FileUri, FsError, LocalFileSystem};
+use crate::store::FaultPoint;
 use crate::wire::file::{JOB_TOKEN_ALIAS, JobInfo, read_token_storage};
 use crate::wire::{Decode, Encode, JobId, Reader, Text, WString, Writer};
 
@@ -23,7 +24,9 @@ const COUNTS_OF_STARTS: [&str; 2] = ["jobtracker.info", "jobtracker.info.recover
 
 /// Makes the system directory itself, at start.
 pub fn make_system_dir(system: &FileUri) -> Result<(), FsError> {
-    LocalFileSystem.make_dir_all(system.as_path(), DIRECTORY_MODE)
+    LocalFileSystem.make_dir_all(system.as_path(), DIRECTORY_MODE)?;
+    FaultPoint::SystemDirMade.pass();
+    Ok(())
 }
 
 /// Writes `job-info` and `jobToken` of a job. On an error nothing stays.
@@ -41,10 +44,18 @@ pub(super) fn write(
     let mut job_info = Vec::new();
     info.encode(&mut Writer::new(&mut job_info));
     // A directory of that name can only be what a crash has left of a submission that was never answered.
-    let written = remove(system, job)
-        .and_then(|()| LocalFileSystem.make_dir_all(&directory, DIRECTORY_MODE))
-        .and_then(|()| LocalFileSystem.write_unsynced(&directory.join(JOB_INFO), &job_info, FILE_MODE))
-        .and_then(|()| LocalFileSystem.write_unsynced(&directory.join(JOB_TOKEN), token_file, FILE_MODE));
+    let write_all = || {
+        remove(system, job)?;
+        FaultPoint::JobFilesDue.pass();
+        LocalFileSystem.make_dir_all(&directory, DIRECTORY_MODE)?;
+        FaultPoint::JobFilesDirMade.pass();
+        LocalFileSystem.write_unsynced(&directory.join(JOB_INFO), &job_info, FILE_MODE)?;
+        FaultPoint::JobFilesInfoWritten.pass();
+        LocalFileSystem.write_unsynced(&directory.join(JOB_TOKEN), token_file, FILE_MODE)?;
+        FaultPoint::JobFilesWritten.pass();
+        Ok(())
+    };
+    let written = write_all();
     if written.is_err() {
         // What cannot be written cannot always be removed; the first error is the one that tells.
         let _ = remove(system, job);
@@ -104,7 +115,10 @@ pub(super) fn jobs(system: &FileUri) -> Result<Vec<JobId>, FsError> {
 
 /// Removes the system directory of a job, if there is one.
 pub(super) fn remove(system: &FileUri, job: JobId) -> Result<(), FsError> {
-    LocalFileSystem.remove_dir_all(&path(system, job)).map(drop)
+    if LocalFileSystem.remove_dir_all(&path(system, job))? {
+        FaultPoint::JobFilesRemoved.pass();
+    }
+    Ok(())
 }
 
 /// A job id is letters, digits and `_`: no name leads out of the directory.

@@ -112,7 +112,7 @@ impl Engine {
         if counts != (0, 0) {
             let text = format!(
                 "{} unfinished jobs of before the restart go on, {} finished ones are kept; {} TaskTrackers are awaited",
-                counts.0 - unwanted.len(),
+                counts.0.saturating_sub(unwanted.len() + ended_elsewhere.len()),
                 counts.1,
                 awaited.len()
             );

@@ -175,9 +175,12 @@ impl Daemon {
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
         let (taken_in, all_taken_in) = oneshot::channel::<()>();
-        if let Some(leftovers) = leftovers {
-            let taken_in = move || drop(taken_in);
-            tasks.spawn_local(edges.submissions.clone().put_in_order(leftovers, taken_in));
+        match leftovers {
+            Some(leftovers) => {
+                let taken_in = move || drop(taken_in);
+                tasks.spawn_local(edges.submissions.clone().put_in_order(leftovers, taken_in));
+            }
+            None => drop(taken_in),
         }
         tasks.spawn_local(async move {
             // A client that asks for a job which is about to be taken in would hear that there is none.

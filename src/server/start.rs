@@ -10,12 +10,10 @@ use tokio::runtime::{Builder, LocalOptions};
 
 use crate::config::settings::{BudgetStoreKind, DynamicSettings, SchedulerKind};
 use crate::config::{HostPort, Settings};
-use crate::engine::{Engine, Restored, RestoredJobs};
+use crate::engine::Engine;
 use crate::fs::FsError;
 use crate::market::BudgetLine;
-use crate::store::{
-    BudgetImage, BudgetImageError, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError, StoreOptions,
-};
+use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store, StoreError, StoreOptions};
 
 use super::acl_file::{AclFile, AclFileError};
 use super::acl_watch::AclWatch;
@@ -243,8 +241,7 @@ fn wake(
         }
     };
     let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
-    let restored = restored(opened);
-    let mut engine = Engine::new(config, restored, now);
+    let mut engine = Engine::new(config, opened.restored(), now);
     let image = budget.map(|(path, (image, found))| {
         match found {
             // The file is what it says; it becomes an image when something changes.
@@ -268,19 +265,6 @@ fn wake(
         image
     });
     Ok((image, engine, clock))
-}
-
-/// What the engine goes on with.
-fn restored(opened: Opened) -> Restored {
-    let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = opened.jobs;
-    let kill_debts = opened.kill_debts;
-    Restored {
-        last_fact: opened.last_fact,
-        last_order: opened.max_order,
-        market: opened.market,
-        jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs },
-        interner,
-    }
 }
 
 /// Says what an edited budget file has changed; all of it is in the ledger.

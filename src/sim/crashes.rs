@@ -174,9 +174,14 @@ impl World<'_> {
         !is_mute && wait_for <= self.durable()
     }
 
+    /// Whether the store stands still.
+    fn is_stalled(&self) -> bool {
+        self.store_stall.is_some_and(|(until_mono_ms, _)| self.now.mono_ms < until_mono_ms)
+    }
+
     /// Whether an answer may be held back.
     pub(super) fn may_hold_back(&self) -> bool {
-        self.store_stall.is_some() || !matches!(self.incarnation.state, State::Up)
+        self.is_stalled() || !matches!(self.incarnation.state, State::Up)
     }
 
     /// Until it is worth while to look again whether an answer leaves, ms.
@@ -227,7 +232,7 @@ impl World<'_> {
         let pause_ms = self.plan.crash_pause_ms.unwrap_or(u64::MAX / 4);
         let mut random = Random::stream(self.crashes.number(), 0);
         self.wake_in(random.between(pause_ms / 4, pause_ms * 2), Wake::Crash);
-        let is_up = matches!(self.incarnation.state, State::Up) && self.store_stall.is_none();
+        let is_up = matches!(self.incarnation.state, State::Up) && !self.is_stalled();
         if !is_up || !self.may_choose() || !self.has(Part::Crashes) {
             return Ok(());
         }

@@ -70,7 +70,7 @@ pub struct Plan {
 /// The stream of chance that decides whether the JobTracker of a seed crashes.
 const CRASH_STREAM: u64 = 5;
 /// In one of so many seeds it does.
-const SEEDS_OF_A_CRASHING_ONE: u64 = 4;
+const SEEDS_OF_A_CRASHING_ONE: u64 = 3;
 
 /// The smallest part of a credit that plain bids use: an eighth.
 const EIGHTH: i128 = 125_000_000_000;
@@ -135,7 +135,7 @@ impl Plan {
 /// From a stream of its own: all else in a seed is as it would be without crashes.
 fn crash_pause_ms(seed: u64) -> Option<u64> {
     let mut random = Random::stream(seed, CRASH_STREAM);
-    let pause_ms = random.between(5_000, 200_000);
+    let pause_ms = random.between(1_000, 40_000);
     random.one_in(SEEDS_OF_A_CRASHING_ONE).then_some(pause_ms)
 }
 

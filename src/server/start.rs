@@ -8,12 +8,10 @@ use tokio::runtime::{Builder, LocalOptions};
 
 use crate::config::settings::{BudgetStoreKind, DynamicSettings};
 use crate::config::{HostPort, Settings};
-use crate::engine::{Engine, Predecessors, Restored, RestoredJobs};
+use crate::engine::{Engine, Predecessors};
 use crate::fs::FsError;
 use crate::market::BudgetLine;
-use crate::store::{
-    BudgetImage, BudgetImageError, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError, StoreOptions,
-};
+use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store, StoreError, StoreOptions};
 
 use super::acl_file::AclFileError;
 use super::clock::Clock;
@@ -187,7 +185,9 @@ pub(super) fn wake(
     if system_dir.was_another_here() {
         config.identifier = no_minute(config.identifier, &used);
     }
-    let restored = restored(opened, predecessors, is_handed_over);
+    let mut restored = opened.restored();
+    restored.predecessors = predecessors;
+    restored.jobs.is_handed_over = is_handed_over;
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
         match found {
@@ -212,20 +212,6 @@ pub(super) fn wake(
         image
     });
     Ok((image, engine, clock))
-}
-
-/// What the engine goes on with.
-fn restored(opened: Opened, predecessors: Predecessors, is_handed_over: bool) -> Restored {
-    let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = opened.jobs;
-    let kill_debts = opened.kill_debts;
-    Restored {
-        last_fact: opened.last_fact,
-        last_order: opened.max_order,
-        market: opened.market,
-        predecessors,
-        jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, is_handed_over },
-        interner,
-    }
 }
 
 /// Says what an edited budget file has changed; all of it is in the ledger.

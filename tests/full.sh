@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, three bidders on stock
+# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, and for three minutes
+# (SOAK_MINUTES) under everything at once, three bidders on stock
 # TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
 # (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
@@ -59,6 +60,13 @@ killed_jobs() {
     JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200
 }
 
+# Three minutes, or SOAK_MINUTES with a kill a minute.
+soak() {
+    local pace=(--minutes 3 --kill-every-s 10)
+    [[ -z ${SOAK_MINUTES:-} ]] || pace=(--minutes "$SOAK_MINUTES" --kill-every-s 60)
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/soak.sh "${pace[@]}"
+}
+
 mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
@@ -88,6 +96,7 @@ step "administrators' commands under both JobTrackers" both_jobtrackers administ
 step "the records of the Java JobTracker" records_are_current
 step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
+step "a soak" soak
 step "a stock job while we are killed" killed_jobs
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "dependencies" dependencies

@@ -57,7 +57,7 @@ killed_bidding() {
 }
 
 killed_jobs() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200 "$@"
 }
 
 # Three minutes, or SOAK_MINUTES with a kill a minute.
@@ -98,6 +98,8 @@ step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
 step "a soak" soak
 step "a stock job while we are killed" killed_jobs
+step "the same, paid for" killed_jobs --market
+step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jobtracker java --kills 2 --trackers 2 --maps 60
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "dependencies" dependencies
 known_holes

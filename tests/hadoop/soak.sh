@@ -8,7 +8,8 @@
 # failures and kills say, no attempt may have been launched twice, none of a finished task again, every credit must be accounted for; and with 16
 # lives or more the last quarter may take no more than a tenth more than the second. Needs no Java. Ends with 1 when anything was wrong.
 #
-# The long one:    cargo build --release --bins --examples && tests/hadoop/soak.sh --minutes 60 --kill-every-s 60
+# The long one:    cargo build --release --bins --examples &&
+#     JOBTRACKER_PROGRAM=target/release/jobtracker tests/hadoop/soak.sh --minutes 60 --kill-every-s 60
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"

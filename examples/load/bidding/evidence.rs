@@ -9,7 +9,6 @@ use anyhow::{Context, bail, ensure};
 use rusqlite::{Connection, Row};
 
 use super::amount::units_of;
-use super::world::World;
 
 /// A row of the ledger. Sums are units.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,24 +81,24 @@ const BUDGET_FILE: &str = "budget";
 
 impl Evidence {
     /// Copies what is there into `copy`, and reads the copy: what is there stays as the daemon left it.
-    pub fn secure(world: &World, copy: &Path) -> anyhow::Result<Self> {
-        Self::copy(world, copy)?;
+    pub fn secure(state: &Path, budget_file: &Path, copy: &Path) -> anyhow::Result<Self> {
+        Self::copy(state, budget_file, copy)?;
         Self::read_copy(copy)
     }
 
     /// Copies state folder and budget file into `copy`, in the place of an earlier copy.
-    pub fn copy(world: &World, copy: &Path) -> anyhow::Result<()> {
+    pub fn copy(state: &Path, budget_file: &Path, copy: &Path) -> anyhow::Result<()> {
         match fs::remove_dir_all(copy) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => fs::create_dir(copy)?,
         }
-        if world.state().exists() {
-            for entry in fs::read_dir(world.state())? {
+        if state.exists() {
+            for entry in fs::read_dir(state)? {
                 let entry = entry?;
                 fs::copy(entry.path(), copy.join(entry.file_name()))?;
             }
         }
-        fs::copy(world.budget_file(), copy.join(BUDGET_FILE)).context("the budget file")?;
+        fs::copy(budget_file, copy.join(BUDGET_FILE)).context("the budget file")?;
         Ok(())
     }
 

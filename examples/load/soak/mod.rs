@@ -247,7 +247,7 @@ impl Run {
     fn copy(&self) -> anyhow::Result<PathBuf> {
         let world = &self.stage.callers.world;
         let copy = world.folder.join("left");
-        Evidence::copy(world, &copy)?;
+        Evidence::copy(&world.state(), &world.budget_file(), &copy)?;
         Ok(copy)
     }
 
@@ -261,7 +261,7 @@ impl Run {
             let mut wrong = std::mem::take(&mut book.wrong);
             wrong.extend(money::violations(&evidence, &left, started_ms, &mut seen).0);
             wrong.extend(promises::violations(&evidence, &seen.ledger, &mut book, &world));
-            wrong.extend(image::violations(&evidence, &world).0);
+            wrong.extend(image::violations(&evidence, &world.first_accounts()).0);
             Ok(Audit { audited: Audited { left: evidence, seen }, book, wrong })
         })
     }

@@ -100,6 +100,7 @@ step "a soak" soak
 step "a stock job while we are killed" killed_jobs
 step "the same, paid for" killed_jobs --market
 step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jobtracker java --kills 2 --trackers 2 --maps 60
+step "a streaming client that is cut off" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/cut-off.sh
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "dependencies" dependencies
 known_holes

@@ -43,8 +43,8 @@ PYTHON
 
 words() { python3 "$LIVE_DIR/restart_words.py" "$@"; }
 
-# Prints the attempts that TaskTrackers were told to launch.
-launched_attempts() { grep -ho 'LaunchTaskAction (registerTask): attempt_[0-9]*_[0-9]*_[mr]_[0-9]*_[0-9]*' "$CLUSTER"/worker-*.log | sort -u; }
+# Prints each launch that TaskTrackers were told, the attempt's id may come twice.
+launched_attempts() { grep -ho 'LaunchTaskAction (registerTask): attempt_[0-9]*_[0-9]*_[mr]_[0-9]*_[0-9]*' "$CLUSTER"/worker-*.log; }
 
 # Whether at least so many maps were done.
 maps_are_done() {

@@ -302,6 +302,7 @@ fn engine_config() -> EngineConfig {
         hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
         recover: true,
+        hold_client_kills_ms: 0,
         finished_jobs_kept: 1_000,
     }
 }

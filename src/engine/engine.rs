@@ -171,6 +171,7 @@ impl Engine {
             Event::JobFound(found) => self.job_found(*found, now),
             Event::JobNotFound { id } => self.job_not_found(id),
             Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
+            Event::KillJobFirst { id, caller } => self.kill_job_first(id, &caller, now),
             Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),

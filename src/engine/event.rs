@@ -113,6 +113,15 @@ pub enum Event {
         /// Who asks.
         caller: Caller,
     },
+    /// The same as the first call on its connection, not even its protocol's version asked before: a client program that has
+    /// lost the connection it had. Held back for a while after a start when the job's own user asks for the end of
+    /// a job of before: `jobtracker.restart.hold-client-kills-ms`.
+    KillJobFirst {
+        /// The job; unknown ones are ignored.
+        id: JobId,
+        /// Who asks.
+        caller: Caller,
+    },
     /// A client wants an attempt's end. Answered by [`Reply::Boolean`](super::Reply::Boolean).
     KillTask {
         /// The attempt.

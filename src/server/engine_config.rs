@@ -54,6 +54,7 @@ pub fn engine_config(
         hosts: host_lists(&settings.trackers)?,
         job_page_prefix,
         recover: settings.restart_recover,
+        hold_client_kills_ms: settings.hold_client_kills_ms,
         finished_jobs_kept: settings.job_limits.finished_jobs_kept,
     })
 }

@@ -13,6 +13,8 @@ keys! {
         "The state database: all that survives a restart. Not under /tmp, never in `mapred.local.dir/jobTracker`.";
     LEDGER_DETAIL_DAYS = "jobtracker.ledger.detail-days", Number(Days, 1, 36_500), Some("30"),
         "Whole days for which the ledger keeps every movement of money; older ones become daily sums, which add up to the same.";
+    HOLD_CLIENT_KILLS = "jobtracker.restart.hold-client-kills-ms", Number(Milliseconds, 0, HOUR_MS), Some("0"),
+        "So long after a start a `killJob` by the job's own user that is the first call of its connection is held back for jobs of before: the stock streaming tool sends one when it loses its connection. 0: never.";
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),
         "Shortest heartbeat interval told to a tracker while slots or tasks wait.";
     FIFO_COMPATIBLE = "jobtracker.fifo.compatible", Flag, Some("false"),

@@ -88,6 +88,7 @@ pub fn config(policy: PolicyConfig) -> EngineConfig {
         hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
         recover: true,
+        hold_client_kills_ms: 0,
         finished_jobs_kept: 100,
     }
 }

@@ -45,6 +45,7 @@ pub(super) struct Connection {
     taken_bytes: Cell<usize>,
     kept: Kept,
     calls_in_flight: Cell<u32>,
+    has_called: Cell<bool>,
     stage: Cell<Waiting>,
     since_ms: Cell<u64>,
     broken: Cell<bool>,
@@ -119,6 +120,7 @@ impl Connection {
             taken_bytes: Cell::new(0),
             kept: Kept::new(shared.clone()),
             calls_in_flight: Cell::new(0),
+            has_called: Cell::new(false),
             stage: Cell::new(Waiting::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
@@ -308,13 +310,14 @@ impl Connection {
         self.changed.notified().await;
     }
 
-    /// Counts a call that was taken, of so many bytes.
-    pub(super) fn call_taken(&self, bytes: usize) {
+    /// Counts a call that was taken, of so many bytes; tells whether it is the first one.
+    pub(super) fn call_taken(&self, bytes: usize) -> bool {
         self.calls_in_flight.set(self.calls_in_flight.get() + 1);
         // Of a heartbeat nothing is kept once it is taken.
         if !self.kept.is_tracker() {
             self.shared.client_calls.add(bytes);
         }
+        !self.has_called.replace(true)
     }
 
     /// Counts a call that was answered, or given up.

@@ -1,6 +1,7 @@
 //! The office of the daemon: held by one process at a time, in terms that begin with opening the store and end with
 //! closing it. A term ends for good, or because another process is to go on; if that one fails, the next term is ours.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,8 +42,8 @@ pub(super) struct Office<'a> {
     pub(super) predecessor: Option<Predecessor>,
     /// Who is to hear that the upgrade has failed, and why, once we serve again.
     pub(super) disappointed: Option<(Asked, String)>,
-    /// The term before was ended to be gone on with: nothing is lost, nobody has waited long.
-    pub(super) is_handed_over: bool,
+    /// The trackers of the term before, if that was ended to be gone on with.
+    pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
     /// Whether this term has begun to serve.
     pub(super) has_served: bool,
 }
@@ -78,7 +79,7 @@ impl<'a> Office<'a> {
             carried: Vec::new(),
             predecessor: None,
             disappointed: None,
-            is_handed_over: false,
+            handed_over: None,
             has_served: false,
         })
     }
@@ -93,7 +94,8 @@ impl<'a> Office<'a> {
         let offer = predecessor.offer();
         let (rpc, http) = prove(settings, offer).inspect_err(|error| predecessor.refuse(&error.to_string()))?;
         let failed = |error: std::io::Error| ServeError::TakeOver(error.to_string());
-        let Inheritance { rpc: theirs, http: their_http, control, connections } = predecessor.take().map_err(failed)?;
+        let Inheritance { rpc: theirs, http: their_http, control, connections, trackers } =
+            predecessor.take().map_err(failed)?;
         let ports = Ports {
             rpc: rpc.unwrap_or_else(|| OpenPort::of(theirs, offer.rpc.bound)),
             http: http.unwrap_or_else(|| OpenPort::of(their_http, offer.http.bound)),
@@ -110,7 +112,7 @@ impl<'a> Office<'a> {
             carried: connections,
             predecessor: Some(predecessor),
             disappointed: None,
-            is_handed_over: true,
+            handed_over: Some(trackers),
             has_served: false,
         })
     }
@@ -123,7 +125,7 @@ impl<'a> Office<'a> {
     ) -> Result<(), ServeError> {
         let mut started = Some(started);
         // An administrator's word about the budget file is for the first start, not for those that go on.
-        let mut precedence = if self.is_handed_over { Precedence::Ledger } else { precedence };
+        let mut precedence = if self.handed_over.is_some() { Precedence::Ledger } else { precedence };
         let mut is_ours_again = false;
         let mut pause = PAUSES.0;
         loop {
@@ -217,6 +219,7 @@ impl<'a> Office<'a> {
             rpc: self.ports.rpc.share().map_err(refused)?,
             http: self.ports.http.share().map_err(refused)?,
             control,
+            trackers: self.handed_over.iter().flatten().cloned().collect(),
             connections: std::mem::take(&mut self.carried),
         })
     }

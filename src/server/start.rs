@@ -1,8 +1,10 @@
 //! Start and stop of the daemon: ports, state, budgets, engine, in this order, and back.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -162,7 +164,7 @@ pub(super) fn wake(
     store: &Store,
     opened: Opened,
     http: SocketAddr,
-    is_handed_over: bool,
+    handed_over: Option<BTreeSet<Arc<str>>>,
 ) -> Result<(Option<BudgetImage>, Engine, Clock), ServeError> {
     let clock = Clock::start();
     let now = clock.now();
@@ -177,7 +179,7 @@ pub(super) fn wake(
         }
     };
     let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
-    let restored = restored(opened, is_handed_over);
+    let restored = restored(opened, handed_over);
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
         match found {
@@ -205,14 +207,14 @@ pub(super) fn wake(
 }
 
 /// What the engine goes on with.
-fn restored(opened: Opened, is_handed_over: bool) -> Restored {
+fn restored(opened: Opened, handed_over: Option<BTreeSet<Arc<str>>>) -> Restored {
     let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = opened.jobs;
     let kill_debts = opened.kill_debts;
     Restored {
         last_fact: opened.last_fact,
         last_order: opened.max_order,
         market: opened.market,
-        jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, is_handed_over },
+        jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, handed_over },
         interner,
     }
 }

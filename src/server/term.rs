@@ -93,7 +93,7 @@ impl Office<'_> {
         let leftovers = Leftovers::of(&opened);
         let market_precedence = market.map(|market| (market, precedence));
         let (budget_image, engine, clock) =
-            wake(settings, market_precedence, &store, opened, http_address, self.is_handed_over)?;
+            wake(settings, market_precedence, &store, opened, http_address, self.handed_over.clone())?;
         let budget_image = budget_image.map(Rc::new);
         let parts = Parts {
             settings,
@@ -129,7 +129,6 @@ impl Office<'_> {
             follow.await;
         });
         self.has_served = true;
-        self.is_handed_over = true;
         started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
         let preparing = Preparing {
             offer,
@@ -180,6 +179,7 @@ impl Office<'_> {
         let served = daemon.run_until(rpc_port, std::mem::take(&mut self.carried), leave).await;
         web.stop();
         drop((web, acl_watch));
+        self.handed_over = Some(owner.with_engine(|engine| engine.tracker_names().cloned().collect()));
         let closed = close(budget_image, owner, store);
         match (served, leaving) {
             (Ok(carried), Some((successor, asked, since_ms))) => {
@@ -220,6 +220,8 @@ impl Preparing<'_> {
         if let Some(trouble) = self.budget.as_ref().and_then(ImageWatch::trouble) {
             return Err(format!("the budget file must be mended first: {trouble}"));
         }
+        // What waits for the store would not be answered in time, and nobody is to be sent away for that.
+        self.calls.durable().await?;
         let offer = self.offer.clone();
         let successor =
             Successor::start(&asked.program, self.arguments, offer).await.map_err(|error| error.to_string())?;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, three bidders on stock
-# TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
-# (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
+# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, one that is upgraded ten times
+# under stock clients, three bidders on stock TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a
+# hundred million simulated events (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -59,6 +59,10 @@ killed_jobs() {
     JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200
 }
 
+upgraded_jobs() {
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/upgrade.sh --upgrades 10 --maps 24
+}
+
 mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
@@ -89,6 +93,7 @@ step "the records of the Java JobTracker" records_are_current
 step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
 step "a stock job while we are killed" killed_jobs
+step "stock jobs while we are upgraded" upgraded_jobs
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "dependencies" dependencies
 known_holes

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::Settings;
-use crate::config::settings::SchedulerKind;
+use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::store::{Precedence, schema_versions};
 
 use super::acl_file::AclFile;
 use super::engine_config::host_lists;
 use super::handover::{Asked, Control, Estate, Inheritance, Offer, Outcome, Predecessor};
 use super::ports::OpenPort;
-use super::rpc::Carried;
+use super::rpc::{Carried, RpcLimits};
 use super::signals::StopSignals;
 use super::start::{ServeError, Serving};
 use super::submission::make_system_dir;
@@ -120,6 +120,7 @@ impl<'a> Office<'a> {
     /// Serves until it is told to stop, or another process goes on.
     pub(super) async fn serve_to_the_end(
         mut self,
+        limits: (RpcLimits, HttpLimits),
         precedence: Precedence,
         started: impl FnOnce(&Serving),
     ) -> Result<(), ServeError> {
@@ -131,9 +132,9 @@ impl<'a> Office<'a> {
         loop {
             self.has_served = false;
             let announce = |serving: &Serving| started.take().into_iter().for_each(|started| started(serving));
-            match self.serve_a_term(precedence, announce).await {
+            match self.serve_a_term(limits, precedence, announce).await {
                 Ok(TermEnd::Stopped) => return Ok(()),
-                Ok(TermEnd::Leaving(leaving)) => match self.hand_over(leaving).await {
+                Ok(TermEnd::Leaving(leaving)) => match self.hand_over(*leaving).await {
                     HandedOver::Yes | HandedOver::Stopped => return Ok(()),
                     HandedOver::No => {
                         (precedence, is_ours_again, pause) = (Precedence::Ledger, true, PAUSES.0);

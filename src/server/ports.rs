@@ -17,20 +17,15 @@ pub(super) struct OpenPort {
     pub(super) bound: SocketAddr,
 }
 
-/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us.
-pub(super) fn allow_descriptors(needed: u64) {
+/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us; what it is then.
+pub(super) fn allow_descriptors(needed: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return;
-    }
-    let current = Some(limit.maximum.map_or(needed, |maximum| needed.min(maximum)));
-    if setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).is_err() || current < Some(needed) {
-        tracing::warn!(
-            "only {} file descriptors may be open; {needed} are needed for all connections that the configuration allows",
-            current.or(limit.current).unwrap_or_default()
-        );
-    }
+    let wanted = needed as u64;
+    let Some(current) = limit.current.filter(|current| *current < wanted) else { return needed };
+    let reached = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(reached), maximum: limit.maximum });
+    usize::try_from(if raised.is_ok() { reached } else { current }).unwrap_or(needed)
 }
 
 // === impl OpenPort ===

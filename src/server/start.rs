@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::config::settings::{BudgetStoreKind, DynamicSettings};
+use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits};
 use crate::config::{HostPort, Settings};
-use crate::engine::{Engine, Restored, RestoredJobs};
+use crate::engine::{Engine, Predecessors, Restored, RestoredJobs};
 use crate::fs::FsError;
 use crate::market::BudgetLine;
 use crate::store::{
@@ -20,11 +20,13 @@ use crate::store::{
 use super::acl_file::AclFileError;
 use super::clock::Clock;
 use super::daemon::RunError;
-use super::engine_config::{HostsError, engine_config};
+use super::engine_config::{HostsError, engine_config, no_minute};
 use super::handover::Predecessor;
 use super::host_name::host_name;
 use super::office::Office;
 use super::ports::allow_descriptors;
+use super::rpc::RpcLimits;
+use super::submission::SystemDirAtStart;
 use super::supervisor::Supervisor;
 
 /// Why the daemon does not start, or does not end well. Each text says how to mend it.
@@ -94,6 +96,8 @@ pub struct Serving {
 
 /// File descriptors for everything but connections: the database, files of jobs, the runtime.
 const RESERVED_DESCRIPTORS: usize = 256;
+/// Connections of either kind that are taken however few descriptors there are.
+const LEAST_CONNECTIONS: usize = 16;
 
 /// Changes of an edited budget file that the log repeats one by one.
 const TOLD_QUEUES: usize = 50;
@@ -138,23 +142,56 @@ async fn serve_here(
     supervisor: &Supervisor,
     started: impl FnOnce(&Serving),
 ) -> Result<(), ServeError> {
-    let connections = settings.rpc.max_connections.saturating_add(settings.http.max_connections);
-    allow_descriptors(connections.saturating_add(RESERVED_DESCRIPTORS) as u64);
+    let limits = within_descriptors(settings);
     let Launch { precedence, arguments, predecessor } = launch;
     // Ports first: what fails soonest leaves nothing behind.
     let office = match predecessor {
         None => Office::new(settings, supervisor.clone(), arguments)?,
         Some(predecessor) => Office::taken_over(settings, supervisor.clone(), arguments, predecessor)?,
     };
-    office.serve_to_the_end(precedence, started).await
+    office.serve_to_the_end(limits, precedence, started).await
 }
 
-pub(super) fn store_options(settings: &Settings) -> StoreOptions {
+/// What a start finds.
+pub(super) struct Found {
+    pub(super) opened: Opened,
+    pub(super) predecessors: Predecessors,
+    pub(super) system_dir: SystemDirAtStart,
+    /// The trackers of one that has handed over.
+    pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
+}
+
+pub(super) fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) -> StoreOptions {
     StoreOptions {
+        look_for: system_dir.jobs().clone(),
         ledger_detail_days: settings.ledger_detail_days,
         finished_jobs: settings.job_limits.finished_jobs_kept,
         ..StoreOptions::new(&settings.directories.state)
     }
+}
+
+/// The limits on connections that the settings name, less where the system lets us have fewer file descriptors: what
+/// has no descriptor could not be accepted, and nor could a file be opened.
+fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
+    let (mut rpc, mut http) = (RpcLimits::of(&settings.rpc), settings.http);
+    let needed = rpc.max_connections.saturating_add(http.max_connections).saturating_add(RESERVED_DESCRIPTORS);
+    let allowed = allow_descriptors(needed);
+    if allowed < needed {
+        let spare = allowed.saturating_sub(RESERVED_DESCRIPTORS);
+        http.max_connections = http.max_connections.min(spare / 8).max(LEAST_CONNECTIONS);
+        rpc.max_connections =
+            rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(LEAST_CONNECTIONS);
+        tracing::warn!(
+            "only {allowed} file descriptors may be open (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
+             connections instead of {} (jobtracker.rpc.max-connections) and {} of HTTP instead of {} \
+             (jobtracker.http.max-connections)",
+            rpc.max_connections,
+            settings.rpc.max_connections,
+            http.max_connections,
+            settings.http.max_connections,
+        );
+    }
+    (rpc, http)
 }
 
 /// The engine as the store left it, and the thread that writes the budget file where there is a market.
@@ -162,10 +199,10 @@ pub(super) fn wake(
     settings: &Settings,
     market: Option<(&DynamicSettings, Precedence)>,
     store: &Store,
-    opened: Opened,
+    found: Found,
     http: SocketAddr,
-    handed_over: Option<BTreeSet<Arc<str>>>,
 ) -> Result<(Option<BudgetImage>, Engine, Clock), ServeError> {
+    let Found { opened, predecessors, system_dir, handed_over } = found;
     let clock = Clock::start();
     let now = clock.now();
     let budget = match market {
@@ -178,8 +215,12 @@ pub(super) fn wake(
             Some((path, image))
         }
     };
-    let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
-    let restored = restored(opened, handed_over);
+    let used = opened.identifiers.iter().copied().chain(system_dir.identifiers()).collect();
+    let mut config = engine_config(settings, &used, now.wall_ms, job_page_prefix(settings, http))?;
+    if system_dir.was_another_here() {
+        config.identifier = no_minute(config.identifier, &used);
+    }
+    let restored = restored(opened, predecessors, handed_over);
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
         match found {
@@ -207,13 +248,14 @@ pub(super) fn wake(
 }
 
 /// What the engine goes on with.
-fn restored(opened: Opened, handed_over: Option<BTreeSet<Arc<str>>>) -> Restored {
+fn restored(opened: Opened, predecessors: Predecessors, handed_over: Option<BTreeSet<Arc<str>>>) -> Restored {
     let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = opened.jobs;
     let kill_debts = opened.kill_debts;
     Restored {
         last_fact: opened.last_fact,
         last_order: opened.max_order,
         market: opened.market,
+        predecessors,
         jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, handed_over },
         interner,
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::settings::SchedulerKind;
-use crate::store::{BudgetImage, ImageWatch, Precedence, Store};
+use crate::config::settings::{HttpLimits, SchedulerKind};
+use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
 
 use super::acl_file::AclFile;
 use super::acl_watch::AclWatch;
@@ -21,8 +21,8 @@ use super::office::{Office, Ports, TOLD_TO_STOP};
 use super::owner::Owner;
 use super::reload::Reload;
 use super::rpc::RpcLimits;
-use super::start::{ServeError, Serving, store_options, wake};
-use super::submission::{Leftovers, make_system_dir};
+use super::start::{Found, ServeError, Serving, store_options, wake};
+use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
 use super::web_thread::WebThread;
 
 /// How a term ends.
@@ -30,7 +30,7 @@ pub(super) enum TermEnd {
     /// For good.
     Stopped,
     /// Another process is to go on.
-    Leaving(Leaving),
+    Leaving(Box<Leaving>),
 }
 
 /// A successor waits for the estate.
@@ -65,6 +65,7 @@ struct Preparing<'a> {
 impl Office<'_> {
     pub(super) async fn serve_a_term(
         &mut self,
+        (rpc_limits, http_limits): (RpcLimits, HttpLimits),
         precedence: Precedence,
         started: impl FnOnce(&Serving),
     ) -> Result<TermEnd, ServeError> {
@@ -77,12 +78,13 @@ impl Office<'_> {
         let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
         let acl_watch = acl.as_ref().and_then(AclWatch::of);
         make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+        let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
         let offer = self.offer();
         let Ports { rpc, http } = &self.ports;
         let (rpc_address, http_address) = (rpc.bound, http.bound);
         let refused = |what| move |source| ServeError::System { what, source };
         let rpc_port = rpc.share().and_then(TcpListener::from_std).map_err(refused("a listener"))?;
-        let (store, opened) = Store::open(store_options(settings))?;
+        let (store, opened) = Store::open(store_options(settings, &system_dir))?;
         if self.control.is_none() {
             // Nobody needs an upgrade to be served.
             match Control::open(&settings.directories.state) {
@@ -90,14 +92,17 @@ impl Office<'_> {
                 Err(error) => tracing::warn!("`jobtracker upgrade` cannot be heard: {error}"),
             }
         }
-        let leftovers = Leftovers::of(&opened);
+        let predecessors = system_dir.predecessors(&opened, settings.restart_recover);
+        let leftovers = Leftovers::of(&opened, &predecessors);
+        let handed_over = self.handed_over.clone();
+        let found = Found { opened, predecessors, system_dir, handed_over };
         let market_precedence = market.map(|market| (market, precedence));
-        let (budget_image, engine, clock) =
-            wake(settings, market_precedence, &store, opened, http_address, self.handed_over.clone())?;
+        let (budget_image, engine, clock) = wake(settings, market_precedence, &store, found, http_address)?;
+        FaultPoint::EngineMade.pass();
         let budget_image = budget_image.map(Rc::new);
         let parts = Parts {
             settings,
-            rpc_limits: RpcLimits::of(&settings.rpc),
+            rpc_limits,
             engine,
             sink: store.sink(),
             clock,
@@ -108,7 +113,7 @@ impl Office<'_> {
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let handle = handle.with_ledger(store.ledger());
         let owner = daemon.owner().clone();
-        let web = Web::new(http, handle, settings, market.is_some());
+        let web = Web::new(http, handle, http_limits, market.is_some());
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
@@ -184,7 +189,7 @@ impl Office<'_> {
         match (served, leaving) {
             (Ok(carried), Some((successor, asked, since_ms))) => {
                 self.carried = carried;
-                Ok(TermEnd::Leaving(Leaving { successor, asked, closed, clock, since_ms }))
+                Ok(TermEnd::Leaving(Box::new(Leaving { successor, asked, closed, clock, since_ms })))
             }
             (served, _) => {
                 closed?;
@@ -197,6 +202,7 @@ impl Office<'_> {
 
 /// Closes what a term has opened.
 fn close(budget_image: Option<Rc<BudgetImage>>, owner: Rc<Owner>, store: Store) -> Result<(), ServeError> {
+    FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
         if let Some((accounts, tick)) = owner.budgets() {
@@ -242,13 +248,8 @@ impl Preparing<'_> {
 // === impl Web ===
 
 impl<'a> Web<'a> {
-    fn new(
-        port: &'a super::ports::OpenPort,
-        handle: OwnerHandle,
-        settings: &'a crate::config::Settings,
-        has_market: bool,
-    ) -> Self {
-        let start = move || WebThread::start(port.share()?, handle.clone(), &settings.http, has_market);
+    fn new(port: &'a super::ports::OpenPort, handle: OwnerHandle, limits: HttpLimits, has_market: bool) -> Self {
+        let start = move || WebThread::start(port.share()?, handle.clone(), &limits, has_market);
         Self { running: RefCell::default(), start: Box::new(start) }
     }
 

@@ -20,6 +20,7 @@ pub fn restored(facts: &[Fact]) -> Restored {
             costs: opened.jobs.costs,
             handed_over: None,
         },
+        predecessors: Default::default(),
         interner: opened.jobs.interner,
     }
 }

@@ -134,6 +134,9 @@ impl Office<'_> {
             follow.await;
         });
         self.has_served = true;
+        if let Some(control) = &mut self.control {
+            control.keep();
+        }
         started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
         let preparing = Preparing {
             offer,

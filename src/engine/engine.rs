@@ -202,6 +202,11 @@ impl Engine {
         self.log.take()
     }
 
+    /// The names of the trackers that serve, or are awaited.
+    pub fn tracker_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.trackers.keys()
+    }
+
     /// The last fact that anything depends on.
     pub fn last_fact(&self) -> FactNumber {
         self.log.last()

@@ -235,6 +235,14 @@ impl Daemon {
 // === impl Calls ===
 
 impl Calls {
+    /// Completes when all that has happened so far is durable; the error says why that takes too long.
+    pub(super) async fn durable(&self) -> Result<(), String> {
+        match tokio::time::timeout(FAREWELL, self.owner.wait_durable(self.owner.last_fact())).await {
+            Ok(waited) => waited.map_err(|gone| gone.to_string()),
+            Err(_) => Err(self.unanswered()),
+        }
+    }
+
     /// No further call is taken; completes when those that were are answered and what they changed is durable. If that
     /// takes too long calls are taken again, and the error says who is waited for.
     pub(super) async fn pause(&self) -> Result<(), String> {

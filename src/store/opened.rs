@@ -55,7 +55,7 @@ impl Opened {
             last_order: self.max_order,
             market: self.market,
             predecessors: Predecessors::default(),
-            jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, is_handed_over: false },
+            jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, handed_over: None },
             interner,
         }
     }

@@ -420,9 +420,11 @@ fn a_hand_over_ends_no_job() {
     for recover in [true, false] {
         cluster.config.recover = recover;
         let mut restored = super::crash::restored(&cluster.facts);
-        restored.jobs.is_handed_over = true;
+        restored.jobs.handed_over = Some(["tracker_idle:a/1:1".into()].into());
         let engine = Engine::new(cluster.config.clone(), restored, cluster.now);
         assert_eq!(engine.job_status(job).value.unwrap().run_state, RunState::Running);
+        // One that nothing is known of but its name is awaited, too.
+        assert!(engine.tracker_names().any(|name| &**name == "tracker_idle:a/1:1"));
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) enum Waiting {
 /// A connection. Buffers exist only while something is in them, so an idle one costs little.
 pub(super) struct Connection {
     number: u64,
+    /// Shared only with whoever carries it over.
     write: OwnedWriteHalf,
     outgoing: RefCell<Vec<u8>>,
     /// Bytes of `outgoing` that were taken since the timeout began.
@@ -179,6 +180,7 @@ impl Connection {
                 writable = self.write.writable() => writable,
                 () = self.left() => {
                     self.outgoing.borrow_mut().drain(..written);
+                    self.shared.unread.remove(written);
                     break;
                 }
             };

@@ -18,6 +18,7 @@ pub fn restored(facts: &[Fact]) -> Restored {
             launch_answers: opened.jobs.launch_answers,
             kill_debts: opened.kill_debts,
             costs: opened.jobs.costs,
+            is_handed_over: false,
         },
         predecessors: Default::default(),
         interner: opened.jobs.interner,

@@ -44,8 +44,8 @@ pub struct Engine {
     pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
-    /// Job numbers that were given out and not used yet.
-    pub(super) open_numbers: BTreeSet<i32>,
+    /// Job ids that were given out and not used yet.
+    pub(super) open_ids: BTreeSet<JobId>,
     pub(super) last_order: u64,
     pub(super) market: Option<Market>,
     /// What jobs have cost; of none without a market.
@@ -105,7 +105,7 @@ impl Engine {
             live_jobs: BTreeMap::new(),
             submissions: BTreeMap::new(),
             last_job_number: 0,
-            open_numbers: BTreeSet::new(),
+            open_ids: BTreeSet::new(),
             last_order: restored.last_order,
             market,
             job_costs: JobCosts::default(),
@@ -157,6 +157,7 @@ impl Engine {
             }
             Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),
             Event::NewJobId => self.new_job_id(),
+            Event::UnusedIdFound { id } => self.unused_id_found(id),
             Event::SubmitAsked { id, caller } => self.submit_asked(id, &caller),
             Event::SubmissionRead(read) => self.submission_read(*read, now),
             Event::SystemDirWritten { id } => self.system_dir_written(id),

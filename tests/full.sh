@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, three bidders on stock
-# TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
-# (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
+# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load and at every passing of each
+# fault point, three bidders on stock TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred
+# million simulated events (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -59,6 +59,16 @@ killed_jobs() {
     JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200
 }
 
+# Every passing of every point, not each point once as the short tier does.
+crash_points() {
+    CRASH_POINTS=all cargo test --quiet --test crash_points
+}
+
+# What production runs dies at nobody's word.
+no_fault_points() {
+    ! grep --quiet JOBTRACKER_CRASH_AT "$target/release/jobtracker"
+}
+
 mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
@@ -90,6 +100,8 @@ step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
 step "a stock job while we are killed" killed_jobs
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
+step "a crash at every passing of each fault point" crash_points
+step "no fault point in a release build" no_fault_points
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

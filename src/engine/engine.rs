@@ -44,6 +44,8 @@ pub struct Engine {
     pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
+    /// The fact that tells of this start and its identifier.
+    pub(super) incarnation: FactNumber,
     /// Job ids that were given out and not used yet.
     pub(super) open_ids: BTreeSet<JobId>,
     pub(super) last_order: u64,
@@ -105,6 +107,7 @@ impl Engine {
             live_jobs: BTreeMap::new(),
             submissions: BTreeMap::new(),
             last_job_number: 0,
+            incarnation: FactNumber::default(),
             open_ids: BTreeSet::new(),
             last_order: restored.last_order,
             market,
@@ -121,7 +124,8 @@ impl Engine {
             safe_mode: None,
             config,
         };
-        engine.log.push(Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms });
+        let incarnation = Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms };
+        engine.incarnation = engine.log.push(incarnation);
         engine.open_queues(&restored.market, now);
         engine.restore_jobs(restored.jobs, now);
         engine

@@ -54,7 +54,8 @@ impl Engine {
         self.last_job_number = number;
         let id = JobId::new(self.config.identifier, number);
         self.open(id);
-        (Reply::JobId(id), Wait::Nothing)
+        // A crash that forgets this start would let the next one give out the same ids.
+        (Reply::JobId(id), Wait::For(self.incarnation))
     }
 
     /// Whether it may be an id that a client was given before a restart, of which only the state store knows.

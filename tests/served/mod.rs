@@ -193,7 +193,9 @@ impl Serving {
         let Some(line) = log.await_line("web on http://") else { return Err((child.wait().unwrap(), log.text())) };
         let address = line.split("http://").nth(1).unwrap().split('/').next().unwrap();
         let serving = Self { child, http: address.parse().unwrap(), log, timestamp_ms: AtomicI64::new(wall_ms()) };
-        serving.log.wait_for("system directory");
+        if serving.log.await_line("system directory").is_none() {
+            return Err(serving.end());
+        }
         Ok(serving)
     }
 

@@ -1,7 +1,7 @@
 //! A job from submission to SUCCEEDED.
 
 use super::cluster::{Cluster, Fate, fifo, spec};
-use crate::engine::{Effect, Event, Fact, ReportKind};
+use crate::engine::{Effect, Event, Fact, FactNumber, ReportKind};
 use crate::mapreduce::{EndNotification, JobFact, JobSpec};
 use crate::market::JobSignature;
 use crate::scheduler::Kind;
@@ -133,6 +133,13 @@ fn ids_are_given_once_and_only_given_ones_are_taken() {
         let asked = Event::SubmitAsked { id: stranger.parse().unwrap(), caller: caller.clone() };
         assert!(matches!(cluster.step(asked).0, crate::engine::Reply::Refused(_)), "{stranger}");
     }
+}
+
+#[test]
+fn no_id_is_given_out_before_the_start_is_durable() {
+    let mut cluster = Cluster::new(fifo());
+    let start = cluster.facts.iter().position(|fact| matches!(fact, Fact::Incarnation { .. })).unwrap() as u64 + 1;
+    assert_eq!(cluster.step(Event::NewJobId).1, FactNumber(start));
 }
 
 #[test]

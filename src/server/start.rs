@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::config::settings::{BudgetStoreKind, DynamicSettings, SchedulerKind};
+use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits, SchedulerKind};
 use crate::config::{HostPort, Settings};
-use crate::engine::{Engine, Restored, RestoredJobs};
+use crate::engine::{Engine, Predecessors, Restored, RestoredJobs};
 use crate::fs::FsError;
 use crate::market::BudgetLine;
 use crate::store::{
@@ -22,12 +22,12 @@ use super::acl_file::{AclFile, AclFileError};
 use super::acl_watch::AclWatch;
 use super::clock::Clock;
 use super::daemon::{Daemon, Parts, RunError};
-use super::engine_config::{HostsError, engine_config};
+use super::engine_config::{HostsError, engine_config, no_minute};
 use super::host_name::host_name;
 use super::reload::Reload;
 use super::rpc::{RpcLimits, listen};
 use super::signals::Signals;
-use super::submission::{Leftovers, make_system_dir};
+use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
 use super::supervisor::Supervisor;
 use super::web_thread::WebThread;
 
@@ -95,6 +95,8 @@ pub struct Serving {
 
 /// File descriptors for everything but connections: the database, files of jobs, the runtime.
 const RESERVED_DESCRIPTORS: usize = 256;
+/// Connections of either kind that are taken however few descriptors there are.
+const LEAST_CONNECTIONS: usize = 16;
 
 /// Changes of an edited budget file that the log repeats one by one.
 const TOLD_QUEUES: usize = 50;
@@ -126,8 +128,7 @@ async fn serve_here(
     supervisor: &Supervisor,
     started: impl FnOnce(&Serving),
 ) -> Result<(), ServeError> {
-    let connections = settings.rpc.max_connections.saturating_add(settings.http.max_connections);
-    allow_descriptors(connections.saturating_add(RESERVED_DESCRIPTORS) as u64);
+    let (rpc_limits, http_limits) = within_descriptors(settings);
     let signals = Signals::new().map_err(|source| ServeError::System { what: "signals", source })?;
     // Ports first: what fails soonest leaves nothing behind.
     let (rpc_port, rpc_address) = open_port("mapred.job.tracker", &settings.rpc_address)?;
@@ -139,16 +140,19 @@ async fn serve_here(
     let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
     let acl_watch = acl.as_ref().and_then(AclWatch::of);
     make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+    let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
     supervisor.status("starting: loading the state");
-    let (store, opened) = Store::open(store_options(settings))?;
-    let leftovers = Leftovers::of(&opened);
+    let (store, opened) = Store::open(store_options(settings, &system_dir))?;
+    let predecessors = system_dir.predecessors(&opened, settings.restart_recover);
+    let leftovers = Leftovers::of(&opened, &predecessors);
+    let found = Found { opened, predecessors, system_dir };
     let (budget_image, engine, clock) =
-        wake(settings, market.map(|market| (market, precedence)), &store, opened, http_address)?;
+        wake(settings, market.map(|market| (market, precedence)), &store, found, http_address)?;
     FaultPoint::EngineMade.pass();
     let budget_image = budget_image.map(Rc::new);
     let parts = Parts {
         settings,
-        rpc_limits: RpcLimits::of(&settings.rpc),
+        rpc_limits,
         engine,
         sink: store.sink(),
         clock,
@@ -164,7 +168,7 @@ async fn serve_here(
     let daemon = daemon
         .with_companion(reload.at_each(signals.hang_up, supervisor.clone()))
         .with_companion(supervisor.clone().follow(store.durable(), status));
-    let web = WebThread::start(http_port, handle, &settings.http, market.is_some())
+    let web = WebThread::start(http_port, handle, &http_limits, market.is_some())
         .map_err(|source| ServeError::System { what: "a thread for the web server", source })?;
     started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
     let stop = async {
@@ -189,28 +193,55 @@ async fn serve_here(
     Ok(served?)
 }
 
-fn store_options(settings: &Settings) -> StoreOptions {
+/// What a start finds.
+struct Found {
+    opened: Opened,
+    predecessors: Predecessors,
+    system_dir: SystemDirAtStart,
+}
+
+fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) -> StoreOptions {
     StoreOptions {
+        look_for: system_dir.jobs().clone(),
         ledger_detail_days: settings.ledger_detail_days,
         finished_jobs: settings.job_limits.finished_jobs_kept,
         ..StoreOptions::new(&settings.directories.state)
     }
 }
 
-/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us.
-fn allow_descriptors(needed: u64) {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return;
-    }
-    let current = Some(limit.maximum.map_or(needed, |maximum| needed.min(maximum)));
-    if setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).is_err() || current < Some(needed) {
+/// The limits on connections that the settings name, less where the system lets us have fewer file descriptors: what
+/// has no descriptor could not be accepted, and nor could a file be opened.
+fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
+    let (mut rpc, mut http) = (RpcLimits::of(&settings.rpc), settings.http);
+    let needed = rpc.max_connections.saturating_add(http.max_connections).saturating_add(RESERVED_DESCRIPTORS);
+    let allowed = allow_descriptors(needed);
+    if allowed < needed {
+        let spare = allowed.saturating_sub(RESERVED_DESCRIPTORS);
+        http.max_connections = http.max_connections.min(spare / 8).max(LEAST_CONNECTIONS);
+        rpc.max_connections =
+            rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(LEAST_CONNECTIONS);
         tracing::warn!(
-            "only {} file descriptors may be open; {needed} are needed for all connections that the configuration allows",
-            current.or(limit.current).unwrap_or_default()
+            "only {allowed} file descriptors may be open (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
+             connections instead of {} (jobtracker.rpc.max-connections) and {} of HTTP instead of {} \
+             (jobtracker.http.max-connections)",
+            rpc.max_connections,
+            settings.rpc.max_connections,
+            http.max_connections,
+            settings.http.max_connections,
         );
     }
+    (rpc, http)
+}
+
+/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us; what it is then.
+fn allow_descriptors(needed: usize) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = needed as u64;
+    let Some(current) = limit.current.filter(|current| *current < wanted) else { return needed };
+    let reached = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(reached), maximum: limit.maximum });
+    usize::try_from(if raised.is_ok() { reached } else { current }).unwrap_or(needed)
 }
 
 /// Binds the port that a key names.
@@ -230,9 +261,10 @@ fn wake(
     settings: &Settings,
     market: Option<(&DynamicSettings, Precedence)>,
     store: &Store,
-    opened: Opened,
+    found: Found,
     http: SocketAddr,
 ) -> Result<(Option<BudgetImage>, Engine, Clock), ServeError> {
+    let Found { opened, predecessors, system_dir } = found;
     let clock = Clock::start();
     let now = clock.now();
     let budget = match market {
@@ -245,8 +277,12 @@ fn wake(
             Some((path, image))
         }
     };
-    let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
-    let restored = restored(opened);
+    let used = opened.identifiers.iter().copied().chain(system_dir.identifiers()).collect();
+    let mut config = engine_config(settings, &used, now.wall_ms, job_page_prefix(settings, http))?;
+    if system_dir.was_another_here() {
+        config.identifier = no_minute(config.identifier, &used);
+    }
+    let restored = restored(opened, predecessors);
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
         match found {
@@ -274,13 +310,14 @@ fn wake(
 }
 
 /// What the engine goes on with.
-fn restored(opened: Opened) -> Restored {
+fn restored(opened: Opened, predecessors: Predecessors) -> Restored {
     let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = opened.jobs;
     let kill_debts = opened.kill_debts;
     Restored {
         last_fact: opened.last_fact,
         last_order: opened.max_order,
         market: opened.market,
+        predecessors,
         jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs },
         interner,
     }

@@ -18,7 +18,7 @@ use super::budget_image::SHOWN;
 use super::error::StoreError;
 use super::fault_point::FaultPoint;
 use super::folder::{at, new_private_file, sync_folder};
-use super::schema::{self, LAST_FACT};
+use super::schema::{self, COPIED, LAST_FACT};
 
 /// How long the log of a daemon that crashed may be locked by whoever puts it in order.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -151,7 +151,9 @@ fn copy_pages(source: &Connection, target: &Path) -> rusqlite::Result<()> {
 fn complete(copy: &mut Connection) -> rusqlite::Result<()> {
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     // The budget file goes on without the copy: beside a copy that is put back it is no edit of an administrator.
-    copy.execute("DELETE FROM meta WHERE key = ?1", [SHOWN]).map(drop)
+    copy.execute("DELETE FROM meta WHERE key = ?1", [SHOWN])?;
+    // Trackers go on too: whoever starts with it learns that it may not know all of their attempts.
+    copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, 1)", [COPIED]).map(drop)
 }
 
 /// What SQLite finds wrong with it.
@@ -215,6 +217,7 @@ mod tests {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
         let copy = Connection::open_with_flags(&target, flags).unwrap();
         assert_eq!(schema::meta::<String>(&copy, SHOWN).unwrap(), None, "no stop of a daemon left it so");
+        assert_eq!(schema::meta::<i64>(&copy, COPIED).unwrap(), Some(1));
         drop(copy);
         assert_eq!(names(place.path()), ["copy.db"]);
     }

@@ -9,7 +9,12 @@ use super::error::StoreError;
 use super::fault_point::FaultPoint;
 
 /// Each step leads from the version before it to its own; a new database takes all of them.
-const STEPS: [&str; 3] = [include_str!("schema.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const STEPS: [&str; 4] = [
+    include_str!("schema.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
+];
 
 /// The newest version known here.
 pub(super) const VERSION: u32 = STEPS.len() as u32;
@@ -19,6 +24,9 @@ const SCHEMA_VERSION: &str = "schema_version";
 
 /// Key of the last fact's number in `meta`.
 pub(super) const LAST_FACT: &str = "last_fact";
+
+/// Key in `meta` of a copy of the database, until a daemon starts with it.
+pub(super) const COPIED: &str = "copied";
 
 /// How long a commit waits for an admin's write lock before it counts as failed.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(100);

@@ -46,7 +46,7 @@ impl Store {
         let folder = Folder::hold(&options.dir)?;
         let path = folder.database()?;
         let database = schema::open_for_writing(&path)?;
-        let opened = opened::load(&database, &path, options.finished_jobs)?;
+        let opened = opened::load(&database, &path, &options)?;
         FaultPoint::StateLoaded.pass();
         let (sender, inbox) = mpsc::channel();
         let (durable, watcher) = watch::channel(Durable { number: opened.last_fact, health: Health::Good });

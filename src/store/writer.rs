@@ -24,7 +24,7 @@ use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::rows;
 use super::schema::{LAST_FACT, meta, set_meta};
-use super::sink::Backlog;
+use super::sink::{Backlog, weight};
 
 /// The writer's own state.
 pub(super) struct Writer {
@@ -165,15 +165,16 @@ impl Writer {
 
     /// Tells everybody that these batches, which are no longer queued, are durable.
     fn publish(&mut self, batches: usize) {
-        let mut facts = 0;
+        let (mut facts, mut weights) = (0, 0);
         let mut last = None;
         for batch in self.queue.batches.drain(..batches) {
             facts += batch.facts.len();
+            weights += weight(&batch.facts);
             self.housekeeping.hear(&batch.facts);
             last = Some(FactNumber(batch.first.0 + batch.facts.len() as u64 - 1));
         }
         self.queue.facts -= facts;
-        self.backlog.remove(facts as u64);
+        self.backlog.remove(weights);
         self.counts.commits.fetch_add(1, Ordering::Relaxed);
         self.counts.facts.fetch_add(facts as u64, Ordering::Relaxed);
         self.durable.send_modify(|durable| {

@@ -10,7 +10,9 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use crate::server::Clock;
 use crate::wire::protocol::encode_fatal;
 
+use super::budget::Budget;
 use super::limits::RpcLimits;
+use super::reading::READ_BYTES;
 
 /// What a connection is in the middle of; decides which timeout holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,11 @@ pub(super) struct Connection {
     number: u64,
     write: OwnedWriteHalf,
     outgoing: RefCell<Vec<u8>>,
+    /// Bytes of `outgoing` that were taken since the timeout began.
+    taken_bytes: Cell<usize>,
+    /// Bytes of a call that has come in part.
+    begun_bytes: Cell<usize>,
+    is_tracker: Cell<bool>,
     calls_in_flight: Cell<u32>,
     stage: Cell<Waiting>,
     since_ms: Cell<u64>,
@@ -56,6 +63,35 @@ pub(super) struct Shared {
     /// One buffer for reading and one for encoding serve all connections: they run in turn on one thread.
     pub(super) read_buffer: RefCell<Vec<u8>>,
     pub(super) answer_buffer: RefCell<Vec<u8>>,
+    /// Calls of clients that have come in part, or wait for their answer.
+    pub(super) client_calls: Budget,
+    /// Calls of trackers that have come in part.
+    pub(super) tracker_calls: Budget,
+    /// Answers that were not read.
+    pub(super) unread: Budget,
+}
+
+/// A client is slow that takes less than this in the time of a timeout.
+const PROGRESS_BYTES: usize = 64 << 10;
+
+// === impl Shared ===
+
+impl Shared {
+    pub(super) fn new(limits: RpcLimits, clock: Clock) -> Self {
+        Self {
+            limits,
+            clock,
+            numbers: Cell::new(0),
+            open: RefCell::default(),
+            stopping: Cell::new(false),
+            read_buffer: RefCell::new(vec![0; READ_BYTES]),
+            answer_buffer: RefCell::default(),
+            // One whole call must fit.
+            client_calls: Budget::new(limits.waiting_call_bytes.max(limits.max_frame_bytes)),
+            tracker_calls: Budget::new(limits.waiting_heartbeat_bytes.max(limits.max_frame_bytes)),
+            unread: Budget::new(limits.unread_bytes),
+        }
+    }
 }
 
 // === impl Connection ===
@@ -68,6 +104,9 @@ impl Connection {
             number,
             write,
             outgoing: RefCell::default(),
+            taken_bytes: Cell::new(0),
+            begun_bytes: Cell::new(0),
+            is_tracker: Cell::new(false),
             calls_in_flight: Cell::new(0),
             stage: Cell::new(Waiting::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
@@ -93,13 +132,16 @@ impl Connection {
         let mut outgoing = self.outgoing.borrow_mut();
         if !outgoing.is_empty() {
             outgoing.extend_from_slice(bytes);
+            self.shared.unread.add(bytes.len());
             return;
         }
         match write_some(&self.write, bytes) {
             Ok(written) if written == bytes.len() => {}
             Ok(written) => {
                 outgoing.extend_from_slice(&bytes[written..]);
+                self.shared.unread.add(outgoing.len());
                 drop(outgoing);
+                self.taken_bytes.set(0);
                 self.moved();
                 tokio::task::spawn_local(self.clone().flush());
             }
@@ -120,14 +162,22 @@ impl Connection {
             let mut outgoing = self.outgoing.borrow_mut();
             match write_some(&self.write, &outgoing[written..]) {
                 Ok(0) => continue,
-                Ok(more) => written += more,
+                Ok(more) => {
+                    written += more;
+                    self.taken_bytes.set(self.taken_bytes.get() + more);
+                }
                 Err(_) => {
                     drop(outgoing);
                     break self.abandon();
                 }
             }
-            self.moved();
+            // Else a byte a minute would be enough to be waited for.
+            if self.taken_bytes.get() >= PROGRESS_BYTES || written == outgoing.len() {
+                self.taken_bytes.set(0);
+                self.moved();
+            }
             if written == outgoing.len() {
+                self.shared.unread.remove(outgoing.len());
                 *outgoing = Vec::new();
                 break self.changed.notify_waiters();
             }
@@ -143,9 +193,9 @@ impl Connection {
 
     /// Whether the next call may be taken: the client reads its answers, and not too many are owed.
     pub(super) fn may_call(&self) -> bool {
-        !self.has_outgoing()
-            && self.calls_in_flight.get() < self.shared.limits.max_calls_in_flight
-            && !self.shared.stopping.get()
+        // While calls take too much room, one at a time.
+        let most = if self.calls().has_room() { self.shared.limits.max_calls_in_flight } else { 1 };
+        !self.has_outgoing() && self.calls_in_flight.get() < most && !self.shared.stopping.get()
     }
 
     /// Whether the client has not taken everything that was sent to it.
@@ -165,24 +215,57 @@ impl Connection {
         self.changed.notified().await;
     }
 
-    /// Counts a call that was taken.
-    pub(super) fn call_taken(&self) {
+    /// Counts a call that was taken, of so many bytes.
+    pub(super) fn call_taken(&self, bytes: usize) {
         self.calls_in_flight.set(self.calls_in_flight.get() + 1);
+        // Of a heartbeat nothing is kept once it is taken.
+        if !self.is_tracker.get() {
+            self.shared.client_calls.add(bytes);
+        }
     }
 
     /// Counts a call that was answered, or given up.
-    pub(super) fn call_ended(&self) {
+    pub(super) fn call_ended(&self, bytes: usize) {
         let before = self.calls_in_flight.get();
         self.calls_in_flight.set(before.saturating_sub(1));
-        if before >= self.shared.limits.max_calls_in_flight || self.shared.stopping.get() {
+        if !self.is_tracker.get() {
+            self.shared.client_calls.remove(bytes);
+        }
+        if before == 1 || before >= self.shared.limits.max_calls_in_flight || self.shared.stopping.get() {
             self.changed.notify_waiters();
         }
         self.moved();
     }
 
-    /// The opening is over.
-    pub(super) fn set_open(&self) {
+    /// The opening is over; a tracker speaks, or a client.
+    pub(super) fn set_open(&self, is_tracker: bool) {
+        let begun_bytes = self.begun_bytes.get();
+        self.set_begun(0);
+        self.is_tracker.set(is_tracker);
+        self.set_begun(begun_bytes);
         self.set_stage(Waiting::Call);
+    }
+
+    /// Whether a tracker speaks.
+    pub(super) fn is_tracker(&self) -> bool {
+        self.is_tracker.get()
+    }
+
+    /// Tells how much of a call has come that is not whole yet.
+    pub(super) fn set_begun(&self, bytes: usize) {
+        let before = self.begun_bytes.replace(bytes);
+        self.calls().add(bytes);
+        self.calls().remove(before);
+    }
+
+    /// How much of a call has come that is not whole yet.
+    pub(super) fn begun_bytes(&self) -> usize {
+        self.begun_bytes.get()
+    }
+
+    /// The room for calls like this connection's.
+    pub(super) fn calls(&self) -> &Budget {
+        if self.is_tracker.get() { &self.shared.tracker_calls } else { &self.shared.client_calls }
     }
 
     /// The longest frame that is read.
@@ -238,14 +321,24 @@ impl Connection {
             // An error here says that the peer was faster.
             let _ = socket2::SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Both);
             if let Ok(mut outgoing) = self.outgoing.try_borrow_mut() {
+                self.shared.unread.remove(outgoing.len());
                 *outgoing = Vec::new();
             }
+            // Counted as free at once: nobody else is given up for the same room.
+            self.set_begun(0);
         }
         self.changed.notify_waiters();
     }
 
     pub(super) fn shared(&self) -> &Rc<Shared> {
         &self.shared
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.set_begun(0);
+        self.shared.unread.remove(self.outgoing.get_mut().len());
     }
 }
 

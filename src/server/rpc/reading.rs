@@ -14,6 +14,10 @@ use super::conversation::{Conversation, Ended, Service};
 /// Bytes read at once. A heartbeat fits; longer frames take several reads.
 pub(super) const READ_BYTES: usize = 64 << 10;
 
+/// What may come of a call, of a client or of a tracker, while there is no room for more: most calls fit.
+pub(super) const SHORT_CALL_BYTES: usize = 4 << 10;
+const SHORT_HEARTBEAT_BYTES: usize = 64 << 10;
+
 /// Reads of a client that is no longer listened to.
 const MAX_READS_OUT: usize = 64;
 
@@ -24,6 +28,7 @@ pub(super) async fn read_calls<S: Service>(
     mut conversation: Conversation<S>,
 ) {
     let ended = read_until_end(&connection, &mut read, &mut conversation).await;
+    connection.set_begun(0);
     conversation.left(&connection);
     if ended == Some(Ended::WithLastWord) {
         read_out(&connection, &mut read).await;
@@ -46,15 +51,39 @@ async fn read_until_end<S: Service>(
         }
         let outcome = match conversation.take_left_over(connection, &mut rest) {
             Some(outcome) => outcome,
-            None => match read_into(read, connection, conversation, &mut rest).await {
-                Ok(outcome) => outcome,
-                Err(_) => return None,
-            },
+            None => {
+                let most_bytes = room_to_read(connection, rest.len()).await;
+                if connection.is_broken() {
+                    return None;
+                }
+                match read_into(read, connection, conversation, &mut rest, most_bytes).await {
+                    Ok(outcome) => outcome,
+                    Err(_) => return None,
+                }
+            }
         };
+        connection.set_begun(rest.len());
         if let Err(ended) = outcome {
             return Some(ended);
         }
         connection.set_stage(conversation.waits(!rest.is_empty()));
+    }
+}
+
+/// Waits until more of a call may be kept, of which `begun_bytes` have come; tells how much may be read.
+async fn room_to_read(connection: &Connection, begun_bytes: usize) -> usize {
+    let short_bytes = if connection.is_tracker() { SHORT_HEARTBEAT_BYTES } else { SHORT_CALL_BYTES };
+    loop {
+        if connection.calls().has_room() {
+            return READ_BYTES;
+        }
+        if begun_bytes < short_bytes || connection.is_broken() {
+            return short_bytes.saturating_sub(begun_bytes).max(1);
+        }
+        tokio::select! {
+            () = connection.calls().room() => {}
+            () = connection.changed() => {}
+        }
     }
 }
 
@@ -64,10 +93,11 @@ async fn read_into<S: Service>(
     connection: &Rc<Connection>,
     conversation: &mut Conversation<S>,
     rest: &mut Vec<u8>,
+    most_bytes: usize,
 ) -> io::Result<Result<(), Ended>> {
     std::future::poll_fn(|context| {
         let mut buffer = connection.shared().read_buffer.borrow_mut();
-        let mut read_buffer = ReadBuf::new(&mut buffer);
+        let mut read_buffer = ReadBuf::new(&mut buffer[..most_bytes]);
         ready!(Pin::new(&mut *read).poll_read(context, &mut read_buffer))?;
         let filled = read_buffer.filled();
         if filled.is_empty() {
@@ -81,6 +111,7 @@ async fn read_into<S: Service>(
 /// Reads what the client still says, to no avail, until it closes: a socket that is closed with unread bytes in it is
 /// reset, and the last word lost. Not for long: the connection counts as one whose opening does not end.
 async fn read_out(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
+    connection.set_stage(Waiting::Opening);
     connection.end_writing();
     for _ in 0..MAX_READS_OUT {
         let last = std::future::poll_fn(|context| {

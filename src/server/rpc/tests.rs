@@ -27,15 +27,7 @@ impl Service for Nobody {
 
 #[tokio::test]
 async fn an_idle_connection_costs_less_than_a_kilobyte() {
-    let shared = Rc::new(Shared {
-        limits: RpcLimits::default(),
-        clock: Clock::start(),
-        numbers: 0.into(),
-        open: Default::default(),
-        stopping: false.into(),
-        read_buffer: Default::default(),
-        answer_buffer: Default::default(),
-    });
+    let shared = Rc::new(Shared::new(RpcLimits::default(), Clock::start()));
     let listener = super::listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let stream = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (read, write) = stream.into_split();

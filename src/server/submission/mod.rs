@@ -3,6 +3,7 @@
 
 mod error;
 mod leftovers;
+mod predecessors;
 mod read;
 mod spec;
 mod system_dir;
@@ -27,6 +28,7 @@ use super::topology::Topology;
 
 pub use error::SubmissionError;
 pub use leftovers::Leftovers;
+pub use predecessors::SystemDirAtStart;
 pub use read::Asked;
 pub use system_dir::make_system_dir;
 
@@ -34,6 +36,8 @@ use read::{ReadFiles, Reading};
 
 /// Submissions whose files are read or written at one time.
 const AT_ONE_TIME: usize = 16;
+/// Submissions of which more than the call is in memory; further ones wait.
+const IN_HAND: usize = 32;
 
 /// Takes submissions through their phases.
 pub struct Submissions {
@@ -47,6 +51,7 @@ pub struct Submissions {
     store: OnceCell<FinishedJobReader>,
     /// Nothing of before the restart is removed from the system directory any more.
     is_settled: watch::Sender<bool>,
+    in_hand: Semaphore,
 }
 
 // === impl Submissions ===
@@ -63,6 +68,7 @@ impl Submissions {
             turns: Semaphore::new(AT_ONE_TIME),
             store: OnceCell::new(),
             is_settled: watch::Sender::new(true),
+            in_hand: Semaphore::new(IN_HAND),
         })
     }
 
@@ -101,6 +107,7 @@ impl Submissions {
         if let Some(text) = unwell(&self.owner.store_health(), self.owner.is_pressed()) {
             return Err(RemoteError::io(text));
         }
+        let _in_hand = self.in_hand.acquire().await;
         let files = self.read(id, caller.user.clone(), submit_dir).await?;
         let racks = self.topology.racks(&files.hosts).await;
         let user = files.spec.user.clone();
@@ -190,6 +197,12 @@ impl Submissions {
             }
             _ => {}
         }
+    }
+
+    /// Sees to it that no other JobTracker takes in a job that is over.
+    pub async fn remove_job_info(&self, id: JobId) {
+        let system = self.system.clone();
+        self.report(self.on_pool(move || system_dir::remove_job_info(&system, id)).await);
     }
 
     async fn remove_system_dir(&self, id: JobId) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
 # compared, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
-# under a bidding load, and for three minutes (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients,
+# under a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients,
 # three bidders on stock TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
 # (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
@@ -71,6 +71,16 @@ upgraded_jobs() {
     JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/upgrade.sh --upgrades 10 --maps 24
 }
 
+# Every passing of every point, not each point once as the short tier does.
+crash_points() {
+    CRASH_POINTS=all cargo test --quiet --test crash_points
+}
+
+# What production runs dies at nobody's word.
+no_fault_points() {
+    ! grep --quiet JOBTRACKER_CRASH_AT "$target/release/jobtracker"
+}
+
 mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
@@ -108,6 +118,8 @@ step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jo
 step "a streaming client that is cut off" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/cut-off.sh
 step "stock jobs while we are upgraded" upgraded_jobs
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
+step "a crash at every passing of each fault point" crash_points
+step "no fault point in a release build" no_fault_points
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

@@ -45,8 +45,10 @@ pub struct Engine {
     pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
-    /// Job numbers that were given out and not used yet.
-    pub(super) open_numbers: BTreeSet<i32>,
+    /// The fact that tells of this start and its identifier.
+    pub(super) incarnation: FactNumber,
+    /// Job ids that were given out and not used yet.
+    pub(super) open_ids: BTreeSet<JobId>,
     pub(super) last_order: u64,
     pub(super) market: Option<Market>,
     /// What jobs have cost; of none without a market.
@@ -108,7 +110,8 @@ impl Engine {
             live_jobs: BTreeMap::new(),
             submissions: BTreeMap::new(),
             last_job_number: 0,
-            open_numbers: BTreeSet::new(),
+            incarnation: FactNumber::default(),
+            open_ids: BTreeSet::new(),
             last_order: restored.last_order,
             market,
             job_costs: JobCosts::default(),
@@ -125,7 +128,8 @@ impl Engine {
             safe_mode: None,
             config,
         };
-        engine.log.push(Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms });
+        let incarnation = Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms };
+        engine.incarnation = engine.log.push(incarnation);
         engine.open_queues(&restored.market, now);
         engine.restore_jobs(restored.jobs, restored.predecessors, now);
         engine
@@ -161,6 +165,7 @@ impl Engine {
             }
             Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),
             Event::NewJobId => self.new_job_id(),
+            Event::UnusedIdFound { id } => self.unused_id_found(id),
             Event::SubmitAsked { id, caller } => self.submit_asked(id, &caller),
             Event::SubmissionRead(read) => self.submission_read(*read, now),
             Event::SystemDirWritten { id } => self.system_dir_written(id),

@@ -79,6 +79,11 @@ pub enum Event {
     },
     /// A client wants a job id. Answered by [`Reply::JobId`](super::Reply::JobId).
     NewJobId,
+    /// The state store tells that an earlier incarnation gave out this id, or may have, and that no job has it.
+    UnusedIdFound {
+        /// The id.
+        id: JobId,
+    },
     /// A client submits; its files are still to be read. Answered by [`Reply::Submission`](super::Reply::Submission).
     SubmitAsked {
         /// The id the client was given.

@@ -137,12 +137,14 @@ impl Daemon {
     /// Has the files of jobs of before the restart put in order once it runs.
     #[must_use]
     pub fn with_leftovers(self, leftovers: Leftovers) -> Self {
+        self.edges.submissions.expect_leftovers();
         Self { leftovers: Some(leftovers), ..self }
     }
 
     /// Has jobs that were over before the restart read by `reader`.
     #[must_use]
     pub fn with_finished_jobs(self, reader: FinishedJobReader) -> Self {
+        self.edges.submissions.find_ids_by(reader.clone());
         self.dispatcher.read_finished_jobs_by(reader);
         self
     }

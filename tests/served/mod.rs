@@ -197,7 +197,9 @@ impl Serving {
         let address = line.split("http://").nth(1).unwrap().split('/').next().unwrap();
         let timestamp_ms = AtomicI64::new(wall_ms());
         let serving = Self { child, successor: None, http: address.parse().unwrap(), log, timestamp_ms };
-        serving.log.wait_for("system directory");
+        if serving.log.await_line("system directory").is_none() {
+            return Err(serving.end());
+        }
         Ok(serving)
     }
 

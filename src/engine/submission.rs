@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, Job, JobFact, SplitHost, SplitTable};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitHost, SplitTable};
 use crate::market::JobDenied;
 use crate::scheduler::AppSpec;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
@@ -11,6 +11,7 @@ use crate::wire::{Encode, JobId, Text, Token, Writer};
 
 use super::engine::{Engine, Wait};
 use super::heartbeat::DEFAULT_RACK;
+use super::limits::Limits;
 use super::{Caller, Fact, Now, ReadSubmission, Refusal, Reply, SubmissionReply};
 
 /// A submission between its phases.
@@ -34,6 +35,14 @@ const MAX_PENDING: usize = 10_000;
 // === impl PendingSubmission ===
 
 impl PendingSubmission {
+    /// The job, once it is known.
+    fn spec(&self) -> Option<&JobSpec> {
+        match self {
+            PendingSubmission::Reading(_) => None,
+            PendingSubmission::Writing(accepted) => Some(&accepted.spec),
+        }
+    }
+
     /// Whether it is to enter this queue, as far as is known.
     pub(super) fn is_for(&self, queue: &str) -> bool {
         match self {
@@ -131,6 +140,9 @@ impl Engine {
                 "The number of tasks for this job {tasks} exceeds the configured limit {limit}"
             )));
         }
+        let written = self.submissions.values().filter_map(PendingSubmission::spec);
+        let live_tasks = self.live_tasks + written.map(Limits::weight).sum::<u64>();
+        self.config.limits.judge_room(read.id, spec, live_tasks)?;
         if self.market.is_none() {
             self.judge_queue(&spec.queue, &read.caller)?;
             return self.config.limits.judge_memory(read.id, spec);
@@ -186,6 +198,7 @@ impl Engine {
         self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
+        self.live_tasks += Limits::weight(&accepted.spec);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.scheduler.set_pending(app, job.pending());

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
 # compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, three bidders on stock
-# TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
-# (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
+# TaskTrackers, ten thousand connections and other overload, the dependencies' licences and known holes, ten million mutated frames, and a
+# hundred million simulated events (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -59,6 +59,10 @@ killed_jobs() {
     JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200
 }
 
+whole_overload() {
+    OVERLOAD=whole cargo test --quiet --release --test overload -- --nocapture
+}
+
 mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
@@ -90,6 +94,7 @@ step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
 step "a stock job while we are killed" killed_jobs
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
+step "overload" whole_overload
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

@@ -17,6 +17,7 @@ use crate::wire::{AttemptId, AttemptState, JobId};
 use super::engine::{Engine, scene};
 use super::heartbeat::DEFAULT_RACK;
 use super::limits::Limits;
+use super::succession::Predecessors;
 use super::tracker::{Adoption, LaunchAnswer};
 use super::{FactNumber, JobCost, LogLevel, Now};
 
@@ -31,6 +32,8 @@ pub struct Restored {
     pub market: Vec<MarketFact>,
     /// Jobs and what trackers know of them.
     pub jobs: RestoredJobs,
+    /// What has become of them meanwhile elsewhere.
+    pub predecessors: Predecessors,
     /// The names of the jobs' counters.
     pub interner: CounterInterner,
 }
@@ -51,7 +54,8 @@ pub struct RestoredJobs {
 }
 
 /// Why a job that may not be taken up again ends.
-const NOT_RECOVERED: &str = "the JobTracker was restarted, and mapreduce.job.restart.recover of this job is false";
+pub(super) const NOT_RECOVERED: &str =
+    "the JobTracker was restarted, and mapreduce.job.restart.recover of this job is false";
 /// Why all jobs end where none is to be taken up.
 const NONE_RECOVERED: &str = "the JobTracker was restarted, and its mapred.jobtracker.restart.recover is false";
 
@@ -69,8 +73,9 @@ struct Holding {
 
 impl Engine {
     /// Takes up the jobs of an earlier incarnation. The facts of this are those of the start.
-    pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, now: Now) {
-        let RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs } = restored;
+    pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, predecessors: Predecessors, now: Now) {
+        let RestoredJobs { mut unfinished, finished, launch_answers, kill_debts, costs } = restored;
+        let ended_elsewhere = self.succeed(predecessors, &mut unfinished, now);
         let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
         // All hosts of splits first: they come with their racks.
@@ -112,6 +117,10 @@ impl Engine {
                 awaited.len()
             );
             self.log_line(LogLevel::Info, text);
+        }
+        self.record_job_facts();
+        for id in ended_elsewhere {
+            self.end_elsewhere(id, now);
         }
         for id in unwanted {
             self.end_unwanted(id, now);

@@ -27,6 +27,9 @@ use super::topology::Topology;
 /// How long those whose calls are in hand may take when the daemon stops.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// How long clients wait at most for jobs of another JobTracker to be taken in.
+const TAKING_IN: Duration = Duration::from_secs(30);
+
 /// Everything on the owner's thread.
 pub struct Daemon {
     owner: Rc<Owner>,
@@ -132,10 +135,16 @@ impl Daemon {
         let mut tasks = JoinSet::new();
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
-        tasks.spawn_local(dispatcher.serve_clients());
+        let (taken_in, all_taken_in) = oneshot::channel::<()>();
         if let Some(leftovers) = leftovers {
-            tasks.spawn_local(edges.submissions.clone().settle(leftovers));
+            let taken_in = move || drop(taken_in);
+            tasks.spawn_local(edges.submissions.clone().put_in_order(leftovers, taken_in));
         }
+        tasks.spawn_local(async move {
+            // A client that asks for a job which is about to be taken in would hear that there is none.
+            let _: Result<_, _> = tokio::time::timeout(TAKING_IN, all_taken_in).await;
+            dispatcher.serve_clients().await;
+        });
         for companion in companions {
             tasks.spawn_local(companion);
         }

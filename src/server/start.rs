@@ -10,23 +10,24 @@ use tokio::runtime::{Builder, LocalOptions};
 
 use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits, SchedulerKind};
 use crate::config::{HostPort, Settings};
-use crate::engine::{Engine, Restored, RestoredJobs};
+use crate::engine::{Engine, Predecessors, Restored, RestoredJobs};
 use crate::fs::FsError;
 use crate::market::BudgetLine;
 use crate::store::{
-    BudgetImage, BudgetImageError, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError, StoreOptions,
+    BudgetImage, BudgetImageError, FaultPoint, ImageAtStart, Opened, OpenedJobs, Precedence, Store, StoreError,
+    StoreOptions,
 };
 
 use super::acl_file::{AclFile, AclFileError};
 use super::acl_watch::AclWatch;
 use super::clock::Clock;
 use super::daemon::{Daemon, Parts, RunError};
-use super::engine_config::{HostsError, engine_config};
+use super::engine_config::{HostsError, engine_config, no_minute};
 use super::host_name::host_name;
 use super::reload::Reload;
 use super::rpc::{RpcLimits, listen};
 use super::signals::Signals;
-use super::submission::{Leftovers, make_system_dir};
+use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
 use super::supervisor::Supervisor;
 use super::web_thread::WebThread;
 
@@ -139,11 +140,15 @@ async fn serve_here(
     let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
     let acl_watch = acl.as_ref().and_then(AclWatch::of);
     make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+    let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
     supervisor.status("starting: loading the state");
-    let (store, opened) = Store::open(store_options(settings))?;
-    let leftovers = Leftovers::of(&opened);
+    let (store, opened) = Store::open(store_options(settings, &system_dir))?;
+    let predecessors = system_dir.predecessors(&opened, settings.restart_recover);
+    let leftovers = Leftovers::of(&opened, &predecessors);
+    let found = Found { opened, predecessors, system_dir };
     let (budget_image, engine, clock) =
-        wake(settings, market.map(|market| (market, precedence)), &store, opened, http_address)?;
+        wake(settings, market.map(|market| (market, precedence)), &store, found, http_address)?;
+    FaultPoint::EngineMade.pass();
     let budget_image = budget_image.map(Rc::new);
     let parts = Parts {
         settings,
@@ -173,6 +178,7 @@ async fn serve_here(
     let served = daemon.run(rpc_port, stop).await;
     web.stop();
     drop(acl_watch);
+    FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
         if let Some((accounts, tick)) = owner.budgets() {
@@ -187,8 +193,16 @@ async fn serve_here(
     Ok(served?)
 }
 
-fn store_options(settings: &Settings) -> StoreOptions {
+/// What a start finds.
+struct Found {
+    opened: Opened,
+    predecessors: Predecessors,
+    system_dir: SystemDirAtStart,
+}
+
+fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) -> StoreOptions {
     StoreOptions {
+        look_for: system_dir.jobs().clone(),
         ledger_detail_days: settings.ledger_detail_days,
         finished_jobs: settings.job_limits.finished_jobs_kept,
         ..StoreOptions::new(&settings.directories.state)
@@ -247,9 +261,10 @@ fn wake(
     settings: &Settings,
     market: Option<(&DynamicSettings, Precedence)>,
     store: &Store,
-    opened: Opened,
+    found: Found,
     http: SocketAddr,
 ) -> Result<(Option<BudgetImage>, Engine, Clock), ServeError> {
+    let Found { opened, predecessors, system_dir } = found;
     let clock = Clock::start();
     let now = clock.now();
     let budget = match market {
@@ -262,8 +277,12 @@ fn wake(
             Some((path, image))
         }
     };
-    let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
-    let restored = restored(opened);
+    let used = opened.identifiers.iter().copied().chain(system_dir.identifiers()).collect();
+    let mut config = engine_config(settings, &used, now.wall_ms, job_page_prefix(settings, http))?;
+    if system_dir.was_another_here() {
+        config.identifier = no_minute(config.identifier, &used);
+    }
+    let restored = restored(opened, predecessors);
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
         match found {
@@ -291,13 +310,14 @@ fn wake(
 }
 
 /// What the engine goes on with.
-fn restored(opened: Opened) -> Restored {
+fn restored(opened: Opened, predecessors: Predecessors) -> Restored {
     let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = opened.jobs;
     let kill_debts = opened.kill_debts;
     Restored {
         last_fact: opened.last_fact,
         last_order: opened.max_order,
         market: opened.market,
+        predecessors,
         jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs },
         interner,
     }

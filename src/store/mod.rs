@@ -9,6 +9,7 @@ mod budget_image;
 mod counter_names;
 mod durable;
 mod error;
+mod fault_point;
 mod figures;
 mod finished_jobs;
 mod folder;
@@ -41,6 +42,7 @@ pub use budget_image::{
 };
 pub use durable::{Durable, Health};
 pub use error::StoreError;
+pub use fault_point::FaultPoint;
 pub use figures::Figures;
 pub use finished_jobs::FinishedJobReader;
 pub use folder::database_in;

@@ -6,9 +6,15 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::StoreError;
+use super::fault_point::FaultPoint;
 
 /// Each step leads from the version before it to its own; a new database takes all of them.
-const STEPS: [&str; 3] = [include_str!("schema.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const STEPS: [&str; 4] = [
+    include_str!("schema.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
+];
 
 /// The newest version known here.
 pub(super) const VERSION: u32 = STEPS.len() as u32;
@@ -18,6 +24,9 @@ const SCHEMA_VERSION: &str = "schema_version";
 
 /// Key of the last fact's number in `meta`.
 pub(super) const LAST_FACT: &str = "last_fact";
+
+/// Key in `meta` of a copy of the database, until a daemon starts with it.
+pub(super) const COPIED: &str = "copied";
 
 /// How long a commit waits for an admin's write lock before it counts as failed.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
@@ -30,6 +39,7 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
     let mut database = Connection::open(path).map_err(failed("open"))?;
     set_up(&database).map_err(failed("set up"))?;
+    FaultPoint::DatabaseOpened.pass();
     let found = version(&database).map_err(failed("read the schema version of"))?;
     if found > VERSION {
         return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: VERSION });
@@ -73,11 +83,16 @@ fn migrate(database: &mut Connection, found: u32) -> rusqlite::Result<()> {
         return Ok(());
     }
     let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    FaultPoint::SchemaBegun.pass();
     for step in &STEPS[found as usize..] {
         transaction.execute_batch(step)?;
+        FaultPoint::SchemaStep.pass();
     }
     set_meta(&transaction, SCHEMA_VERSION, VERSION)?;
-    transaction.commit()
+    FaultPoint::SchemaCommit.pass();
+    transaction.commit()?;
+    FaultPoint::SchemaCommitted.pass();
+    Ok(())
 }
 
 /// A value of `meta`.

@@ -19,6 +19,7 @@ pub fn restored(facts: &[Fact]) -> Restored {
             kill_debts: opened.kill_debts,
             costs: opened.jobs.costs,
         },
+        predecessors: Default::default(),
         interner: opened.jobs.interner,
     }
 }

@@ -3,6 +3,7 @@
 
 mod error;
 mod leftovers;
+mod predecessors;
 mod read;
 mod spec;
 mod system_dir;
@@ -15,7 +16,7 @@ use tokio::sync::Semaphore;
 use crate::config::Settings;
 use crate::engine::{Event, FactNumber, ReadSubmission, Reply, SubmissionReply};
 use crate::fs::FileUri;
-use crate::store::Health;
+use crate::store::{FaultPoint, Health};
 use crate::wire::JobId;
 
 use super::acl_file::AclFile;
@@ -26,6 +27,7 @@ use super::topology::Topology;
 
 pub use error::SubmissionError;
 pub use leftovers::Leftovers;
+pub use predecessors::SystemDirAtStart;
 pub use read::Asked;
 pub use system_dir::make_system_dir;
 
@@ -144,6 +146,7 @@ impl Submissions {
             Ok(directory) if directory.is_in(&self.staging_root) && directory != self.staging_root => {
                 let removal = move || crate::fs::LocalFileSystem.remove_dir_all(directory.as_path());
                 self.report(self.on_pool(removal).await.map(|removed| removed.map(drop)));
+                FaultPoint::StagingRemoved.pass();
             }
             _ => tracing::warn!("{staging} of {id} stays: it does not lie in {}", self.staging_root),
         }
@@ -160,6 +163,12 @@ impl Submissions {
             }
             _ => {}
         }
+    }
+
+    /// Sees to it that no other JobTracker takes in a job that is over.
+    pub async fn remove_job_info(&self, id: JobId) {
+        let system = self.system.clone();
+        self.report(self.on_pool(move || system_dir::remove_job_info(&system, id)).await);
     }
 
     async fn remove_system_dir(&self, id: JobId) {

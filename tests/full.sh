@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
 # compared, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
-# under a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is upgraded ten times under stock clients,
-# three bidders on stock TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
-# (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
+# under a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is
+# upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten thousand connections and other overload, the
+# dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events (SIMULATED_EVENTS). Ends with a
+# line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -81,6 +82,10 @@ no_fault_points() {
     ! grep --quiet JOBTRACKER_CRASH_AT "$target/release/jobtracker"
 }
 
+whole_overload() {
+    OVERLOAD=whole cargo test --quiet --release --test overload -- --nocapture
+}
+
 mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
@@ -120,6 +125,7 @@ step "stock jobs while we are upgraded" upgraded_jobs
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "a crash at every passing of each fault point" crash_points
 step "no fault point in a release build" no_fault_points
+step "overload" whole_overload
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

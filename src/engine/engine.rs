@@ -43,6 +43,8 @@ pub struct Engine {
     pub(super) finished: VecDeque<JobId>,
     /// Unfinished jobs of each queue that has any.
     pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
+    /// Their tasks, by [`Limits::weight`](super::limits::Limits::weight).
+    pub(super) live_tasks: u64,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
     /// The fact that tells of this start and its identifier.
@@ -108,6 +110,7 @@ impl Engine {
             kill_debts: BTreeMap::new(),
             finished: VecDeque::new(),
             live_jobs: BTreeMap::new(),
+            live_tasks: 0,
             submissions: BTreeMap::new(),
             last_job_number: 0,
             incarnation: FactNumber::default(),

@@ -16,6 +16,7 @@ use crate::wire::{AttemptId, AttemptState, JobId};
 
 use super::engine::{Engine, scene};
 use super::heartbeat::DEFAULT_RACK;
+use super::limits::Limits;
 use super::succession::Predecessors;
 use super::tracker::{Adoption, LaunchAnswer};
 use super::{FactNumber, JobCost, LogLevel, Now};
@@ -101,6 +102,7 @@ impl Engine {
                 self.job_costs.reopen(&job, costs.remove(&id));
             }
             self.live_jobs.entry(job.spec.queue.clone()).or_default().insert(id);
+            self.live_tasks += Limits::weight(&job.spec);
             self.jobs.insert(job);
         }
         for held in holdings {

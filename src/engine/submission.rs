@@ -11,6 +11,7 @@ use crate::wire::{Encode, JobId, JobStatus, Text, Token, Writer};
 
 use super::engine::{Engine, Wait};
 use super::heartbeat::DEFAULT_RACK;
+use super::limits::Limits;
 use super::{Caller, Fact, Now, ReadSubmission, Refusal, Reply, SubmissionReply};
 
 /// A submission between its phases.
@@ -34,6 +35,14 @@ const MAX_PENDING: usize = 10_000;
 // === impl PendingSubmission ===
 
 impl PendingSubmission {
+    /// The job, once it is known.
+    fn spec(&self) -> Option<&JobSpec> {
+        match self {
+            PendingSubmission::Reading(_) => None,
+            PendingSubmission::Writing(accepted) => Some(&accepted.spec),
+        }
+    }
+
     /// Whether it is to enter this queue, as far as is known.
     pub(super) fn is_for(&self, queue: &str) -> bool {
         match self {
@@ -137,6 +146,9 @@ impl Engine {
             )));
         }
         self.judge_tasks(read.id, spec, &read.splits)?;
+        let written = self.submissions.values().filter_map(PendingSubmission::spec);
+        let live_tasks = self.live_tasks + written.map(Limits::weight).sum::<u64>();
+        self.config.limits.judge_room(read.id, spec, live_tasks)?;
         if self.market.is_none() {
             self.judge_queue(&spec.queue, &read.caller)?;
             return self.config.limits.judge_memory(read.id, spec);
@@ -218,6 +230,7 @@ impl Engine {
         self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
+        self.live_tasks += Limits::weight(&accepted.spec);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.scheduler.set_pending(app, job.pending());

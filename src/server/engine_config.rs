@@ -70,6 +70,7 @@ fn limits(settings: &Settings) -> Limits {
             name_length: counters.name_length,
             group_name_length: counters.group_name_length,
         },
+        max_live_tasks: settings.job_limits.max_live_tasks,
         max_task_memory_mb: settings.memory.most_of_task().map(|(map, reduce)| PerKind::new(map, reduce)),
     }
 }

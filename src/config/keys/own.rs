@@ -24,6 +24,8 @@ keys! {
     BUILD_VERSION = "jobtracker.build-version", Text,
         Some("1.2.1 from 1503152 by mattf source checksum 6923c86528809c4e7e6f493b6b413a9a"),
         "The build TaskTrackers are told, byte for byte theirs. Change it for trackers of another distribution.";
+    MAX_LIVE_TASKS = "jobtracker.max-tasks", Number(Count, i64::MIN, i64::MAX), Some("4000000"),
+        "Most maps and reduces, and four more for each job, of all jobs that are not over; a job beyond it is refused. Half a kB of memory each. Below 1: no limit.";
     RPC_MAX_FRAME = "jobtracker.rpc.max-frame-bytes", Number(Bytes, 1 << 16, 1 << 30), Some("67108864"),
         "Largest RPC call; a longer one closes its connection.";
     RPC_MAX_CONNECTIONS = "jobtracker.rpc.max-connections", Number(Count, 1, 1_000_000), Some("10000"),
@@ -31,7 +33,7 @@ keys! {
     RPC_MAX_CALLS = "jobtracker.rpc.max-calls-in-flight", Number(Count, 1, 1_000_000), Some("100"),
         "Unanswered calls of one connection; at the limit it is not read.";
     RPC_WRITE_TIMEOUT = "jobtracker.rpc.write-timeout-ms", Number(Milliseconds, 1, HOUR_MS), Some("60000"),
-        "A client that takes no byte of its answers for so long is closed.";
+        "A client that takes less than 64 KiB of a long answer in so long is closed.";
     HTTP_HEADER_TIMEOUT = "jobtracker.http.header-timeout-ms", Number(Milliseconds, 1, HOUR_MS), Some("10000"),
         "Time for the head of an HTTP request to arrive.";
     HTTP_MAX_HEADER = "jobtracker.http.max-header-bytes", Number(Bytes, 8192, 1 << 20), Some("16384"),

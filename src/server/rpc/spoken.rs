@@ -42,11 +42,33 @@ impl Spoken {
         }
     }
 
+    /// A name that stands for the same.
+    pub(super) fn class_name(self) -> &'static str {
+        match self {
+            Self::Served(protocol) => protocol.class_name(),
+            Self::Foreign => FOREIGN[0],
+            Self::Nameless => "",
+        }
+    }
+
     /// The protocol to read calls by: calls of a foreign one fail whatever they are.
     pub(super) fn read_as(self) -> Protocol {
         match self {
             Self::Served(protocol) => protocol,
             Self::Foreign | Self::Nameless => Protocol::JobSubmission,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_what_it_was_asked_of() {
+        let served = Protocol::ALL.into_iter().filter(|protocol| *protocol != Protocol::TaskUmbilical);
+        for spoken in served.map(Spoken::Served).chain([Spoken::Foreign, Spoken::Nameless]) {
+            assert_eq!(Spoken::from_class_name(spoken.class_name()), Some(spoken));
         }
     }
 }

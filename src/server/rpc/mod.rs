@@ -4,7 +4,7 @@
 //! [`Ticket`] in somebody's hands, not a task. Invariants: a connection is never closed by us while a tracker's call on
 //! it is unanswered, unless it breaks the protocol or does not read; at the limit of connections none is accepted; no
 //! connection holds more than one frame, and answers to the calls it may have in flight; all together hold no more than
-//! their [`budget::Budget`]s and a little for each.
+//! their `budget::Budget`s and a little for each.
 
 mod budget;
 mod carried;

@@ -16,7 +16,7 @@ pub struct Limits {
     /// Most memory that one task may ask for, MB; none where jobs need not tell
     /// (`mapred.cluster.max.map.memory.mb`, `mapred.cluster.max.reduce.memory.mb`).
     pub max_task_memory_mb: Option<PerKind<u64>>,
-    /// Most tasks of all jobs that are not over, by [`Limits::weight`] (`jobtracker.max-tasks`).
+    /// Most tasks of all jobs that are not over, by `Limits::weight` (`jobtracker.max-tasks`).
     pub max_live_tasks: Option<u64>,
 }
 

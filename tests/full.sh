@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, and for three minutes
-# (SOAK_MINUTES) under everything at once, three bidders on stock
-# TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
+# compared, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
+# under a bidding load, and for three minutes (SOAK_MINUTES) under everything at once, three bidders on stock TaskTrackers, the dependencies'
+# licences and known holes, ten million mutated frames, and a hundred million simulated events
 # (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
@@ -101,6 +101,7 @@ step "a stock job while we are killed" killed_jobs
 step "the same, paid for" killed_jobs --market
 step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jobtracker java --kills 2 --trackers 2 --maps 60
 step "a streaming client that is cut off" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/cut-off.sh
+step "a stock job while the JobTrackers swap" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/swap.sh
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "dependencies" dependencies
 known_holes

@@ -50,6 +50,8 @@ pub struct RestoredJobs {
     pub kill_debts: Vec<(JobId, Arc<str>)>,
     /// What these jobs have cost.
     pub costs: Vec<JobCost>,
+    /// The earlier incarnation has handed over while it ran: no restart, so all jobs go on, whatever they want at one.
+    pub is_handed_over: bool,
 }
 
 /// Why a job that may not be taken up again ends.
@@ -73,7 +75,7 @@ struct Holding {
 impl Engine {
     /// Takes up the jobs of an earlier incarnation. The facts of this are those of the start.
     pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, predecessors: Predecessors, now: Now) {
-        let RestoredJobs { mut unfinished, finished, launch_answers, kill_debts, costs } = restored;
+        let RestoredJobs { mut unfinished, finished, launch_answers, kill_debts, costs, is_handed_over } = restored;
         let ended_elsewhere = self.succeed(predecessors, &mut unfinished, now);
         let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
@@ -88,7 +90,7 @@ impl Engine {
         let mut unwanted = Vec::new();
         for (mut job, stored) in taken_in {
             let id = job.id;
-            if !self.config.recover || !stored.accepted.spec.recover {
+            if !is_handed_over && !(self.config.recover && stored.accepted.spec.recover) {
                 unwanted.push(id);
             }
             job.restore(stored, &trackers, &mut scene!(self, now));
@@ -110,7 +112,7 @@ impl Engine {
         if counts != (0, 0) {
             let text = format!(
                 "{} unfinished jobs of before the restart go on, {} finished ones are kept; {} TaskTrackers are awaited",
-                counts.0 - unwanted.len(),
+                counts.0.saturating_sub(unwanted.len() + ended_elsewhere.len()),
                 counts.1,
                 awaited.len()
             );

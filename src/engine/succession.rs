@@ -92,21 +92,21 @@ impl Engine {
             let AcceptedJob { first_attempt, ref token_file, .. } = stored.accepted;
             self.job_facts.push(JobFact::BegunAnew { job: id, first_attempt, token_file: token_file.clone() });
         }
-        let text = format!(
-            "another JobTracker has worked with mapred.system.dir since the last run: of {} unfinished jobs {} have ended \
-             there, the others begin anew",
-            jobs.len(),
-            ended.len()
-        );
+        let text = match jobs.len() {
+            0 => "its TaskTrackers are taken on as they are".to_owned(),
+            all => format!("of {all} unfinished jobs {} have ended there, the others begin anew", ended.len()),
+        };
+        let text = format!("another JobTracker has worked with mapred.system.dir since the last run: {text}");
         self.log_line(LogLevel::Warning, text);
         ended
     }
 
-    /// Trackers may know of attempts that an older state has forgotten.
+    /// Trackers may know of attempts and events that an older state has forgotten.
     fn number_on(&mut self, jobs: &mut [StoredJob]) {
         for stored in jobs {
             stored.number_on();
             let AcceptedJob { id: job, first_attempt, .. } = stored.accepted;
+            self.succession.anew.insert(job);
             self.job_facts.push(JobFact::NumberedFrom { job, first_attempt });
         }
     }
@@ -262,7 +262,12 @@ impl Engine {
             }
             return;
         };
-        orders.kill_tasks.push(attempt);
+        if job.is_over() {
+            // It may never have heard of the end.
+            orders.forget_jobs.insert(id);
+        } else {
+            orders.kill_tasks.push(attempt);
+        }
         job.set_strays(job.strays() + 1, &mut self.wants);
         if attempt.number < HIGHEST_NUMBER
             && let Some(fact) = job.number_above(attempt)

@@ -184,8 +184,9 @@ impl Owner {
         }
     }
 
-    /// Rings when the engine asked to be rung. Never ends.
+    /// Rings at once, for what the start has left to do, and then when the engine asks to be rung. Never ends.
     pub async fn ring(&self) {
+        self.step(Event::Timer { durable: self.durable.get() });
         loop {
             let next_ms = self.engine.borrow().next_timer_ms();
             let is_due = next_ms.is_some_and(|next_ms| next_ms <= self.clock.mono_ms());

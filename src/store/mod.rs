@@ -52,6 +52,7 @@ pub use opened::Opened;
 pub(crate) use opened::{finished_after, opened_after};
 pub use opened_jobs::OpenedJobs;
 pub use options::StoreOptions;
+pub use schema::{SchemaVersions, schema_versions};
 pub use sink::{FactSink, Pressure};
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
 pub use state_store::Store;

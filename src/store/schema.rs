@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::StoreError;
 use super::fault_point::FaultPoint;
@@ -33,6 +33,32 @@ const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Statements kept prepared: more than there are kinds of facts.
 const STATEMENT_CACHE: usize = 64;
+
+/// Which version of the schema a database has, and which this program gives it when it opens it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemaVersions {
+    /// The database's.
+    pub found: u32,
+    /// This program's.
+    pub known: u32,
+}
+
+/// Looks at the database of a state folder, also while a daemon writes to it.
+///
+/// # Errors
+/// It cannot be read, or is of a newer program.
+pub fn schema_versions(state_dir: &Path) -> Result<SchemaVersions, StoreError> {
+    let path = super::folder::database_in(state_dir);
+    let failed = |source| StoreError::Database { action: "read the schema version of", path: path.clone(), source };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let database = Connection::open_with_flags(&path, flags).map_err(failed)?;
+    database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    let found = version(&database).map_err(failed)?;
+    if found > VERSION {
+        return Err(StoreError::NewerSchema { path, found, known: VERSION });
+    }
+    Ok(SchemaVersions { found, known: VERSION })
+}
 
 /// Opens the database for the writer and brings it to the present version.
 pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {

@@ -2,15 +2,20 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::task::Waker;
 
-use tokio::net::tcp::OwnedWriteHalf;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::server::Clock;
 use crate::wire::protocol::encode_fatal;
 
 use super::budget::Budget;
+use super::carried::{Carried, Introduction};
+use super::kept::Kept;
 use super::limits::RpcLimits;
 use super::reading::READ_BYTES;
 
@@ -38,9 +43,7 @@ pub(super) struct Connection {
     outgoing: RefCell<Vec<u8>>,
     /// Bytes of `outgoing` that were taken since the timeout began.
     taken_bytes: Cell<usize>,
-    /// Bytes of a call that has come in part.
-    begun_bytes: Cell<usize>,
-    is_tracker: Cell<bool>,
+    kept: Kept,
     calls_in_flight: Cell<u32>,
     has_called: Cell<bool>,
     stage: Cell<Waiting>,
@@ -48,8 +51,11 @@ pub(super) struct Connection {
     broken: Cell<bool>,
     /// Wakes all that wait; on one thread nothing comes between looking and waiting.
     changed: Notify,
+    /// Wakes whoever reads, which waits for bytes only.
+    reader: Cell<Option<Waker>>,
     shared: Rc<Shared>,
-    _place: OwnedSemaphorePermit,
+    /// None for one that was carried over although there are too many by now.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 /// What all connections of one server have in common.
@@ -61,6 +67,10 @@ pub(super) struct Shared {
     pub(super) open: RefCell<Vec<std::rc::Weak<Connection>>>,
     /// No further calls are taken.
     pub(super) stopping: Cell<bool>,
+    /// Nothing is read or written any more: connections become [`Carried`].
+    pub(super) leaving: Cell<bool>,
+    /// Those that have.
+    pub(super) carried: RefCell<Vec<Carried>>,
     /// One buffer for reading and one for encoding serve all connections: they run in turn on one thread.
     pub(super) read_buffer: RefCell<Vec<u8>>,
     pub(super) answer_buffer: RefCell<Vec<u8>>,
@@ -85,6 +95,8 @@ impl Shared {
             numbers: Cell::new(0),
             open: RefCell::default(),
             stopping: Cell::new(false),
+            leaving: Cell::new(false),
+            carried: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES]),
             answer_buffer: RefCell::default(),
             // One whole call must fit.
@@ -98,7 +110,7 @@ impl Shared {
 // === impl Connection ===
 
 impl Connection {
-    pub(super) fn new(write: OwnedWriteHalf, shared: Rc<Shared>, place: OwnedSemaphorePermit) -> Rc<Self> {
+    pub(super) fn new(write: OwnedWriteHalf, shared: Rc<Shared>, place: Option<OwnedSemaphorePermit>) -> Rc<Self> {
         let number = shared.numbers.get() + 1;
         shared.numbers.set(number);
         let connection = Rc::new(Self {
@@ -106,19 +118,24 @@ impl Connection {
             write,
             outgoing: RefCell::default(),
             taken_bytes: Cell::new(0),
-            begun_bytes: Cell::new(0),
-            is_tracker: Cell::new(false),
+            kept: Kept::new(shared.clone()),
             calls_in_flight: Cell::new(0),
             has_called: Cell::new(false),
             stage: Cell::new(Waiting::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
             changed: Notify::new(),
+            reader: Cell::default(),
             shared: shared.clone(),
             _place: place,
         });
         shared.open.borrow_mut().push(Rc::downgrade(&connection));
         connection
+    }
+
+    /// Where its client is.
+    pub(super) fn client(&self) -> Option<SocketAddr> {
+        self.write.peer_addr().ok()
     }
 
     /// Its number; never used twice.
@@ -134,14 +151,14 @@ impl Connection {
         let mut outgoing = self.outgoing.borrow_mut();
         if !outgoing.is_empty() {
             outgoing.extend_from_slice(bytes);
-            self.shared.unread.add(bytes.len());
+            self.kept.set_unread(outgoing.len());
             return;
         }
         match write_some(&self.write, bytes) {
             Ok(written) if written == bytes.len() => {}
             Ok(written) => {
                 outgoing.extend_from_slice(&bytes[written..]);
-                self.shared.unread.add(outgoing.len());
+                self.kept.set_unread(outgoing.len());
                 drop(outgoing);
                 self.taken_bytes.set(0);
                 self.moved();
@@ -158,7 +175,14 @@ impl Connection {
     async fn flush(self: Rc<Self>) {
         let mut written = 0;
         loop {
-            if self.write.writable().await.is_err() || self.broken.get() {
+            let writable = tokio::select! {
+                writable = self.write.writable() => writable,
+                () = self.left() => {
+                    self.outgoing.borrow_mut().drain(..written);
+                    break;
+                }
+            };
+            if writable.is_err() || self.broken.get() {
                 break self.abandon();
             }
             let mut outgoing = self.outgoing.borrow_mut();
@@ -179,7 +203,7 @@ impl Connection {
                 self.moved();
             }
             if written == outgoing.len() {
-                self.shared.unread.remove(outgoing.len());
+                self.kept.set_unread(0);
                 *outgoing = Vec::new();
                 break self.changed.notify_waiters();
             }
@@ -212,16 +236,90 @@ impl Connection {
         }
     }
 
+    /// Completes when every call that was taken is answered, or the client is gone.
+    pub(super) async fn settled(&self) {
+        while !self.is_settled() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Whether every call that was taken is answered, or nobody is there to hear.
+    pub(super) fn is_settled(&self) -> bool {
+        self.calls_in_flight.get() == 0 || self.is_broken()
+    }
+
+    /// Goes on with what a connection of before has not sent.
+    pub(super) fn go_on_sending(self: &Rc<Self>, unsent: Vec<u8>) {
+        if !unsent.is_empty() {
+            self.kept.set_unread(unsent.len());
+            *self.outgoing.borrow_mut() = unsent;
+            tokio::task::spawn_local(self.clone().flush());
+        }
+    }
+
+    /// Whether it is to become [`Carried`].
+    pub(super) fn is_leaving(&self) -> bool {
+        self.shared.leaving.get() && !self.broken.get()
+    }
+
+    /// Completes when [`Self::is_leaving`].
+    async fn left(&self) {
+        while !self.is_leaving() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Who is woken by [`Self::wake`] beside those who wait for a change.
+    pub(super) fn read_by(&self, waker: &Waker) {
+        let known = self.reader.take().filter(|known| known.will_wake(waker));
+        self.reader.set(Some(known.unwrap_or_else(|| waker.clone())));
+    }
+
+    /// Has all who wait look again.
+    pub(super) fn wake(&self) {
+        self.changed.notify_waiters();
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// The socket and what its client has not heard, for somebody else. None when the system does not give it back.
+    fn carried(self, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) -> Option<Carried> {
+        let stream = read.reunite(self.write).ok()?.into_std().ok()?;
+        Some(Carried { socket: OwnedFd::from(stream), introduction, unread, unsent: self.outgoing.into_inner() })
+    }
+
+    /// Becomes [`Carried`] once nobody else holds it; whoever flushes it lets go within a turn or two.
+    pub(super) async fn carry(mut self: Rc<Self>, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) {
+        let connection = loop {
+            match Rc::try_unwrap(self) {
+                Ok(connection) => break connection,
+                Err(shared) => self = shared,
+            }
+            tokio::task::yield_now().await;
+        };
+        let shared = connection.shared.clone();
+        match connection.carried(read, introduction, unread) {
+            Some(carried) => shared.carried.borrow_mut().push(carried),
+            None => tracing::warn!("a connection could not be handed over and is closed"),
+        }
+    }
+
     /// Completes when something about [`Self::may_call`] may have changed.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    /// Its next call is not the first of a client that lost another connection, but goes on with what was said to an earlier server.
+    pub(super) fn goes_on(&self) {
+        self.has_called.set(true);
     }
 
     /// Counts a call that was taken, of so many bytes; tells whether it is the first one.
     pub(super) fn call_taken(&self, bytes: usize) -> bool {
         self.calls_in_flight.set(self.calls_in_flight.get() + 1);
         // Of a heartbeat nothing is kept once it is taken.
-        if !self.is_tracker.get() {
+        if !self.kept.is_tracker() {
             self.shared.client_calls.add(bytes);
         }
         !self.has_called.replace(true)
@@ -231,7 +329,7 @@ impl Connection {
     pub(super) fn call_ended(&self, bytes: usize) {
         let before = self.calls_in_flight.get();
         self.calls_in_flight.set(before.saturating_sub(1));
-        if !self.is_tracker.get() {
+        if !self.kept.is_tracker() {
             self.shared.client_calls.remove(bytes);
         }
         if before == 1 || before >= self.shared.limits.max_calls_in_flight || self.shared.stopping.get() {
@@ -242,33 +340,33 @@ impl Connection {
 
     /// The opening is over; a tracker speaks, or a client.
     pub(super) fn set_open(&self, is_tracker: bool) {
-        let begun_bytes = self.begun_bytes.get();
-        self.set_begun(0);
-        self.is_tracker.set(is_tracker);
-        self.set_begun(begun_bytes);
+        self.set_tracker(is_tracker);
         self.set_stage(Waiting::Call);
+    }
+
+    /// A tracker speaks, or a client.
+    pub(super) fn set_tracker(&self, is_tracker: bool) {
+        self.kept.set_tracker(is_tracker);
     }
 
     /// Whether a tracker speaks.
     pub(super) fn is_tracker(&self) -> bool {
-        self.is_tracker.get()
+        self.kept.is_tracker()
     }
 
     /// Tells how much of a call has come that is not whole yet.
     pub(super) fn set_begun(&self, bytes: usize) {
-        let before = self.begun_bytes.replace(bytes);
-        self.calls().add(bytes);
-        self.calls().remove(before);
+        self.kept.set_begun(bytes);
     }
 
     /// How much of a call has come that is not whole yet.
     pub(super) fn begun_bytes(&self) -> usize {
-        self.begun_bytes.get()
+        self.kept.begun_bytes()
     }
 
     /// The room for calls like this connection's.
     pub(super) fn calls(&self) -> &Budget {
-        if self.is_tracker.get() { &self.shared.tracker_calls } else { &self.shared.client_calls }
+        self.kept.calls()
     }
 
     /// The longest frame that is read.
@@ -324,24 +422,17 @@ impl Connection {
             // An error here says that the peer was faster.
             let _ = socket2::SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Both);
             if let Ok(mut outgoing) = self.outgoing.try_borrow_mut() {
-                self.shared.unread.remove(outgoing.len());
+                self.kept.set_unread(0);
                 *outgoing = Vec::new();
             }
             // Counted as free at once: nobody else is given up for the same room.
-            self.set_begun(0);
+            self.kept.set_begun(0);
         }
         self.changed.notify_waiters();
     }
 
     pub(super) fn shared(&self) -> &Rc<Shared> {
         &self.shared
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.set_begun(0);
-        self.shared.unread.remove(self.outgoing.get_mut().len());
     }
 }
 

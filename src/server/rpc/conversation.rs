@@ -7,6 +7,7 @@ use crate::wire::frame::{Frame, FrameError, split_frame};
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, Opening, OpeningStep, SWITCH_TO_SIMPLE};
 use crate::wire::protocol::{Call, CallError, CallFrame, Protocol, decode_call};
 
+use super::carried::Introduction;
 use super::connection::Connection;
 use super::spoken::Spoken;
 use super::ticket::{Answer, RemoteError, Ticket};
@@ -53,6 +54,25 @@ enum Stage {
 impl<S: Service> Conversation<S> {
     pub(super) fn new(service: Rc<S>) -> Self {
         Self { service, stage: Stage::Opening(Opening::default()), left_over: false }
+    }
+
+    /// Goes on where another has stopped; `has_rest`: bytes that it has not taken are there.
+    pub(super) fn resumed(service: Rc<S>, introduction: Introduction, has_rest: bool) -> Option<Self> {
+        let stage = match introduction {
+            Introduction::Opening(stage) => Stage::Opening(Opening::at(stage)),
+            Introduction::Done { protocol, user } => Stage::Calls { spoken: Spoken::from_class_name(&protocol)?, user },
+        };
+        Some(Self { service, stage, left_over: has_rest })
+    }
+
+    /// What was said before calls, for [`Self::resumed`].
+    pub(super) fn introduction(&self) -> Introduction {
+        match &self.stage {
+            Stage::Opening(opening) => Introduction::Opening(opening.stage()),
+            Stage::Calls { spoken, user } => {
+                Introduction::Done { protocol: spoken.class_name().to_owned(), user: user.clone() }
+            }
+        }
     }
 
     /// Whether calls may come: protocol and user are known.

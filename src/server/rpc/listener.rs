@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::server::Clock;
 
+use super::carried::Carried;
 use super::connection::{Connection, Shared, Waiting};
 use super::conversation::{Conversation, Service};
 use super::limits::RpcLimits;
@@ -76,10 +77,74 @@ impl<S: Service> RpcServer<S> {
                 continue;
             }
             let (read, write) = stream.into_split();
-            let connection = Connection::new(write, self.shared.clone(), place);
+            let connection = Connection::new(write, self.shared.clone(), Some(place));
             let conversation = Conversation::new(self.service.clone());
-            tokio::task::spawn_local(read_calls(connection, read, conversation));
+            tokio::task::spawn_local(read_calls(connection, read, conversation, Vec::new()));
         }
+    }
+
+    /// Goes on with connections of an earlier server, also when they are more than are accepted by now.
+    pub(in crate::server) fn take_over(&self, carried: Vec<Carried>) {
+        for Carried { socket, introduction, unread, unsent } in carried {
+            let conversation = Conversation::resumed(self.service.clone(), introduction, !unread.is_empty());
+            let (Some(conversation), Ok(stream)) = (conversation, TcpStream::from_std(socket.into())) else {
+                tracing::warn!("a connection that was handed over cannot be gone on with and is closed");
+                continue;
+            };
+            let (read, write) = stream.into_split();
+            let place = self.places.clone().try_acquire_owned().ok();
+            let connection = Connection::new(write, self.shared.clone(), place);
+            connection.goes_on();
+            connection.set_tracker(conversation.is_tracker());
+            connection.set_stage(conversation.waits(!unread.is_empty()));
+            connection.go_on_sending(unsent);
+            tokio::task::spawn_local(read_calls(connection, read, conversation, unread));
+        }
+    }
+
+    /// No further calls are taken from now on; completes when all that were taken are answered.
+    pub(in crate::server) async fn pause(&self) {
+        self.shared.stopping.set(true);
+        for connection in self.open() {
+            connection.settled().await;
+        }
+    }
+
+    /// Calls are taken again.
+    pub(in crate::server) fn resume(&self) {
+        self.shared.stopping.set(false);
+        for connection in self.open() {
+            connection.wake();
+        }
+    }
+
+    /// Who keeps [`Self::pause`] from completing: the addresses of their clients.
+    pub(in crate::server) fn unsettled(&self) -> Vec<SocketAddr> {
+        let open = self.open();
+        open.iter().filter(|connection| !connection.is_settled()).filter_map(|connection| connection.client()).collect()
+    }
+
+    /// All connections, for another server. To be called once paused and when no further one is accepted; nothing that
+    /// clients say from now on is read here.
+    pub(in crate::server) async fn carry_all(&self) -> Vec<Carried> {
+        self.shared.leaving.set(true);
+        for connection in self.open() {
+            connection.wake();
+        }
+        while self
+            .shared
+            .open
+            .borrow()
+            .iter()
+            .any(|connection| connection.upgrade().is_some_and(|connection| !connection.is_broken()))
+        {
+            tokio::task::yield_now().await;
+        }
+        self.shared.carried.take()
+    }
+
+    fn open(&self) -> Vec<Rc<Connection>> {
+        self.shared.open.borrow().iter().filter_map(std::rc::Weak::upgrade).collect()
     }
 
     /// Drops, for ever, clients that make others wait: see [`RpcLimits`].
@@ -124,8 +189,7 @@ impl<S: Service> RpcServer<S> {
     /// No further calls are read from now on; completes when all that were read are answered and the answers taken.
     pub async fn finish(&self) {
         self.shared.stopping.set(true);
-        let open: Vec<_> = self.shared.open.borrow().iter().filter_map(std::rc::Weak::upgrade).collect();
-        for connection in open {
+        for connection in self.open() {
             connection.answered().await;
         }
     }

@@ -7,8 +7,10 @@
 //! their [`budget::Budget`]s and a little for each.
 
 mod budget;
+mod carried;
 mod connection;
 mod conversation;
+mod kept;
 mod limits;
 mod listener;
 mod reading;
@@ -17,6 +19,7 @@ mod spoken;
 mod tests;
 mod ticket;
 
+pub(super) use carried::{Carried, Introduction};
 pub use conversation::Service;
 pub use limits::RpcLimits;
 pub use listener::{RpcServer, listen};

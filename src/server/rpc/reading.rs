@@ -21,17 +21,33 @@ const SHORT_HEARTBEAT_BYTES: usize = 64 << 10;
 /// Reads of a client that is no longer listened to.
 const MAX_READS_OUT: usize = 64;
 
-/// Reads calls until the client leaves, or says something that cannot be understood.
+/// Why nothing more is read.
+enum End {
+    /// The client has left, or was given up.
+    Left,
+    /// The conversation is over.
+    Over(Ended),
+    /// Somebody else goes on with it.
+    Carried,
+}
+
+/// Reads calls until the client leaves, or says something that cannot be understood; or somebody else goes on. `rest` is
+/// what was read before and not taken.
 pub(super) async fn read_calls<S: Service>(
     connection: Rc<Connection>,
     mut read: OwnedReadHalf,
     mut conversation: Conversation<S>,
+    mut rest: Vec<u8>,
 ) {
-    let ended = read_until_end(&connection, &mut read, &mut conversation).await;
+    let end = read_until_end(&connection, &mut read, &mut conversation, &mut rest).await;
     connection.set_begun(0);
-    conversation.left(&connection);
-    if ended == Some(Ended::WithLastWord) {
-        read_out(&connection, &mut read).await;
+    match end {
+        End::Carried => connection.carry(read, conversation.introduction(), rest).await,
+        End::Left | End::Over(Ended::Silently) => conversation.left(&connection),
+        End::Over(Ended::WithLastWord) => {
+            conversation.left(&connection);
+            read_out(&connection, &mut read).await;
+        }
     }
 }
 
@@ -39,32 +55,36 @@ async fn read_until_end<S: Service>(
     connection: &Rc<Connection>,
     read: &mut OwnedReadHalf,
     conversation: &mut Conversation<S>,
-) -> Option<Ended> {
     // Holds a frame's beginning between reads, and nothing when idle.
-    let mut rest: Vec<u8> = Vec::new();
+    rest: &mut Vec<u8>,
+) -> End {
     loop {
         while conversation.is_open() && !conversation.may_call(connection) {
+            if connection.is_leaving() {
+                return End::Carried;
+            }
             conversation.may_have_changed(connection).await;
             if connection.is_broken() {
-                return None;
+                return End::Left;
             }
         }
-        let outcome = match conversation.take_left_over(connection, &mut rest) {
+        let outcome = match conversation.take_left_over(connection, rest) {
             Some(outcome) => outcome,
             None => {
                 let most_bytes = room_to_read(connection, rest.len()).await;
                 if connection.is_broken() {
-                    return None;
+                    return End::Left;
                 }
-                match read_into(read, connection, conversation, &mut rest, most_bytes).await {
+                match read_into(read, connection, conversation, rest, most_bytes).await {
                     Ok(outcome) => outcome,
-                    Err(_) => return None,
+                    Err(_) if connection.is_leaving() => return End::Carried,
+                    Err(_) => return End::Left,
                 }
             }
         };
         connection.set_begun(rest.len());
         if let Err(ended) = outcome {
-            return Some(ended);
+            return End::Over(ended);
         }
         connection.set_stage(conversation.waits(!rest.is_empty()));
     }
@@ -77,7 +97,7 @@ async fn room_to_read(connection: &Connection, begun_bytes: usize) -> usize {
         if connection.calls().has_room() {
             return READ_BYTES;
         }
-        if begun_bytes < short_bytes || connection.is_broken() {
+        if begun_bytes < short_bytes || connection.is_broken() || connection.is_leaving() {
             return short_bytes.saturating_sub(begun_bytes).max(1);
         }
         tokio::select! {
@@ -87,7 +107,8 @@ async fn room_to_read(connection: &Connection, begun_bytes: usize) -> usize {
     }
 }
 
-/// One read into the buffer that all connections share, and what it completes. An error when the client has left.
+/// One read into the buffer that all connections share, and what it completes. An error when the client has left, or
+/// somebody else is to read.
 async fn read_into<S: Service>(
     read: &mut OwnedReadHalf,
     connection: &Rc<Connection>,
@@ -96,6 +117,10 @@ async fn read_into<S: Service>(
     most_bytes: usize,
 ) -> io::Result<Result<(), Ended>> {
     std::future::poll_fn(|context| {
+        if connection.is_leaving() {
+            return Poll::Ready(Err(io::ErrorKind::Interrupted.into()));
+        }
+        connection.read_by(context.waker());
         let mut buffer = connection.shared().read_buffer.borrow_mut();
         let mut read_buffer = ReadBuf::new(&mut buffer[..most_bytes]);
         ready!(Pin::new(&mut *read).poll_read(context, &mut read_buffer))?;
@@ -115,6 +140,10 @@ async fn read_out(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
     connection.end_writing();
     for _ in 0..MAX_READS_OUT {
         let last = std::future::poll_fn(|context| {
+            if connection.is_leaving() {
+                return Poll::Ready(true);
+            }
+            connection.read_by(context.waker());
             let mut buffer = connection.shared().read_buffer.borrow_mut();
             let mut read_buffer = ReadBuf::new(&mut buffer);
             let read = ready!(Pin::new(&mut *read).poll_read(context, &mut read_buffer));
@@ -128,7 +157,7 @@ async fn read_out(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
 
 /// What a connection waits for between calls.
 impl<S: Service> Conversation<S> {
-    fn waits(&self, frame_begun: bool) -> Waiting {
+    pub(super) fn waits(&self, frame_begun: bool) -> Waiting {
         match (self.is_open(), frame_begun) {
             (false, _) => Waiting::Opening,
             (true, true) => Waiting::RestOfFrame,

@@ -32,8 +32,8 @@ async fn an_idle_connection_costs_less_than_a_kilobyte() {
     let stream = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (read, write) = stream.into_split();
     let place = std::sync::Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
-    let connection = Connection::new(write, shared, place);
-    let task = read_calls(connection.clone(), read, Conversation::new(Rc::new(Nobody)));
+    let connection = Connection::new(write, shared, Some(place));
+    let task = read_calls(connection.clone(), read, Conversation::new(Rc::new(Nobody)), Vec::new());
     let bytes = size_of_val(&task) + size_of_val(&*connection);
     assert!(
         bytes < IDLE_BYTES,

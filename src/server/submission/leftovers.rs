@@ -143,6 +143,9 @@ mod tests {
             LocalFileSystem.make_dir_all(&directory(job), 0o700).unwrap();
         }
         std::fs::write(directory("job_7_0001").join("jobToken"), "").unwrap();
+        for name in ["job-info", ".job-info.crc", "jobToken"] {
+            std::fs::write(directory("job_7_0002").join(name), "").unwrap();
+        }
         let files = |job: &str| JobFiles {
             job: id(job),
             user: "alice".into(),
@@ -160,6 +163,8 @@ mod tests {
         };
         for _ in 0..2 {
             assert_eq!(leftovers.settle(&system).unwrap(), [id("job_7_0003")], "8 is none of ours");
+            let left = LocalFileSystem.names_in(&directory("job_7_0002")).unwrap();
+            assert_eq!(left, ["jobToken"], "trackers may still read it, and no other JobTracker takes the job in");
             for job in ["job_7_0001", "job_7_0009"] {
                 assert_eq!(std::fs::read(directory(job).join("jobToken")).unwrap(), b"secret");
                 assert!(directory(job).join("job-info").exists());

@@ -55,7 +55,9 @@ impl SystemDirAtStart {
     /// What the engine has to know of it. `recover`: whether jobs are taken in at all. Blocking.
     pub fn predecessors(&self, opened: &Opened, recover: bool) -> Predecessors {
         let of_others = |job: &&JobId| {
-            let is_ours = opened.identifiers.contains(&job.identifier) && !self.was_another_here;
+            // What we have made and do not know was never answered, unless the state is an older one.
+            let is_answered = self.was_another_here || opened.is_copy;
+            let is_ours = opened.identifiers.contains(&job.identifier) && !is_answered;
             !is_ours && !opened.looked_for.contains(job)
         };
         let mut jobs = BTreeSet::new();

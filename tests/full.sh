@@ -118,10 +118,10 @@ step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
 step "a soak" soak
 step "a stock job while we are killed" killed_jobs
-step "a stock job while the JobTrackers swap" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/swap.sh
 step "the same, paid for" killed_jobs --market
 step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jobtracker java --kills 2 --trackers 2 --maps 60
 step "a streaming client that is cut off" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/cut-off.sh
+step "a stock job while the JobTrackers swap" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/swap.sh
 step "stock jobs while we are upgraded" upgraded_jobs
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "a crash at every passing of each fault point" crash_points

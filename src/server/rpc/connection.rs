@@ -312,6 +312,11 @@ impl Connection {
         self.changed.notified().await;
     }
 
+    /// Its next call is not the first of a client that lost another connection, but goes on with what was said to an earlier server.
+    pub(super) fn goes_on(&self) {
+        self.has_called.set(true);
+    }
+
     /// Counts a call that was taken, of so many bytes; tells whether it is the first one.
     pub(super) fn call_taken(&self, bytes: usize) -> bool {
         self.calls_in_flight.set(self.calls_in_flight.get() + 1);

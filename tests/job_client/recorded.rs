@@ -61,15 +61,34 @@ fn given_id() -> jobtracker::wire::JobId {
     "job_202611210913_0001".parse().unwrap()
 }
 
-/// Plays the JobTracker for one submission; returns job.xml as it stood when the job was handed over.
-async fn serve(listener: TcpListener, area: String) -> (Vec<u8>, Vec<String>) {
+/// The next connection, which is opened as the recorded one.
+async fn accept(listener: &TcpListener) -> TcpStream {
     let (mut stream, _) = listener.accept().await.unwrap();
     let opening = rpc("connection.JobSubmissionProtocol");
     assert_eq!(read_bytes(&mut stream, opening.len()).await, opening);
+    stream
+}
+
+/// Plays the JobTracker for one submission; returns job.xml as it stood when the job was handed over.
+///
+/// With `cuts_off` it takes the job in and ends the connection without an answer, as a JobTracker that is killed there; then it is there again.
+async fn serve(listener: TcpListener, area: String, cuts_off: bool) -> (Vec<u8>, Vec<String>) {
+    let mut stream = accept(&listener).await;
+    let mut is_to_cut = cuts_off;
     let directory = format!("{area}/{}", given_id());
     let mut job_xml = Vec::new();
     for method in CALLS {
-        let found = frame(&mut stream).await;
+        let mut found = frame(&mut stream).await;
+        if is_to_cut && method == "submitJob" {
+            is_to_cut = false;
+            drop(stream);
+            stream = accept(&listener).await;
+            let handshake = frame(&mut stream).await;
+            let mut response = rpc("JobSubmissionProtocol.getProtocolVersion.response");
+            response[..4].copy_from_slice(&handshake[4..8]);
+            stream.write_all(&response).await.unwrap();
+            found = frame(&mut stream).await;
+        }
         let id = &found[4..8];
         let request = match method {
             "submitJob" => expected("JobSubmissionProtocol.submitJob.request", |call| {
@@ -131,8 +150,8 @@ fn recorded_cluster(folder: &Path, recorded: &[u8]) {
     std::fs::write(folder.join("mapred-site.xml"), format!("<configuration>{of_site}</configuration>")).unwrap();
 }
 
-#[test]
-fn a_submission_is_the_stock_clients_to_the_byte() {
+/// Submits the recorded plain job to such a server; job.xml, the names of the files left, and the recorded job.xml.
+fn submit_recorded(cuts_off: bool) -> (Vec<u8>, Vec<String>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::create_dir_all(path("conf")).unwrap();
@@ -166,12 +185,24 @@ fn a_submission_is_the_stock_clients_to_the_byte() {
     let (job_xml, names) = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = HostPort::parse(&listener.local_addr().unwrap().to_string()).unwrap();
-        let server = tokio::spawn(serve(listener, uri("staging/h1/.staging").to_string()));
+        let server = tokio::spawn(serve(listener, uri("staging/h1/.staging").to_string(), cuts_off));
         let mut jobtracker = JobTrackerClient::new(address, "h1");
         let submitted = prepared.submit(&mut jobtracker, None).await.unwrap();
         assert_eq!((submitted.job, submitted.maps, submitted.files), (given_id(), 3, 3));
         server.await.unwrap()
     });
+    (job_xml, names, recorded)
+}
+
+#[test]
+fn a_job_whose_answer_is_lost_is_handed_over_again() {
+    let (_, names, _) = submit_recorded(true);
+    assert_eq!(names, ["job.jar", "job.split", "job.splitmetainfo", "job.xml"], "its files are still there");
+}
+
+#[test]
+fn a_submission_is_the_stock_clients_to_the_byte() {
+    let (job_xml, names, recorded) = submit_recorded(false);
     assert_eq!(names, ["job.jar", "job.split", "job.splitmetainfo", "job.xml"]);
 
     let (ours, theirs) = (properties(&job_xml), properties(&recorded));

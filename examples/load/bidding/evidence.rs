@@ -95,6 +95,10 @@ impl Evidence {
         if state.exists() {
             for entry in fs::read_dir(state)? {
                 let entry = entry?;
+                // The socket by which a newer program takes over is nothing to copy.
+                if !entry.file_type()?.is_file() {
+                    continue;
+                }
                 fs::copy(entry.path(), copy.join(entry.file_name()))?;
             }
         }

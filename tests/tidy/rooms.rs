@@ -19,6 +19,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
+    ("tasktracker", &["config", "fs", "wire"]),
     // What the server tells in JSON is read into what it was written from.
     ("client", &["engine::explanation", "market", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),

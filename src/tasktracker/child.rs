@@ -297,7 +297,7 @@ impl ChildCommand<'_> {
             match StderrLine::parse(lines.text(), rules.reporter_prefix) {
                 StderrLine::Counter { group, name, count } if rules.reports_count => {
                     if let Err(too_many) = self.progress.counters().add_of_command(&group, &name, count) {
-                        self.progress.fail(too_many.into());
+                        self.progress.stop_counting(too_many);
                     }
                 }
                 StderrLine::Status(status) if rules.reports_count => self.progress.tell_for_command(status),

@@ -29,8 +29,6 @@ pub enum Framework {
     ReduceOutputRecords,
     SpilledRecords,
     CpuMilliseconds,
-    PhysicalMemoryBytes,
-    VirtualMemoryBytes,
     BytesRead,
     BytesWritten,
     FileBytesRead,
@@ -51,7 +49,7 @@ const GROUPS: [(&str, &str); 4] = [
 ];
 
 /// Counter, group, name, what people are shown (empty: the name).
-const TABLE: [(Framework, &str, &str, &str); 20] = [
+const TABLE: [(Framework, &str, &str, &str); 18] = [
     (Framework::MapInputRecords, TASK, "MAP_INPUT_RECORDS", "Map input records"),
     (Framework::MapInputBytes, TASK, "MAP_INPUT_BYTES", "Map input bytes"),
     (Framework::MapOutputRecords, TASK, "MAP_OUTPUT_RECORDS", "Map output records"),
@@ -66,8 +64,6 @@ const TABLE: [(Framework, &str, &str, &str); 20] = [
     (Framework::ReduceOutputRecords, TASK, "REDUCE_OUTPUT_RECORDS", "Reduce output records"),
     (Framework::SpilledRecords, TASK, "SPILLED_RECORDS", "Spilled Records"),
     (Framework::CpuMilliseconds, TASK, "CPU_MILLISECONDS", "CPU time spent (ms)"),
-    (Framework::PhysicalMemoryBytes, TASK, "PHYSICAL_MEMORY_BYTES", "Physical memory (bytes) snapshot"),
-    (Framework::VirtualMemoryBytes, TASK, "VIRTUAL_MEMORY_BYTES", "Virtual memory (bytes) snapshot"),
     (Framework::BytesRead, INPUT, "BYTES_READ", "Bytes Read"),
     (Framework::BytesWritten, OUTPUT, "BYTES_WRITTEN", "Bytes Written"),
     (Framework::FileBytesRead, FILES, "FILE_BYTES_READ", ""),

@@ -9,7 +9,7 @@ use super::codec::Codec;
 use super::command_stream::{Combiner, unreadable};
 use super::counters::Framework;
 use super::failure::TaskFailure;
-use super::merge::{Merge, MergeRules, Run};
+use super::merge::{Merge, MergeRules, Run, copy_records};
 use super::partition::Partitioner;
 use super::plan::SortPlan;
 use super::progress::Progress;
@@ -113,7 +113,7 @@ impl<'a> MapOutput<'a> {
             Framework::SpilledRecords,
         ];
         used.into_iter().for_each(|counter| counters.add(counter, 0));
-        let buffer = SortBuffer::new(rules.sort.reduces);
+        let buffer = SortBuffer::new(rules.sort.reduces, rules.sort.spill_at_bytes);
         Self { rules, progress, buffer, spills: Vec::new(), records: 0, bytes: 0 }
     }
 
@@ -171,7 +171,7 @@ impl<'a> MapOutput<'a> {
             let combiner = self.rules.combiner.filter(|_| sorted.count() > 0);
             writer.segment(|segment| match combiner {
                 Some(combiner) => combine(&combiner, &mut sorted, segment, self.progress),
-                None => copy(&mut sorted, segment),
+                None => copy_records(&mut sorted, segment, self.progress).map_err(unwritable),
             })?;
         }
         self.buffer.clear();
@@ -192,7 +192,7 @@ impl<'a> MapOutput<'a> {
             if !self.buffer.is_empty() {
                 self.spill()?;
             }
-            drop(std::mem::replace(&mut self.buffer, SortBuffer::new(0)));
+            drop(std::mem::replace(&mut self.buffer, SortBuffer::new(0, 0)));
             self.merge_spills(path)?
         };
         let index = self.rules.folder.join(INDEX_FILE);
@@ -214,14 +214,15 @@ impl<'a> MapOutput<'a> {
         for partition in 0..*reduces {
             let name = format!("intermediate{partition}");
             let folder = self.rules.folder;
-            let rules = MergeRules { order, codec: *codec, factor: *factor, folder, name: &name };
+            let rules =
+                MergeRules { order, codec: *codec, factor: *factor, folder, name: &name, progress: self.progress };
             let mut spilled = 0;
             let mut merge = Merge::in_steps(self.runs(partition), &rules, &mut spilled).map_err(unreadable)?;
             self.progress.counters().add(Framework::SpilledRecords, spilled);
             let combiner = combiner.filter(|_| !merge.is_empty());
             writer.segment(|segment| match combiner {
                 Some(combiner) => combine(&combiner, &mut merge, segment, self.progress),
-                None => copy(&mut merge, segment),
+                None => copy_records(&mut merge, segment, self.progress).map_err(unwritable),
             })?;
         }
         for spill in &self.spills {
@@ -245,13 +246,6 @@ impl<'a> MapOutput<'a> {
     }
 }
 
-fn copy(records: &mut impl Records, segment: &mut SegmentWriter<File>) -> Result<(), TaskFailure> {
-    while records.advance().map_err(unreadable)? {
-        segment.append_framed(records.framed()).map_err(unwritable)?;
-    }
-    Ok(())
-}
-
 fn combine(
     combiner: &Combiner<'_>,
     records: &mut (dyn Records + Send),
@@ -266,7 +260,7 @@ fn combine(
 }
 
 fn unwritable(error: std::io::Error) -> TaskFailure {
-    TaskFailure::Unusable { what: "a sorted run of records cannot be written".to_owned(), reason: error.to_string() }
+    TaskFailure::Unusable { what: "sorted records cannot be written".to_owned(), reason: error.to_string() }
 }
 
 #[cfg(test)]

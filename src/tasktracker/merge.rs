@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::codec::Codec;
 use super::key_order::KeyOrder;
+use super::progress::Progress;
 use super::segment_reader::{Records, SegmentReader};
 use super::segment_writer::{SegmentLengths, SegmentWriter};
+
+/// Records between two signs of life.
+const RECORDS_BETWEEN_LOOKS: u32 = 1 << 14;
 
 /// A sorted run that is not open yet.
 #[derive(Debug)]
@@ -37,6 +41,7 @@ pub struct Merge<'a> {
     heap: Vec<usize>,
     total_bytes: u64,
     finished_bytes: u64,
+    records_of_memory: u64,
     has_begun: bool,
 }
 
@@ -53,6 +58,8 @@ pub struct MergeRules<'a> {
     pub folder: &'a Path,
     /// What their names begin with: merges that go on beside each other need different ones.
     pub name: &'a str,
+    /// Shown that it lives; tells when to end.
+    pub progress: &'a Progress,
 }
 
 // === impl Run ===
@@ -102,7 +109,8 @@ impl<'a> Merge<'a> {
         }
         let total_bytes = live.iter().map(SegmentReader::raw_bytes).sum();
         let heap = (0..live.len()).collect();
-        let mut merge = Self { order, runs: live, heap, total_bytes, finished_bytes: 0, has_begun: false };
+        let mut merge =
+            Self { order, runs: live, heap, total_bytes, finished_bytes: 0, records_of_memory: 0, has_begun: false };
         for at in (0..merge.heap.len() / 2).rev() {
             merge.sift_down(at);
         }
@@ -114,43 +122,27 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// Those of reading and writing.
     pub fn in_steps(runs: Vec<Run>, rules: &MergeRules<'a>, spilled: &mut u64) -> io::Result<Self> {
-        let mut runs = runs;
-        let factor = rules.factor.max(2);
-        // The first step takes so many that all later ones are full.
-        let mut take = match runs.len().saturating_sub(1) % (factor - 1) {
-            0 => factor,
-            rest => rest + 1,
-        };
-        let mut step = 0;
-        while runs.len() > factor {
-            let some = Merge::of(runs.drain(..take).collect(), rules.order, rules.codec)?;
-            let path = rules.folder.join(format!("{}.{step}", rules.name));
-            let mut writer = SegmentWriter::new(File::create_new(&path)?, rules.codec);
-            some.write_to(&mut writer)?;
-            *spilled += writer.records();
-            let (_, lengths) = writer.finish()?;
-            runs.push(Run::File { path, start_bytes: 0, lengths, is_temporary: true });
-            runs.sort_by_key(Run::stored_bytes);
-            (take, step) = (factor, step + 1);
-        }
-        Merge::of(runs, rules.order, rules.codec)
+        Merge::of(merge_down(runs, rules, spilled)?, rules.order, rules.codec)
     }
 
     /// Copies all records that are left.
     ///
     /// # Errors
     /// Those of reading and writing.
-    pub fn write_to<W: io::Write>(mut self, writer: &mut SegmentWriter<W>) -> io::Result<()> {
-        while self.advance()? {
-            writer.append_framed(self.framed())?;
-        }
-        Ok(())
+    pub fn write_to<W: io::Write>(mut self, writer: &mut SegmentWriter<W>, progress: &Progress) -> io::Result<()> {
+        copy_records(&mut self, writer, progress)
     }
 
     /// Whether no record is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
+    }
+
+    /// How many of the records so far lay in memory.
+    #[must_use]
+    pub fn records_of_memory(&self) -> u64 {
+        self.records_of_memory
     }
 
     /// Share of the bytes that have been passed, 0 to 1000.
@@ -191,17 +183,18 @@ impl<'a> Merge<'a> {
 impl Records for Merge<'_> {
     #[inline]
     fn advance(&mut self) -> io::Result<bool> {
-        if !self.has_begun {
-            self.has_begun = true;
-            return Ok(!self.heap.is_empty());
+        if self.has_begun {
+            let Some(&run) = self.heap.first() else { return Ok(false) };
+            if !self.runs[run].advance()? {
+                self.finished_bytes += self.runs[run].raw_bytes();
+                self.heap.swap_remove(0);
+            }
+            self.sift_down(0);
         }
+        self.has_begun = true;
         let Some(&run) = self.heap.first() else { return Ok(false) };
-        if !self.runs[run].advance()? {
-            self.finished_bytes += self.runs[run].raw_bytes();
-            self.heap.swap_remove(0);
-        }
-        self.sift_down(0);
-        Ok(!self.heap.is_empty())
+        self.records_of_memory += u64::from(self.runs[run].is_in_memory());
+        Ok(true)
     }
 
     #[inline]
@@ -220,13 +213,61 @@ impl Records for Merge<'_> {
     }
 }
 
-/// A file that holds one merged run.
+/// Copies all records that are left, as they are.
+///
+/// # Errors
+/// Those of reading and writing; when the attempt is to end.
+pub fn copy_records<W: io::Write>(
+    records: &mut impl Records,
+    writer: &mut SegmentWriter<W>,
+    progress: &Progress,
+) -> io::Result<()> {
+    let mut until_look = RECORDS_BETWEEN_LOOKS;
+    while records.advance()? {
+        writer.append_framed(records.framed())?;
+        until_look -= 1;
+        if until_look == 0 {
+            until_look = RECORDS_BETWEEN_LOOKS;
+            progress.note_life();
+            if progress.is_stopped() {
+                return Err(io::Error::other("the attempt is to end"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Merges some of the runs until there are no more than `factor`; counts the records of new ones in `spilled`.
 ///
 /// # Errors
 /// Those of reading and writing.
-pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>) -> io::Result<(Run, u64)> {
+pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64) -> io::Result<Vec<Run>> {
+    let factor = rules.factor.max(2);
+    // The first step takes so many that all later ones are full.
+    let mut take = match runs.len().saturating_sub(1) % (factor - 1) {
+        0 => factor,
+        rest => rest + 1,
+    };
+    let mut step = 0;
+    while runs.len() > factor {
+        let some = Merge::of(runs.drain(..take).collect(), rules.order, rules.codec)?;
+        let (run, records) =
+            write_run(some, &rules.folder.join(format!("{}.{step}", rules.name)), rules.codec, rules.progress)?;
+        *spilled += records;
+        runs.push(run);
+        runs.sort_by_key(Run::stored_bytes);
+        (take, step) = (factor, step + 1);
+    }
+    Ok(runs)
+}
+
+/// A file that holds one merged run, and how many records it has.
+///
+/// # Errors
+/// Those of reading and writing.
+pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>, progress: &Progress) -> io::Result<(Run, u64)> {
     let mut writer = SegmentWriter::new(File::create_new(path)?, codec);
-    merge.write_to(&mut writer)?;
+    merge.write_to(&mut writer, progress)?;
     let records = writer.records();
     let (_, lengths) = writer.finish()?;
     Ok((Run::File { path: path.to_owned(), start_bytes: 0, lengths, is_temporary: true }, records))
@@ -234,6 +275,7 @@ pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>) -> io::Res
 
 #[cfg(test)]
 mod tests {
+    use super::super::stage::{attempt_id, progress_of};
     use super::*;
 
     fn run(keys: &[&str]) -> Run {
@@ -258,6 +300,7 @@ mod tests {
     #[test]
     fn runs_merge_in_steps_and_leave_nothing() {
         let folder = tempfile::tempdir().unwrap();
+        let progress = progress_of(attempt_id('m', 0), None);
         for factor in [2, 3, 4, 10] {
             let runs = vec![run(&["b", "f"]), run(&[]), run(&["a", "c"]), run(&["a", "e"]), run(&["d"]), run(&["g"])];
             let rules = MergeRules {
@@ -266,6 +309,7 @@ mod tests {
                 factor,
                 folder: folder.path(),
                 name: "x",
+                progress: &progress,
             };
             let mut spilled = 0;
             let merge = Merge::in_steps(runs, &rules, &mut spilled).unwrap();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::counters::TaskCounters;
+use super::counters::{TaskCounters, TooManyCounters};
 use super::failure::TaskFailure;
 use crate::wire::{AttemptId, Phase};
 
@@ -21,7 +21,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(5);
 enum Stop {
     Kill,
     Timeout(Duration),
-    Failure(Option<TaskFailure>),
+    TooManyCounters(TooManyCounters),
 }
 
 /// What people and the JobTracker are told.
@@ -161,9 +161,9 @@ impl Progress {
         (told.status, told.is_status_of_command) = (status, true);
     }
 
-    /// Ends the attempt with a failure that one of its threads met.
-    pub fn fail(&self, failure: TaskFailure) {
-        self.stop(Stop::Failure(Some(failure)));
+    /// Ends the attempt because its command counts too many things.
+    pub(crate) fn stop_counting(&self, too_many: TooManyCounters) {
+        self.stop(Stop::TooManyCounters(too_many));
     }
 
     fn stop(&self, why: Stop) {
@@ -193,10 +193,11 @@ impl Progress {
     }
 
     /// Why it is to end.
-    pub(crate) fn reason(&self) -> TaskFailure {
-        match locked(&self.stop).as_mut() {
+    #[must_use]
+    pub fn reason(&self) -> TaskFailure {
+        match &*locked(&self.stop) {
             Some(Stop::Timeout(limit)) => TaskFailure::TimedOut { attempt: self.attempt, seconds: limit.as_secs() },
-            Some(Stop::Failure(failure)) => failure.take().unwrap_or(TaskFailure::Killed),
+            Some(Stop::TooManyCounters(too_many)) => too_many.clone().into(),
             Some(Stop::Kill) | None => TaskFailure::Killed,
         }
     }
@@ -286,7 +287,7 @@ mod tests {
         let progress = progress(None);
         assert!(progress.sleep(Duration::ZERO));
         progress.kill();
-        progress.fail(TaskFailure::ExitStatus { code: 1 });
+        progress.stop(Stop::Timeout(Duration::ZERO));
         assert!(matches!(progress.check(), Err(TaskFailure::Killed)));
         let mut byte = [0];
         assert_eq!(std::io::Read::read(&mut &progress.alarm, &mut byte).unwrap(), 0);

@@ -75,6 +75,11 @@ impl<R: Read> Checked<R> {
         Self { source, left_bytes, crc: Crc::new(), is_verified: false }
     }
 
+    /// What is read from.
+    pub fn source(&self) -> &R {
+        &self.source
+    }
+
     fn verify(&mut self) -> io::Result<()> {
         let mut trailer = [0; TRAILER_BYTES as usize];
         self.source.read_exact(&mut trailer)?;
@@ -139,6 +144,13 @@ impl<R: Read> SegmentReader<R> {
             is_over: false,
             buffer: raw,
         }
+    }
+
+    /// Whether it lay in memory from the start.
+    #[inline]
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.source.is_none()
     }
 
     /// Its length, not compressed.

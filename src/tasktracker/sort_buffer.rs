@@ -72,10 +72,13 @@ fn prefix(key: &[u8]) -> u64 {
 // === impl SortBuffer ===
 
 impl SortBuffer {
-    /// Empty, for so many partitions.
+    /// Empty, for so many partitions, with room for about so many bytes.
     #[must_use]
-    pub fn new(partitions: u32) -> Self {
-        Self { arena: Vec::new(), partitions: vec![Vec::new(); partitions as usize], records: 0 }
+    pub fn new(partitions: u32, room_bytes: u64) -> Self {
+        let mut arena = Vec::new();
+        // Pages that are never written to take no memory. Without the room it grows as it fills.
+        let _ = arena.try_reserve_exact(usize::try_from(room_bytes).unwrap_or(0).min(LONGEST_ARENA));
+        Self { arena, partitions: vec![Vec::new(); partitions as usize], records: 0 }
     }
 
     /// How many bytes are in use, places included.
@@ -216,7 +219,7 @@ mod tests {
     use super::*;
 
     fn sorted(records: &[(Vec<u8>, Vec<u8>)], order: &KeyOrder) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut buffer = SortBuffer::new(2);
+        let mut buffer = SortBuffer::new(2, 100);
         for (key, value) in records {
             assert!(buffer.push(1, key, value));
         }
@@ -265,7 +268,7 @@ mod tests {
 
     #[test]
     fn an_emptied_buffer_is_empty() {
-        let mut buffer = SortBuffer::new(1);
+        let mut buffer = SortBuffer::new(1, 0);
         assert!(buffer.push(0, b"a", b"b") && !buffer.is_empty() && buffer.used_bytes() > 36);
         buffer.clear();
         assert!(buffer.is_empty() && buffer.used_bytes() == 0 && !buffer.partition(0).advance().unwrap());

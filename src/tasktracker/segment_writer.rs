@@ -126,6 +126,15 @@ pub fn text_bytes(text: &[u8]) -> usize {
 /// Appends a record; gives back where in it the key's text begins.
 #[inline]
 pub fn frame_record(out: &mut Vec<u8>, key: &[u8], value: &[u8]) -> usize {
+    if key.len() < 127 && value.len() < 127 {
+        // All lengths take one byte.
+        out.reserve(key.len() + value.len() + 4);
+        out.extend_from_slice(&[key.len() as u8 + 1, value.len() as u8 + 1, key.len() as u8]);
+        out.extend_from_slice(key);
+        out.push(value.len() as u8);
+        out.extend_from_slice(value);
+        return 3;
+    }
     let start = out.len();
     let mut writer = Writer::new(out);
     writer.vint_count(text_bytes(key));

@@ -61,8 +61,9 @@ impl Place {
     }
 }
 
+/// The first eight bytes of a key as a number, filled up with zeros: keys of different prefixes are in the order of these.
 #[inline]
-fn prefix(key: &[u8]) -> u64 {
+pub(crate) fn prefix(key: &[u8]) -> u64 {
     match key.first_chunk::<8>() {
         Some(first) => u64::from_be_bytes(*first),
         None => key.iter().fold(0, |so_far, byte| so_far << 8 | u64::from(*byte)) << (8 * (8 - key.len() as u32) % 64),

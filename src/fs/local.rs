@@ -345,6 +345,17 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_under_a_path_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        assert_eq!(LOCAL.kind_of(&path).unwrap(), None);
+        std::os::unix::fs::symlink(folder.path(), &path).unwrap();
+        assert_eq!(LOCAL.kind_of(&path).unwrap(), Some(EntryKind::File));
+        assert_eq!(LOCAL.kind_of(folder.path()).unwrap(), Some(EntryKind::Folder));
+        assert!(LOCAL.kind_of(&path.join("x/x/y")).unwrap().is_none());
+    }
+
+    #[test]
     fn errors_name_the_path_and_what_was_expected() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().display().to_string();

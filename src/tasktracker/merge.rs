@@ -10,6 +10,7 @@ use super::key_order::KeyOrder;
 use super::progress::Progress;
 use super::segment_reader::{Records, SegmentReader};
 use super::segment_writer::{SegmentLengths, SegmentWriter};
+use super::sort_buffer::prefix;
 
 /// Records between two signs of life.
 const RECORDS_BETWEEN_LOOKS: u32 = 1 << 14;
@@ -37,13 +38,28 @@ pub enum Run {
 pub struct Merge<'a> {
     order: &'a KeyOrder,
     runs: Vec<SegmentReader>,
-    /// A heap of places in `runs`, the least on top; the top is the record at hand.
-    heap: Vec<usize>,
+    /// A heap, the least on top; the top is the record at hand.
+    heap: Vec<Head>,
     total_bytes: u64,
     finished_bytes: u64,
     records_of_memory: u64,
     has_begun: bool,
 }
+
+/// The record that a run stands at. What decides most comparisons is kept here.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    prefix: u64,
+    /// Of the key; [`UNKNOWN`] where bytes do not decide.
+    key_bytes: usize,
+    /// Its place in `runs`.
+    run: usize,
+}
+
+/// The length of keys that are not ordered by their bytes: longer than any prefix.
+const UNKNOWN: usize = usize::MAX;
+/// Keys up to this length are known from their prefix.
+const PREFIX_BYTES: usize = 8;
 
 /// What a merge in several steps needs.
 #[derive(Clone, Copy, Debug)]
@@ -108,9 +124,16 @@ impl<'a> Merge<'a> {
             }
         }
         let total_bytes = live.iter().map(SegmentReader::raw_bytes).sum();
-        let heap = (0..live.len()).collect();
-        let mut merge =
-            Self { order, runs: live, heap, total_bytes, finished_bytes: 0, records_of_memory: 0, has_begun: false };
+        let mut merge = Self {
+            order,
+            runs: live,
+            heap: Vec::new(),
+            total_bytes,
+            finished_bytes: 0,
+            records_of_memory: 0,
+            has_begun: false,
+        };
+        merge.heap = (0..merge.runs.len()).map(|run| merge.head(run)).collect();
         for at in (0..merge.heap.len() / 2).rev() {
             merge.sift_down(at);
         }
@@ -148,14 +171,31 @@ impl<'a> Merge<'a> {
     /// Share of the bytes that have been passed, 0 to 1000.
     #[must_use]
     pub fn passed_thousandths(&self) -> u64 {
-        let passed: u64 = self.heap.iter().map(|run| self.runs[*run].consumed_bytes()).sum();
+        let passed: u64 = self.heap.iter().map(|head| self.runs[head.run].consumed_bytes()).sum();
         ((self.finished_bytes + passed) * 1000).checked_div(self.total_bytes).unwrap_or(1000).min(1000)
     }
 
+    fn head(&self, run: usize) -> Head {
+        match self.order {
+            KeyOrder::Bytes => {
+                let key = self.runs[run].key();
+                Head { prefix: prefix(key), key_bytes: key.len(), run }
+            }
+            KeyOrder::Fields(_) => Head { prefix: 0, key_bytes: UNKNOWN, run },
+        }
+    }
+
+    #[inline]
     fn is_before(&self, a: usize, b: usize) -> bool {
-        let (run_a, run_b) = (self.heap[a], self.heap[b]);
-        let order = self.order.compare(self.runs[run_a].key(), self.runs[run_b].key());
-        order.then(run_a.cmp(&run_b)) == Ordering::Less
+        let (a, b) = (&self.heap[a], &self.heap[b]);
+        let order = a.prefix.cmp(&b.prefix).then_with(|| {
+            if a.key_bytes <= PREFIX_BYTES && b.key_bytes <= PREFIX_BYTES {
+                a.key_bytes.cmp(&b.key_bytes)
+            } else {
+                self.order.compare(self.runs[a.run].key(), self.runs[b.run].key())
+            }
+        });
+        order.then(a.run.cmp(&b.run)) == Ordering::Less
     }
 
     fn sift_down(&mut self, mut at: usize) {
@@ -176,7 +216,7 @@ impl<'a> Merge<'a> {
 
     fn top(&self) -> &SegmentReader {
         // Asked only while there is a record at hand.
-        &self.runs[self.heap.first().copied().unwrap_or_default()]
+        &self.runs[self.heap.first().map_or(0, |head| head.run)]
     }
 }
 
@@ -184,16 +224,24 @@ impl Records for Merge<'_> {
     #[inline]
     fn advance(&mut self) -> io::Result<bool> {
         if self.has_begun {
-            let Some(&run) = self.heap.first() else { return Ok(false) };
-            if !self.runs[run].advance()? {
-                self.finished_bytes += self.runs[run].raw_bytes();
+            let Some(&last) = self.heap.first() else { return Ok(false) };
+            if self.runs[last.run].advance()? {
+                let head = self.head(last.run);
+                self.heap[0] = head;
+                // The same key of the same run is still the least.
+                let is_same = head.prefix == last.prefix && head.key_bytes == last.key_bytes;
+                if !is_same || head.key_bytes > PREFIX_BYTES {
+                    self.sift_down(0);
+                }
+            } else {
+                self.finished_bytes += self.runs[last.run].raw_bytes();
                 self.heap.swap_remove(0);
+                self.sift_down(0);
             }
-            self.sift_down(0);
         }
         self.has_begun = true;
-        let Some(&run) = self.heap.first() else { return Ok(false) };
-        self.records_of_memory += u64::from(self.runs[run].is_in_memory());
+        let Some(head) = self.heap.first() else { return Ok(false) };
+        self.records_of_memory += u64::from(self.runs[head.run].is_in_memory());
         Ok(true)
     }
 

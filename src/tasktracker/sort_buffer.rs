@@ -27,6 +27,8 @@ pub struct SortBuffer {
     arena: Vec<u8>,
     partitions: Vec<Vec<Place>>,
     records: usize,
+    /// Records of the largest partition.
+    largest: usize,
 }
 
 /// The sorted records of one partition.
@@ -79,15 +81,15 @@ impl SortBuffer {
         let mut arena = Vec::new();
         // Pages that are never written to take no memory. Without the room it grows as it fills.
         let _ = arena.try_reserve_exact(usize::try_from(room_bytes).unwrap_or(0).min(LONGEST_ARENA));
-        Self { arena, partitions: vec![Vec::new(); partitions as usize], records: 0 }
+        Self { arena, partitions: vec![Vec::new(); partitions as usize], records: 0, largest: 0 }
     }
 
     /// How many bytes are in use, places included.
     #[inline]
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
-        // Sorting takes half as many places again.
-        (self.arena.len() + self.records * (size_of::<Place>() + size_of::<Place>() / 2)) as u64
+        // Sorting a partition takes half as many places again.
+        (self.arena.len() + (self.records + self.largest / 2) * size_of::<Place>()) as u64
     }
 
     /// Whether nothing is in it.
@@ -104,13 +106,15 @@ impl SortBuffer {
             return false;
         }
         let key_at = frame_record(&mut self.arena, key, value);
-        self.partitions[partition as usize].push(Place {
+        let places = &mut self.partitions[partition as usize];
+        places.push(Place {
             prefix: prefix(key),
             record: record as u32,
             record_bytes: (self.arena.len() - record) as u32,
             key: (record + key_at) as u32,
             key_bytes: key.len() as u32,
         });
+        self.largest = self.largest.max(places.len());
         self.records += 1;
         true
     }
@@ -137,7 +141,7 @@ impl SortBuffer {
     pub fn clear(&mut self) {
         self.arena.clear();
         self.partitions.iter_mut().for_each(Vec::clear);
-        self.records = 0;
+        (self.records, self.largest) = (0, 0);
     }
 }
 
@@ -270,7 +274,7 @@ mod tests {
     #[test]
     fn an_emptied_buffer_is_empty() {
         let mut buffer = SortBuffer::new(1, 0);
-        assert!(buffer.push(0, b"a", b"b") && !buffer.is_empty() && buffer.used_bytes() > 36);
+        assert!(buffer.push(0, b"a", b"b") && !buffer.is_empty() && buffer.used_bytes() > 24);
         buffer.clear();
         assert!(buffer.is_empty() && buffer.used_bytes() == 0 && !buffer.partition(0).advance().unwrap());
     }

@@ -9,6 +9,7 @@ use jobtracker::engine::{Fact, Step};
 use jobtracker::mapreduce::{AttemptRole, JobFact, KillAsked};
 use jobtracker::market::{Charge, Credits, MarketFact, Reason, Tick};
 use jobtracker::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
+use jobtracker::store::MemoryJournal;
 
 const FIFO: PolicyChoice = PolicyChoice::Fifo;
 const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;
@@ -26,9 +27,9 @@ fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
 /// Plays a run that must break nothing.
 fn play(policy: PolicyChoice, seed: u64, events: u64) -> Run {
     let options = options(policy, seed, events);
-    let run = Run::play(&options);
+    let run = Run::play(&options, &mut MemoryJournal::default());
     if let Some(violation) = run.violation {
-        let shrunk = shrink(&options, violation, |options| Run::play(options).violation);
+        let shrunk = shrink(&options, violation, |options| Run::play(options, &mut MemoryJournal::default()).violation);
         panic!("{}\njobtracker simulate --as-it-is {}", shrunk.violation, shrunk.options);
     }
     run
@@ -86,7 +87,7 @@ fn runs_with_something_left_out_are_runs_too() {
     for part in Part::kinds().chain([Part::Tracker(1), Part::User(0), Part::Stretch(3)]) {
         let cuts = Cuts { without: [part].into(), until_ms: Some(60_000) };
         let options = RunOptions { cuts, ..options(DYNAMIC, 3, 1_000) };
-        assert_eq!(Run::play(&options).violation, None, "without {part}");
+        assert_eq!(Run::play(&options, &mut MemoryJournal::default()).violation, None, "without {part}");
     }
 }
 
@@ -94,7 +95,7 @@ fn runs_with_something_left_out_are_runs_too() {
 fn judged(policy: PolicyChoice, mut forge: impl FnMut(&mut Step) -> bool) -> Violation {
     let mut forged = 0;
     for seed in (1..60).step_by(2) {
-        let run = Run::play_tampered(&options(policy, seed, 5_000), |step| {
+        let run = Run::play_tampered(&options(policy, seed, 5_000), &mut MemoryJournal::default(), |step| {
             if forged == 0 && forge(step) {
                 forged += 1;
             }
@@ -297,7 +298,7 @@ fn a_kill_for_another_queue_that_no_round_decided_is_noticed() {
 fn a_failing_run_is_made_small() {
     let mut users = std::collections::BTreeMap::new();
     let mut plant = |options: &RunOptions| {
-        let run = Run::play_tampered(options, |step| {
+        let run = Run::play_tampered(options, &mut MemoryJournal::default(), |step| {
             for fact in &step.facts {
                 match fact {
                     Fact::Job(JobFact::Accepted(job)) => drop(users.insert(job.id, job.spec.user.clone())),

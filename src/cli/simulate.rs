@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::market_text::{columns, lines};
 use crate::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Tally, Violation, shrink};
+use crate::store::MemoryJournal;
 
 /// Drives the engine in virtual time with trackers, users and faults, and judges every step by the laws.
 #[derive(Debug, Args)]
@@ -41,8 +42,20 @@ enum Policy {
 
 /// Plays the runs. The text is the table; the error tells which law is broken, and the command that shows it again.
 pub fn run(arguments: &SimulateArguments) -> Result<String, String> {
-    let heads =
-        ["seed", "events", "hours", "jobs", "attempts", "preempted", "rounds", "ticks", "issued", "charged", "hash"];
+    let heads = [
+        "seed",
+        "events",
+        "hours",
+        "jobs",
+        "attempts",
+        "preempted",
+        "rounds",
+        "ticks",
+        "crashes",
+        "issued",
+        "charged",
+        "hash",
+    ];
     let mut table = columns(&heads, 0);
     let mut sums = Tally::default();
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds.max(1)) {
@@ -87,7 +100,7 @@ impl SimulateArguments {
 
 /// Plays one run; a step that panics breaks a law too.
 fn play(options: &RunOptions) -> Run {
-    let played = catch_unwind(AssertUnwindSafe(|| Run::play(options)));
+    let played = catch_unwind(AssertUnwindSafe(|| Run::play(options, &mut MemoryJournal::default())));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -97,8 +110,8 @@ fn play(options: &RunOptions) -> Run {
     })
 }
 
-fn row(name: &str, tally: &Tally) -> [String; 11] {
-    let Tally { events, time_ms, jobs, attempts, preempted, ticks, rounds, issued, charged, hash } = tally;
+fn row(name: &str, tally: &Tally) -> [String; 12] {
+    let Tally { events, time_ms, jobs, attempts, preempted, ticks, rounds, crashes, issued, charged, hash } = tally;
     [
         name.to_owned(),
         events.to_string(),
@@ -108,6 +121,7 @@ fn row(name: &str, tally: &Tally) -> [String; 11] {
         preempted.to_string(),
         rounds.to_string(),
         ticks.to_string(),
+        crashes.to_string(),
         issued.to_string(),
         charged.to_string(),
         format!("{hash:016x}"),
@@ -124,6 +138,7 @@ fn add(sums: &mut Tally, tally: &Tally) {
         preempted: sums.preempted + tally.preempted,
         ticks: sums.ticks + tally.ticks,
         rounds: sums.rounds + tally.rounds,
+        crashes: sums.crashes + tally.crashes,
         issued: money(sums.issued, tally.issued),
         charged: money(sums.charged, tally.charged),
         hash: sums.hash.rotate_left(1) ^ tally.hash,

@@ -24,6 +24,14 @@ pub(super) enum Wake {
     StoreStall,
     /// A timer rings for nothing.
     EarlyTimer,
+    /// Something is to befall the JobTracker.
+    Crash,
+    /// What befalls it goes on.
+    Fall,
+    /// It starts again.
+    Start,
+    /// A user whose submission was cut off tries again.
+    Resubmission,
 }
 
 /// What is to come, soonest first; of equals what was entered first.

@@ -152,6 +152,17 @@ impl SimAttempt {
         }
     }
 
+    /// Whether something would be lost with it.
+    pub(super) fn is_worth(&self) -> bool {
+        use AttemptState as S;
+        !self.is_cleanup && matches!(self.state, S::Unassigned | S::Running | S::CommitPending | S::Succeeded)
+    }
+
+    /// Whether its output lies where it ran.
+    pub(super) fn is_output(&self) -> bool {
+        self.state == AttemptState::Succeeded && self.id.task.kind == Kind::Map && !self.is_aside
+    }
+
     /// The tracker has been answered: what it told once is not told again.
     pub(super) fn told(&mut self) {
         if self.state == AttemptState::Running {

@@ -1,12 +1,13 @@
 //! Trackers call: in time, late, twice, or not at all.
 
-use crate::engine::{Event, Fact, Reply, Step};
+use crate::engine::{Event, Fact, HeartbeatAnswer, Reply, Step};
 use crate::mapreduce::{JobFact, KillAsked};
 use crate::scheduler::{Kind, PerKind};
 use crate::wire::{AttemptId, AttemptState, HeartbeatRequest};
 
 use super::agenda::Wake;
 use super::attempt::SimAttempt;
+use super::crashes::Held;
 use super::cuts::Part;
 use super::laws::{Beat, Intent, Law, Violation};
 use super::tracker::SimTracker;
@@ -68,6 +69,12 @@ impl World<'_> {
 
     /// Lets a tracker do what it does next; returns when it acts again, ms from now.
     fn call(&mut self, tracker: &mut SimTracker) -> Result<u64, Violation> {
+        if self.incarnation.is_down() {
+            return Ok(self.refused(tracker));
+        }
+        if let Some(held) = tracker.held.take() {
+            return self.look_for_answer(tracker, held);
+        }
         let mishap = self.mishap(tracker);
         match mishap {
             Mishap::Silence(pause_ms) => return Ok(pause_ms),
@@ -81,12 +88,16 @@ impl World<'_> {
             }
             Mishap::None | Mishap::LostAnswer { .. } => {}
         }
-        let repeats = tracker.unanswered.is_some();
+        // The first report after a restart may be as old as the outage: nothing is given out for it.
+        let repeats = tracker.unanswered.is_some() || tracker.known_to != self.incarnation.number;
         let request = tracker.request(self.now.mono_ms, self.now.wall_ms);
-        let kept = matches!(mishap, Mishap::LostAnswer { .. }).then(|| request.clone());
+        let may_wait = self.may_hold_back() || matches!(mishap, Mishap::LostAnswer { .. });
+        let kept = may_wait.then(|| request.clone());
         let busy = PerKind::new(tracker.busy(Kind::Map), tracker.busy(Kind::Reduce));
         let takes_work = request.accept_new_tasks && request.status.health.healthy;
         let step = self.send(tracker, request)?;
+        self.judge_losses_of(tracker, &step)?;
+        tracker.heard_mono_ms = self.now.mono_ms;
         let Reply::Heartbeat(answer) = &step.reply else {
             // A stock tracker that is refused ends; somebody starts it again.
             self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
@@ -107,17 +118,46 @@ impl World<'_> {
             };
             self.judge.after_beat(Beat { tracker: &tracker.name, free }, &step, &self.engine)?;
         }
-        if let (Mishap::LostAnswer { pause_ms, reconnects }, Some(request)) = (mishap, kept) {
-            tracker.unanswered = Some(request);
+        if let Mishap::LostAnswer { pause_ms, reconnects } = mishap {
+            tracker.unanswered = kept;
             if reconnects {
                 self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
                 tracker.connection = self.new_connection();
             }
             return Ok(pause_ms);
         }
+        if !self.is_sent(step.wait_for) {
+            tracker.unanswered = kept;
+            let Reply::Heartbeat(answer) = step.reply else { return Ok(1) };
+            tracker.held = Some(Held { wait_for: step.wait_for, answer });
+            return Ok(self.until_sent_ms());
+        }
+        self.obey(tracker, answer)?;
+        Ok(self.pause_ms(tracker))
+    }
+
+    /// An answer was held back: here it is, or not yet.
+    fn look_for_answer(&mut self, tracker: &mut SimTracker, held: Held<HeartbeatAnswer>) -> Result<u64, Violation> {
+        if !self.is_sent(held.wait_for) {
+            tracker.held = Some(held);
+            return Ok(self.until_sent_ms());
+        }
+        self.obey(tracker, &held.answer)?;
+        Ok(self.pause_ms(tracker))
+    }
+
+    /// A tracker has been answered.
+    pub(super) fn obey(&mut self, tracker: &mut SimTracker, answer: &HeartbeatAnswer) -> Result<(), Violation> {
+        self.judge_new_start(tracker, answer)?;
         let obeyed = tracker.obey(answer, self.now.mono_ms, self.weather());
-        obeyed.map_err(|text| self.violation(Law::Order, text))?;
-        Ok(self.pause_ms(tracker, &step))
+        let obeyed = obeyed.map_err(|text| self.violation(Law::Order, text))?;
+        tracker.known_to = self.incarnation.number;
+        match obeyed.launched.into_iter().find(|id| !self.delivered.insert(*id)) {
+            None => Ok(()),
+            Some(id) => {
+                Err(self.violation(Law::End, format!("{} is given {id}, which was given before", tracker.name)))
+            }
+        }
     }
 
     fn send(&mut self, tracker: &SimTracker, request: HeartbeatRequest) -> Result<Step, Violation> {
@@ -175,17 +215,10 @@ impl World<'_> {
         }
     }
 
-    fn pause_ms(&mut self, tracker: &mut SimTracker, step: &Step) -> u64 {
+    fn pause_ms(&mut self, tracker: &mut SimTracker) -> u64 {
         let chance = tracker.random.below(400);
         let pause_ms = tracker.interval_ms + chance % 5;
-        let pause_ms =
-            if chance < 4 && self.has(Part::SlowHeartbeats) { pause_ms * (4 + chance * 5) } else { pause_ms };
-        // An answer that waits for the store is held back.
-        let held_ms = match self.store_stall {
-            Some((until_mono_ms, durable)) if step.wait_for > durable => until_mono_ms.saturating_sub(self.now.mono_ms),
-            _ => 0,
-        };
-        pause_ms.max(held_ms)
+        if chance < 4 && self.has(Part::SlowHeartbeats) { pause_ms * (4 + chance * 5) } else { pause_ms }
     }
 }
 

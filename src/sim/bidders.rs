@@ -142,8 +142,8 @@ impl World<'_> {
 
     /// Until the tick that comes next, ms.
     fn until_tick_ms(&self, interval_ms: u64) -> u64 {
-        let age_ms = self.now.mono_ms - self.plan.start.mono_ms;
-        interval_ms - age_ms % interval_ms
+        let next_mono_ms = self.judge.next_tick_mono_ms().unwrap_or(0);
+        next_mono_ms.saturating_sub(self.daemon_now().mono_ms).min(interval_ms)
     }
 
     /// A request that must not be granted.
@@ -205,6 +205,9 @@ impl World<'_> {
 
     fn send_request(&mut self, request: SentRequest) -> Result<(), Violation> {
         let SentRequest { query, header, intent } = request;
+        if self.incarnation.is_down() {
+            return Ok(());
+        }
         let Ok(shape) = Shape::parse(&query) else { return Ok(()) };
         let verified = signature::verify(&self.acl, shape.user.as_deref(), &shape.query, Some(&header)).ok();
         self.step(Event::Market(Box::new(ServletRequest { verified, shape })), &intent).map(drop)

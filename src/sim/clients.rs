@@ -9,6 +9,7 @@ use crate::scheduler::{Kind, PerKind};
 use crate::wire::{JobId, Priority};
 
 use super::agenda::Wake;
+use super::crashes::Held;
 use super::cuts::Part;
 use super::laws::{Intent, Violation};
 use super::random::Random;
@@ -17,10 +18,20 @@ use super::world::World;
 /// A submission under way.
 #[derive(Debug)]
 pub(super) struct Submission {
-    user: usize,
-    id: JobId,
+    pub(super) user: usize,
+    pub(super) id: JobId,
     spec: Arc<JobSpec>,
     phase: Phase,
+    /// An answer that waits for the store.
+    held: Option<Held<Answered>>,
+}
+
+/// What a client is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answered {
+    Goes(Phase),
+    Accepted,
+    Refused,
 }
 
 /// What comes next.
@@ -65,6 +76,9 @@ impl World<'_> {
         }
         let step = self.step(Event::NewJobId, &Intent::Other)?;
         let Reply::JobId(id) = step.reply else { return Ok(()) };
+        if !self.is_sent(step.wait_for) {
+            return Ok(());
+        }
         let Some(Some(user)) = self.users.get(place) else { return Ok(()) };
         let mut random = Random::stream(chance, place as u64);
         // Some try another's queue.
@@ -74,14 +88,26 @@ impl World<'_> {
         };
         let spec = Arc::new(job_spec(&user.name, queue, is_tiny, &mut random));
         let is_slow = random.one_in(6) && self.has(Part::SlowSubmissions);
+        let pause_ms = is_slow.then(|| random.below(4_000));
+        self.begin_submission(Submission { user: place, id, spec, phase: Phase::Ask, held: None }, pause_ms)
+    }
+
+    /// A submission that a crash has cut off, as a new job.
+    pub(super) fn submit_anew(&mut self, submission: Submission) -> Result<(), Violation> {
+        let step = self.step(Event::NewJobId, &Intent::Other)?;
+        let Reply::JobId(id) = step.reply else { return Ok(()) };
+        self.begin_submission(Submission { id, phase: Phase::Ask, held: None, ..submission }, None)
+    }
+
+    fn begin_submission(&mut self, submission: Submission, pause_ms: Option<u64>) -> Result<(), Violation> {
         self.last_submission += 1;
         let number = self.last_submission;
-        self.submissions.insert(number, Submission { user: place, id, spec, phase: Phase::Ask });
-        if is_slow {
-            self.wake_in(random.below(4_000), Wake::Submission(number));
+        self.submissions.insert(number, submission);
+        if let Some(pause_ms) = pause_ms {
+            self.wake_in(pause_ms, Wake::Submission(number));
             return Ok(());
         }
-        while self.submissions.contains_key(&number) {
+        while self.submissions.get(&number).is_some_and(|submission| submission.held.is_none()) {
             self.submission_goes_on(number)?;
         }
         Ok(())
@@ -94,6 +120,16 @@ impl World<'_> {
         let Some(Some(user)) = self.users.get_mut(place) else { return Ok(()) };
         let (gives_up, pause_ms) = (user.client.one_in(50), user.client.below(2_000));
         let user = user.name.clone();
+        if let Some(held) = submission.held.take().filter(|_| !self.is_calm) {
+            if !self.is_sent(held.wait_for) {
+                submission.held = Some(held);
+                self.submissions.insert(number, submission);
+                self.wake_in(self.until_sent_ms(), Wake::Submission(number));
+                return Ok(());
+            }
+            self.take_answer(number, submission, held.answer, pause_ms);
+            return Ok(());
+        }
         if (gives_up && submission.phase != Phase::Ask) || self.is_calm {
             return self.step(Event::SubmissionAbandoned { id }, &Intent::Other).map(drop);
         }
@@ -106,21 +142,40 @@ impl World<'_> {
             }
             Phase::Write => (Event::SystemDirWritten { id }, Intent::Other),
         };
-        match self.step(event, &intent)?.reply {
-            Reply::Submission(SubmissionReply::ReadFiles) => submission.phase = Phase::Read,
-            Reply::Submission(SubmissionReply::WriteSystemDir { .. }) => submission.phase = Phase::Write,
-            Reply::Submission(SubmissionReply::Accepted(_)) => {
-                self.recent_jobs.push(id);
+        let step = self.step(event, &intent)?;
+        let answer = match step.reply {
+            Reply::Submission(SubmissionReply::ReadFiles) => Answered::Goes(Phase::Read),
+            Reply::Submission(SubmissionReply::WriteSystemDir { .. }) => Answered::Goes(Phase::Write),
+            Reply::Submission(SubmissionReply::Accepted(_)) => Answered::Accepted,
+            _ => Answered::Refused,
+        };
+        if self.is_sent(step.wait_for) {
+            self.take_answer(number, submission, answer, pause_ms);
+        } else {
+            submission.held = Some(Held { wait_for: step.wait_for, answer });
+            self.submissions.insert(number, submission);
+            self.wake_in(self.until_sent_ms(), Wake::Submission(number));
+        }
+        Ok(())
+    }
+
+    /// The client hears how its submission goes on.
+    fn take_answer(&mut self, number: u64, mut submission: Submission, answer: Answered, pause_ms: u64) {
+        match answer {
+            Answered::Goes(phase) => {
+                submission.phase = phase;
+                self.submissions.insert(number, submission);
+                self.wake_in(pause_ms, Wake::Submission(number));
+            }
+            Answered::Accepted => {
+                self.acknowledged.insert(submission.id);
+                self.recent_jobs.push(submission.id);
                 if self.recent_jobs.len() > REMEMBERED_JOBS {
                     self.recent_jobs.remove(0);
                 }
-                return Ok(());
             }
-            _ => return Ok(()),
+            Answered::Refused => {}
         }
-        self.submissions.insert(number, submission);
-        self.wake_in(pause_ms, Wake::Submission(number));
-        Ok(())
     }
 
     fn read_submission(&mut self, place: usize, id: JobId, caller: Caller, spec: Arc<JobSpec>) -> ReadSubmission {

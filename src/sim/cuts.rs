@@ -51,6 +51,8 @@ pub enum Part {
     ClockSteps,
     /// Timers that ring late, or for nothing.
     LateTimers,
+    /// Crashes and stops of the JobTracker itself.
+    Crashes,
     /// One tracker, by its place.
     Tracker(usize),
     /// One user, by its place.
@@ -62,7 +64,7 @@ pub enum Part {
 /// Into how many stretches the time of a run is divided.
 pub const STRETCHES: u64 = 16;
 
-const NAMED: [(Part, &str); 22] = [
+const NAMED: [(Part, &str); 23] = [
     (Part::Faults, "faults"),
     (Part::Bidders, "bidders"),
     (Part::LostAnswers, "lost-answers"),
@@ -85,6 +87,7 @@ const NAMED: [(Part, &str); 22] = [
     (Part::Interventions, "interventions"),
     (Part::ClockSteps, "clock-steps"),
     (Part::LateTimers, "late-timers"),
+    (Part::Crashes, "crashes"),
 ];
 
 /// A name that stands for no part.

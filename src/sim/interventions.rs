@@ -19,6 +19,10 @@ impl World<'_> {
     /// An administrator turns safe mode or changes the lists of hosts; what was changed is soon put right.
     pub(super) fn intervene(&mut self) -> Result<(), Violation> {
         let mut random = Random::stream(self.interventions.number(), 0);
+        if self.incarnation.is_down() {
+            self.wake_in(1_000, Wake::Intervention);
+            return Ok(());
+        }
         let was_normal = !self.engine.is_in_safe_mode();
         self.end_interventions()?;
         let (pause_ms, lasts_ms) = (random.between(5_000, 120_000), random.between(100, 15_000));
@@ -55,7 +59,7 @@ impl World<'_> {
         let (jump_ms, goes_back) = (self.mishaps.below(far_ms).cast_signed(), self.mishaps.one_in(2));
         let pause_ms = self.mishaps.between(5_000, 200_000);
         self.wake_in(pause_ms, Wake::ClockStep);
-        if self.may_choose() && self.has(Part::ClockSteps) {
+        if self.chooses() && self.has(Part::ClockSteps) {
             self.now.wall_ms += if goes_back { -jump_ms } else { jump_ms };
         }
     }
@@ -63,7 +67,7 @@ impl World<'_> {
     pub(super) fn store_stalls(&mut self) {
         let (lasts_ms, pause_ms) = (self.mishaps.between(10, 20_000), self.mishaps.between(1_000, 200_000));
         self.wake_in(lasts_ms + pause_ms, Wake::StoreStall);
-        if self.may_choose() && self.has(Part::StoreStalls) {
+        if self.may_choose() && self.has(Part::StoreStalls) && !self.may_hold_back() {
             self.store_stall = Some((self.now.mono_ms + lasts_ms, self.engine.last_fact()));
         }
     }

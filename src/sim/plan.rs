@@ -63,7 +63,14 @@ pub struct Plan {
     /// Most unfinished jobs of all users together. Below the number of apps that one heartbeat may ask in vain, so that
     /// work conservation can be judged at each heartbeat.
     pub most_live_jobs: usize,
+    /// Typical time between two crashes of the JobTracker, ms; none: it never crashes.
+    pub crash_pause_ms: Option<u64>,
 }
+
+/// The stream of chance that decides whether the JobTracker of a seed crashes.
+const CRASH_STREAM: u64 = 5;
+/// In one of so many seeds it does.
+const SEEDS_OF_A_CRASHING_ONE: u64 = 3;
 
 /// The smallest part of a credit that plain bids use: an eighth.
 const EIGHTH: i128 = 125_000_000_000;
@@ -95,6 +102,7 @@ impl Plan {
             hanging_permille: random.below(30),
             task_timeout_ms: random.between(5_000, 60_000),
             most_live_jobs: random.between(4, 60) as usize,
+            crash_pause_ms: crash_pause_ms(seed),
         }
     }
 
@@ -122,6 +130,13 @@ impl Plan {
         };
         self.users.iter().filter_map(line).collect()
     }
+}
+
+/// From a stream of its own: all else in a seed is as it would be without crashes.
+fn crash_pause_ms(seed: u64) -> Option<u64> {
+    let mut random = Random::stream(seed, CRASH_STREAM);
+    let pause_ms = random.between(1_000, 40_000);
+    random.one_in(SEEDS_OF_A_CRASHING_ONE).then_some(pause_ms)
 }
 
 fn plan_trackers(random: &mut Random) -> Vec<TrackerPlan> {
@@ -205,6 +220,7 @@ fn engine_config(random: &mut Random, policy: PolicyChoice, users: &[UserPlan], 
         hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".to_owned(),
         recover: true,
+        hold_client_kills_ms: 0,
         finished_jobs_kept: random.between(0, 40) as usize,
     }
 }

@@ -3,6 +3,7 @@
 use crate::engine::Step;
 
 use super::cuts::Cuts;
+use super::journal::Journal;
 use super::laws::{Tally, Violation};
 use super::plan::PolicyChoice;
 use super::world::World;
@@ -32,14 +33,14 @@ pub struct Run {
 // === impl Run ===
 
 impl Run {
-    /// Plays a run to its end or to the first violation.
-    pub fn play(options: &RunOptions) -> Self {
-        Self::play_tampered(options, |_| {})
+    /// Plays a run to its end or to the first violation. `journal` is an empty one; it hears only of crashes.
+    pub fn play(options: &RunOptions, journal: &mut dyn Journal) -> Self {
+        Self::play_tampered(options, journal, |_| {})
     }
 
     /// The same, but what the engine says passes through `tamper` before it is judged: to see that the judge notices.
-    pub fn play_tampered(options: &RunOptions, mut tamper: impl FnMut(&mut Step)) -> Self {
-        let mut world = World::new(options, &mut tamper);
+    pub fn play_tampered(options: &RunOptions, journal: &mut dyn Journal, mut tamper: impl FnMut(&mut Step)) -> Self {
+        let mut world = World::new(options, journal, &mut tamper);
         let violation = world.play().err();
         Self { tally: world.tally(), violation }
     }

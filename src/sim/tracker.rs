@@ -1,12 +1,16 @@
 //! A simulated TaskTracker, as a stock one speaks: it reports, obeys, and repeats a heartbeat that was not answered.
 
+use std::collections::BTreeSet;
+
 use crate::engine::HeartbeatAnswer;
 use crate::scheduler::{Kind, PerKind};
 use crate::wire::{
-    Action, Decode, HealthStatus, HeartbeatRequest, HeartbeatResponse, Reader, ResourceStatus, Task, TaskTrackerStatus,
+    Action, AttemptId, Decode, HealthStatus, HeartbeatRequest, HeartbeatResponse, Reader, ResourceStatus, Task,
+    TaskTrackerStatus,
 };
 
 use super::attempt::{SimAttempt, Weather};
+use super::crashes::Held;
 use super::plan::TrackerPlan;
 use super::random::Random;
 
@@ -23,6 +27,16 @@ pub(super) struct SimTracker {
     pub(super) attempts: Vec<SimAttempt>,
     /// A request whose answer was lost: it comes again, unchanged, before anything else.
     pub(super) unanswered: Option<HeartbeatRequest>,
+    /// The answer to it, which waits for the store.
+    pub(super) held: Option<Held<HeartbeatAnswer>>,
+    /// Its attempts have gone on while nobody heard of it.
+    pub(super) is_behind: bool,
+    /// The incarnation of the JobTracker whose answer came last.
+    pub(super) known_to: u64,
+    /// When it called last and was heard, by the world's clock, ms.
+    pub(super) heard_mono_ms: u64,
+    /// Maps whose output lies there.
+    pub(super) outputs: BTreeSet<AttemptId>,
     pub(super) is_healthy: bool,
     pub(super) refuses_work: bool,
     /// Free room on its disk, bytes; none = it does not tell.
@@ -34,10 +48,8 @@ pub(super) struct SimTracker {
 /// What an answer did to a tracker.
 #[derive(Debug, Default)]
 pub(super) struct Obeyed {
-    /// Launches, by kind.
-    pub(super) launched: PerKind<u32>,
-    /// It was told to start anew.
-    pub(super) is_reinit: bool,
+    /// What it has been given, but for task-cleanups.
+    pub(super) launched: Vec<AttemptId>,
 }
 
 /// Longest pause between heartbeats that a tracker follows, ms.
@@ -56,6 +68,11 @@ impl SimTracker {
             interval_ms: 100,
             attempts: Vec::new(),
             unanswered: None,
+            held: None,
+            is_behind: false,
+            known_to: 0,
+            heard_mono_ms: 0,
+            outputs: BTreeSet::new(),
             is_healthy: true,
             refuses_work: false,
             free_disk_bytes: None,
@@ -68,7 +85,9 @@ impl SimTracker {
     pub(super) fn restart(&mut self, connection: u64) {
         self.connection = connection;
         self.attempts.clear();
+        self.outputs.clear();
         self.unanswered = None;
+        self.held = None;
         self.is_registered = false;
         self.response_id = -1;
     }
@@ -83,8 +102,10 @@ impl SimTracker {
         if let Some(request) = &self.unanswered {
             return request.clone();
         }
+        // Whoever was away has seen each state; nobody else does.
+        let states = if std::mem::take(&mut self.is_behind) { 3 } else { 1 };
         for attempt in &mut self.attempts {
-            attempt.advance(now_mono_ms);
+            (0..states).for_each(|_| attempt.advance(now_mono_ms));
         }
         let is_free = Kind::ALL.iter().any(|kind| self.busy(*kind) < self.slots[*kind]);
         HeartbeatRequest {
@@ -126,14 +147,17 @@ impl SimTracker {
                 &decoded
             }
         };
-        let mut obeyed = Obeyed { is_reinit: response.actions.contains(&Action::ReinitTracker), ..Obeyed::default() };
-        if !obeyed.is_reinit && response.response_id != self.response_id.wrapping_add(1) {
+        let mut obeyed = Obeyed::default();
+        let is_reinit = response.actions.contains(&Action::ReinitTracker);
+        if !is_reinit && response.response_id != self.response_id.wrapping_add(1) {
             return Err(format!("answer {} follows answer {}", response.response_id, self.response_id));
         }
         self.unanswered = None;
         self.is_registered = true;
         self.response_id = response.response_id;
         self.interval_ms = u64::try_from(response.interval_ms).unwrap_or(0).clamp(1, LONGEST_PAUSE_MS);
+        let outputs = self.attempts.iter().filter(|attempt| attempt.is_output()).map(|attempt| attempt.id);
+        self.outputs.extend(outputs);
         self.attempts.retain(SimAttempt::is_kept);
         self.attempts.iter_mut().for_each(SimAttempt::told);
         for action in &response.actions {
@@ -142,12 +166,16 @@ impl SimTracker {
                 Action::KillTask(id) => {
                     self.attempts.iter_mut().filter(|attempt| attempt.id == *id).for_each(SimAttempt::kill);
                 }
-                Action::KillJob(job) => self.attempts.retain(|attempt| attempt.id.task.job != *job),
+                Action::KillJob(job) => {
+                    self.attempts.retain(|attempt| attempt.id.task.job != *job);
+                    self.outputs.retain(|id| id.task.job != *job);
+                }
                 Action::CommitTask(id) => {
                     self.attempts.iter_mut().filter(|attempt| attempt.id == *id).for_each(SimAttempt::commit);
                 }
                 Action::ReinitTracker => {
                     self.attempts.clear();
+                    self.outputs.clear();
                     self.is_registered = false;
                 }
             }
@@ -168,11 +196,22 @@ impl SimTracker {
         }
         let kind = id.task.kind;
         self.attempts.push(SimAttempt::new(task, now_mono_ms, weather));
-        obeyed.launched[kind] += 1;
+        if !task.task_cleanup {
+            obeyed.launched.push(id);
+        }
         if self.busy(kind) > self.slots[kind] {
             return Err(format!("{id} finds no slot on {}: all {} are in use", self.name, self.slots[kind]));
         }
         Ok(())
+    }
+}
+
+// === impl SimTracker: what it really has ===
+
+impl SimTracker {
+    /// Whether it is at work on an attempt, has done it, or keeps its output.
+    pub(super) fn has(&self, id: AttemptId) -> bool {
+        self.outputs.contains(&id) || self.attempts.iter().any(|attempt| attempt.id == id && attempt.is_worth())
     }
 }
 

@@ -1,17 +1,21 @@
 //! The world of one run: everybody in it, the clock, and the one way by which anything reaches the engine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashSet;
 
 use crate::engine::{Caller, Engine, Event, FactNumber, Now, Restored, Step};
 use crate::market::Acl;
-use crate::wire::JobId;
+use crate::wire::{AttemptId, JobId};
 
 use super::ADMINISTRATOR;
 use super::agenda::{Agenda, Wake};
 use super::attempt::Weather;
 use super::bidders::SentRequest;
 use super::clients::Submission;
+use super::crashes::Incarnation;
 use super::cuts::{Part, STRETCHES};
+use super::journal::Journal;
 use super::laws::{Intent, Judge, Law, Tally, Violation};
 use super::plan::Plan;
 use super::random::Random;
@@ -46,19 +50,29 @@ pub(super) struct World<'a> {
     pub(super) acl: Acl,
     pub(super) submissions: BTreeMap<u64, Submission>,
     pub(super) last_submission: u64,
+    /// Submissions that a crash has cut off and that come again.
+    pub(super) resubmissions: Vec<Submission>,
+    /// Jobs of which a client has heard that they were accepted; some may be over.
+    pub(super) acknowledged: BTreeSet<JobId>,
+    /// Attempts whose launch has reached a tracker. Never iterated.
+    pub(super) delivered: FxHashSet<AttemptId>,
     /// Jobs that were accepted lately.
     pub(super) recent_jobs: Vec<JobId>,
     pub(super) administrator: Random,
     pub(super) administrator_sent: Vec<SentRequest>,
     pub(super) interventions: Random,
     pub(super) mishaps: Random,
+    /// What befalls the JobTracker itself.
+    pub(super) crashes: Random,
+    pub(super) incarnation: Incarnation,
+    pub(super) journal: &'a mut dyn Journal,
     /// Until then the store stands still, and this was its last fact.
     pub(super) store_stall: Option<(u64, FactNumber)>,
     /// Nobody chooses anything any more, nothing goes wrong.
     pub(super) is_calm: bool,
     last_connection: u64,
     /// When the engine wants the timer, and when it rings.
-    timer: (Option<u64>, u64),
+    pub(super) timer: (Option<u64>, u64),
     tamper: &'a mut dyn FnMut(&mut Step),
 }
 
@@ -66,6 +80,7 @@ pub(super) struct World<'a> {
 const ADMINISTRATOR_STREAM: u64 = 1;
 const INTERVENTION_STREAM: u64 = 2;
 const MISHAP_STREAM: u64 = 3;
+const CRASH_STREAM: u64 = 4;
 const TRACKER_STREAM: u64 = 1_000;
 const CLIENT_STREAM: u64 = 2_000;
 const BIDDER_STREAM: u64 = 3_000;
@@ -78,7 +93,11 @@ const LONGEST_PAUSE_MS: u64 = 120_000;
 // === impl World ===
 
 impl<'a> World<'a> {
-    pub(super) fn new(options: &'a RunOptions, tamper: &'a mut dyn FnMut(&mut Step)) -> Self {
+    pub(super) fn new(
+        options: &'a RunOptions,
+        journal: &'a mut dyn Journal,
+        tamper: &'a mut dyn FnMut(&mut Step),
+    ) -> Self {
         let plan = Plan::new(options.seed, options.policy);
         let now = plan.start;
         let mut engine = Engine::new(plan.engine.clone(), Restored::default(), now);
@@ -111,11 +130,17 @@ impl<'a> World<'a> {
             acl: acl(&plan),
             submissions: BTreeMap::new(),
             last_submission: 0,
+            resubmissions: Vec::new(),
+            acknowledged: BTreeSet::new(),
+            delivered: FxHashSet::default(),
             recent_jobs: Vec::new(),
             administrator: stream(ADMINISTRATOR_STREAM),
             administrator_sent: Vec::new(),
             interventions: stream(INTERVENTION_STREAM),
             mishaps: stream(MISHAP_STREAM),
+            crashes: stream(CRASH_STREAM),
+            incarnation: Incarnation::first(plan.engine.identifier),
+            journal,
             store_stall: None,
             is_calm: false,
             last_connection: 1_000,
@@ -134,6 +159,7 @@ impl<'a> World<'a> {
     pub(super) fn play(&mut self) -> Result<(), Violation> {
         let (first, facts) = self.engine.take_start_facts();
         self.judge.begin(first, &facts, &self.engine)?;
+        self.keep_start_facts(facts);
         self.note_timer();
         self.wake_everybody();
         while self.tally().events < self.options.events && !self.is_cut_off() && self.advance()? {}
@@ -147,6 +173,14 @@ impl<'a> World<'a> {
 
     /// Whether anybody may choose anything now.
     pub(super) fn may_choose(&self) -> bool {
+        if self.incarnation.is_down() {
+            return false;
+        }
+        self.chooses()
+    }
+
+    /// Whether anything is chosen at all at this time of the run.
+    pub(super) fn chooses(&self) -> bool {
         let stretch = self.tally().events.saturating_mul(STRETCHES) / self.options.events.max(1);
         self.has(Part::Stretch(stretch))
     }
@@ -171,19 +205,22 @@ impl<'a> World<'a> {
 
     /// Does what one event entails, and judges it.
     pub(super) fn step(&mut self, event: Event, intent: &Intent) -> Result<Step, Violation> {
-        self.judge.before(*intent == Intent::Timer, &self.engine, self.now);
-        let mut step = self.engine.step(event, self.now);
+        let before = self.before_the_last();
+        let (now, is_exclusion) = (self.daemon_now(), matches!(event, Event::HostsRead { .. }));
+        self.judge.before(*intent == Intent::Timer, &self.engine, now);
+        let mut step = self.engine.step(event, now);
         (self.tamper)(&mut step);
-        self.judge.after(&step, intent, &self.engine, self.now)?;
+        self.judge.after(&step, intent, &self.engine, now)?;
+        if !is_exclusion {
+            self.judge_losses(&step)?;
+        }
+        self.keep_facts(&step, before);
         self.note_timer();
         Ok(step)
     }
 
     pub(super) fn ring(&mut self) -> Result<(), Violation> {
-        let durable = match self.store_stall {
-            Some((until_mono_ms, durable)) if self.now.mono_ms < until_mono_ms => durable,
-            _ => self.engine.last_fact(),
-        };
+        let durable = self.durable();
         self.step(Event::Timer { durable }, &Intent::Timer).map(drop)
     }
 
@@ -206,6 +243,9 @@ impl<'a> World<'a> {
         }
         let others = [Wake::Administrator, Wake::Intervention, Wake::ClockStep, Wake::StoreStall, Wake::EarlyTimer];
         others.into_iter().for_each(|wake| self.wake_in(1_000, wake));
+        if self.has_crashes() {
+            self.wake_in(1_500, Wake::Crash);
+        }
     }
 
     /// Lets the next thing happen; false when there is none.
@@ -232,13 +272,18 @@ impl<'a> World<'a> {
             Wake::ClockStep => self.clock_steps(),
             Wake::StoreStall => self.store_stalls(),
             Wake::EarlyTimer => self.early_timer()?,
+            Wake::Crash => self.crash_comes()?,
+            Wake::Fall => self.fall()?,
+            Wake::Start => self.start()?,
+            Wake::Resubmission => self.resubmit()?,
         }
         Ok(true)
     }
 
     /// Follows what the engine wants of the timer, which may ring late.
-    fn note_timer(&mut self) {
+    pub(super) fn note_timer(&mut self) {
         let due = self.engine.next_timer_ms().filter(|due| *due < u64::MAX);
+        let due = due.map(|due| due.wrapping_sub(self.incarnation.ahead_ms));
         if due == self.timer.0 {
             return;
         }
@@ -255,6 +300,7 @@ impl<'a> World<'a> {
         self.is_calm = true;
         self.store_stall = None;
         self.agenda.clear();
+        self.end_crashes()?;
         self.end_interventions()?;
         for number in self.submissions.keys().copied().collect::<Vec<_>>() {
             self.submission_goes_on(number)?;

@@ -17,6 +17,7 @@ mod folding;
 pub mod gate;
 mod history;
 mod housekeeping;
+mod memory_journal;
 mod note;
 mod opened;
 mod opened_attempts;
@@ -47,6 +48,7 @@ pub use figures::Figures;
 pub use finished_jobs::FinishedJobReader;
 pub use folder::database_in;
 pub use gate::GatedStore;
+pub use memory_journal::MemoryJournal;
 pub use opened::Opened;
 #[cfg(test)]
 pub(crate) use opened::{finished_after, opened_after};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Params};
 
-use crate::engine::FactNumber;
+use crate::engine::{FactNumber, Predecessors, Restored, RestoredJobs};
 use crate::market::MarketFact;
 use crate::wire::{Identifier, JobId};
 
@@ -41,6 +41,24 @@ pub struct Opened {
     pub is_copy: bool,
     /// What the budget file must be if nobody else has touched it.
     pub budget_image: ImageNotes,
+}
+
+// === impl Opened ===
+
+impl Opened {
+    /// What the engine goes on with, after a crash, and where no other JobTracker was at work meanwhile.
+    pub fn restored(self) -> Restored {
+        let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = self.jobs;
+        let kill_debts = self.kill_debts;
+        Restored {
+            last_fact: self.last_fact,
+            last_order: self.max_order,
+            market: self.market,
+            predecessors: Predecessors::default(),
+            jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, handed_over: None },
+            interner,
+        }
+    }
 }
 
 /// Reads it, of finished jobs the newest and those that trackers have yet to hear of.
@@ -185,7 +203,7 @@ pub(crate) fn finished_after(facts: &[crate::engine::Fact], job: JobId) -> crate
 #[cfg(test)]
 fn recorded(facts: &[crate::engine::Fact]) -> Connection {
     use super::{counter_names::CounterNames, rows, schema};
-    let mut database = schema::in_memory();
+    let mut database = schema::in_memory().unwrap();
     let transaction = database.transaction().unwrap();
     let mut names = CounterNames::default();
     for (number, fact) in (1..).zip(facts) {

@@ -88,12 +88,11 @@ fn set_up(database: &Connection) -> rusqlite::Result<()> {
 }
 
 /// A new database that is gone with its connection.
-#[cfg(test)]
-pub(super) fn in_memory() -> Connection {
-    let mut database = Connection::open_in_memory().unwrap();
+pub(super) fn in_memory() -> rusqlite::Result<Connection> {
+    let mut database = Connection::open_in_memory()?;
     database.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    migrate(&mut database, 0).unwrap();
-    database
+    migrate(&mut database, 0)?;
+    Ok(database)
 }
 
 /// The version of the database; 0 while it is empty.

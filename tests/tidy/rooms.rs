@@ -16,7 +16,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("engine", &["scheduler", "wire", "market", "mapreduce"]),
     ("fs", &[]),
     ("config", &["fs"]),
-    ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "wire"]),
+    ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
     ("tasktracker", &["config", "fs", "wire"]),

@@ -1,28 +1,14 @@
 //! The daemon of the fake cluster is cut off and started again; trackers wait it out as stock ones do.
 
 use super::cluster::{Cluster, FakeTask, Fate, advance};
-use crate::engine::{Engine, Fact, FactNumber, Predecessors, Restored, RestoredJobs};
+use crate::engine::{Engine, Fact, FactNumber, Predecessors, Restored};
 use crate::store::opened_after;
 
 /// What a start makes of all facts so far.
 pub fn restored(facts: &[Fact]) -> Restored {
     let opened = opened_after(facts);
     assert_eq!(opened.last_fact.0, facts.len() as u64);
-    Restored {
-        last_fact: opened.last_fact,
-        last_order: opened.max_order,
-        market: opened.market,
-        jobs: RestoredJobs {
-            unfinished: opened.jobs.unfinished,
-            finished: opened.jobs.finished,
-            launch_answers: opened.jobs.launch_answers,
-            kill_debts: opened.kill_debts,
-            costs: opened.jobs.costs,
-            is_handed_over: false,
-        },
-        predecessors: Default::default(),
-        interner: opened.jobs.interner,
-    }
+    opened.restored()
 }
 
 impl Cluster {

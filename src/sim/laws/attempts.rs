@@ -1,6 +1,6 @@
 //! Who holds which slot, by the facts alone; and that no attempt is launched twice or after its job's end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use crate::engine::{Engine, Fact};
 use crate::mapreduce::{AttemptRole, JobFact};
 use crate::scheduler::{Kind, PerKind};
-use crate::wire::{AttemptId, JobId, TaskId};
+use crate::wire::{AttemptId, AttemptState, JobId, TaskId};
 
 /// A job as its facts tell it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct JobBook {
     queue: Arc<str>,
     is_over: bool,
@@ -21,14 +21,42 @@ struct JobBook {
     last_numbers: FxHashMap<TaskId, i32>,
     /// Who may commit, while it holds its slot.
     committers: FxHashMap<TaskId, AttemptId>,
+    /// Who has done a task, until that is undone.
+    done: FxHashMap<TaskId, AttemptId>,
+    reduces: u32,
+    /// Its end has been decided.
+    is_ending: bool,
 }
 
 /// All jobs and slots.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AttemptBooks {
     jobs: BTreeMap<JobId, JobBook>,
     usage: BTreeMap<Arc<str>, PerKind<u32>>,
     live: usize,
+    /// Jobs that are over, since the last restart.
+    over: BTreeSet<JobId>,
+    /// What ended in the step at hand without success and was counted on before.
+    fallen: Vec<AttemptId>,
+}
+
+// === impl JobBook ===
+
+impl JobBook {
+    /// Whether there are reduces that may still fetch the output of maps.
+    fn reads_maps(&self) -> bool {
+        let is_reduce = |task: &&TaskId| task.kind == Kind::Reduce && (task.number.cast_unsigned()) < self.reduces;
+        !self.is_ending && self.done.keys().filter(is_reduce).count() < self.reduces as usize
+    }
+
+    /// An attempt ended that way.
+    fn end(&mut self, id: AttemptId, state: AttemptState) {
+        if state == AttemptState::Succeeded {
+            self.done.insert(id.task, id);
+        } else if self.done.get(&id.task) == Some(&id) {
+            self.done.remove(&id.task);
+        }
+    }
 }
 
 // === impl AttemptBooks ===
@@ -74,6 +102,9 @@ impl AttemptBooks {
                     held: BTreeMap::new(),
                     last_numbers: FxHashMap::default(),
                     committers: FxHashMap::default(),
+                    done: FxHashMap::default(),
+                    reduces: accepted.spec.reduces,
+                    is_ending: false,
                 };
                 self.live += 1;
                 match self.jobs.insert(accepted.id, job) {
@@ -83,7 +114,15 @@ impl AttemptBooks {
             }
             JobFact::AttemptLaunched { attempt, role, tracker, .. } => self.launch(*attempt, *role, tracker),
             JobFact::AttemptEnded(ended) => {
-                self.release(ended.attempt.task.job, |id, _| *id == ended.attempt);
+                let id = ended.attempt;
+                if let Some(job) = self.jobs.get_mut(&id.task.job) {
+                    let was_counted_on = job.held.contains_key(&id) || job.done.get(&id.task) == Some(&id);
+                    if was_counted_on && ended.state != AttemptState::Succeeded {
+                        self.fallen.push(id);
+                    }
+                    job.end(id, ended.state);
+                }
+                self.release(id.task.job, |held, _| *held == id);
                 Ok(())
             }
             JobFact::CommitGranted { attempt } => {
@@ -98,11 +137,18 @@ impl AttemptBooks {
                 Some(job) if !job.is_over => {
                     job.is_over = true;
                     self.live -= 1;
+                    self.over.insert(*id);
                     self.release(*id, |_, _| false);
                     Ok(())
                 }
                 _ => Err(format!("{id} ends a second time")),
             },
+            JobFact::Ending { job, .. } => {
+                if let Some(job) = self.jobs.get_mut(job) {
+                    job.is_ending = true;
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -114,6 +160,9 @@ impl AttemptBooks {
             return Ok(());
         }
         let before = job.last_numbers.insert(id.task, id.number);
+        if let Some(done) = job.done.get(&id.task) {
+            return Err(format!("{id} is launched although {done} has done its task"));
+        }
         if before.is_some_and(|before| before >= id.number) {
             return Err(format!("{id} is launched twice"));
         }
@@ -138,6 +187,50 @@ impl AttemptBooks {
         if job.is_over && job.held.is_empty() {
             self.jobs.remove(&id);
         }
+    }
+
+    /// A step begins.
+    pub(super) fn begin_step(&mut self) {
+        self.fallen.clear();
+    }
+
+    /// What ended in this step without success and was counted on before.
+    pub(super) fn fallen(&self) -> &[AttemptId] {
+        &self.fallen
+    }
+
+    /// Whether the job of an attempt still needs what this tracker has of it.
+    pub(super) fn counts_on(&self, id: AttemptId, tracker: &str) -> bool {
+        let Some(job) = self.jobs.get(&id.task.job).filter(|job| !job.is_over) else { return false };
+        let is_output = id.task.kind == Kind::Map && job.done.get(&id.task) == Some(&id);
+        (is_output && job.reads_maps()) || job.held.get(&id).is_some_and(|holder| **holder == *tracker)
+    }
+
+    /// The daemon has restarted: it knows all jobs that it should, and none has come to life again. `acknowledged` are
+    /// those of whose acceptance somebody was told.
+    pub(super) fn restart(&mut self, acknowledged: &BTreeSet<JobId>, engine: &Engine) -> Result<(), String> {
+        // What attempts of jobs that were over still held is not known any more; their trackers tell.
+        let over: Vec<JobId> = self.jobs.iter().filter(|(_, job)| job.is_over).map(|(id, _)| *id).collect();
+        over.into_iter().for_each(|id| self.release(id, |_, _| true));
+        if let Some(id) = acknowledged.iter().find(|id| !self.jobs.contains_key(id) && !self.over.contains(id)) {
+            return Err(format!("{id} was accepted, its client was told, and a restart has lost it"));
+        }
+        let known = engine.inspect().live_jobs();
+        let known: BTreeSet<JobId> = known.values().flatten().copied().collect();
+        let is_over_after = |id: &&JobId| engine.inspect().jobs().get(**id).is_some_and(|job| job.is_over());
+        match self.jobs.keys().filter(|id| !is_over_after(id)).find(|id| !known.contains(id)) {
+            Some(id) => Err(format!("{id} is not over, and a restart has lost it")),
+            None => match known.iter().find(|id| !self.jobs.contains_key(id)) {
+                Some(id) => Err(format!("{id} is over, and a restart takes it up again")),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Forgets, of jobs that were acknowledged, those that are over.
+    pub(super) fn settle(&mut self, acknowledged: &mut BTreeSet<JobId>) {
+        let over = std::mem::take(&mut self.over);
+        acknowledged.retain(|id| !over.contains(id));
     }
 
     /// The engine counts the same.

@@ -9,12 +9,14 @@ mod money;
 mod preemption;
 mod work;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::engine::{Engine, Fact, FactNumber, Now, PolicyConfig, Step};
 use crate::mapreduce::JobFact;
 use crate::market::{Credits, MarketFact};
 use crate::scheduler::PerKind;
+use crate::wire::{AttemptId, JobId};
 
 use super::plan::Plan;
 use attempts::AttemptBooks;
@@ -77,6 +79,8 @@ pub struct Tally {
     pub issued: Credits,
     /// Credits charged.
     pub charged: Credits,
+    /// Crashes and stops of the JobTracker.
+    pub crashes: u64,
     /// Hash of all facts and replies.
     pub hash: u64,
 }
@@ -90,9 +94,11 @@ pub(super) struct Beat<'a> {
 }
 
 /// Judges one run, step by step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Judge {
     start: Now,
+    /// What the daemon's clock is ahead of that of the start, ms; wraps.
+    ahead_ms: u64,
     last_fact: FactNumber,
     digest: Digest,
     attempts: AttemptBooks,
@@ -157,6 +163,7 @@ impl Judge {
         };
         Self {
             start: *start,
+            ahead_ms: 0,
             last_fact: FactNumber(0),
             digest: Digest::default(),
             attempts: AttemptBooks::default(),
@@ -170,6 +177,52 @@ impl Judge {
     /// Takes in the facts of the start.
     pub(super) fn begin(&mut self, first: FactNumber, facts: &[Fact], engine: &Engine) -> Result<(), Violation> {
         self.take_facts(first, facts, &Intent::Start, self.start, engine)
+    }
+
+    /// The daemon is gone: what counts is what was durable, as another judge knew it.
+    pub(super) fn fall_back(&mut self, before: Judge) {
+        let Tally { events, time_ms, crashes, .. } = self.tally;
+        let tally = Tally { events, time_ms, crashes: crashes + 1, ..before.tally };
+        *self = Self { digest: self.digest, tally, ..before };
+    }
+
+    /// The next daemon has started, with these facts, from what was durable (law 5).
+    pub(super) fn restart(
+        &mut self,
+        first: FactNumber,
+        facts: &[Fact],
+        acknowledged: &mut BTreeSet<JobId>,
+        engine: &Engine,
+        now: Now,
+        ahead_ms: u64,
+    ) -> Result<(), Violation> {
+        self.ahead_ms = ahead_ms;
+        self.work = WorkJudge::new(self.work.is_compatible());
+        if let Some(preemption) = &mut self.preemption {
+            preemption.restart(now);
+        }
+        let survived = self.attempts.restart(acknowledged, engine);
+        survived.map_err(|text| self.violation(Law::End, text))?;
+        self.attempts.settle(acknowledged);
+        let money = self.money.as_mut().map_or(Ok(()), |auditor| auditor.restart(engine, now));
+        money.map_err(|text| self.violation(Law::Money, text))?;
+        self.take_facts(first, facts, &Intent::Restart, now, engine)?;
+        self.compare(engine)
+    }
+
+    /// Whether the job of an attempt still needs what this tracker has of it.
+    pub(super) fn counts_on(&self, id: AttemptId, tracker: &str) -> bool {
+        self.attempts.counts_on(id, tracker)
+    }
+
+    /// What ended in the last step without success and was counted on before.
+    pub(super) fn fallen(&self) -> &[AttemptId] {
+        self.attempts.fallen()
+    }
+
+    /// When the next tick is due, by the daemon's clock; none without a market.
+    pub(super) fn next_tick_mono_ms(&self) -> Option<u64> {
+        self.money.as_ref().map(Auditor::next_tick_mono_ms)
     }
 
     pub(super) fn tally(&self) -> Tally {
@@ -202,7 +255,7 @@ impl Judge {
     /// A step was made.
     pub(super) fn after(&mut self, step: &Step, intent: &Intent, engine: &Engine, now: Now) -> Result<(), Violation> {
         self.tally.events += 1;
-        self.tally.time_ms = now.mono_ms - self.start.mono_ms;
+        self.tally.time_ms = now.mono_ms.wrapping_sub(self.ahead_ms) - self.start.mono_ms;
         self.digest.reply(&step.reply);
         self.take_facts(step.first_fact, &step.facts, intent, now, engine)?;
         if step.wait_for > self.last_fact || step.effects_wait_for > self.last_fact {
@@ -266,6 +319,7 @@ impl Judge {
             return Err(self.violation(Law::Order, text));
         }
         self.last_fact.0 += facts.len() as u64;
+        self.attempts.begin_step();
         for fact in facts {
             self.digest.fact(fact);
             self.count(fact);

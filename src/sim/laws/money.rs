@@ -16,6 +16,8 @@ use super::attempts::AttemptBooks;
 pub(in crate::sim) enum Intent {
     /// The start: the budget file comes in.
     Start,
+    /// A start after a crash: no money moves.
+    Restart,
     /// The timer: a tick may be due.
     Timer,
     /// A job is submitted by this user.
@@ -59,7 +61,7 @@ struct Book {
 }
 
 /// Books of the market.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Auditor {
     books: BTreeMap<String, Book>,
     total: i128,
@@ -136,6 +138,17 @@ impl Auditor {
             let units = charged.cost.units();
             self.laid += units - self.costs.insert(charged.job, units).unwrap_or(0);
         }
+    }
+
+    /// When the next tick is due, by the daemon's clock that never goes back, ms.
+    pub(super) fn next_tick_mono_ms(&self) -> u64 {
+        self.next_tick_mono_ms
+    }
+
+    /// The daemon has restarted: what is open stays open until the first tick, one whole interval from now.
+    pub(super) fn restart(&mut self, engine: &Engine, now: Now) -> Result<(), String> {
+        self.next_tick_mono_ms = now.mono_ms + self.interval_ms;
+        self.compare(engine)
     }
 
     /// The timer is about to ring.

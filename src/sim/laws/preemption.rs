@@ -32,7 +32,7 @@ struct Standing {
 }
 
 /// Judges each round, and what comes of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PreemptionJudge {
     interval_ms: u64,
     next_mono_ms: u64,
@@ -58,6 +58,11 @@ impl PreemptionJudge {
             at_work: BTreeMap::new(),
             marked: BTreeMap::new(),
         }
+    }
+
+    /// The daemon has restarted: whoever was chosen and not told is free again.
+    pub(super) fn restart(&mut self, now: Now) {
+        *self = Self::new(now.mono_ms, self.interval_ms);
     }
 
     /// The timer is about to ring.

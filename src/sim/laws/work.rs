@@ -15,7 +15,7 @@ use super::Beat;
 /// Exceptions, each on purpose: compatible first-in-first-out keeps the original's caps on a heartbeat, so nothing is
 /// judged there. Otherwise first-in-first-out may hold a slot back for one heartbeat of a node, to spread a light load;
 /// not for two. With more jobs than one heartbeat may ask in vain the next one goes on where it stopped.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WorkJudge {
     is_compatible: bool,
     /// Nodes whose last heartbeat left a slot of a kind free that could have been used.
@@ -27,6 +27,10 @@ pub(super) struct WorkJudge {
 impl WorkJudge {
     pub(super) fn new(is_compatible: bool) -> Self {
         Self { is_compatible, held_back: BTreeSet::new() }
+    }
+
+    pub(super) fn is_compatible(&self) -> bool {
+        self.is_compatible
     }
 
     /// A tracker that takes work has been answered.

@@ -13,5 +13,6 @@ pub mod scheduler;
 pub mod server;
 pub mod sim;
 pub mod store;
+pub mod tasktracker;
 pub mod web;
 pub mod wire;

@@ -267,6 +267,14 @@ impl Configuration {
         self.entries.iter().map(|(name, entry)| (name.as_str(), entry.value.as_str(), &entry.origin))
     }
 
+    /// The same with every `${…}` replaced; a value that does not come to an end stays as it is written.
+    pub fn expanded_values(&self) -> impl Iterator<Item = (&str, String)> {
+        self.entries.iter().map(|(name, entry)| {
+            let expanded = self.expanded(name, &entry.value, &entry.origin);
+            (name.as_str(), expanded.map_or_else(|_| entry.value.clone(), |setting| setting.value))
+        })
+    }
+
     /// What was odd while loading, and keys whose spellings disagree.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {

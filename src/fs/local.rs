@@ -55,6 +55,15 @@ fn refused<'a>(action: &'static str, path: &'a Path, expected: &'static str) -> 
     move |source| FsError::Refused { action, path: path.to_owned(), expected, source }
 }
 
+/// What may stand under a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A folder.
+    Folder,
+    /// Anything else.
+    File,
+}
+
 /// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalFileSystem;
@@ -156,6 +165,19 @@ impl LocalFileSystem {
         let mut names = read().map_err(refused("list", path, "a folder that may be read"))?;
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// What stands under a path, links not followed; `None`: nothing.
+    ///
+    /// # Errors
+    /// [`FsError`].
+    pub fn kind_of(&self, path: &Path) -> Result<Option<EntryKind>, FsError> {
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if metadata.is_dir() => Ok(Some(EntryKind::Folder)),
+            Ok(_) => Ok(Some(EntryKind::File)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(refused("look at", path, "a folder that may be searched")(error)),
+        }
     }
 
     /// Removes a folder with all in it; links in it are removed, not followed. `false` when there was none.
@@ -320,6 +342,17 @@ mod tests {
         LOCAL.rename(&from, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), b"new");
         assert_eq!(names(folder.path()), ["to"]);
+    }
+
+    #[test]
+    fn what_stands_under_a_path_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        assert_eq!(LOCAL.kind_of(&path).unwrap(), None);
+        std::os::unix::fs::symlink(folder.path(), &path).unwrap();
+        assert_eq!(LOCAL.kind_of(&path).unwrap(), Some(EntryKind::File));
+        assert_eq!(LOCAL.kind_of(folder.path()).unwrap(), Some(EntryKind::Folder));
+        assert!(LOCAL.kind_of(&path.join("x/x/y")).unwrap().is_none());
     }
 
     #[test]

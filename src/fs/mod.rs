@@ -6,7 +6,9 @@ pub mod file_uri;
 pub mod local;
 
 pub use file_uri::{FileUri, FileUriError};
-pub use local::{FsError, LocalFileSystem};
+pub use local::{EntryKind, FsError, LocalFileSystem};
+
+use std::ffi::OsString;
 
 /// The file systems there are. `hdfs://` becomes a second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,26 @@ impl FileSystem {
     pub fn remove_dir_all(&self, path: &FileUri) -> Result<bool, FsError> {
         match self {
             FileSystem::Local(local) => local.remove_dir_all(path.as_path()),
+        }
+    }
+
+    /// The names of all that is in a folder, in order.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn names_in(&self, path: &FileUri) -> Result<Vec<OsString>, FsError> {
+        match self {
+            FileSystem::Local(local) => local.names_in(path.as_path()),
+        }
+    }
+
+    /// What stands under a path, links not followed; `None`: nothing.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected.
+    pub fn kind_of(&self, path: &FileUri) -> Result<Option<EntryKind>, FsError> {
+        match self {
+            FileSystem::Local(local) => local.kind_of(path.as_path()),
         }
     }
 

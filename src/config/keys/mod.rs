@@ -6,6 +6,7 @@ mod cluster;
 mod job;
 mod market;
 mod own;
+mod streaming;
 
 use std::fmt;
 
@@ -13,6 +14,7 @@ pub use cluster::*;
 pub use job::*;
 pub use market::*;
 pub use own::*;
+pub use streaming::*;
 
 use super::host_port::HostPort;
 use super::parts_per_million::PartsPerMillion;
@@ -217,6 +219,11 @@ pub const SECTIONS: &[Section] = &[
         title: "Jobs",
         note: "Read from each job's job.xml; a value in the conf folder applies where job.xml has none, or is final.",
         keys: JOB,
+    },
+    Section {
+        title: "Streaming jobs",
+        note: "Read from job.xml by the built-in tasktracker, and to decide whether it can run the job.",
+        keys: STREAMING,
     },
 ];
 

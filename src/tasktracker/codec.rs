@@ -1,0 +1,180 @@
+//! Compression of files and map outputs: `DefaultCodec` is zlib, `GzipCodec` is gzip.
+
+use std::io::{self, Read, Write};
+
+use flate2::Compression;
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use flate2::write::{GzEncoder, ZlibEncoder};
+
+/// A compression that we read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// `org.apache.hadoop.io.compress.DefaultCodec`: one zlib stream.
+    Zlib,
+    /// `org.apache.hadoop.io.compress.GzipCodec`: gzip members.
+    Gzip,
+}
+
+/// Writes through a codec, or plainly.
+#[derive(Debug)]
+pub enum Encoder<W: Write> {
+    /// As it is.
+    Plain(W),
+    /// Compressed.
+    Zlib(ZlibEncoder<W>),
+    /// Compressed.
+    Gzip(GzEncoder<W>),
+}
+
+/// Reads through a codec, or plainly.
+#[derive(Debug)]
+pub enum Decoder<R: Read> {
+    /// As it is.
+    Plain(R),
+    /// Compressed.
+    Zlib(Box<ZlibDecoder<R>>),
+    /// Compressed, one or more members.
+    Gzip(Box<MultiGzDecoder<R>>),
+}
+
+// === impl Codec ===
+
+impl Codec {
+    /// The codec of a Java class.
+    #[must_use]
+    pub fn of_class(class: &str) -> Option<Self> {
+        match class {
+            "org.apache.hadoop.io.compress.DefaultCodec" => Some(Codec::Zlib),
+            "org.apache.hadoop.io.compress.GzipCodec" => Some(Codec::Gzip),
+            _ => None,
+        }
+    }
+
+    /// What names of such files end in, with its dot.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Codec::Zlib => ".deflate",
+            Codec::Gzip => ".gz",
+        }
+    }
+
+    /// The codec that an input file's name tells.
+    #[must_use]
+    pub fn of_file(name: &str) -> Option<Self> {
+        [Codec::Zlib, Codec::Gzip].into_iter().find(|codec| name.ends_with(codec.extension()))
+    }
+}
+
+// === impl Encoder ===
+
+impl<W: Write> Encoder<W> {
+    /// Writes to `out`.
+    pub fn new(codec: Option<Codec>, out: W) -> Self {
+        match codec {
+            None => Encoder::Plain(out),
+            Some(Codec::Zlib) => Encoder::Zlib(ZlibEncoder::new(out, Compression::default())),
+            Some(Codec::Gzip) => Encoder::Gzip(GzEncoder::new(out, Compression::default())),
+        }
+    }
+
+    /// Writes what the codec holds back and gives back what is below.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn finish(self) -> io::Result<W> {
+        match self {
+            Encoder::Plain(out) => Ok(out),
+            Encoder::Zlib(encoder) => encoder.finish(),
+            Encoder::Gzip(encoder) => encoder.finish(),
+        }
+    }
+}
+
+impl<W: Write> Write for Encoder<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Encoder::Plain(out) => out.write(bytes),
+            Encoder::Zlib(encoder) => encoder.write(bytes),
+            Encoder::Gzip(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Encoder::Plain(out) => out.flush(),
+            Encoder::Zlib(encoder) => encoder.flush(),
+            Encoder::Gzip(encoder) => encoder.flush(),
+        }
+    }
+}
+
+// === impl Decoder ===
+
+impl<R: Read> Decoder<R> {
+    /// Reads from `source`.
+    pub fn new(codec: Option<Codec>, source: R) -> Self {
+        match codec {
+            None => Decoder::Plain(source),
+            Some(Codec::Zlib) => Decoder::Zlib(Box::new(ZlibDecoder::new(source))),
+            Some(Codec::Gzip) => Decoder::Gzip(Box::new(MultiGzDecoder::new(source))),
+        }
+    }
+
+    /// What is read from.
+    pub fn source_mut(&mut self) -> &mut R {
+        match self {
+            Decoder::Plain(source) => source,
+            Decoder::Zlib(decoder) => decoder.get_mut(),
+            Decoder::Gzip(decoder) => decoder.get_mut(),
+        }
+    }
+
+    /// What is read from.
+    pub fn source(&self) -> &R {
+        match self {
+            Decoder::Plain(source) => source,
+            Decoder::Zlib(decoder) => decoder.get_ref(),
+            Decoder::Gzip(decoder) => decoder.get_ref(),
+        }
+    }
+}
+
+impl<R: Read> Read for Decoder<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Decoder::Plain(source) => source.read(room),
+            Decoder::Zlib(decoder) => decoder.read(room),
+            Decoder::Gzip(decoder) => decoder.read(room),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for codec in [None, Some(Codec::Zlib), Some(Codec::Gzip)] {
+            let mut encoder = Encoder::new(codec, Vec::new());
+            encoder.write_all(b"some text, some text").unwrap();
+            let mut twice = encoder.finish().unwrap();
+            if codec == Some(Codec::Gzip) {
+                twice.extend_from_within(..);
+            }
+            let mut read = String::new();
+            Decoder::new(codec, &twice[..]).read_to_string(&mut read).unwrap();
+            assert_eq!(read.strip_suffix("some text, some text"), Some(&read[..read.len() - 20]));
+            assert_eq!(read.len(), if codec == Some(Codec::Gzip) { 40 } else { 20 });
+        }
+    }
+
+    #[test]
+    fn names_tell_codecs() {
+        assert_eq!(Codec::of_file("a.gz"), Some(Codec::Gzip));
+        assert_eq!(Codec::of_file("a.deflate"), Some(Codec::Zlib));
+        assert_eq!(Codec::of_file("a.gz.txt"), None);
+        assert_eq!(Codec::of_class("org.apache.hadoop.io.compress.BZip2Codec"), None);
+    }
+}

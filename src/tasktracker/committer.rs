@@ -1,0 +1,178 @@
+//! Output that appears as a whole: written under `_temporary`, renamed when the attempt may commit (1.2.1
+//! `FileOutputCommitter`). Also for jobs that only Java can run: their setup and cleanup are no more than this.
+
+use crate::fs::{EntryKind, FileSystem, FileUri, FileUriError, FsError};
+use crate::wire::AttemptId;
+
+use super::failure::TaskFailure;
+
+const TEMPORARY: &str = "_temporary";
+const SUCCESS: &str = "_SUCCESS";
+/// As Hadoop makes folders, before a umask.
+const FOLDER_MODE: u32 = 0o755;
+const FILE_MODE: u32 = 0o644;
+
+/// The output folder of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputCommitter {
+    folder: FileUri,
+}
+
+impl From<FsError> for TaskFailure {
+    fn from(error: FsError) -> Self {
+        TaskFailure::Unusable { what: "the job's output".to_owned(), reason: error.to_string() }
+    }
+}
+
+impl From<FileUriError> for TaskFailure {
+    fn from(error: FileUriError) -> Self {
+        TaskFailure::Unusable { what: "the job's output".to_owned(), reason: error.to_string() }
+    }
+}
+
+// === impl OutputCommitter ===
+
+impl OutputCommitter {
+    /// Of the job that writes to `folder`.
+    #[must_use]
+    pub fn new(folder: FileUri) -> Self {
+        Self { folder }
+    }
+
+    fn file_system(&self) -> FileSystem {
+        FileSystem::of(&self.folder)
+    }
+
+    fn temporary(&self) -> Result<FileUri, TaskFailure> {
+        Ok(self.folder.join(TEMPORARY)?)
+    }
+
+    /// Where an attempt writes; what it leaves there is committed with it.
+    ///
+    /// # Errors
+    /// None for ids that are printed as Hadoop prints them.
+    pub fn attempt_folder(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
+        Ok(self.temporary()?.join(&format!("_{attempt}"))?)
+    }
+
+    /// What the job's setup does.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn set_up_job(&self) -> Result<(), TaskFailure> {
+        Ok(self.file_system().make_dir_all(&self.temporary()?, FOLDER_MODE)?)
+    }
+
+    /// What the job's cleanup does; a job that succeeded leaves `_SUCCESS` if it is to be `marked`.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn clean_up_job(&self, marked: bool) -> Result<(), TaskFailure> {
+        self.file_system().remove_dir_all(&self.temporary()?)?;
+        if marked && self.file_system().kind_of(&self.folder)?.is_some() {
+            self.file_system().write_new(&self.folder.join(SUCCESS)?, b"", FILE_MODE)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the folder that an attempt writes to.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn set_up_attempt(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
+        let folder = self.attempt_folder(attempt)?;
+        self.file_system().make_dir_all(&folder, FOLDER_MODE)?;
+        Ok(folder)
+    }
+
+    /// Whether an attempt has something to commit.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn needs_commit(&self, attempt: AttemptId) -> Result<bool, TaskFailure> {
+        Ok(self.file_system().kind_of(&self.attempt_folder(attempt)?)?.is_some())
+    }
+
+    /// Moves all that an attempt wrote to its place; folders that are there already are merged, files replaced.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn commit(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
+        let from = self.attempt_folder(attempt)?;
+        if self.file_system().kind_of(&from)?.is_some() {
+            self.move_content(&from, &self.folder)?;
+            self.file_system().remove_dir_all(&from)?;
+        }
+        Ok(())
+    }
+
+    fn move_content(&self, from: &FileUri, to: &FileUri) -> Result<(), TaskFailure> {
+        for name in self.file_system().names_in(from)? {
+            let name = name.to_string_lossy();
+            let (source, target) = (from.join(&name)?, to.join(&name)?);
+            let kinds = (self.file_system().kind_of(&source)?, self.file_system().kind_of(&target)?);
+            match kinds {
+                (Some(EntryKind::Folder), Some(EntryKind::Folder)) => self.move_content(&source, &target)?,
+                // The rename of a file onto a folder is refused by the system, and said so.
+                _ => self.file_system().rename(&source, &target)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what an attempt wrote.
+    ///
+    /// # Errors
+    /// Those of the file system; Hadoop passes over them.
+    pub fn abort(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
+        self.file_system().remove_dir_all(&self.attempt_folder(attempt)?)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn output_appears_when_it_is_committed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let out = scratch.path().join("out");
+        let committer = OutputCommitter::new(FileUri::parse(&out.display().to_string()).unwrap());
+        let attempt = |number| format!("attempt_202611211027_0016_r_000001_{number}").parse::<AttemptId>().unwrap();
+        committer.set_up_job().unwrap();
+        assert!(!committer.needs_commit(attempt(0)).unwrap());
+        for number in 0..2 {
+            let folder = committer.set_up_attempt(attempt(number)).unwrap();
+            assert_eq!(folder.as_path(), out.join(format!("_temporary/_attempt_202611211027_0016_r_000001_{number}")));
+            fs::create_dir(folder.as_path().join("side")).unwrap();
+            fs::write(folder.as_path().join("part-00001"), number.to_string()).unwrap();
+            fs::write(folder.as_path().join(format!("side/{number}")), "").unwrap();
+        }
+        fs::create_dir(out.join("side")).unwrap();
+        fs::write(out.join("part-00001"), "of an attempt that was lost while it committed").unwrap();
+        assert!(committer.needs_commit(attempt(1)).unwrap());
+        committer.commit(attempt(1)).unwrap();
+        committer.abort(attempt(0)).unwrap();
+        committer.abort(attempt(0)).unwrap();
+        committer.commit(attempt(0)).unwrap();
+        assert_eq!(fs::read(out.join("part-00001")).unwrap(), b"1");
+        assert!(out.join("side/1").exists() && !out.join("side/0").exists());
+        committer.clean_up_job(true).unwrap();
+        let names: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+        assert_eq!(fs::read(out.join("_SUCCESS")).unwrap(), b"");
+    }
+
+    #[test]
+    fn a_failed_job_leaves_no_mark() {
+        let scratch = tempfile::tempdir().unwrap();
+        let committer = OutputCommitter::new(FileUri::parse(&scratch.path().display().to_string()).unwrap());
+        committer.set_up_job().unwrap();
+        committer.clean_up_job(false).unwrap();
+        committer.clean_up_job(false).unwrap();
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,93 @@
+//! Why an attempt ended without success, in the words that go into its diagnostics.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::counters::TooManyCounters;
+use super::spill_index::IndexError;
+use crate::wire::AttemptId;
+
+/// How an attempt failed.
+#[derive(Debug, Error)]
+pub enum TaskFailure {
+    /// The command ended with another status than 0; the words are those of 1.2.1 `PipeMapRed`.
+    #[error("java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code {code}")]
+    ExitStatus {
+        /// The status, 128 + n for signal n.
+        code: i32,
+    },
+    /// The command could not be started.
+    #[error("cannot start {program:?}: {source}; expected a program among the job's files or along PATH")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The command stopped reading its input and yet ended well.
+    #[error("a file or pipe of the command failed: {0}")]
+    Pipe(io::Error),
+    /// It neither read nor wrote nor reported for too long.
+    #[error("Task {attempt} failed to report status for {seconds} seconds. Killing!")]
+    TimedOut {
+        /// The attempt.
+        attempt: AttemptId,
+        /// For how long.
+        seconds: u64,
+    },
+    /// It was told to end.
+    #[error("killed as it was told")]
+    Killed,
+    /// It counts too many things.
+    #[error(transparent)]
+    TooManyCounters(#[from] TooManyCounters),
+    /// A file could not be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An index is damaged.
+    #[error("{}: {source}", path.display())]
+    Index {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: IndexError,
+    },
+    /// Something that the job names is not what it should be.
+    #[error("{what}: {reason}")]
+    Unusable {
+        /// What it is.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A reduce could not gather its input; the words are those of 1.2.1 `ReduceTask`.
+    #[error("Shuffle Error: {reason}; bailing-out.")]
+    Shuffle {
+        /// Which limit was reached.
+        reason: &'static str,
+    },
+}
+
+// === impl TaskFailure ===
+
+impl TaskFailure {
+    /// Makes an error of the system one of `path`.
+    pub(crate) fn file<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| TaskFailure::File { action, path: path.to_owned(), source }
+    }
+
+    /// Whether somebody else ended the attempt, so that what it left is not yet removed in Hadoop's eyes.
+    #[must_use]
+    pub fn is_from_outside(&self) -> bool {
+        matches!(self, TaskFailure::TimedOut { .. } | TaskFailure::Killed)
+    }
+}

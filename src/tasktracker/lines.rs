@@ -1,0 +1,155 @@
+//! Lines as Hadoop reads them: LF, CRLF or a lone CR ends one (1.2.1 `LineReader`); bytes are not decoded.
+
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
+
+/// Read at once, bytes.
+const BUFFER_BYTES: usize = 128 << 10;
+/// The longest line that is taken, as a `Text` may not be longer. Bytes.
+const LONGEST_LINE_BYTES: usize = i32::MAX as usize - 16;
+
+/// Cuts what it reads into lines.
+#[derive(Debug)]
+pub struct LineReader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// The line at hand.
+    text: Range<usize>,
+    /// Of `buffer`: what is read and not yet passed.
+    at: usize,
+    end: usize,
+}
+
+// === impl LineReader ===
+
+impl<R: Read> LineReader<R> {
+    /// Lines of `source`.
+    pub fn new(source: R) -> Self {
+        Self { source, buffer: Vec::new(), text: 0..0, at: 0, end: 0 }
+    }
+
+    /// What is read from.
+    pub fn source(&self) -> &R {
+        &self.source
+    }
+
+    /// The line at hand, without what ends it.
+    #[inline]
+    pub fn text(&self) -> &[u8] {
+        &self.buffer[self.text.clone()]
+    }
+
+    /// Goes to the next line and tells its length with what ends it; `None` at the end. A last line needs no terminator.
+    ///
+    /// # Errors
+    /// Those of reading; a line over 2 GB.
+    #[inline]
+    pub fn advance(&mut self) -> io::Result<Option<usize>> {
+        let mut searched = 0;
+        loop {
+            let unread = &self.buffer[self.at..self.end];
+            if let Some(found) = memchr::memchr2(b'\n', b'\r', &unread[searched..]) {
+                let length = searched + found;
+                let terminator = match (unread[length], unread.get(length + 1)) {
+                    (b'\n', _) => 1,
+                    (_, Some(b'\n')) => 2,
+                    (_, Some(_)) => 1,
+                    // What follows the CR is not read yet.
+                    (_, None) => {
+                        if self.fill()? {
+                            searched = length;
+                            continue;
+                        }
+                        1
+                    }
+                };
+                return Ok(Some(self.pass(length, length + terminator)));
+            }
+            searched = unread.len();
+            if searched > LONGEST_LINE_BYTES {
+                return Err(io::Error::new(ErrorKind::InvalidData, "a line of more than 2 GB"));
+            }
+            if !self.fill()? {
+                let length = self.end - self.at;
+                return Ok((length > 0).then(|| self.pass(length, length)));
+            }
+        }
+    }
+
+    fn pass(&mut self, length: usize, consumed_bytes: usize) -> usize {
+        self.text = self.at..self.at + length;
+        self.at += consumed_bytes;
+        consumed_bytes
+    }
+
+    /// Reads more behind what is there; `false` at the end.
+    fn fill(&mut self) -> io::Result<bool> {
+        if self.at > 0 {
+            self.buffer.copy_within(self.at..self.end, 0);
+            (self.at, self.end) = (0, self.end - self.at);
+        }
+        if self.end == self.buffer.len() {
+            self.buffer.resize(BUFFER_BYTES.max(self.buffer.len() * 2), 0);
+        }
+        loop {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(read) => {
+                    self.end += read;
+                    return Ok(read > 0);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Gives one byte at a time.
+    struct Slowly<'a>(&'a [u8]);
+
+    impl Read for Slowly<'_> {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            let most = room.len().min(1);
+            self.0.read(&mut room[..most])
+        }
+    }
+
+    fn lines(source: impl Read) -> Vec<(String, usize)> {
+        let mut reader = LineReader::new(source);
+        let mut lines = Vec::new();
+        while let Some(consumed_bytes) = reader.advance().unwrap() {
+            lines.push((String::from_utf8(reader.text().to_vec()).unwrap(), consumed_bytes));
+        }
+        lines
+    }
+
+    #[test]
+    fn all_three_ends_end_a_line() {
+        let expected = |lines: &[(&str, usize)]| -> Vec<_> {
+            lines.iter().map(|(text, bytes)| ((*text).to_owned(), *bytes)).collect()
+        };
+        assert_eq!(
+            lines(&b"a\nb\r\nc\r\r\n\nd"[..]),
+            expected(&[("a", 2), ("b", 3), ("c", 2), ("", 2), ("", 1), ("d", 1)])
+        );
+        assert_eq!(lines(&b"x\r"[..]), expected(&[("x", 2)]));
+        assert_eq!(lines(&b""[..]), []);
+        let long = "y".repeat(400_000);
+        assert_eq!(lines(format!("{long}\nz").as_bytes()), [(long, 400_001), ("z".to_owned(), 1)]);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_matter(text in "[ab\r\n]{0,40}") {
+            let whole = lines(text.as_bytes());
+            prop_assert_eq!(&lines(Slowly(text.as_bytes())), &whole);
+            prop_assert_eq!(whole.iter().map(|(_, bytes)| bytes).sum::<usize>(), text.len());
+        }
+    }
+}

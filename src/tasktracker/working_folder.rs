@@ -1,0 +1,249 @@
+//! What a command finds in its working directory: the content of the job's jar and its cache files, as links (1.2.1
+//! `TaskRunner.setupWorkDir`, `TrackerDistributedCacheManager`).
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::UNIX_EPOCH;
+
+use zip::ZipArchive;
+
+use super::failure::TaskFailure;
+use crate::config::keys::{self, Key};
+use crate::config::{ConfigError, Configuration};
+use crate::fs::FileUri;
+
+/// A file or archive of the distributed cache, as the job names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheEntry {
+    /// Where it lies.
+    pub file: FileUri,
+    /// Its name in the working directory, if it gets one.
+    pub link: Option<String>,
+    /// When it was changed last, ms since 1970: it must not have changed since.
+    pub changed_ms: i64,
+    /// Whether it is unpacked.
+    pub is_archive: bool,
+}
+
+/// The cache files and archives of a job.
+///
+/// # Errors
+/// [`TaskFailure::Unusable`] for a value that cannot be read.
+pub fn cache_entries(configuration: &Configuration) -> Result<Vec<CacheEntry>, TaskFailure> {
+    let mut entries = Vec::new();
+    for (files, times, is_archive) in [
+        (&keys::CACHE_FILES, &keys::CACHE_FILES_TIMESTAMPS, false),
+        (&keys::CACHE_ARCHIVES, &keys::CACHE_ARCHIVES_TIMESTAMPS, true),
+    ] {
+        let unusable = |reason: String| TaskFailure::Unusable { what: files.name.to_owned(), reason };
+        let list = |key: &Key| configuration.list(key).map_err(|error: ConfigError| unusable(error.to_string()));
+        let times = list(times)?;
+        for (at, uri) in list(files)?.into_iter().enumerate() {
+            let (path, link) = match uri.split_once('#') {
+                Some((path, link)) => (path, Some(link.to_owned())),
+                None => (uri.as_str(), None),
+            };
+            let file = FileUri::parse(path).map_err(|error| unusable(error.to_string()))?;
+            let changed_ms = times.get(at).and_then(|time| time.parse().ok());
+            let changed_ms = changed_ms.ok_or_else(|| unusable(format!("no time of change for {uri}")))?;
+            entries.push(CacheEntry { file, link, changed_ms, is_archive });
+        }
+    }
+    Ok(entries)
+}
+
+/// Brings a cache entry into `folder`, which is its own; gives back the file, or the folder of the unpacked archive.
+///
+/// # Errors
+/// [`TaskFailure`]; also when it has changed since the job was submitted.
+pub fn localize(entry: &CacheEntry, folder: &Path) -> Result<PathBuf, TaskFailure> {
+    let source = entry.file.as_path();
+    let changed = fs::metadata(source).and_then(|about| about.modified()).map_err(TaskFailure::file("read", source))?;
+    let since_1970 = changed.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64);
+    if since_1970 != entry.changed_ms {
+        let reason = format!("has changed: its time is {since_1970}, the job expects {}", entry.changed_ms);
+        return Err(TaskFailure::Unusable { what: entry.file.to_string(), reason });
+    }
+    let name = source.file_name().unwrap_or_default();
+    let local = folder.join(name);
+    let copy = |to: &Path| {
+        fs::create_dir_all(folder).and_then(|()| fs::copy(source, to)).map_err(TaskFailure::file("copy", source))?;
+        fs::set_permissions(to, Permissions::from_mode(0o755)).map_err(TaskFailure::file("copy", source))
+    };
+    if !entry.is_archive {
+        copy(&local)?;
+        return Ok(local);
+    }
+    // A folder named like the archive, with the archive itself in it.
+    fs::create_dir_all(&local).map_err(TaskFailure::file("make", &local))?;
+    let archive = local.join(name);
+    copy(&archive)?;
+    let lower = name.to_string_lossy().to_lowercase();
+    if lower.ends_with(".jar") || lower.ends_with(".zip") {
+        unpack_jar(&archive, &local)?;
+    } else if [".tar", ".tgz", ".tar.gz"].iter().any(|end| lower.ends_with(end)) {
+        unpack_tar(&archive, &local)?;
+    }
+    Ok(local)
+}
+
+/// Unpacks a jar; everything in it may be read and executed. Entries that would lie elsewhere are refused.
+///
+/// # Errors
+/// [`TaskFailure`].
+pub fn unpack_jar(jar: &Path, folder: &Path) -> Result<(), TaskFailure> {
+    let broken = |reason: String| TaskFailure::Unusable { what: jar.display().to_string(), reason };
+    let file = File::open(jar).map_err(TaskFailure::file("read", jar))?;
+    let mut archive = ZipArchive::new(file).map_err(|error| broken(error.to_string()))?;
+    for at in 0..archive.len() {
+        let mut entry = archive.by_index(at).map_err(|error| broken(error.to_string()))?;
+        let inside = entry.enclosed_name().ok_or_else(|| broken(format!("{:?} leads out of it", entry.name())))?;
+        let path = folder.join(inside);
+        let unpacked = if entry.is_dir() { fs::create_dir_all(&path) } else { unpack_file(&mut entry, &path) };
+        unpacked.map_err(TaskFailure::file("write", &path))?;
+    }
+    Ok(())
+}
+
+fn unpack_file(entry: &mut impl Read, path: &Path) -> io::Result<()> {
+    if let Some(above) = path.parent() {
+        fs::create_dir_all(above)?;
+    }
+    let mut file = File::create(path)?;
+    io::copy(entry, &mut file)?;
+    file.set_permissions(Permissions::from_mode(0o755))
+}
+
+fn unpack_tar(archive: &Path, folder: &Path) -> Result<(), TaskFailure> {
+    let output = Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(folder).stdin(Stdio::null()).output();
+    let output = output.map_err(TaskFailure::file("unpack", archive))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(TaskFailure::Unusable { what: archive.display().to_string(), reason })
+}
+
+/// Makes a working directory as new: a link for each thing at the root of the unpacked jar, one for each of `links` (name and
+/// target), and a real folder `temporary` for temporary files.
+///
+/// # Errors
+/// [`TaskFailure`].
+pub fn prepare(
+    folder: &Path,
+    jar_content: Option<&Path>,
+    links: &[(String, PathBuf)],
+    temporary: &str,
+) -> Result<(), TaskFailure> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(TaskFailure::file("empty", folder)(error)),
+        _ => {}
+    }
+    fs::create_dir_all(folder).map_err(TaskFailure::file("make", folder))?;
+    if let Some(content) = jar_content {
+        let entries = fs::read_dir(content).map_err(TaskFailure::file("list", content))?;
+        for entry in entries {
+            let entry = entry.map_err(TaskFailure::file("list", content))?;
+            let link = folder.join(entry.file_name());
+            symlink(entry.path(), &link).map_err(TaskFailure::file("link", &link))?;
+        }
+    }
+    for (name, target) in links {
+        let link = folder.join(name);
+        if !link.starts_with(folder) || name.split('/').any(|part| part == "..") {
+            return Err(TaskFailure::Unusable { what: name.clone(), reason: "is no name of a link".to_owned() });
+        }
+        let made = link.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| symlink(target, &link));
+        match made {
+            // A shipped file of that name came first.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made.map_err(TaskFailure::file("link", &link))?,
+        }
+    }
+    let temporary = folder.join(temporary);
+    fs::create_dir_all(&temporary).map_err(TaskFailure::file("make", &temporary))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Write;
+
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    fn jar(path: &Path, entries: &[(&str, &str)]) {
+        let mut writer = ZipWriter::new(File::create(path).unwrap());
+        for (name, content) in entries {
+            writer.start_file(*name, SimpleFileOptions::default()).unwrap();
+            writer.write_all(content.as_bytes()).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+
+    #[test]
+    fn a_command_finds_shipped_and_cached_files() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        jar(&at("job.jar"), &[("mapper.py", "print()"), ("META-INF/MANIFEST.MF", "x"), ("lib/a.zip", "y")]);
+        unpack_jar(&at("job.jar"), &at("jars")).unwrap();
+        fs::write(at("side.txt"), "side").unwrap();
+        jar(&at("words.zip"), &[("inside/w.txt", "words")]);
+        fs::create_dir(at("t")).unwrap();
+        fs::write(at("t/in-tar"), "tar").unwrap();
+        let tar = Command::new("tar").args(["-czf", "b.tgz", "-C", "t", "in-tar"]).current_dir(scratch.path()).status();
+        assert!(tar.unwrap().success());
+        let changed_ms = |name: &str| {
+            let changed = fs::metadata(at(name)).unwrap().modified().unwrap();
+            changed.duration_since(UNIX_EPOCH).unwrap().as_millis()
+        };
+        let mut configuration = Configuration::new(BTreeMap::new());
+        let here = scratch.path().display();
+        for (name, value) in [
+            ("mapred.cache.files", format!("file:{here}/side.txt#lnk")),
+            ("mapred.cache.files.timestamps", changed_ms("side.txt").to_string()),
+            ("mapred.cache.archives", format!("{here}/words.zip#w,{here}/b.tgz#b")),
+            ("mapred.cache.archives.timestamps", format!("{},{}", changed_ms("words.zip"), changed_ms("b.tgz"))),
+        ] {
+            configuration.add_override(&format!("{name}={value}")).unwrap();
+        }
+        let entries = cache_entries(&configuration).unwrap();
+        let links: Vec<(String, PathBuf)> = entries
+            .iter()
+            .enumerate()
+            .map(|(n, entry)| (entry.link.clone().unwrap(), localize(entry, &at(&format!("cache/{n}"))).unwrap()))
+            .collect();
+        for _ in 0..2 {
+            prepare(&at("work"), Some(&at("jars")), &links, "./tmp").unwrap();
+        }
+        let read = |name: &str| fs::read_to_string(at("work").join(name)).unwrap();
+        assert_eq!(
+            read("mapper.py") + &read("lnk") + &read("w/inside/w.txt") + &read("b/in-tar"),
+            "print()sidewordstar"
+        );
+        assert_eq!(read("lib/a.zip"), "y");
+        assert!(at("work/tmp").is_dir() && at("work/w/words.zip").exists());
+        let mode = fs::metadata(at("work/mapper.py")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
+        let late = CacheEntry { changed_ms: 1, ..entries[0].clone() };
+        assert!(localize(&late, &at("late")).unwrap_err().to_string().contains("has changed"));
+    }
+
+    #[test]
+    fn nothing_leads_out() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("bad.jar");
+        jar(&path, &[("../evil", "x")]);
+        assert!(unpack_jar(&path, &scratch.path().join("in")).is_err());
+        let links = [("../evil".to_owned(), PathBuf::from("/"))];
+        assert!(prepare(&scratch.path().join("work"), None, &links, "tmp").is_err());
+        assert!(!scratch.path().join("evil").exists());
+        fs::write(&path, "no jar").unwrap();
+        assert!(unpack_jar(&path, &scratch.path().join("in")).is_err());
+    }
+}

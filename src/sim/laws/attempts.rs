@@ -24,6 +24,8 @@ struct JobBook {
     /// Who has done a task, until that is undone.
     done: FxHashMap<TaskId, AttemptId>,
     reduces: u32,
+    /// It may end without some of its reduces: when nobody reads its maps any more is not known here.
+    may_lack_reduces: bool,
     /// Its end has been decided.
     is_ending: bool,
 }
@@ -46,7 +48,7 @@ impl JobBook {
     /// Whether there are reduces that may still fetch the output of maps.
     fn reads_maps(&self) -> bool {
         let is_reduce = |task: &&TaskId| task.kind == Kind::Reduce && (task.number.cast_unsigned()) < self.reduces;
-        !self.is_ending && self.done.keys().filter(is_reduce).count() < self.reduces as usize
+        !self.is_ending && !self.may_lack_reduces && self.done.keys().filter(is_reduce).count() < self.reduces as usize
     }
 
     /// An attempt ended that way.
@@ -104,6 +106,7 @@ impl AttemptBooks {
                     committers: FxHashMap::default(),
                     done: FxHashMap::default(),
                     reduces: accepted.spec.reduces,
+                    may_lack_reduces: accepted.spec.max_reduce_failures_percent > 0,
                     is_ending: false,
                 };
                 self.live += 1;

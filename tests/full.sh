@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, the same scripted heartbeats to both, a daemon that is killed fifty times under a bidding load, three bidders on stock
-# TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
+# compared, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
+# under a bidding load, three bidders on stock TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
 # (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
@@ -89,6 +89,7 @@ step "the records of the Java JobTracker" records_are_current
 step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
 step "a stock job while we are killed" killed_jobs
+step "a stock job while the JobTrackers swap" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/swap.sh
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
 step "dependencies" dependencies
 known_holes

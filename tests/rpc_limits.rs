@@ -4,6 +4,8 @@
 
 mod rpc_rig;
 
+use std::time::Duration;
+
 use jobtracker::server::rpc::RpcLimits;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, encode_call};
@@ -11,7 +13,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 use rpc_rig::cluster::{new_job_id, submit};
-use rpc_rig::{Rig, Wanted, read_bytes, read_to_close, send, with_daemon};
+use rpc_rig::{PATIENCE, Rig, Wanted, read_bytes, read_to_close, send, with_daemon};
 
 fn opening(protocol: Protocol) -> Vec<u8> {
     let user = ConnectionUser { effective: "h1".to_owned(), real: None };
@@ -52,7 +54,13 @@ fn a_frame_that_is_too_long_ends_the_connection_before_its_bytes_come() {
     with_daemon(limited(limits), async |rig: Rig| {
         let mut stream = opened(&rig).await;
         send(&mut stream, &1_001_i32.to_be_bytes()).await;
-        assert_eq!(read_to_close(&mut stream).await, b"");
+        let last_word = read_to_close(&mut stream).await;
+        let last_word = String::from_utf8_lossy(&last_word);
+        assert!(
+            last_word
+                .ends_with("a frame of 1001 bytes is longer than the limit of 1000 (jobtracker.rpc.max-frame-bytes)"),
+            "{last_word}"
+        );
         // A frame at the limit is read.
         let mut stream = opened(&rig).await;
         let mut frame = version_call(1);
@@ -141,6 +149,52 @@ fn a_client_that_reads_nothing_is_dropped_and_holds_no_one_up() {
         let mut rest = Vec::new();
         let _ = hear.read_to_end(&mut rest).await;
         assert!(rest.len() < 64 << 20);
+    });
+}
+
+#[test]
+fn calls_that_come_in_part_take_bounded_room_and_keep_nobody_waiting_for_long() {
+    let half = vec![0; 600_000];
+    let opened_with_half = async |rig: &Rig, protocol| {
+        let mut stream = rig.connect().await;
+        send(&mut stream, &opening(protocol)).await;
+        send(&mut stream, &1_000_000_i32.to_be_bytes()).await;
+        let sending = half.clone();
+        let (hear, mut say) = stream.into_split();
+        // Kept open by the half that sends what the server takes.
+        tokio::task::spawn_local(async move {
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut say, &sending).await;
+            std::future::pending::<()>().await;
+        });
+        hear
+    };
+    let closed = async |mut hear: tokio::net::tcp::OwnedReadHalf| {
+        let ended = tokio::time::timeout(PATIENCE, hear.read(&mut [0; 1])).await;
+        !matches!(ended, Ok(Ok(1..)) | Err(_))
+    };
+    let limits = RpcLimits {
+        max_frame_bytes: 1_000_000,
+        waiting_call_bytes: 1_000_000,
+        waiting_heartbeat_bytes: 1_000_000,
+        short_patience_ms: 500,
+        ..RpcLimits::default()
+    };
+    with_daemon(limited(limits), async |rig: Rig| {
+        for protocol in [Protocol::JobSubmission, Protocol::InterTracker] {
+            let mut first = opened_with_half(&rig, protocol).await;
+            let mut polite = opened(&rig).await;
+            // One alone has the time that a call has.
+            let alone = tokio::time::timeout(Duration::from_millis(1_600), first.read(&mut [0; 1])).await;
+            assert!(alone.is_err(), "{alone:?}");
+            let mut second = opened_with_half(&rig, protocol).await;
+            for id in 0..100 {
+                send(&mut polite, &version_call(id)).await;
+                read_bytes(&mut polite, VERSION_ANSWER_BYTES).await;
+            }
+            assert!(closed(first).await, "the usual time is a minute");
+            let alone = tokio::time::timeout(Duration::from_millis(1_200), second.read(&mut [0; 1])).await;
+            assert!(alone.is_err(), "there is room for one: {alone:?}");
+        }
     });
 }
 

@@ -238,6 +238,7 @@ fn a_start_reads_nothing_of_tasks_long_done() {
         (0..tasks).for_each(|split| builder.push(split, 100, ["node1", "node2", "node3"]));
         let spec = jobtracker::mapreduce::JobSpec { maps: tasks as u32, ..spec() };
         let accepted = jobtracker::mapreduce::AcceptedJob {
+            first_attempt: 0,
             id: job,
             spec: spec.into(),
             splits: builder.build(|_| "/rack".into()).into(),

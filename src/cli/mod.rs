@@ -16,6 +16,7 @@ pub mod signer;
 pub mod simulate;
 mod since;
 mod statement_text;
+pub mod upgrade;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -38,6 +39,8 @@ enum Command {
     CheckConfig(serve::ServeArguments),
     /// Copies state.db to a new file, whether the daemon runs or not
     Backup(backup::BackupArguments),
+    /// Has another program go on for the running daemon, without a pause and without closing a connection
+    Upgrade(upgrade::UpgradeArguments),
     /// Signs a query for /scheduler, or a job
     Sign(sign_command::SignArguments),
     /// Looks at queues, their money and their bids, and changes them
@@ -75,6 +78,10 @@ pub fn main() -> ExitCode {
             return if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) };
         }
         Command::Backup(arguments) => match backup::run(&arguments) {
+            Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
+        Command::Upgrade(arguments) => match upgrade::run(&arguments) {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
         },

@@ -1,10 +1,11 @@
 //! `jobtracker serve`: the daemon, in the foreground.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::config::settings::SchedulerKind;
 use crate::config::{HostPort, LoadOptions, Settings};
-use crate::server::{Precedence, ServeError, Serving};
+use crate::server::{Launch, Precedence, Predecessor, ServeError, Serving};
 
 /// Which configuration holds, for `serve` and `check-config`.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,7 +27,13 @@ pub struct ServeCommand {
     /// Budgets, rates and queues become what the budget file says, whatever the ledger has; the differences are booked
     #[arg(long)]
     pub take_budget_file: bool,
+    /// Said by a running daemon to the process that is to go on for it, which it talks to by standard input
+    #[arg(long, hide = true)]
+    pub take_over: bool,
 }
+
+/// How [`ServeCommand::take_over`] is written.
+const TAKE_OVER: &str = "--take-over";
 
 /// Why `serve` ended with an error.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +41,9 @@ pub enum ServeFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] crate::config::ConfigError),
+    /// There is nobody to take over from.
+    #[error("--take-over is for a process that a running daemon has started: {0}")]
+    TakeOver(std::io::Error),
     /// The start, or the end.
     #[error("{0}")]
     Serve(#[from] ServeError),
@@ -55,7 +65,7 @@ impl ServeFailure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) => 2,
-            Self::Serve(_) => 1,
+            Self::TakeOver(_) | Self::Serve(_) => 1,
         }
     }
 }
@@ -65,7 +75,12 @@ impl ServeFailure {
 /// # Errors
 /// [`ServeFailure`]
 pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
-    let (settings, warnings) = Settings::load(&command.configuration.load_options())?;
+    let predecessor = command.take_over.then(Predecessor::of_stdin).transpose().map_err(ServeFailure::TakeOver)?;
+    let loaded = Settings::load(&command.configuration.load_options());
+    if let (Some(predecessor), Err(error)) = (&predecessor, &loaded) {
+        predecessor.refuse(&error.to_string());
+    }
+    let (settings, warnings) = loaded?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -73,12 +88,18 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     if command.take_budget_file && !matches!(settings.scheduler, SchedulerKind::Dynamic(_)) {
         tracing::warn!("--take-budget-file does nothing: the configured scheduler has no budgets");
     }
-    crate::server::serve(&settings, precedence, |serving| {
+    let launch = Launch { precedence, arguments: own_arguments(), predecessor };
+    crate::server::serve(&settings, launch, |serving| {
         for line in start_lines(&settings, serving) {
             tracing::info!("{line}");
         }
     })?;
     Ok(())
+}
+
+/// The arguments of this process, for one that goes on for it.
+fn own_arguments() -> Vec<OsString> {
+    std::env::args_os().skip(1).filter(|argument| argument != TAKE_OVER).collect()
 }
 
 /// What runs where, and who may reach it.

@@ -55,8 +55,12 @@ impl Engine {
     /// Takes a tracker on again that is awaited.
     pub(super) fn adopt(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Adopted {
         let status = &request.status;
-        let Some(tracker) = self.trackers.get_mut(&*status.name).filter(|_| !request.initial_contact) else {
+        if request.initial_contact {
             return Adopted::Back(Back::Never);
+        }
+        let has_news = self.has_begun_anew();
+        let Some(tracker) = self.trackers.get_mut(&*status.name) else {
+            return Adopted::Back(self.adopt_unknown(request, now));
         };
         match std::mem::take(&mut tracker.adoption) {
             Adoption::Settled => Adopted::Back(Back::Never),
@@ -69,6 +73,7 @@ impl Engine {
             Adoption::Awaited(answer) => {
                 tracker.adoption = Adoption::Heard;
                 tracker.response_id = request.response_id;
+                tracker.reads_events_anew = has_news;
                 let name = tracker.name.clone();
                 self.log_line(LogLevel::Info, format!("{name} is back"));
                 self.correct_place(&name, status);

@@ -20,6 +20,11 @@ pub enum Effect {
         /// The staging directory, unless the job asked to keep it.
         submit_dir: Option<String>,
     },
+    /// The job is over, though trackers still read its token: no other JobTracker must take it in.
+    RemoveJobInfo {
+        /// The job.
+        job: JobId,
+    },
     /// The job is over: call the URL that its owner named.
     NotifyEnd {
         /// The job.
@@ -44,7 +49,13 @@ impl Effect {
     /// Whether it may happen only once everything that led to it is durable: files that are gone do not come back, nobody
     /// is told of an end that did not last, and the budget file must never show what the ledger does not know.
     pub fn needs_facts(&self) -> bool {
-        matches!(self, Effect::RemoveJobFiles { .. } | Effect::NotifyEnd { .. } | Effect::WriteBudgetImage)
+        matches!(
+            self,
+            Effect::RemoveJobFiles { .. }
+                | Effect::RemoveJobInfo { .. }
+                | Effect::NotifyEnd { .. }
+                | Effect::WriteBudgetImage
+        )
     }
 }
 

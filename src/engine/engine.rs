@@ -16,6 +16,7 @@ use super::over::KillDebt;
 use super::preemption::LastPreemption;
 use super::restore::Restored;
 use super::submission::PendingSubmission;
+use super::succession::Succession;
 use super::tracker::Tracker;
 use super::{Effect, EngineConfig, Event, Fact, FactNumber, LogLevel, Now, PolicyConfig, Reply, Step};
 
@@ -63,6 +64,8 @@ pub struct Engine {
     /// What the heartbeat at hand has launched.
     pub(super) launches: Vec<(AppId, Launch)>,
     pub(super) tallies: Tallies,
+    /// What is left to do after another JobTracker.
+    pub(super) succession: Succession,
     /// The administrator who turned safe mode on, while it is.
     pub(super) safe_mode: Option<Arc<str>>,
 }
@@ -118,12 +121,13 @@ impl Engine {
             launching: Launching::default(),
             launches: Vec::new(),
             tallies: Tallies::default(),
+            succession: Succession::default(),
             safe_mode: None,
             config,
         };
         engine.log.push(Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms });
         engine.open_queues(&restored.market, now);
-        engine.restore_jobs(restored.jobs, now);
+        engine.restore_jobs(restored.jobs, restored.predecessors, now);
         engine
     }
 
@@ -164,6 +168,8 @@ impl Engine {
                 self.submissions.remove(&id);
                 (Reply::Done, Wait::Nothing)
             }
+            Event::JobFound(found) => self.job_found(*found, now),
+            Event::JobNotFound { id } => self.job_not_found(id),
             Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
             Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),

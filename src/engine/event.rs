@@ -6,7 +6,7 @@ use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
 use crate::wire::{AttemptId, Credentials, HeartbeatRequest, JobId};
 
-use super::{FactNumber, HostLists, QueueConfig};
+use super::{FactNumber, FoundJob, HostLists, QueueConfig};
 
 /// Who asks: the user of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +95,14 @@ pub enum Event {
     },
     /// A submission cannot go on: its files could not be read, or its system directory not written.
     SubmissionAbandoned {
+        /// The job.
+        id: JobId,
+    },
+    /// The files of a job that another JobTracker had accepted have been read. Answered by
+    /// [`Reply::Submission`](super::Reply::Submission), or refused.
+    JobFound(Box<FoundJob>),
+    /// Such a job cannot be read.
+    JobNotFound {
         /// The job.
         id: JobId,
     },

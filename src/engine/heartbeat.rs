@@ -1,5 +1,6 @@
 //! The heartbeat: who calls, what it reports, what it gets (1.2.1 `JobTracker.heartbeat`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mapreduce::{NodeFace, Order};
@@ -19,7 +20,7 @@ use super::{Effect, Fact, FactNumber, HeartbeatAnswer, LogLevel, Now, Refusal, R
 pub(super) struct Orders {
     pub(super) kill_tasks: Vec<crate::wire::AttemptId>,
     /// Jobs that are unknown here: the tracker shall forget them.
-    pub(super) forget_jobs: std::collections::BTreeSet<JobId>,
+    pub(super) forget_jobs: BTreeSet<JobId>,
     pub(super) commits: Vec<crate::wire::AttemptId>,
     /// The tracker forgets something once it is answered.
     pub(super) must_last: bool,
@@ -31,7 +32,7 @@ const ALIVE_GRACE_MS: u64 = 10_000;
 /// The rack of hosts that nobody has placed (1.2.1 `NetworkTopology.DEFAULT_RACK`).
 pub(super) const DEFAULT_RACK: &str = "/default-rack";
 /// Most trackers registered at once.
-const MAX_TRACKERS: usize = 100_000;
+pub(super) const MAX_TRACKERS: usize = 100_000;
 /// Most slots of a kind that a tracker is believed to have.
 const MAX_SLOTS: u32 = 100_000;
 
@@ -160,6 +161,8 @@ impl Engine {
             adoption,
             answer_waits_for: FactNumber::default(),
             attempts: Default::default(),
+            strays: Default::default(),
+            reads_events_anew: false,
             kill_tasks: Vec::new(),
             kill_jobs: Default::default(),
             kill_jobs_told: Vec::new(),
@@ -227,6 +230,7 @@ impl Engine {
         let mut orders = Orders::default();
         let mut ending: Vec<JobId> = Vec::new();
         let forgives = self.is_in_safe_mode();
+        let mut at_work = BTreeSet::new();
         for mut report in reports {
             if forgives && report.state == AttemptState::Failed {
                 // Nothing fails for what an administrator is at (1.2.1 `TaskInProgress.updateStatus`).
@@ -234,13 +238,22 @@ impl Engine {
             }
             let attempt = report.attempt;
             let live = holds_slot(&report) || report.state == AttemptState::CommitPending;
+            if live {
+                at_work.insert(attempt);
+            }
             let Some(job) = self.jobs.get_mut(attempt.task.job) else {
-                orders.forget_jobs.insert(attempt.task.job);
+                if !self.is_expected(attempt.task.job) {
+                    orders.forget_jobs.insert(attempt.task.job);
+                }
+                if live {
+                    self.drop_stray(name, attempt, &mut orders);
+                }
                 continue;
             };
-            let Some(key) = job.key_of(attempt.task) else {
+            let known = job.key_of(attempt.task).filter(|key| job.attempt(*key, attempt.number).is_some());
+            let Some(key) = known else {
                 if live {
-                    orders.kill_tasks.push(attempt);
+                    self.drop_stray(name, attempt, &mut orders);
                 }
                 continue;
             };
@@ -268,6 +281,7 @@ impl Engine {
                 self.fail_attempt(map, "Too many fetch-failures", now);
             }
         }
+        self.settle_strays(name, &at_work);
         for job in ending {
             self.order_anew(name, job, &mut orders, now);
         }
@@ -310,6 +324,8 @@ impl Engine {
         actions.extend(launches.into_iter().map(|task| Action::LaunchTask(Box::new(task))));
         actions.extend(orders.kill_tasks.into_iter().map(Action::KillTask));
         let interval_ms = self.next_interval_ms(name);
+        let is_adopted = self.trackers.get(name).is_some_and(|tracker| tracker.reads_events_anew);
+        let recovered_jobs = if is_adopted { self.begun_anew() } else { Vec::new() };
         let Some(tracker) = self.trackers.get_mut(name) else {
             return (Reply::Heartbeat(reinit(response_id.wrapping_sub(1))), Wait::Nothing);
         };
@@ -318,13 +334,14 @@ impl Engine {
         actions.extend(tracker.kill_jobs_told.iter().chain(unknown).map(|job| Action::KillJob(*job)));
         actions.extend(orders.commits.into_iter().map(Action::CommitTask));
         tracker.response_id = response_id;
-        if actions.is_empty() {
+        tracker.reads_events_anew = false;
+        if actions.is_empty() && recovered_jobs.is_empty() {
             tracker.last_answer = LastAnswer::Idle(interval_ms);
             let wait = if orders.must_last { Wait::All } else { Wait::Nothing };
             tracker.answer_waits_for = if orders.must_last { self.log.last() } else { FactNumber::default() };
             return (Reply::Heartbeat(HeartbeatAnswer::Fresh(Tracker::idle_answer(response_id, interval_ms))), wait);
         }
-        let response = HeartbeatResponse { response_id, interval_ms, actions, recovered_jobs: Vec::new() };
+        let response = HeartbeatResponse { response_id, interval_ms, actions, recovered_jobs };
         let body: Arc<[u8]> = response.encode_body().into();
         tracker.last_answer = LastAnswer::Encoded(body.clone());
         if launched {

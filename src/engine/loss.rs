@@ -47,6 +47,7 @@ impl Engine {
             }
         }
         self.charge_loss(&tracker, &hurt);
+        self.forget_strays(name, &tracker.strays, now);
         // What was owed to it nobody will collect any more: should it come back, it is told to start anew.
         for job in &tracker.kill_jobs {
             self.pay_kill_debt(*job, name);

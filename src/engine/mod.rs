@@ -31,6 +31,7 @@ mod reads;
 mod reply;
 mod restore;
 mod submission;
+mod succession;
 #[cfg(test)]
 mod tests;
 mod tracker;
@@ -51,3 +52,4 @@ pub use overview::{JobOverview, Overview, QueueOverview, TrackerOverview};
 pub use reads::ReportKind;
 pub use reply::{HeartbeatAnswer, Read, Refusal, Reply, Step, SubmissionReply};
 pub use restore::{Restored, RestoredJobs};
+pub use succession::{FoundJob, Predecessors};

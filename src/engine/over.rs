@@ -53,8 +53,7 @@ impl Engine {
             self.charge_flaky_hosts(id);
         }
         let Some(job) = self.jobs.get(id) else { return };
-        let told: Vec<Arc<str>> =
-            job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|face| face.name.clone()).collect();
+        let told = self.hearers_of_end(job);
         for name in &told {
             if let Some(tracker) = self.trackers.get_mut(name) {
                 tracker.kill_jobs.insert(id);
@@ -63,6 +62,7 @@ impl Engine {
         if told.is_empty() {
             self.remove_job_files(id);
         } else {
+            self.effects.push(Effect::RemoveJobInfo { job: id });
             let debtors = told.iter().cloned().collect();
             self.kill_debts.insert(id, KillDebt { debtors, forget_when_paid: false });
             self.log.push(Fact::KillJobOwed { job: id, trackers: told });

@@ -16,6 +16,7 @@ use crate::wire::{AttemptId, AttemptState, JobId};
 
 use super::engine::{Engine, scene};
 use super::heartbeat::DEFAULT_RACK;
+use super::succession::Predecessors;
 use super::tracker::{Adoption, LaunchAnswer};
 use super::{FactNumber, JobCost, LogLevel, Now};
 
@@ -30,6 +31,8 @@ pub struct Restored {
     pub market: Vec<MarketFact>,
     /// Jobs and what trackers know of them.
     pub jobs: RestoredJobs,
+    /// What has become of them meanwhile elsewhere.
+    pub predecessors: Predecessors,
     /// The names of the jobs' counters.
     pub interner: CounterInterner,
 }
@@ -47,10 +50,13 @@ pub struct RestoredJobs {
     pub kill_debts: Vec<(JobId, Arc<str>)>,
     /// What these jobs have cost.
     pub costs: Vec<JobCost>,
+    /// The earlier incarnation has handed over while it ran: no restart, so all jobs go on, whatever they want at one.
+    pub is_handed_over: bool,
 }
 
 /// Why a job that may not be taken up again ends.
-const NOT_RECOVERED: &str = "the JobTracker was restarted, and mapreduce.job.restart.recover of this job is false";
+pub(super) const NOT_RECOVERED: &str =
+    "the JobTracker was restarted, and mapreduce.job.restart.recover of this job is false";
 /// Why all jobs end where none is to be taken up.
 const NONE_RECOVERED: &str = "the JobTracker was restarted, and its mapred.jobtracker.restart.recover is false";
 
@@ -68,8 +74,9 @@ struct Holding {
 
 impl Engine {
     /// Takes up the jobs of an earlier incarnation. The facts of this are those of the start.
-    pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, now: Now) {
-        let RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs } = restored;
+    pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, predecessors: Predecessors, now: Now) {
+        let RestoredJobs { mut unfinished, finished, launch_answers, kill_debts, costs, is_handed_over } = restored;
+        let ended_elsewhere = self.succeed(predecessors, &mut unfinished, now);
         let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
         // All hosts of splits first: they come with their racks.
@@ -83,7 +90,7 @@ impl Engine {
         let mut unwanted = Vec::new();
         for (mut job, stored) in taken_in {
             let id = job.id;
-            if !self.config.recover || !stored.accepted.spec.recover {
+            if !is_handed_over && !(self.config.recover && stored.accepted.spec.recover) {
                 unwanted.push(id);
             }
             job.restore(stored, &trackers, &mut scene!(self, now));
@@ -105,11 +112,15 @@ impl Engine {
         if counts != (0, 0) {
             let text = format!(
                 "{} unfinished jobs of before the restart go on, {} finished ones are kept; {} TaskTrackers are awaited",
-                counts.0 - unwanted.len(),
+                counts.0.saturating_sub(unwanted.len() + ended_elsewhere.len()),
                 counts.1,
                 awaited.len()
             );
             self.log_line(LogLevel::Info, text);
+        }
+        self.record_job_facts();
+        for id in ended_elsewhere {
+            self.end_elsewhere(id, now);
         }
         for id in unwanted {
             self.end_unwanted(id, now);

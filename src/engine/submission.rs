@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, Job, JobFact, SplitHost, SplitTable};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitHost, SplitTable};
 use crate::market::JobDenied;
 use crate::scheduler::AppSpec;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
-use crate::wire::{Encode, JobId, Text, Token, Writer};
+use crate::wire::{Encode, JobId, JobStatus, Text, Token, Writer};
 
 use super::engine::{Engine, Wait};
 use super::heartbeat::DEFAULT_RACK;
@@ -99,6 +99,7 @@ impl Engine {
             order: 0,
             submit_ms: now.wall_ms,
             token_file: token_file.clone(),
+            first_attempt: 0,
         };
         self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted)));
         // The signature has been used up: nobody may hear of the outcome, good or bad, before that is durable.
@@ -116,21 +117,7 @@ impl Engine {
                 read.id, spec.user
             )));
         }
-        if read.splits.len() != spec.maps as usize {
-            return Err(Refusal::Invalid(format!(
-                "job.splitmetainfo of {} has {} splits, but mapred.map.tasks is {}",
-                read.id,
-                read.splits.len(),
-                spec.maps
-            )));
-        }
-        let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
-        let limit = self.config.max_tasks_per_job.unwrap_or(MAX_TASKS).min(MAX_TASKS);
-        if tasks > u64::from(limit) {
-            return Err(Refusal::InvalidJob(format!(
-                "The number of tasks for this job {tasks} exceeds the configured limit {limit}"
-            )));
-        }
+        self.judge_tasks(read.id, spec, &read.splits)?;
         if self.market.is_none() {
             self.judge_queue(&spec.queue, &read.caller)?;
             return self.config.limits.judge_memory(read.id, spec);
@@ -153,6 +140,25 @@ impl Engine {
         }
     }
 
+    /// Whether its files agree, and it does not have too many tasks.
+    pub(super) fn judge_tasks(&self, id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(), Refusal> {
+        if splits.len() != spec.maps as usize {
+            return Err(Refusal::Invalid(format!(
+                "job.splitmetainfo of {id} has {} splits, but mapred.map.tasks is {}",
+                splits.len(),
+                spec.maps
+            )));
+        }
+        let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
+        let limit = self.config.max_tasks_per_job.unwrap_or(MAX_TASKS).min(MAX_TASKS);
+        if tasks > u64::from(limit) {
+            return Err(Refusal::InvalidJob(format!(
+                "The number of tasks for this job {tasks} exceeds the configured limit {limit}"
+            )));
+        }
+        Ok(())
+    }
+
     fn judge_queue(&self, name: &str, caller: &Caller) -> Result<(), Refusal> {
         let queue = self.config.queues.iter().find(|queue| queue.name == name).ok_or_else(|| unknown_queue(name))?;
         if !queue.running {
@@ -162,12 +168,21 @@ impl Engine {
     }
 
     pub(super) fn system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
-        let Some(PendingSubmission::Writing(mut accepted)) = self.submissions.remove(&id) else {
+        let Some(PendingSubmission::Writing(accepted)) = self.submissions.remove(&id) else {
             return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
         };
+        match self.enter_job(accepted) {
+            Ok(status) => (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All),
+            Err(refusal) => (Reply::Refused(refusal), Wait::All),
+        }
+    }
+
+    /// Takes a job in that nothing can be said against, the last in the order of all.
+    pub(super) fn enter_job(&mut self, mut accepted: Box<AcceptedJob>) -> Result<JobStatus, Refusal> {
+        let id = accepted.id;
         let Some(group) = self.scheduler.group(&accepted.spec.queue) else {
             // The queue was removed between the phases.
-            return (Reply::Refused(unknown_queue(&accepted.spec.queue)), Wait::All);
+            return Err(unknown_queue(&accepted.spec.queue));
         };
         self.last_order += 1;
         accepted.order = self.last_order;
@@ -179,10 +194,10 @@ impl Engine {
             start_ms: accepted.submit_ms,
             order: accepted.order,
         };
-        if let Err(error) = self.scheduler.add_app(spec) {
-            return (Reply::Refused(Refusal::Invalid(error.to_string())), Wait::All);
+        self.scheduler.add_app(spec).map_err(|error| Refusal::Invalid(error.to_string()))?;
+        if id.identifier == self.config.identifier {
+            self.open_numbers.remove(&id.number);
         }
-        self.open_numbers.remove(&id.number);
         self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
@@ -195,7 +210,7 @@ impl Engine {
         self.jobs.insert(job);
         self.job_facts.push(JobFact::Accepted(accepted));
         self.record_job_facts();
-        (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
+        Ok(status)
     }
 }
 
@@ -213,12 +228,12 @@ impl Engine {
     }
 }
 
-fn refuse(refusal: Refusal) -> (Reply, Wait) {
+pub(super) fn refuse(refusal: Refusal) -> (Reply, Wait) {
     (Reply::Refused(refusal), Wait::Nothing)
 }
 
 /// The text of 1.2.1, which clients and their users know.
-fn unknown_queue(name: &str) -> Refusal {
+pub(super) fn unknown_queue(name: &str) -> Refusal {
     Refusal::InvalidJob(format!("Queue \"{name}\" does not exist"))
 }
 

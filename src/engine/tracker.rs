@@ -37,6 +37,10 @@ pub(super) struct Tracker {
     pub(super) answer_waits_for: FactNumber,
     /// Attempts that run there or whose map output lies there.
     pub(super) attempts: BTreeSet<AttemptId>,
+    /// Attempts that it is at work on and nobody here has launched; it has been told to drop them.
+    pub(super) strays: BTreeSet<AttemptId>,
+    /// Its next answer tells it to read the events of some jobs from the first one on.
+    pub(super) reads_events_anew: bool,
     /// Attempts that it has not been told to drop, and will not mention itself.
     pub(super) kill_tasks: Vec<AttemptId>,
     /// Jobs whose end it has not been told yet, or not received.

@@ -234,6 +234,14 @@ impl Job {
         self.refresh(scene);
     }
 
+    /// The job has ended where nobody here could see it. What had been decided before, holds.
+    pub fn end_elsewhere(&mut self, why: &str, scene: &mut Scene<'_>) {
+        match &self.ending {
+            Some(ending) => self.finish(ending.outcome, scene),
+            None => self.end(Outcome::Killed, why.to_owned(), scene),
+        }
+    }
+
     /// Attempts that wait for their cleanup are over without it: the job's own cleanup removes all.
     fn abandon_task_cleanups(&mut self, scene: &mut Scene<'_>) {
         for kind in Kind::ALL {

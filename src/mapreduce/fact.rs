@@ -35,6 +35,17 @@ pub struct AcceptedJob {
     pub submit_ms: i64,
     /// Content of the job's `jobToken` file. Secret.
     pub token_file: Arc<[u8]>,
+    /// The lowest number that a new attempt may get; the numbers below it may have been used elsewhere.
+    pub first_attempt: i32,
+}
+
+/// Numbers are taken a thousand at a time where the job has run elsewhere: more than any task has attempts
+/// ([`Task::MAX_ATTEMPTS`](super::Task::MAX_ATTEMPTS)), and what 1.2.1 meant to do at each of its own restarts.
+pub const NUMBERS_OF_A_RUN: i32 = 1_000;
+
+/// The first number of the thousand after the one that `number` is in.
+pub fn next_thousand(number: i32) -> i32 {
+    (number.max(0) / NUMBERS_OF_A_RUN).saturating_add(1).saturating_mul(NUMBERS_OF_A_RUN)
 }
 
 /// How an attempt ended, or came to wait for its cleanup.
@@ -144,6 +155,22 @@ pub enum JobFact {
         /// The attempt.
         attempt: AttemptId,
     },
+    /// The job ran under another JobTracker and begins anew: what was done of it before counts for nothing.
+    BegunAnew {
+        /// The job.
+        job: JobId,
+        /// The lowest number of its attempts from now on.
+        first_attempt: i32,
+        /// Content of its `jobToken` file, as it is now. Secret.
+        token_file: Arc<[u8]>,
+    },
+    /// Attempts of the job have numbers that are not known here: new ones are numbered above them.
+    NumberedFrom {
+        /// The job.
+        job: JobId,
+        /// The lowest number of its attempts from now on.
+        first_attempt: i32,
+    },
     /// A completion event was appended, or an earlier one rewritten in place.
     CompletionEvent {
         /// The job.
@@ -164,6 +191,8 @@ impl JobFact {
             | JobFact::Ending { job, .. }
             | JobFact::Ended { job, .. }
             | JobFact::Priority { job, .. }
+            | JobFact::BegunAnew { job, .. }
+            | JobFact::NumberedFrom { job, .. }
             | JobFact::CompletionEvent { job, .. } => *job,
             JobFact::AttemptLaunched { attempt, .. }
             | JobFact::AttemptSaid { attempt, .. }
@@ -172,5 +201,16 @@ impl JobFact {
             | JobFact::TaskCleanupLost { attempt } => attempt.task.job,
             JobFact::AttemptEnded(ended) => ended.attempt.task.job,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_follow_each_other() {
+        assert_eq!([0, 7, 999, 1_000, 1_999, i32::MIN].map(next_thousand), [1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
+        assert_eq!(next_thousand(i32::MAX), i32::MAX, "there is none");
     }
 }

@@ -103,6 +103,10 @@ pub struct Job {
     pub last_fact: FactNumber,
     /// The nodes that were given any of its attempts: each is told when the job is over.
     pub nodes: BTreeSet<NodeId>,
+    /// The lowest number that a new attempt may get.
+    pub(super) first_attempt: i32,
+    /// Attempts of it that trackers run and nobody here has launched: its setup waits until they are gone.
+    pub(super) strays: u32,
     pub(super) state: JobState,
     pub(super) ending: Option<Ending>,
     pub(super) failure_info: String,
@@ -205,6 +209,7 @@ impl Job {
             places,
             racks,
             work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
+            first_attempt: accepted.first_attempt,
             ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
         };
         job.refresh_wants(wants);
@@ -231,6 +236,8 @@ impl Job {
             last_fact: FactNumber::default(),
             nodes: BTreeSet::new(),
             priority: spec.priority,
+            first_attempt: 0,
+            strays: 0,
             state: JobState::Prep,
             ending: None,
             failure_info: String::new(),
@@ -478,7 +485,8 @@ impl Job {
         let idle = |tasks: &PerKind<Task>| {
             Kind::ALL.iter().all(|kind| tasks[*kind].state == TaskState::Waiting && !tasks[*kind].has_live_attempt())
         };
-        let setup = self.state == JobState::Prep && self.ending.is_none() && idle(&self.setup);
+        let may_begin = self.ending.is_none() && self.strays == 0;
+        let setup = self.state == JobState::Prep && may_begin && idle(&self.setup);
         let due = self.ending.is_some() || (self.state == JobState::Running && self.work_is_over());
         let cleanup = !self.is_over() && due && idle(&self.cleanup);
         set_member(&mut wants.setup, self.id, setup);

@@ -139,8 +139,9 @@ impl Job {
     fn add_attempt(&mut self, key: TaskKey, role: AttemptRole, node: NodeId, now: Now) -> Launch {
         let kind = key.kind();
         self.nodes.insert(node);
+        let first_attempt = self.first_attempt;
         let task = self.task_mut(key);
-        let number = task.next_number();
+        let number = task.next_number().max(first_attempt);
         if task.attempts.is_empty() {
             // Most tasks have one attempt for ever.
             task.attempts.reserve_exact(1);

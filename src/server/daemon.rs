@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::config::Settings;
 use crate::engine::{Effect, Engine};
-use crate::store::{BudgetImage, FactSink, FinishedJobReader};
+use crate::store::{BudgetImage, FactSink, FinishedJobReader, Health};
 
 use super::acl_file::AclFile;
 use super::clock::Clock;
@@ -20,12 +20,17 @@ use super::effects::Edges;
 use super::end_notification::Notifier;
 use super::handle::{OwnerHandle, Requests};
 use super::owner::{Owner, StoreGone};
-use super::rpc::{RpcLimits, RpcServer};
+use super::rpc::{Carried, RpcLimits, RpcServer};
 use super::submission::{Leftovers, Submissions};
 use super::topology::Topology;
 
-/// How long those whose calls are in hand may take when the daemon stops.
+/// How long those whose calls are in hand may take when the daemon stops, or somebody else goes on.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// Clients that an error names.
+const TOLD_CLIENTS: usize = 5;
+
+/// How long clients wait at most for jobs of another JobTracker to be taken in.
+const TAKING_IN: Duration = Duration::from_secs(30);
 
 /// Everything on the owner's thread.
 pub struct Daemon {
@@ -58,6 +63,22 @@ pub struct Parts<'a> {
     pub acl: Option<Arc<AclFile>>,
     /// Writes the budget file; none without a market.
     pub budget_image: Option<Rc<BudgetImage>>,
+}
+
+/// How a daemon's service ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// For good: what is in hand is answered, then connections are closed.
+    Stop,
+    /// Another daemon goes on; [`Calls::pause`] has succeeded.
+    HandOver,
+}
+
+/// The calls of a running daemon, which can be held up for a moment.
+#[derive(Clone)]
+pub(super) struct Calls {
+    owner: Rc<Owner>,
+    rpc: Rc<RpcServer<Dispatcher>>,
 }
 
 /// Why the daemon cannot go on.
@@ -101,6 +122,11 @@ impl Daemon {
         &self.dispatcher
     }
 
+    /// Its calls.
+    pub(super) fn calls(&self) -> Calls {
+        Calls { owner: self.owner.clone(), rpc: self.rpc.clone() }
+    }
+
     /// Has something else run on the owner's thread while it serves.
     #[must_use]
     pub fn with_companion(mut self, companion: impl Future<Output = ()> + 'static) -> Self {
@@ -127,15 +153,40 @@ impl Daemon {
     /// # Errors
     /// [`RunError`]: nothing can be answered any more.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), RunError> {
+        let stop = async {
+            stop.await;
+            Leave::Stop
+        };
+        self.run_until(listener, Vec::new(), stop).await.map(drop)
+    }
+
+    /// The same, going on with the connections of an earlier daemon. When another is to go on, gives it all connections
+    /// there are.
+    pub(super) async fn run_until(
+        self,
+        listener: TcpListener,
+        carried: Vec<Carried>,
+        leave: impl Future<Output = Leave>,
+    ) -> Result<Vec<Carried>, RunError> {
         let Self { owner, dispatcher, rpc, edges, effects, requests, leftovers, companions } = self;
         let serving = requests.serving();
         let mut tasks = JoinSet::new();
+        rpc.take_over(carried);
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
-        tasks.spawn_local(dispatcher.serve_clients());
-        if let Some(leftovers) = leftovers {
-            tasks.spawn_local(edges.submissions.clone().settle(leftovers));
+        let (taken_in, all_taken_in) = oneshot::channel::<()>();
+        match leftovers {
+            Some(leftovers) => {
+                let taken_in = move || drop(taken_in);
+                tasks.spawn_local(edges.submissions.clone().put_in_order(leftovers, taken_in));
+            }
+            None => drop(taken_in),
         }
+        tasks.spawn_local(async move {
+            // A client that asks for a job which is about to be taken in would hear that there is none.
+            let _: Result<_, _> = tokio::time::timeout(TAKING_IN, all_taken_in).await;
+            dispatcher.serve_clients().await;
+        });
         for companion in companions {
             tasks.spawn_local(companion);
         }
@@ -154,16 +205,21 @@ impl Daemon {
         let mut released = tokio::task::spawn_local(async move { releasing.release().await });
         serving.set(true);
         let served = tokio::select! {
-            () = stop => {
-                // The port closes; what has come in is answered.
+            leave = leave => {
+                // The port closes, unless somebody else holds it too; what has come in is answered.
                 accepting.abort();
                 serving.set(false);
                 drop(stop_requests);
-                let finished = async { tokio::join!(rpc.finish(), answered) };
-                if tokio::time::timeout(FAREWELL, finished).await.is_err() {
-                    tracing::warn!("some calls stay unanswered: their facts or their clients are too slow");
+                match leave {
+                    Leave::Stop => {
+                        let finished = async { tokio::join!(rpc.finish(), answered) };
+                        if tokio::time::timeout(FAREWELL, finished).await.is_err() {
+                            tracing::warn!("some calls stay unanswered: their facts or their clients are too slow");
+                        }
+                        Ok(Vec::new())
+                    }
+                    Leave::HandOver => Ok(rpc.carry_all().await),
                 }
-                Ok(())
             }
             gone = &mut released => Err(gone.unwrap_or(StoreGone).into()),
             panicked = first_panic(&mut tasks) => Err(RunError::Panicked(panicked)),
@@ -173,6 +229,48 @@ impl Daemon {
         // Until they have let go of what they share, too.
         tasks.shutdown().await;
         served
+    }
+}
+
+// === impl Calls ===
+
+impl Calls {
+    /// No further call is taken; completes when those that were are answered and what they changed is durable. If that
+    /// takes too long calls are taken again, and the error says who is waited for.
+    pub(super) async fn pause(&self) -> Result<(), String> {
+        let done = async {
+            self.rpc.pause().await;
+            // What effects wait for, too.
+            self.owner.wait_durable(self.owner.last_fact()).await
+        };
+        let why = match tokio::time::timeout(FAREWELL, done).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(gone)) => gone.to_string(),
+            Err(_) => self.unanswered(),
+        };
+        self.resume();
+        Err(why)
+    }
+
+    /// Calls are taken again.
+    pub(super) fn resume(&self) {
+        self.rpc.resume();
+    }
+
+    fn unanswered(&self) -> String {
+        let seconds = FAREWELL.as_secs();
+        let clients = self.rpc.unsettled();
+        let first = clients.iter().take(TOLD_CLIENTS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let calls = match clients.len() {
+            0 => "all calls are answered".to_owned(),
+            count if count > TOLD_CLIENTS => format!("calls of {count} clients, {first} and others, wait"),
+            _ => format!("calls of {first} wait"),
+        };
+        let store = match self.owner.store_health() {
+            Health::Good => "",
+            Health::Failing { .. } | Health::Broken { .. } => ", and state.db cannot be written",
+        };
+        format!("after {seconds} seconds {calls}, {} answers and waiters wait for state.db{store}", self.owner.held())
     }
 }
 

@@ -35,6 +35,10 @@ impl Edges {
                     let submissions = self.submissions.clone();
                     tokio::task::spawn_local(async move { submissions.remove_files(job, submit_dir).await });
                 }
+                Effect::RemoveJobInfo { job } => {
+                    let submissions = self.submissions.clone();
+                    tokio::task::spawn_local(async move { submissions.remove_job_info(job).await });
+                }
                 Effect::ResolveRack { host } => {
                     let (owner, topology) = (self.owner.clone(), self.topology.clone());
                     tokio::task::spawn_local(async move {

@@ -132,6 +132,17 @@ fn fresh_identifier(wall_ms: i64, used: &BTreeSet<Identifier>) -> Identifier {
     Identifier::from_number(number)
 }
 
+/// In place of a minute one that no hour has, 60 to 99: another JobTracker may have given out ids of this very minute,
+/// and another one those of the next.
+pub(super) fn no_minute(minute: Identifier, used: &BTreeSet<Identifier>) -> Identifier {
+    let hour = minute.number() / 100 * 100;
+    let mut number = hour + 60 + minute.number() % 100 % 40;
+    while used.contains(&Identifier::from_number(number)) {
+        number += 1;
+    }
+    Identifier::from_number(number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +154,17 @@ mod tests {
         assert_eq!(first.to_string().len(), 12);
         let next = fresh_identifier(1_795_000_000_000, &BTreeSet::from([first]));
         assert_eq!(next.number(), first.number() + 1);
+    }
+
+    #[test]
+    fn after_another_jobtracker_no_minute_is_taken() {
+        let number = |minute: u64, used: &[u64]| {
+            let used = used.iter().map(|number| Identifier::from_number(*number)).collect();
+            no_minute(Identifier::from_number(minute), &used).number()
+        };
+        assert_eq!(number(202_611_212_105, &[]), 202_611_212_165);
+        assert_eq!(number(202_611_212_159, &[]), 202_611_212_179);
+        assert_eq!(number(202_611_212_105, &[202_611_212_165]), 202_611_212_166);
     }
 
     #[test]

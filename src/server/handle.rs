@@ -223,6 +223,10 @@ impl Requests {
 }
 
 fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>, in_hand: &mut JoinSet<()>) {
+    // Signatures that are used up are kept, of questions too. Without a reply the request is refused.
+    if owner.is_pressed() {
+        return;
+    }
     let (answer, wait_for) = owner.step(Event::Market(Box::new(request)));
     let Reply::Market(result) = answer else { return };
     let owner = owner.clone();

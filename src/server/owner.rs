@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
@@ -15,6 +16,8 @@ use super::rpc::{Answer, Ticket};
 
 /// Items released in one go before others get their turn.
 const RELEASED_AT_ONCE: usize = 64;
+/// How often the timer looks whether the store has caught up.
+const PRESSED_PAUSE: Duration = Duration::from_millis(500);
 
 /// The engine and what surrounds it. Lives on one thread; nothing here is borrowed while something is awaited.
 pub struct Owner {
@@ -181,11 +184,18 @@ impl Owner {
         }
     }
 
-    /// Rings when the engine asked to be rung. Never ends.
+    /// Rings at once, for what the start has left to do, and then when the engine asks to be rung. Never ends.
     pub async fn ring(&self) {
+        self.step(Event::Timer { durable: self.durable.get() });
         loop {
             let next_ms = self.engine.borrow().next_timer_ms();
-            if next_ms.is_some_and(|next_ms| next_ms <= self.clock.mono_ms()) {
+            let is_due = next_ms.is_some_and(|next_ms| next_ms <= self.clock.mono_ms());
+            if is_due && self.is_pressed() {
+                // A disk that is full for a night must not fill the memory with ticks; a late tick is one tick.
+                tokio::time::sleep(PRESSED_PAUSE).await;
+                continue;
+            }
+            if is_due {
                 self.step(Event::Timer { durable: self.durable.get() });
                 // Others get their turn even if the engine asks to be rung at once.
                 tokio::task::yield_now().await;

@@ -1,32 +1,28 @@
 //! Start and stop of the daemon: ports, state, budgets, engine, in this order, and back.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::Arc;
 
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::config::settings::{BudgetStoreKind, DynamicSettings, SchedulerKind};
+use crate::config::settings::{BudgetStoreKind, DynamicSettings};
 use crate::config::{HostPort, Settings};
-use crate::engine::Engine;
+use crate::engine::{Engine, Predecessors};
 use crate::fs::FsError;
 use crate::market::BudgetLine;
 use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store, StoreError, StoreOptions};
 
-use super::acl_file::{AclFile, AclFileError};
-use super::acl_watch::AclWatch;
+use super::acl_file::AclFileError;
 use super::clock::Clock;
-use super::daemon::{Daemon, Parts, RunError};
-use super::engine_config::{HostsError, engine_config};
+use super::daemon::RunError;
+use super::engine_config::{HostsError, engine_config, no_minute};
+use super::handover::Predecessor;
 use super::host_name::host_name;
-use super::reload::Reload;
-use super::rpc::{RpcLimits, listen};
-use super::signals::Signals;
-use super::submission::{Leftovers, make_system_dir};
+use super::office::Office;
+use super::ports::ConnectionLimits;
+use super::submission::SystemDirAtStart;
 use super::supervisor::Supervisor;
-use super::web_thread::WebThread;
 
 /// Why the daemon does not start, or does not end well. Each text says how to mend it.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +70,9 @@ pub enum ServeError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The daemon that this one was to go on for has not handed anything over.
+    #[error("nothing is taken over: {0}")]
+    TakeOver(String),
     /// Something ended that must not while the daemon runs.
     #[error("{0}; see the log for why. A restart goes on from what is durable")]
     Run(#[from] RunError),
@@ -90,26 +89,36 @@ pub struct Serving {
     pub state_dir: PathBuf,
 }
 
-/// File descriptors for everything but connections: the database, files of jobs, the runtime.
-const RESERVED_DESCRIPTORS: usize = 256;
-
 /// Changes of an edited budget file that the log repeats one by one.
 const TOLD_QUEUES: usize = 50;
 
-/// Runs the daemon on this thread until it is told to stop by SIGTERM or SIGINT. `started` hears once it serves.
-/// `precedence` says what holds where the budget file is not what it should be.
+/// How a daemon is started, beside what its settings say.
+#[derive(Debug, Default)]
+pub struct Launch {
+    /// What holds where the budget file is not what it should be.
+    pub precedence: Precedence,
+    /// The arguments by which a successor is started, its program's name not among them.
+    pub arguments: Vec<OsString>,
+    /// The running daemon that this one goes on for.
+    pub predecessor: Option<Predecessor>,
+}
+
+/// Runs the daemon on this thread until it is told to stop by SIGTERM or SIGINT, or another process goes on for it.
+/// `started` hears once it serves.
 ///
 /// # Errors
 /// [`ServeError`]
-pub fn serve(settings: &Settings, precedence: Precedence, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
+pub fn serve(settings: &Settings, launch: Launch, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(32)
         .build_local(LocalOptions::default())
         .map_err(|source| ServeError::System { what: "an event queue", source })?;
     let supervisor = Supervisor::of_process();
-    let outcome = runtime.block_on(serve_here(settings, precedence, &supervisor, started));
-    if let Err(error) = &outcome {
+    let is_first = launch.predecessor.is_none();
+    let outcome = runtime.block_on(serve_here(settings, launch, &supervisor, started));
+    // Nobody listens to a successor that has not begun.
+    if let (Err(error), true) = (&outcome, is_first) {
         supervisor.status(&error.to_string());
     }
     // Files that are still being removed are not waited for.
@@ -119,115 +128,46 @@ pub fn serve(settings: &Settings, precedence: Precedence, started: impl FnOnce(&
 
 async fn serve_here(
     settings: &Settings,
-    precedence: Precedence,
+    launch: Launch,
     supervisor: &Supervisor,
     started: impl FnOnce(&Serving),
 ) -> Result<(), ServeError> {
-    let connections = settings.rpc.max_connections.saturating_add(settings.http.max_connections);
-    allow_descriptors(connections.saturating_add(RESERVED_DESCRIPTORS) as u64);
-    let signals = Signals::new().map_err(|source| ServeError::System { what: "signals", source })?;
+    let limits = ConnectionLimits::within_descriptors(settings);
+    let Launch { precedence, arguments, predecessor } = launch;
     // Ports first: what fails soonest leaves nothing behind.
-    let (rpc_port, rpc_address) = open_port("mapred.job.tracker", &settings.rpc_address)?;
-    let (http_port, http_address) = open_port("mapred.job.tracker.http.address", &settings.http_address)?;
-    let market = match &settings.scheduler {
-        SchedulerKind::Dynamic(market) => Some(market),
-        SchedulerKind::Fifo(_) => None,
+    let office = match predecessor {
+        None => Office::new(settings, limits, supervisor.clone(), arguments)?,
+        Some(predecessor) => Office::taken_over(settings, limits, supervisor.clone(), arguments, predecessor)?,
     };
-    let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
-    let acl_watch = acl.as_ref().and_then(AclWatch::of);
-    make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
-    supervisor.status("starting: loading the state");
-    let (store, opened) = Store::open(store_options(settings))?;
-    let leftovers = Leftovers::of(&opened);
-    let (budget_image, engine, clock) =
-        wake(settings, market.map(|market| (market, precedence)), &store, opened, http_address)?;
-    let budget_image = budget_image.map(Rc::new);
-    let parts = Parts {
-        settings,
-        rpc_limits: RpcLimits::of(&settings.rpc),
-        engine,
-        sink: store.sink(),
-        clock,
-        acl: acl.clone(),
-        budget_image: budget_image.clone(),
-    };
-    let (daemon, handle) = Daemon::new(parts);
-    let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
-    let handle = handle.with_ledger(store.ledger());
-    let owner = daemon.owner().clone();
-    let status = format!("serving RPC on {rpc_address}, web on {http_address}");
-    let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
-    let daemon = daemon
-        .with_companion(reload.at_each(signals.hang_up, supervisor.clone()))
-        .with_companion(supervisor.clone().follow(store.durable(), status));
-    let web = WebThread::start(http_port, handle, &settings.http, market.is_some())
-        .map_err(|source| ServeError::System { what: "a thread for the web server", source })?;
-    started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
-    let stop = async {
-        signals.stop.stop().await;
-        supervisor.stopping();
-    };
-    let served = daemon.run(rpc_port, stop).await;
-    web.stop();
-    drop(acl_watch);
-    // The last prices and charges are in the ledger; the image shows them.
-    if let Some(image) = budget_image {
-        if let Some((accounts, tick)) = owner.budgets() {
-            image.publish(accounts, tick);
-        }
-        if let Some(image) = Rc::into_inner(image) {
-            image.close(owner.last_fact())?;
-        }
-    }
-    drop(owner);
-    store.close()?;
-    Ok(served?)
+    office.serve_to_the_end(precedence, started).await
 }
 
-fn store_options(settings: &Settings) -> StoreOptions {
+/// What a term finds at its start.
+pub(super) struct Found {
+    pub(super) opened: Opened,
+    pub(super) predecessors: Predecessors,
+    pub(super) system_dir: SystemDirAtStart,
+}
+
+pub(super) fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) -> StoreOptions {
     StoreOptions {
+        look_for: system_dir.jobs().clone(),
         ledger_detail_days: settings.ledger_detail_days,
         finished_jobs: settings.job_limits.finished_jobs_kept,
         ..StoreOptions::new(&settings.directories.state)
     }
 }
 
-/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us.
-fn allow_descriptors(needed: u64) {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return;
-    }
-    let current = Some(limit.maximum.map_or(needed, |maximum| needed.min(maximum)));
-    if setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).is_err() || current < Some(needed) {
-        tracing::warn!(
-            "only {} file descriptors may be open; {needed} are needed for all connections that the configuration allows",
-            current.or(limit.current).unwrap_or_default()
-        );
-    }
-}
-
-/// Binds the port that a key names.
-fn open_port(key: &'static str, address: &HostPort) -> Result<(TcpListener, SocketAddr), ServeError> {
-    let refused = |source| ServeError::Address { key, address: address.clone(), source };
-    let mut resolved = (address.host.as_str(), address.port).to_socket_addrs().map_err(refused)?;
-    let not_found = || refused(std::io::ErrorKind::AddrNotAvailable.into());
-    let resolved = resolved.next().ok_or_else(not_found)?;
-    let refused = |source| ServeError::Port { key, address: resolved, source };
-    let listener = listen(resolved).map_err(refused)?;
-    let bound = listener.local_addr().map_err(refused)?;
-    Ok((listener, bound))
-}
-
 /// The engine as the store left it, and the thread that writes the budget file where there is a market.
-fn wake(
+pub(super) fn wake(
     settings: &Settings,
     market: Option<(&DynamicSettings, Precedence)>,
     store: &Store,
-    opened: Opened,
+    found: Found,
     http: SocketAddr,
+    is_handed_over: bool,
 ) -> Result<(Option<BudgetImage>, Engine, Clock), ServeError> {
+    let Found { opened, predecessors, system_dir } = found;
     let clock = Clock::start();
     let now = clock.now();
     let budget = match market {
@@ -240,8 +180,15 @@ fn wake(
             Some((path, image))
         }
     };
-    let config = engine_config(settings, &opened.identifiers, now.wall_ms, job_page_prefix(settings, http))?;
-    let mut engine = Engine::new(config, opened.restored(), now);
+    let used = opened.identifiers.iter().copied().chain(system_dir.identifiers()).collect();
+    let mut config = engine_config(settings, &used, now.wall_ms, job_page_prefix(settings, http))?;
+    if system_dir.was_another_here() {
+        config.identifier = no_minute(config.identifier, &used);
+    }
+    let mut restored = opened.restored();
+    restored.predecessors = predecessors;
+    restored.jobs.is_handed_over = is_handed_over;
+    let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
         match found {
             // The file is what it says; it becomes an image when something changes.

@@ -67,6 +67,24 @@ impl Supervisor {
         }
     }
 
+    /// Another process goes on. From now on only that one is listened to.
+    pub(super) fn succeeded_by(&self, process: u32) {
+        self.tell(&[NotifyState::MainPid(process)]);
+    }
+
+    /// Says that the daemon lives for as long as `work` takes, while [`Self::follow`] does not run.
+    pub(super) async fn follow_meanwhile<T>(&self, work: impl Future<Output = T>) -> T {
+        let Some(silence) = self.0.as_ref().and_then(|socket| socket.watchdog) else { return work.await };
+        let mut work = std::pin::pin!(work);
+        let mut ticks = tokio::time::interval((silence / 2).max(Duration::from_millis(1)));
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                _ = ticks.tick() => self.tell(&[NotifyState::Watchdog]),
+            }
+        }
+    }
+
     /// It stops.
     pub(super) fn stopping(&self) {
         self.tell(&[NotifyState::Stopping, NotifyState::Status("stopping: calls in hand are answered")]);

@@ -1,10 +1,10 @@
 //! The web server's own thread: a page that takes long keeps no heartbeat waiting.
 
 use std::io;
+use std::net::TcpListener;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::config::settings::HttpLimits;
@@ -32,8 +32,6 @@ impl WebThread {
         limits: &HttpLimits,
         has_market: bool,
     ) -> io::Result<Self> {
-        // It was opened on another thread's runtime.
-        let listener = listener.into_std()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let limits = WebLimits {
             connections: limits.max_connections,
@@ -45,7 +43,7 @@ impl WebThread {
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = move || {
             runtime.block_on(async {
-                match TcpListener::from_std(listener) {
+                match tokio::net::TcpListener::from_std(listener) {
                     Ok(listener) => {
                         let shutdown = async {
                             // A sender that is gone stops it too.

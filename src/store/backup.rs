@@ -16,8 +16,9 @@ use crate::engine::FactNumber;
 
 use super::budget_image::SHOWN;
 use super::error::StoreError;
+use super::fault_point::FaultPoint;
 use super::folder::{at, new_private_file, sync_folder};
-use super::schema::{self, LAST_FACT};
+use super::schema::{self, COPIED, LAST_FACT};
 
 /// How long the log of a daemon that crashed may be locked by whoever puts it in order.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,18 +56,22 @@ pub fn backup(database: &Path, target: &Path) -> Result<Copied, StoreError> {
         move |source| StoreError::Database { action, path, source }
     };
     let partial = Partial::make(target)?;
+    FaultPoint::BackupMade.pass();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(database, flags).map_err(failed("read", database))?;
     copy_pages(&source, &partial.path).map_err(failed("copy", database))?;
     drop(source);
+    FaultPoint::BackupCopied.pass();
     let mut copy = Connection::open(&partial.path).map_err(failed("read", &partial.path))?;
     complete(&mut copy).map_err(failed("complete", &partial.path))?;
+    FaultPoint::BackupCompleted.pass();
     let damage = damage(&copy).map_err(failed("check", &partial.path))?;
     if let Some(text) = damage {
         return Err(StoreError::Damaged { path: database.to_owned(), text });
     }
     let mut copied = contents(&copy).map_err(failed("read", &partial.path))?;
     copy.close().map_err(|(_, source)| failed("close", &partial.path)(source))?;
+    FaultPoint::BackupChecked.pass();
     copied.bytes = partial.put_in_place(target)?;
     Ok(copied)
 }
@@ -98,9 +103,12 @@ impl Partial {
             Ok(file.metadata()?.len())
         };
         let bytes = sync(&self.path).map_err(at("sync", &self.path))?;
+        FaultPoint::BackupSynced.pass();
         rename_to_new(&self.path, target).map_err(at("back up to", target))?;
+        FaultPoint::BackupRenamed.pass();
         let folder = target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
         sync_folder(folder).map_err(at("sync", folder))?;
+        FaultPoint::BackupDone.pass();
         Ok(bytes)
     }
 }
@@ -143,7 +151,9 @@ fn copy_pages(source: &Connection, target: &Path) -> rusqlite::Result<()> {
 fn complete(copy: &mut Connection) -> rusqlite::Result<()> {
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     // The budget file goes on without the copy: beside a copy that is put back it is no edit of an administrator.
-    copy.execute("DELETE FROM meta WHERE key = ?1", [SHOWN]).map(drop)
+    copy.execute("DELETE FROM meta WHERE key = ?1", [SHOWN])?;
+    // Trackers go on too: whoever starts with it learns that it may not know all of their attempts.
+    copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, 1)", [COPIED]).map(drop)
 }
 
 /// What SQLite finds wrong with it.
@@ -207,6 +217,7 @@ mod tests {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
         let copy = Connection::open_with_flags(&target, flags).unwrap();
         assert_eq!(schema::meta::<String>(&copy, SHOWN).unwrap(), None, "no stop of a daemon left it so");
+        assert_eq!(schema::meta::<i64>(&copy, COPIED).unwrap(), Some(1));
         drop(copy);
         assert_eq!(names(place.path()), ["copy.db"]);
     }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 
 use super::error::StoreError;
+use super::fault_point::FaultPoint;
 
 const LOCK_NAME: &str = "lock";
 const DATABASE_NAME: &str = "state.db";
@@ -37,6 +38,7 @@ impl Folder {
             // It may be somebody's own folder, so its mode stays; the files in it are private in any case.
             tracing::warn!("{} is open to others (mode {:o}): 700 is advised", dir.display(), mode & 0o777);
         }
+        FaultPoint::FolderMade.pass();
         let lock = take_lock(&dir.join(LOCK_NAME))?;
         Ok(Self { dir: dir.to_owned(), _lock: lock })
     }
@@ -46,7 +48,9 @@ impl Folder {
         let path = database_in(&self.dir);
         // SQLite gives its log the mode of the database file.
         private_file(&path)?;
+        FaultPoint::DatabaseMade.pass();
         sync_folder(&self.dir).map_err(at("sync", &self.dir))?;
+        FaultPoint::DatabaseNamed.pass();
         Ok(path)
     }
 }
@@ -95,12 +99,14 @@ fn take_lock(path: &Path) -> Result<File, StoreError> {
         let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
         return Err(StoreError::Held { path: path.to_owned(), pid });
     }
+    FaultPoint::FolderLocked.pass();
     let write = |file: &mut File| -> io::Result<()> {
         file.set_len(0)?;
         file.rewind()?;
         writeln!(file, "{}", std::process::id())
     };
     write(&mut file).map_err(at("write", path))?;
+    FaultPoint::FolderNamed.pass();
     Ok(file)
 }
 

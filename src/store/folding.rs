@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use crate::market::Credits;
 
+use super::fault_point::FaultPoint;
 use super::schema::{meta, set_meta};
 use super::units_column::{optional_units_column, units_column};
 
@@ -65,11 +66,15 @@ pub(super) fn fold_some(database: &mut Connection, detail_days: u32, limit_rows:
     transaction
         .prepare_cached("DELETE FROM ledger WHERE number > ?1 AND number <= ?2")?
         .execute([folded_through, through])?;
+    FaultPoint::FoldDeleted.pass();
     for (heading, sum) in sums {
         write(&transaction, heading, sum)?;
+        FaultPoint::FoldSummed.pass();
     }
     set_meta(&transaction, FOLDED_THROUGH, through)?;
+    FaultPoint::FoldWritten.pass();
     transaction.commit()?;
+    FaultPoint::FoldDone.pass();
     Ok(is_full && old == limit_rows)
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::engine::{Fact, FactNumber};
 
 use super::durable::{Durable, Health};
-use super::sink::{Backlog, FactSink};
+use super::sink::{Backlog, FactSink, weight};
 
 /// Facts that a gate alone lets wait before it reports pressure.
 const LIMIT_FACTS: u64 = 100_000;
@@ -107,7 +107,7 @@ impl GatedStore {
 impl Gate {
     pub(super) fn append(&self, first: FactNumber, facts: Vec<Fact>) {
         let mut state = self.lock();
-        self.backlog.add(facts.len() as u64);
+        self.backlog.add(weight(&facts));
         state.held.extend((first.0..).map(FactNumber).zip(facts));
         self.pass(&mut state);
     }
@@ -121,7 +121,7 @@ impl Gate {
         let passing = state.held.partition_point(|(number, _)| *number <= open_through);
         let Some((first, _)) = state.held.front().filter(|_| passing > 0).cloned() else { return };
         let facts: Vec<Fact> = state.held.drain(..passing).map(|(_, fact)| fact).collect();
-        self.backlog.remove(passing as u64);
+        self.backlog.remove(weight(&facts));
         match &state.behind {
             Behind::Nothing(sender) => {
                 let last = FactNumber(first.0 + passing as u64 - 1);

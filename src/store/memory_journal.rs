@@ -10,6 +10,7 @@ use crate::sim::Journal;
 use super::counter_names::CounterNames;
 use super::error::StoreError;
 use super::opened::load;
+use super::options::StoreOptions;
 use super::schema::{self, LAST_FACT};
 use super::{Opened, rows};
 
@@ -43,7 +44,8 @@ impl MemoryJournal {
     /// Rows that make no sense.
     pub fn opened(&mut self) -> Result<Opened, StoreError> {
         let database = self.database().map_err(|source| failed("set up", source))?;
-        load(database, Path::new(NOWHERE), FINISHED_JOBS)
+        let options = StoreOptions { finished_jobs: FINISHED_JOBS, ..StoreOptions::new(NOWHERE) };
+        load(database, Path::new(NOWHERE), &options)
     }
 
     fn try_write(&mut self, first: FactNumber, facts: &[Fact]) -> rusqlite::Result<()> {

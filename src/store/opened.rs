@@ -14,7 +14,8 @@ use super::budget_image::{self, ImageNotes};
 use super::error::StoreError;
 use super::opened_jobs::{self, OpenedJobs};
 use super::opened_market;
-use super::schema::{LAST_FACT, meta};
+use super::options::StoreOptions;
+use super::schema::{COPIED, LAST_FACT, meta};
 
 /// What was durable when the store was opened.
 #[derive(Debug, Default)]
@@ -34,6 +35,10 @@ pub struct Opened {
     /// What [`Market::apply`](crate::market::Market::apply) needs to be as it was, in its order: the latest accounts,
     /// the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
+    /// Of the jobs that were looked for those that are known, over or not.
+    pub looked_for: BTreeSet<JobId>,
+    /// It is a copy that was put back: what has happened since it was made is not in it.
+    pub is_copy: bool,
     /// What the budget file must be if nobody else has touched it.
     pub budget_image: ImageNotes,
 }
@@ -41,7 +46,7 @@ pub struct Opened {
 // === impl Opened ===
 
 impl Opened {
-    /// What the engine goes on with.
+    /// What the engine goes on with after a crash; nothing was handed over.
     pub fn restored(self) -> Restored {
         let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = self.jobs;
         let kill_debts = self.kill_debts;
@@ -49,14 +54,15 @@ impl Opened {
             last_fact: self.last_fact,
             last_order: self.max_order,
             market: self.market,
-            jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs },
+            jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, is_handed_over: false },
+            predecessors: Default::default(),
             interner,
         }
     }
 }
 
-/// Reads it, of finished jobs the newest `finished_jobs` and those that trackers have yet to hear of.
-pub(super) fn load(database: &Connection, path: &Path, finished_jobs: usize) -> Result<Opened, StoreError> {
+/// Reads it, of finished jobs the newest and those that trackers have yet to hear of.
+pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -> Result<Opened, StoreError> {
     let loader = Loader::new(database, path);
     let identifiers = loader.rows("SELECT identifier FROM incarnation", |row| row.get::<_, String>(0))?;
     let kill_debts = loader.rows("SELECT job, tracker FROM kill_debt ORDER BY job, tracker", |row| {
@@ -78,8 +84,10 @@ pub(super) fn load(database: &Connection, path: &Path, finished_jobs: usize) -> 
             .into_iter()
             .map(|(job, tracker)| Ok((loader.parse("kill_debt.job", job, "a job id")?, tracker)))
             .collect::<Result<_, StoreError>>()?,
-        jobs: opened_jobs::load(&loader, finished_jobs)?,
+        jobs: opened_jobs::load(&loader, options.finished_jobs)?,
         market: opened_market::load(&loader)?,
+        looked_for: known(&loader, &options.look_for)?,
+        is_copy: loader.note::<i64>(COPIED)?.is_some(),
         budget_image: ImageNotes {
             pending: loader.note(budget_image::PENDING)?,
             confirmed: loader.note(budget_image::CONFIRMED)?,
@@ -88,6 +96,19 @@ pub(super) fn load(database: &Connection, path: &Path, finished_jobs: usize) -> 
             is_clean: loader.note::<String>(budget_image::SHOWN)? == Some(last_fact.to_string()),
         },
     })
+}
+
+/// Those of the jobs that there are.
+fn known(loader: &Loader<'_>, jobs: &BTreeSet<JobId>) -> Result<BTreeSet<JobId>, StoreError> {
+    let mut known = BTreeSet::new();
+    for job in jobs {
+        let rows =
+            loader.rows_with("SELECT 1 FROM job WHERE job = ?1", [job.to_string()], |row| row.get::<_, i64>(0))?;
+        if !rows.is_empty() {
+            known.insert(*job);
+        }
+    }
+    Ok(known)
 }
 
 /// Reads rows and says where a wrong one stands.
@@ -170,7 +191,7 @@ impl<'a> Loader<'a> {
 /// What a start would find after these facts, from the first one on: through the very rows, in memory.
 #[cfg(test)]
 pub(crate) fn opened_after(facts: &[crate::engine::Fact]) -> Opened {
-    load(&recorded(facts), Path::new("memory"), 1_000).unwrap()
+    load(&recorded(facts), Path::new("memory"), &StoreOptions::new("memory")).unwrap()
 }
 
 /// What is read of a finished job after these facts.

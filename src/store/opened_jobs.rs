@@ -35,7 +35,7 @@ pub struct OpenedJobs {
 }
 
 const UNFINISHED: &str =
-    "SELECT job, accept_order, submit_ms, spec, splits, token_file, priority, state, outcome, reason
+    "SELECT job, accept_order, submit_ms, spec, splits, token_file, priority, state, outcome, reason, first_attempt
      FROM job WHERE finish_ms IS NULL ORDER BY accept_order";
 
 /// Of a job that is over; `splits`, which may be large, lie between, so that only those asked for are gone through.
@@ -46,7 +46,7 @@ const FINISHED: &str = "SELECT job, submit_ms, spec, priority, running_ms, state
 pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<StoredJob>, StoreError> {
     let sql =
         "SELECT job, accept_order, submit_ms, spec, splits, NULL, priority, iif(running_ms IS NULL, 'PREP', 'RUNNING'),
-             outcome, failure_info
+             outcome, failure_info, first_attempt
          FROM job WHERE job = ?1 AND finish_ms IS NOT NULL";
     let rows = loader.rows_with(sql, [job.to_string()], UnfinishedRow::read)?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
@@ -140,6 +140,7 @@ struct UnfinishedRow {
     state: String,
     outcome: Option<String>,
     reason: Option<String>,
+    first_attempt: i32,
 }
 
 // === impl UnfinishedRow ===
@@ -157,6 +158,7 @@ impl UnfinishedRow {
             state: row.get(7)?,
             outcome: row.get(8)?,
             reason: row.get(9)?,
+            first_attempt: row.get(10)?,
         })
     }
 
@@ -190,6 +192,7 @@ impl UnfinishedRow {
             order: self.order.cast_unsigned(),
             submit_ms: self.submit_ms,
             token_file: self.token_file.unwrap_or_default(),
+            first_attempt: self.first_attempt,
         };
         Ok(StoredJob { accepted, priority, is_running, ending, attempts: Vec::new(), events: Vec::new() })
     }

@@ -1,7 +1,10 @@
 //! What can be set about a store.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::wire::JobId;
 
 /// Settings of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct StoreOptions {
     pub ledger_detail_days: u32,
     /// Finished jobs that a start tells of, the newest.
     pub finished_jobs: usize,
+    /// Jobs of which a start tells whether they are known, however long they are over.
+    pub look_for: BTreeSet<JobId>,
 }
 
 // === impl StoreOptions ===
@@ -41,6 +46,7 @@ impl StoreOptions {
             retry_pause_max: Duration::from_secs(5),
             ledger_detail_days: 30,
             finished_jobs: 1_000,
+            look_for: BTreeSet::new(),
         }
     }
 }

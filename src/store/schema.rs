@@ -3,12 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::StoreError;
+use super::fault_point::FaultPoint;
 
 /// Each step leads from the version before it to its own; a new database takes all of them.
-const STEPS: [&str; 3] = [include_str!("schema.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const STEPS: [&str; 4] = [
+    include_str!("schema.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
+];
 
 /// The newest version known here.
 pub(super) const VERSION: u32 = STEPS.len() as u32;
@@ -19,17 +25,47 @@ const SCHEMA_VERSION: &str = "schema_version";
 /// Key of the last fact's number in `meta`.
 pub(super) const LAST_FACT: &str = "last_fact";
 
+/// Key in `meta` of a copy of the database, until a daemon starts with it.
+pub(super) const COPIED: &str = "copied";
+
 /// How long a commit waits for an admin's write lock before it counts as failed.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Statements kept prepared: more than there are kinds of facts.
 const STATEMENT_CACHE: usize = 64;
 
+/// Which version of the schema a database has, and which this program gives it when it opens it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemaVersions {
+    /// The database's.
+    pub found: u32,
+    /// This program's.
+    pub known: u32,
+}
+
+/// Looks at the database of a state folder, also while a daemon writes to it.
+///
+/// # Errors
+/// It cannot be read, or is of a newer program.
+pub fn schema_versions(state_dir: &Path) -> Result<SchemaVersions, StoreError> {
+    let path = super::folder::database_in(state_dir);
+    let failed = |source| StoreError::Database { action: "read the schema version of", path: path.clone(), source };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let database = Connection::open_with_flags(&path, flags).map_err(failed)?;
+    database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    let found = version(&database).map_err(failed)?;
+    if found > VERSION {
+        return Err(StoreError::NewerSchema { path, found, known: VERSION });
+    }
+    Ok(SchemaVersions { found, known: VERSION })
+}
+
 /// Opens the database for the writer and brings it to the present version.
 pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
     let mut database = Connection::open(path).map_err(failed("open"))?;
     set_up(&database).map_err(failed("set up"))?;
+    FaultPoint::DatabaseOpened.pass();
     let found = version(&database).map_err(failed("read the schema version of"))?;
     if found > VERSION {
         return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: VERSION });
@@ -72,11 +108,16 @@ fn migrate(database: &mut Connection, found: u32) -> rusqlite::Result<()> {
         return Ok(());
     }
     let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    FaultPoint::SchemaBegun.pass();
     for step in &STEPS[found as usize..] {
         transaction.execute_batch(step)?;
+        FaultPoint::SchemaStep.pass();
     }
     set_meta(&transaction, SCHEMA_VERSION, VERSION)?;
-    transaction.commit()
+    FaultPoint::SchemaCommit.pass();
+    transaction.commit()?;
+    FaultPoint::SchemaCommitted.pass();
+    Ok(())
 }
 
 /// A value of `meta`.

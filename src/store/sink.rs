@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use tokio::sync::watch;
 
 use crate::engine::{Fact, FactNumber};
+use crate::market::MarketFact;
 
 use super::durable::Durable;
 use super::gate::Gate;
@@ -37,6 +38,16 @@ pub enum Pressure {
     Closed,
 }
 
+/// What facts weigh in the backlog: one each, but a tick as much as the queues in it.
+pub(super) fn weight(facts: &[Fact]) -> u64 {
+    let one = |fact: &Fact| match fact {
+        Fact::Market(MarketFact::Tick(tick)) => 1 + tick.turns.len() as u64,
+        Fact::JobsCharged { jobs, .. } => 1 + jobs.len() as u64,
+        _ => 1,
+    };
+    facts.iter().map(one).sum()
+}
+
 /// The facts that are handed in and not yet durable, against the limit on them.
 #[derive(Debug)]
 pub(super) struct Backlog {
@@ -62,7 +73,7 @@ impl FactSink {
     /// Hands in facts, numbered upwards from `first`, which must follow the last fact handed in (or loaded). Never
     /// waits. The facts of one call become durable together or not at all.
     pub fn append(&self, first: FactNumber, facts: Vec<Fact>) -> Pressure {
-        let count = facts.len() as u64;
+        let count = weight(&facts);
         if count == 0 {
             return self.pressure();
         }

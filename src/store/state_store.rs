@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::backup::{Copied, backup};
 use super::durable::{Durable, Health};
 use super::error::StoreError;
+use super::fault_point::FaultPoint;
 use super::figures::{Counts, Figures};
 use super::finished_jobs::FinishedJobReader;
 use super::folder::Folder;
@@ -45,7 +46,8 @@ impl Store {
         let folder = Folder::hold(&options.dir)?;
         let path = folder.database()?;
         let database = schema::open_for_writing(&path)?;
-        let opened = opened::load(&database, &path, options.finished_jobs)?;
+        let opened = opened::load(&database, &path, &options)?;
+        FaultPoint::StateLoaded.pass();
         let (sender, inbox) = mpsc::channel();
         let (durable, watcher) = watch::channel(Durable { number: opened.last_fact, health: Health::Good });
         let backlog = Arc::new(Backlog::new(options.backlog_limit_facts));

@@ -4,6 +4,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior};
 
+use super::fault_point::FaultPoint;
 use super::schema::{meta, set_meta};
 
 const MINUTE_MS: i64 = 60_000;
@@ -49,10 +50,13 @@ fn thin(database: &mut Connection, age: &Age, limit_rows: usize) -> rusqlite::Re
         let of = |at: usize| pair[at].1.div_euclid(age.one_each_ms);
         if of(0) == of(1) {
             transaction.prepare_cached("DELETE FROM tick WHERE number = ?1")?.execute([pair[0].0])?;
+            FaultPoint::ThinDeleted.pass();
         }
     }
     set_meta(&transaction, age.done, last)?;
+    FaultPoint::ThinWritten.pass();
     transaction.commit()?;
+    FaultPoint::ThinDone.pass();
     Ok(old.len() == limit_rows)
 }
 

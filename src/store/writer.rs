@@ -16,6 +16,7 @@ use crate::engine::FactNumber;
 use super::counter_names::CounterNames;
 use super::durable::{Durable, Health};
 use super::error::StoreError;
+use super::fault_point::FaultPoint;
 use super::figures::Counts;
 use super::folder::Folder;
 use super::housekeeping::Housekeeping;
@@ -23,7 +24,7 @@ use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::rows;
 use super::schema::{LAST_FACT, meta, set_meta};
-use super::sink::Backlog;
+use super::sink::{Backlog, weight};
 
 /// The writer's own state.
 pub(super) struct Writer {
@@ -133,7 +134,9 @@ impl Writer {
 
     /// One transaction: these batches, all notes, the number of the last fact.
     fn write(&mut self, names: &mut CounterNames, batches: usize, is_retry: bool) -> rusqlite::Result<()> {
+        FaultPoint::CommitDue.pass();
         let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        FaultPoint::CommitBegun.pass();
         // A commit can fail after it took place: what it recorded is not recorded twice.
         let recorded = match is_retry {
             true => meta::<i64>(&transaction, LAST_FACT)?.unwrap_or(0).cast_unsigned(),
@@ -144,6 +147,7 @@ impl Writer {
             for (number, fact) in (batch.first.0..).zip(&batch.facts).filter(|(number, _)| *number > recorded) {
                 rows::record(&transaction, names, FactNumber(number), fact)?;
                 last = Some(number);
+                FaultPoint::CommitFact.pass();
             }
         }
         if let Some(last) = last {
@@ -151,21 +155,26 @@ impl Writer {
         }
         for note in &self.queue.notes {
             set_meta(&transaction, note.key, &note.value)?;
+            FaultPoint::CommitNote.pass();
         }
-        transaction.commit()
+        FaultPoint::CommitWritten.pass();
+        transaction.commit()?;
+        FaultPoint::CommitDone.pass();
+        Ok(())
     }
 
     /// Tells everybody that these batches, which are no longer queued, are durable.
     fn publish(&mut self, batches: usize) {
-        let mut facts = 0;
+        let (mut facts, mut weights) = (0, 0);
         let mut last = None;
         for batch in self.queue.batches.drain(..batches) {
             facts += batch.facts.len();
+            weights += weight(&batch.facts);
             self.housekeeping.hear(&batch.facts);
             last = Some(FactNumber(batch.first.0 + batch.facts.len() as u64 - 1));
         }
         self.queue.facts -= facts;
-        self.backlog.remove(facts as u64);
+        self.backlog.remove(weights);
         self.counts.commits.fetch_add(1, Ordering::Relaxed);
         self.counts.facts.fetch_add(facts as u64, Ordering::Relaxed);
         self.durable.send_modify(|durable| {
@@ -176,6 +185,7 @@ impl Writer {
             // Whoever asked may have gone.
             let _ = note.done.send(());
         }
+        FaultPoint::CommitPublished.pass();
     }
 
     fn report(&mut self, error: &rusqlite::Error) {
@@ -204,8 +214,10 @@ impl Writer {
         if in_log == moved || (in_log - moved).cast_unsigned() * PAGE_BYTES < bytes {
             return;
         }
+        FaultPoint::CheckpointDue.pass();
         match pages("PRAGMA wal_checkpoint(PASSIVE)") {
             Ok(_) => {
+                FaultPoint::CheckpointDone.pass();
                 self.counts.checkpoints.fetch_add(1, Ordering::Relaxed);
             }
             Err(error) => tracing::warn!("the log of state.db stays for now: {error}"),
@@ -214,6 +226,7 @@ impl Writer {
 
     /// Writes what waits, moves the log into the database and lets go of the folder.
     fn finish(mut self, names: &mut CounterNames) -> Result<(), StoreError> {
+        FaultPoint::StopClosing.pass();
         let mut is_retry = self.durable.borrow().health != Health::Good;
         while !self.queue.is_empty() {
             let batches = self.queue.next_batches(self.options.transaction_limit_facts);
@@ -224,12 +237,15 @@ impl Writer {
             self.publish(batches);
             is_retry = false;
         }
+        FaultPoint::StopWritten.pass();
         let _ = self.database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+        FaultPoint::StopCheckpointed.pass();
         self.database.close().map_err(|(_, source)| StoreError::Database {
             action: "close",
             path: self.options.dir.clone(),
             source,
         })?;
+        FaultPoint::StopClosed.pass();
         drop(self.folder);
         Ok(())
     }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use tokio::time::timeout;
 
 use super::response::{JSON, fresh, json, json_refusal};
-use super::signed::{Asked, ask, check_method};
+use super::signed::{Asked, ask, check_method, mismatch};
 use super::{Owner, OwnerGone, WebState};
 use crate::engine::explanation::Explanation;
 use crate::market::{Answer, Operation, Shape};
@@ -38,7 +38,10 @@ type Permitted = Result<(String, bool), Box<Response<Body>>>;
 async fn signed<O: Owner>(state: &WebState<O>, asked: Asked) -> Permitted {
     match ask(state, asked, Shape::parse_explain, json_refusal).await? {
         Answer::Permitted(Operation::Explain { job, sees_names }) => Ok((job, sees_names)),
-        _ => Err(Box::new(json_refusal(StatusCode::INTERNAL_SERVER_ERROR, "the market answers something else"))),
+        _ => {
+            let (status, message) = mismatch();
+            Err(Box::new(json_refusal(status, &message)))
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use tokio::time::timeout;
 
-use super::response::{JSON, fresh, json, json_refusal};
-use super::signed::{Asked, ask};
+use super::response::json;
+use super::signed::{Asked, answer_json};
 use super::{LedgerUnreadable, Owner, WebState};
 use crate::market::{Answer, HistoryPage, Operation, Shape};
 
@@ -20,13 +20,8 @@ pub(super) async fn history<O: Owner>(
     headers: HeaderMap,
 ) -> Response<Body> {
     let query = uri.query().unwrap_or_default().to_owned();
-    match ask(&state, Asked { method, uri, headers }, Shape::parse_history, json_refusal).await {
-        Err(refusal) => *refusal,
-        Ok(answer) => match read(&state, answer, &query).await {
-            Ok(history) => fresh(StatusCode::OK, JSON, history),
-            Err((status, message)) => json_refusal(status, &message),
-        },
-    }
+    let asked = Asked { method, uri, headers };
+    answer_json(&state, asked, Shape::parse_history, |answer| read(&state, answer, &query)).await
 }
 
 async fn read<O: Owner>(state: &WebState<O>, answer: Answer, query: &str) -> Result<String, (StatusCode, String)> {

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use tokio::time::timeout;
 
 use super::denied::denied;
-use super::response::{text, with_allow};
+use super::response::{JSON, fresh, json_refusal, text, with_allow};
 use super::{Owner, WebState};
 use crate::market::{Answer, ErrorClass, QueryError, ServletRequest, Shape, VerifiedUser, signature};
 
@@ -71,6 +71,30 @@ pub(super) async fn ask<O: Owner>(
             ErrorClass::Conflict => refuse(StatusCode::CONFLICT, &refusal.to_string()),
         },
     }
+}
+
+/// Answers a signed request as JSON: what `read` makes of the market's answer, or a status and a text.
+pub(super) async fn answer_json<O: Owner, R>(
+    state: &WebState<O>,
+    asked: Asked,
+    parse: impl Fn(&str) -> Result<Shape, QueryError>,
+    read: impl FnOnce(Answer) -> R,
+) -> Response<Body>
+where
+    R: Future<Output = Result<String, (StatusCode, String)>>,
+{
+    match ask(state, asked, parse, json_refusal).await {
+        Err(refusal) => *refusal,
+        Ok(answer) => match read(answer).await {
+            Ok(found) => fresh(StatusCode::OK, JSON, found),
+            Err((status, message)) => json_refusal(status, &message),
+        },
+    }
+}
+
+/// What is told where the market answers a question that was not asked.
+pub(super) fn mismatch() -> (StatusCode, String) {
+    (StatusCode::INTERNAL_SERVER_ERROR, "the market answers something else".to_owned())
 }
 
 /// Whether a method is taken at all, or else what is to be sent.

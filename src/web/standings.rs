@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, Response, Uri};
 
-use super::response::{JSON, fresh, json, json_refusal};
-use super::signed::{Asked, ask};
+use super::response::json;
+use super::signed::{Asked, answer_json, mismatch};
 use super::{Owner, WebState};
 use crate::market::{Answer, Shape, Standings};
 
@@ -18,9 +18,9 @@ pub(super) async fn standings<O: Owner>(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response<Body> {
-    match ask(&state, Asked { method, uri, headers }, Shape::parse_standings, json_refusal).await {
-        Err(refusal) => *refusal,
-        Ok(Answer::Standings(queues)) => fresh(StatusCode::OK, JSON, json(&Standings { queues })),
-        Ok(_) => json_refusal(StatusCode::INTERNAL_SERVER_ERROR, "the market answers something else"),
-    }
+    let read = async |answer| match answer {
+        Answer::Standings(queues) => Ok(json(&Standings { queues })),
+        _ => Err(mismatch()),
+    };
+    answer_json(&state, Asked { method, uri, headers }, Shape::parse_standings, read).await
 }

@@ -7,10 +7,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use tokio::time::timeout;
 
-use super::response::{JSON, fresh, json, json_refusal};
-use super::signed::{Asked, ask};
+use super::response::json;
+use super::signed::{Asked, answer_json, mismatch};
 use super::{Owner, WebState};
-use crate::market::{Answer, Shape, Statement, StatementPage};
+use crate::market::{Answer, Shape, StatementPage};
 
 /// Answers one request: the market says who may see which queue, the ledger is read beside it.
 pub(super) async fn statement<O: Owner>(
@@ -20,23 +20,18 @@ pub(super) async fn statement<O: Owner>(
     headers: HeaderMap,
 ) -> Response<Body> {
     let query = uri.query().unwrap_or_default().to_owned();
-    match ask(&state, Asked { method, uri, headers }, Shape::parse_statement, json_refusal).await {
-        Err(refusal) => *refusal,
-        Ok(answer) => match read(&state, answer, &query).await {
-            Ok(statement) => fresh(StatusCode::OK, JSON, json(&statement)),
-            Err((status, message)) => json_refusal(status, &message),
-        },
-    }
+    let asked = Asked { method, uri, headers };
+    answer_json(&state, asked, Shape::parse_statement, |answer| read(&state, answer, &query)).await
 }
 
-async fn read<O: Owner>(state: &WebState<O>, answer: Answer, query: &str) -> Result<Statement, (StatusCode, String)> {
+async fn read<O: Owner>(state: &WebState<O>, answer: Answer, query: &str) -> Result<String, (StatusCode, String)> {
     let Answer::Statement(queue) = answer else {
-        return Err((StatusCode::INTERNAL_SERVER_ERROR, "the market answers something else".to_owned()));
+        return Err(mismatch());
     };
     let page = StatementPage::parse(query).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
     let unavailable = |message: String| (StatusCode::SERVICE_UNAVAILABLE, message);
     let read = timeout(state.limits.answer, state.owner.statement(queue.clone(), page)).await;
     let read = read.map_err(|_| unavailable("the ledger was not read in time".to_owned()))?;
     let found = read.map_err(|error| unavailable(error.to_string()))?;
-    found.ok_or_else(|| (StatusCode::NOT_FOUND, format!("there is no queue {queue}")))
+    found.map(|statement| json(&statement)).ok_or_else(|| (StatusCode::NOT_FOUND, format!("there is no queue {queue}")))
 }

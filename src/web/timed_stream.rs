@@ -9,13 +9,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A TCP stream that fails a write when the peer takes no byte for `patience`.
+/// A peer is slow that takes less than this in the time it has.
+const PROGRESS_BYTES: usize = 16 << 10;
+
+/// A TCP stream that fails a write when the peer takes less than [`PROGRESS_BYTES`] of it in `patience`, or the rest.
 #[derive(Debug)]
 pub(super) struct TimedStream {
     stream: TcpStream,
     patience: Duration,
-    /// Runs while a write waits.
+    /// Runs from when a write had to wait.
     deadline: Option<Pin<Box<Sleep>>>,
+    /// Bytes that the peer has taken since.
+    taken_bytes: usize,
 }
 
 // === impl TimedStream ===
@@ -23,18 +28,29 @@ pub(super) struct TimedStream {
 impl TimedStream {
     /// Wraps a stream.
     pub(super) fn new(stream: TcpStream, patience: Duration) -> Self {
-        TimedStream { stream, patience, deadline: None }
+        TimedStream { stream, patience, deadline: None, taken_bytes: 0 }
     }
 
     /// Passes on the outcome of a write, or the end of patience with it.
     fn timed(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if written.is_ready() {
-            self.deadline = None;
+        if let Poll::Ready(outcome) = &written {
+            self.taken_bytes += outcome.as_ref().map_or(0, |bytes| *bytes);
+            if self.taken_bytes >= PROGRESS_BYTES {
+                self.forget_deadline();
+            }
             return written;
         }
         let patience = self.patience;
+        if self.deadline.is_none() {
+            self.taken_bytes = 0;
+        }
         let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(patience)));
         deadline.as_mut().poll(context).map(|()| Err(io::Error::new(ErrorKind::TimedOut, "the client stopped reading")))
+    }
+
+    fn forget_deadline(&mut self) {
+        self.deadline = None;
+        self.taken_bytes = 0;
     }
 }
 
@@ -68,6 +84,8 @@ impl AsyncWrite for TimedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // All that there was is written.
+        self.forget_deadline();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

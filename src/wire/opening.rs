@@ -61,14 +61,19 @@ pub enum OpeningError {
 /// Where an opening stands; one for each connection.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
-    state: State,
+    stage: OpeningStage,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-enum State {
+/// What an opening waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpeningStage {
+    /// For the six bytes before everything.
     #[default]
     Preamble,
+    /// For what a client that was told to go on without authentication may have sent before it heard.
     FirstToken,
+    /// For the header.
     Header,
 }
 
@@ -105,23 +110,35 @@ const PREAMBLE_BYTES: usize = PREAMBLE.len() + 1;
 // === impl Opening ===
 
 impl Opening {
+    /// An opening of which so much is over.
+    #[must_use]
+    pub fn at(stage: OpeningStage) -> Self {
+        Self { stage }
+    }
+
+    /// What it waits for.
+    #[must_use]
+    pub fn stage(&self) -> OpeningStage {
+        self.stage
+    }
+
     /// Looks at the bytes received and not yet dropped.
     pub fn advance(&mut self, buffer: &[u8]) -> Result<OpeningStep, OpeningError> {
-        match self.state {
-            State::Preamble => {
+        match self.stage {
+            OpeningStage::Preamble => {
                 let Some(auth_method) = decode_preamble(buffer)? else { return Ok(OpeningStep::NeedMore) };
                 let switch_to_simple = auth_method != AuthMethod::Simple;
-                self.state = if switch_to_simple { State::FirstToken } else { State::Header };
+                self.stage = if switch_to_simple { OpeningStage::FirstToken } else { OpeningStage::Header };
                 Ok(OpeningStep::Consumed { consumed: PREAMBLE_BYTES, switch_to_simple })
             }
-            State::FirstToken => match split_frame(buffer, OPENING_LIMIT_BYTES)? {
+            OpeningStage::FirstToken => match split_frame(buffer, OPENING_LIMIT_BYTES)? {
                 None => Ok(OpeningStep::NeedMore),
                 Some((_, consumed)) => {
-                    self.state = State::Header;
+                    self.stage = OpeningStage::Header;
                     Ok(OpeningStep::Consumed { consumed, switch_to_simple: false })
                 }
             },
-            State::Header => match split_frame(buffer, OPENING_LIMIT_BYTES)? {
+            OpeningStage::Header => match split_frame(buffer, OPENING_LIMIT_BYTES)? {
                 None => Ok(OpeningStep::NeedMore),
                 Some((Frame::Ping, _)) => Err(OpeningError::Ping),
                 Some((Frame::Bytes(bytes), consumed)) => {

@@ -3,7 +3,7 @@
 
 pub mod answered;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -128,13 +128,19 @@ impl Place {
 
     /// Starts it with more arguments; an error is its end and all that it said.
     pub fn try_start(&self, arguments: &[&str]) -> Result<Serving, (ExitStatus, String)> {
-        let program = self.program();
-        let mut command = Command::new(program);
-        command.args(self.arguments()).args(arguments).envs(self.environment.iter().copied());
+        let mut command = self.command();
+        command.args(arguments);
+        Serving::of(command)
+    }
+
+    /// What becomes the daemon.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(self.program());
+        command.args(self.arguments()).envs(self.environment.iter().copied());
         if self.is_nobody && rustix::process::geteuid().is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
-        Serving::of(command)
+        command
     }
 
     /// The arguments of the program.
@@ -176,7 +182,12 @@ impl Place {
 impl Serving {
     /// Runs a command that becomes the daemon.
     pub fn of(mut command: Command) -> Result<Self, (ExitStatus, String)> {
-        command.env_remove("HADOOP_CONF_DIR").env_remove("RUST_LOG").stdin(Stdio::null()).stdout(Stdio::null());
+        for ours in ["HADOOP_CONF_DIR", "RUST_LOG"] {
+            if !command.get_envs().any(|(name, _)| name == ours) {
+                command.env_remove(ours);
+            }
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let log = Log::of(child.stderr.take().unwrap());
         let Some(line) = log.await_line("web on http://") else { return Err((child.wait().unwrap(), log.text())) };
@@ -184,6 +195,32 @@ impl Serving {
         let serving = Self { child, http: address.parse().unwrap(), log, timestamp_ms: AtomicI64::new(wall_ms()) };
         serving.log.wait_for("system directory");
         Ok(serving)
+    }
+
+    /// Where it serves RPC.
+    pub fn rpc(&self) -> SocketAddr {
+        let text = self.log.text();
+        let address = text.split("RPC on ").nth(1).and_then(|rest| rest.split(',').next());
+        address.unwrap_or_default().parse().unwrap()
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for an end that is to come by itself, or after a signal.
+    pub fn end(mut self) -> (ExitStatus, String) {
+        let said = self.log.all();
+        // One that lives on although it says nothing any more would be waited for without end.
+        let _ = self.child.kill();
+        (self.child.wait().unwrap(), said)
+    }
+
+    /// Sends `SIGTERM`.
+    pub fn terminate(&self) {
+        let process = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
     }
 
     pub fn process_id(&self) -> u32 {
@@ -206,15 +243,23 @@ impl Serving {
     }
 
     pub fn get(&self, target: &str, authorization: &str) -> Answered {
-        let mut stream = TcpStream::connect(self.http).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.try_get(target, authorization).unwrap()
+    }
+
+    /// The same of a daemon that may die; an error means that no answer came.
+    pub fn try_get(&self, target: &str, authorization: &str) -> io::Result<Answered> {
+        let mut stream = TcpStream::connect(self.http)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         let authorization =
             if authorization.is_empty() { String::new() } else { format!("Authorization: {authorization}\r\n") };
         let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{authorization}\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
+        stream.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        Answered::parse(&answer)
+        stream.read_to_end(&mut answer)?;
+        if answer.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Answered::parse(&answer))
     }
 
     /// An operation of `/scheduler`, signed now.
@@ -225,9 +270,14 @@ impl Serving {
     }
 
     pub fn ask_at(&self, user: &str, operation: &str, timestamp_ms: i64) -> Answered {
+        self.try_ask_at(user, operation, timestamp_ms).unwrap()
+    }
+
+    /// The same of a daemon that may die.
+    pub fn try_ask_at(&self, user: &str, operation: &str, timestamp_ms: i64) -> io::Result<Answered> {
         let query = format!("{operation}&user={user}&timestamp={timestamp_ms}");
         let signature = sign(&query, &Key::new(&format!("{user}key")));
-        self.get(&format!("/scheduler?{query}"), &signature)
+        self.try_get(&format!("/scheduler?{query}"), &signature)
     }
 
     /// Brings money in; the answer says that it is durable.

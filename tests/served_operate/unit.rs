@@ -61,7 +61,7 @@ fn the_command_of_the_unit_serves() {
     let mut command = Command::new(words.next().unwrap());
     command.args(words);
     let serving = Serving::of(command).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"));
-    assert_eq!(place.names("state"), ["lock", "state.db", "state.db-shm", "state.db-wal"]);
+    assert_eq!(place.names("state"), ["control", "lock", "state.db", "state.db-shm", "state.db-wal"]);
     assert_eq!(serving.stop().0, 0);
     // What the unit does not start anew.
     fs::write(place.path("conf/mapred-site.xml"), "<configuration>").unwrap();

@@ -102,17 +102,44 @@ async fn over_the_limit_connections_wait_and_are_not_closed() {
     assert!(read_to_end(third).await.starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_client_that_stops_reading_is_dropped() {
-    let stage = Stage::with(WebLimits { connections: 1, ..WebLimits::default() }, true).await;
+#[tokio::test]
+async fn a_client_that_reads_a_little_now_and_then_is_dropped() {
+    // By the clock of the kernel, which no test can turn.
+    let limits = WebLimits { connections: 1, write: Duration::from_millis(400), ..WebLimits::default() };
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    // Both small, so that the server hears of every little that is taken.
+    socket2::SockRef::from(&listener).set_send_buffer_size(4_096).unwrap();
+    let stage = Stage::on(listener, limits, true);
+    *stage.cluster.overview.lock().unwrap() = Arc::new(long_overview());
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut slow = socket.connect(stage.address).await.unwrap();
+    slow.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+    tokio::spawn(async move {
+        let mut piece = [0; 600];
+        while slow.read(&mut piece).await.is_ok_and(|count| count > 0) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let answer = timeout(Duration::from_secs(5), stage.get("/healthz")).await.expect("the slow one keeps its place");
+    assert_eq!(answer.status_line, "HTTP/1.1 200 OK");
+}
+
+/// Its metrics are more than the buffers of both kernels hold.
+fn long_overview() -> Overview {
     let queue = |number: usize| QueueOverview {
         name: format!("{number:0>255}"),
         running: Default::default(),
         waiting: Default::default(),
         share: None,
     };
-    let overview = Overview { queues: (0..20_000).map(queue).collect(), ..Overview::default() };
-    *stage.cluster.overview.lock().unwrap() = Arc::new(overview);
+    Overview { queues: (0..20_000).map(queue).collect(), ..Overview::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_stops_reading_is_dropped() {
+    let stage = Stage::with(WebLimits { connections: 1, ..WebLimits::default() }, true).await;
+    *stage.cluster.overview.lock().unwrap() = Arc::new(long_overview());
     let mut deaf = stage.connect().await;
     deaf.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
     // There is one place only, and it becomes free.

@@ -145,6 +145,11 @@ impl Stage {
     }
 
     pub async fn with(limits: WebLimits, has_market: bool) -> Stage {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        Stage::on(listener, limits, has_market)
+    }
+
+    pub fn on(listener: TcpListener, limits: WebLimits, has_market: bool) -> Stage {
         let mut market = Market::new(MarketConfig::default(), START_MS);
         market.endow(budget_file::parse(BUDGETS, "budget").unwrap(), now());
         market.tick(&usage(), SLOTS, now());
@@ -163,7 +168,6 @@ impl Stage {
             asked: Notify::new(),
             release: Notify::new(),
         });
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let owner = Handle(Arc::clone(&cluster));
         let state = WebState { owner, host: "myhost.example.com".to_owned(), has_market, limits };

@@ -9,7 +9,6 @@ use anyhow::{Context, bail, ensure};
 use rusqlite::{Connection, Row};
 
 use super::amount::units_of;
-use super::world::World;
 
 /// A row of the ledger. Sums are units.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,18 +79,18 @@ pub struct Evidence {
 
 impl Evidence {
     /// Copies what is there into `copy`, and reads the copy: what is there stays as the daemon left it.
-    pub fn secure(world: &World, copy: &Path) -> anyhow::Result<Self> {
+    pub fn secure(state: &Path, budget_file: &Path, copy: &Path) -> anyhow::Result<Self> {
         match fs::remove_dir_all(copy) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => fs::create_dir(copy)?,
         }
-        if world.state().exists() {
-            for entry in fs::read_dir(world.state())? {
+        if state.exists() {
+            for entry in fs::read_dir(state)? {
                 let entry = entry?;
                 fs::copy(entry.path(), copy.join(entry.file_name()))?;
             }
         }
-        let budget_file = fs::read_to_string(world.budget_file()).context("the budget file")?;
+        let budget_file = fs::read_to_string(budget_file).context("the budget file")?;
         let database = copy.join("state.db");
         if !database.exists() {
             return Ok(Self { budget_file, ..Self::default() });

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use super::amount::units_of;
 use super::evidence::Evidence;
-use super::world::World;
 
 const DECIMALS: usize = 20;
 
-/// What is wrong with the file, and how many ticks ago it was the truth.
-pub fn violations(evidence: &Evidence, world: &World) -> (Vec<String>, Option<usize>) {
+/// What is wrong with the file, and how many ticks ago it was the truth. `first` is what the administrator wrote: balance
+/// and bid of each queue.
+pub fn violations(evidence: &Evidence, first: &BTreeMap<String, (i128, i128)>) -> (Vec<String>, Option<usize>) {
     let budgets = match parse(&evidence.budget_file) {
         Ok(budgets) => budgets,
         Err(text) => return (vec![format!("the budget file cannot be read: {text}")], None),
     };
     if evidence.ledger.is_empty() {
         // Nothing has come in yet: it must be what the administrator wrote.
-        let is_as_written = world.first_accounts() == budgets;
+        let is_as_written = *first == budgets;
         return (Vec::from_iter((!is_as_written).then(|| "the first budget file was changed".to_owned())), None);
     }
     match ticks_behind(evidence, &budgets) {

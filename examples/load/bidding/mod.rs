@@ -139,7 +139,7 @@ impl Run {
     /// Looks at what a daemon left that was started then.
     fn audit(&mut self, life: &mut Life, started_ms: i64) -> anyhow::Result<()> {
         let world = &self.callers.world;
-        let evidence = Evidence::secure(world, &world.folder.join("left"))?;
+        let evidence = Evidence::secure(&world.state(), &world.budget_file(), &world.folder.join("left"))?;
         let mut book = self.callers.book.borrow_mut();
         life.wrong.append(&mut book.wrong);
         let (wrong, charges) = money::violations(&evidence, &self.left, started_ms, &mut self.seen);
@@ -147,7 +147,7 @@ impl Run {
         life.charges = charges;
         life.wrong.extend(promises::violations(&evidence, &self.seen.ledger, &mut book, world));
         life.wrong.extend(daemon::complaints(world, &mut self.log_lines)?);
-        let (wrong, behind) = image::violations(&evidence, world);
+        let (wrong, behind) = image::violations(&evidence, &world.first_accounts());
         life.wrong.extend(wrong);
         life.behind = behind;
         life.ticks = evidence.ticks.len().saturating_sub(self.left.ticks.len());

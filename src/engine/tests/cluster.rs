@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::{
-    Caller, Effect, Engine, EngineConfig, Event, Fact, FactNumber, HeartbeatAnswer, HeartbeatConfig, Now, PolicyConfig,
-    QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
+    Caller, Effect, Engine, EngineConfig, Event, Fact, FactNumber, FoundJob, HeartbeatAnswer, HeartbeatConfig, Now,
+    PolicyConfig, QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
 };
 use crate::mapreduce::{JobSpec, SplitTable, TaskState};
 use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ServletRequest, Shape, VerifiedUser};
@@ -262,6 +262,37 @@ impl Cluster {
             }
             (Reply::Refused(refusal), _) => Err(refusal),
             other => panic!("{other:?}"),
+        }
+    }
+
+    /// A job that another JobTracker had accepted is handed in.
+    pub fn find(&mut self, id: JobId, spec: JobSpec) -> Result<(), Refusal> {
+        let read = self.read_submission(id, spec, JobSignature::Missing);
+        let found = FoundJob { id, spec: read.spec, splits: read.splits, token_file: Arc::from(&b"theirs"[..]) };
+        match self.step(Event::JobFound(Box::new(found))) {
+            (Reply::Submission(SubmissionReply::Accepted(_)), wait_for) => {
+                assert_eq!(wait_for.0, self.facts.len() as u64, "acceptance waits for its fact");
+                Ok(())
+            }
+            (Reply::Refused(refusal), _) => Err(refusal),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Another JobTracker has given a tracker these attempts; it is at work on them.
+    pub fn give_elsewhere(&mut self, index: usize, attempts: impl IntoIterator<Item = AttemptId>) {
+        let tracker = &mut self.trackers[index];
+        tracker.registered = true;
+        tracker.unanswered = None;
+        for attempt in attempts {
+            self.launched.insert(attempt);
+            tracker.tasks.push(FakeTask {
+                attempt,
+                state: AttemptState::Running,
+                cleaning: false,
+                setup_or_cleanup: false,
+                reduces: attempt.task.kind == Kind::Reduce,
+            });
         }
     }
 

@@ -1,7 +1,7 @@
 //! The daemon of the fake cluster is cut off and started again; trackers wait it out as stock ones do.
 
 use super::cluster::{Cluster, FakeTask, Fate, advance};
-use crate::engine::{Engine, Fact, FactNumber, Restored};
+use crate::engine::{Engine, Fact, FactNumber, Predecessors, Restored};
 use crate::store::opened_after;
 
 /// What a start makes of all facts so far.
@@ -29,7 +29,23 @@ impl Cluster {
         self.take_start_facts();
     }
 
+    /// The daemon is cut off, others have been at work, and it is started again.
+    pub fn come_after(&mut self, predecessors: Predecessors) {
+        self.facts.extend(self.engine.take_start_facts().1);
+        self.engine = self.cut_off_before(predecessors, 1_000, |_| Fate::Hang);
+        self.take_start_facts();
+    }
+
     fn cut_off(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) -> Engine {
+        self.cut_off_before(Predecessors::default(), outage_ms, fate)
+    }
+
+    fn cut_off_before(
+        &mut self,
+        predecessors: Predecessors,
+        outage_ms: u64,
+        fate: impl Fn(&FakeTask) -> Fate,
+    ) -> Engine {
         for index in 0..self.trackers.len() {
             let is_frozen = self.trackers[index].unanswered.is_some();
             if self.trackers[index].registered && !is_frozen {
@@ -43,7 +59,7 @@ impl Cluster {
         // No incarnation makes the job ids of another.
         let number = self.config.identifier.number() + 1;
         self.config.identifier = crate::wire::Identifier::from_number(number);
-        Engine::new(self.config.clone(), restored(&self.facts), self.now)
+        Engine::new(self.config.clone(), Restored { predecessors, ..restored(&self.facts) }, self.now)
     }
 
     fn take_start_facts(&mut self) {

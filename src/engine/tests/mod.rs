@@ -23,4 +23,6 @@ mod restart;
 mod restart_laws;
 mod speculation;
 mod success;
+mod succession;
+mod succession_laws;
 mod task_cleanups;

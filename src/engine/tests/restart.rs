@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::cluster::{Cluster, FakeTask, Fate, decode, fifo, spec};
-use crate::engine::{Caller, Effect, Event, Fact, Reply, ReportKind};
+use crate::engine::{Caller, Effect, Engine, Event, Fact, Reply, ReportKind};
 use crate::mapreduce::{Job, JobFact, JobSpec};
 use crate::scheduler::Kind;
 use crate::store::finished_after;
@@ -388,6 +388,22 @@ fn with_recovery_off_every_job_ends_at_the_start() {
     assert_eq!(cluster.run(job, hang), RunState::Killed);
     let why = cluster.engine.job_status(job).value.unwrap().failure_info;
     assert!(why.contains("mapred.jobtracker.restart.recover"), "{why}");
+}
+
+/// Another process goes on for one that runs: that is no restart.
+#[test]
+fn a_hand_over_ends_no_job() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 2);
+    let job = cluster.submit(JobSpec { recover: false, ..spec("alice", "default", 3, 1) }).unwrap();
+    beat_all(&mut cluster, 4, hang);
+    for recover in [true, false] {
+        cluster.config.recover = recover;
+        let mut restored = super::crash::restored(&cluster.facts);
+        restored.jobs.is_handed_over = true;
+        let engine = Engine::new(cluster.config.clone(), restored, cluster.now);
+        assert_eq!(engine.job_status(job).value.unwrap().run_state, RunState::Running);
+    }
 }
 
 #[test]

@@ -35,6 +35,7 @@ impl Stage {
         let mut spec = JobSpec { slowstart_millionths: 0, ..JobSpec::for_test("alice", "default", maps, reduces) };
         change(&mut spec);
         let accepted = AcceptedJob {
+            first_attempt: 0,
             id: "job_1_0001".parse().unwrap(),
             spec: Arc::new(spec),
             splits: Arc::new(splits.build(|_| "/default-rack".into())),

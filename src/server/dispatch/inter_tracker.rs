@@ -1,5 +1,7 @@
 //! What trackers ask. Nothing here waits, and a heartbeat is refused only when its tracker is not admitted.
 
+use std::rc::Rc;
+
 use crate::engine::{Event, HeartbeatAnswer, Refusal, Reply};
 use crate::server::rpc::{Answer, Ticket};
 use crate::wire::HeartbeatRequest;
@@ -8,11 +10,18 @@ use crate::wire::protocol::{InterTrackerCall, Value};
 use super::{Dispatcher, answer_of};
 
 impl Dispatcher {
-    pub(super) fn inter_tracker(&self, call: InterTrackerCall, ticket: Ticket) {
+    pub(super) fn inter_tracker(self: &Rc<Self>, call: InterTrackerCall, ticket: Ticket) {
         match call {
             InterTrackerCall::Heartbeat { request } => self.heartbeat(*request, ticket),
             InterTrackerCall::GetTaskCompletionEvents { job, from, max } => {
-                self.completion_events(job, from, max, ticket);
+                if !ticket.is_behind(true) {
+                    return self.completion_events(job, from, max, ticket);
+                }
+                let this = self.clone();
+                tokio::task::spawn_local(async move {
+                    ticket.caught_up(true).await;
+                    this.completion_events(job, from, max, ticket);
+                });
             }
             InterTrackerCall::ReportTaskTrackerError { tracker, error_class, message } => {
                 let (tracker, message) = (tracker.unwrap_or_default(), message.unwrap_or_default());

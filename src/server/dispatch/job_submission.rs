@@ -12,6 +12,9 @@ use crate::wire::protocol::{JobSubmissionCall, Value};
 
 use super::{Dispatcher, administration, finished_jobs};
 
+/// Events in one answer; whoever wants more asks again from where it ends, as stock clients and trackers do.
+const MAX_EVENTS: i32 = 10_000;
+
 impl Dispatcher {
     pub(super) fn job_submission(self: &Rc<Self>, call: JobSubmissionCall, ticket: Ticket) {
         use JobSubmissionCall as Ask;
@@ -167,7 +170,7 @@ impl Dispatcher {
 
     /// A part of a job's list of events. Trackers and clients ask for it.
     pub(super) fn completion_events(&self, job: Option<JobId>, from: i32, max: i32, ticket: Ticket) {
-        let range = usize::try_from(from).ok().zip(usize::try_from(max).ok());
+        let range = usize::try_from(from).ok().zip(usize::try_from(max.min(MAX_EVENTS)).ok());
         match job.zip(range) {
             Some((id, (from, max))) => {
                 let read = move |store: &FinishedJobReader| store.events(id, from, max).map(Value::CompletionEvents);

@@ -37,6 +37,9 @@ pub struct Dispatcher {
     finished_jobs: FinishedJobs,
 }
 
+/// Why nothing is changed now: what changes something waits for the store, and has a limit.
+const TOO_MUCH_WAITS: &str = "nothing is changed now, for too much waits for the state store: try again soon";
+
 // === impl Dispatcher ===
 
 impl Dispatcher {
@@ -67,10 +70,11 @@ impl Dispatcher {
     pub async fn serve_clients(self: Rc<Self>) {
         loop {
             let (call, ticket) = self.clients.next().await;
-            if ticket.is_behind() && !ticket.is_gone() {
+            let long = may_be_long(&call);
+            if ticket.is_behind(long) && !ticket.is_gone() {
                 let dispatcher = self.clone();
                 tokio::task::spawn_local(async move {
-                    ticket.caught_up().await;
+                    ticket.caught_up(long).await;
                     dispatcher.clients.push(call, ticket);
                 });
             } else if !ticket.is_gone() {
@@ -94,6 +98,9 @@ impl Dispatcher {
 
     /// Hands an event to the engine and answers with its reply once that may be shown.
     fn step(&self, event: Event, ticket: Ticket) {
+        if self.owner.is_pressed() {
+            return self.refuse(ticket, RemoteError::io(TOO_MUCH_WAITS));
+        }
         let (reply, wait_for) = self.owner.step(event);
         self.owner.answer(ticket, answer_of(reply), wait_for);
     }
@@ -146,6 +153,23 @@ impl Service for Dispatcher {
     async fn room(&self) {
         self.clients.room().await;
     }
+}
+
+/// Whether the answer to a call grows with the cluster or with a job.
+fn may_be_long(call: &Call) -> bool {
+    use crate::wire::protocol::JobSubmissionCall as Ask;
+    matches!(
+        call,
+        Call::JobSubmission(
+            Ask::GetMapTaskReports { .. }
+                | Ask::GetReduceTaskReports { .. }
+                | Ask::GetTaskCompletionEvents { .. }
+                | Ask::GetClusterStatus { .. }
+                | Ask::GetAllJobs
+                | Ask::JobsToComplete
+                | Ask::GetJobsFromQueue { .. }
+        )
+    )
 }
 
 /// What a reply says on the wire.

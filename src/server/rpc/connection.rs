@@ -2,15 +2,22 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::task::Waker;
 
-use tokio::net::tcp::OwnedWriteHalf;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::server::Clock;
 use crate::wire::protocol::encode_fatal;
 
+use super::budget::Budget;
+use super::carried::{Carried, Introduction};
+use super::kept::Kept;
 use super::limits::RpcLimits;
+use super::reading::READ_BYTES;
 
 /// What a connection is in the middle of; decides which timeout holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +41,20 @@ pub(super) struct Connection {
     number: u64,
     write: OwnedWriteHalf,
     outgoing: RefCell<Vec<u8>>,
+    /// Bytes of `outgoing` that were taken since the timeout began.
+    taken_bytes: Cell<usize>,
+    kept: Kept,
     calls_in_flight: Cell<u32>,
     stage: Cell<Waiting>,
     since_ms: Cell<u64>,
     broken: Cell<bool>,
     /// Wakes all that wait; on one thread nothing comes between looking and waiting.
     changed: Notify,
+    /// Wakes whoever reads, which waits for bytes only.
+    reader: Cell<Option<Waker>>,
     shared: Rc<Shared>,
-    _place: OwnedSemaphorePermit,
+    /// None for one that was carried over although there are too many by now.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 /// What all connections of one server have in common.
@@ -53,31 +66,74 @@ pub(super) struct Shared {
     pub(super) open: RefCell<Vec<std::rc::Weak<Connection>>>,
     /// No further calls are taken.
     pub(super) stopping: Cell<bool>,
+    /// Nothing is read or written any more: connections become [`Carried`].
+    pub(super) leaving: Cell<bool>,
+    /// Those that have.
+    pub(super) carried: RefCell<Vec<Carried>>,
     /// One buffer for reading and one for encoding serve all connections: they run in turn on one thread.
     pub(super) read_buffer: RefCell<Vec<u8>>,
     pub(super) answer_buffer: RefCell<Vec<u8>>,
+    /// Calls of clients that have come in part, or wait for their answer.
+    pub(super) client_calls: Budget,
+    /// Calls of trackers that have come in part.
+    pub(super) tracker_calls: Budget,
+    /// Answers that were not read.
+    pub(super) unread: Budget,
+}
+
+/// A client is slow that takes less than this in the time of a timeout.
+const PROGRESS_BYTES: usize = 64 << 10;
+
+// === impl Shared ===
+
+impl Shared {
+    pub(super) fn new(limits: RpcLimits, clock: Clock) -> Self {
+        Self {
+            limits,
+            clock,
+            numbers: Cell::new(0),
+            open: RefCell::default(),
+            stopping: Cell::new(false),
+            leaving: Cell::new(false),
+            carried: RefCell::default(),
+            read_buffer: RefCell::new(vec![0; READ_BYTES]),
+            answer_buffer: RefCell::default(),
+            // One whole call must fit.
+            client_calls: Budget::new(limits.waiting_call_bytes.max(limits.max_frame_bytes)),
+            tracker_calls: Budget::new(limits.waiting_heartbeat_bytes.max(limits.max_frame_bytes)),
+            unread: Budget::new(limits.unread_bytes),
+        }
+    }
 }
 
 // === impl Connection ===
 
 impl Connection {
-    pub(super) fn new(write: OwnedWriteHalf, shared: Rc<Shared>, place: OwnedSemaphorePermit) -> Rc<Self> {
+    pub(super) fn new(write: OwnedWriteHalf, shared: Rc<Shared>, place: Option<OwnedSemaphorePermit>) -> Rc<Self> {
         let number = shared.numbers.get() + 1;
         shared.numbers.set(number);
         let connection = Rc::new(Self {
             number,
             write,
             outgoing: RefCell::default(),
+            taken_bytes: Cell::new(0),
+            kept: Kept::new(shared.clone()),
             calls_in_flight: Cell::new(0),
             stage: Cell::new(Waiting::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
             changed: Notify::new(),
+            reader: Cell::default(),
             shared: shared.clone(),
             _place: place,
         });
         shared.open.borrow_mut().push(Rc::downgrade(&connection));
         connection
+    }
+
+    /// Where its client is.
+    pub(super) fn client(&self) -> Option<SocketAddr> {
+        self.write.peer_addr().ok()
     }
 
     /// Its number; never used twice.
@@ -93,13 +149,16 @@ impl Connection {
         let mut outgoing = self.outgoing.borrow_mut();
         if !outgoing.is_empty() {
             outgoing.extend_from_slice(bytes);
+            self.kept.set_unread(outgoing.len());
             return;
         }
         match write_some(&self.write, bytes) {
             Ok(written) if written == bytes.len() => {}
             Ok(written) => {
                 outgoing.extend_from_slice(&bytes[written..]);
+                self.kept.set_unread(outgoing.len());
                 drop(outgoing);
+                self.taken_bytes.set(0);
                 self.moved();
                 tokio::task::spawn_local(self.clone().flush());
             }
@@ -114,20 +173,35 @@ impl Connection {
     async fn flush(self: Rc<Self>) {
         let mut written = 0;
         loop {
-            if self.write.writable().await.is_err() || self.broken.get() {
+            let writable = tokio::select! {
+                writable = self.write.writable() => writable,
+                () = self.left() => {
+                    self.outgoing.borrow_mut().drain(..written);
+                    break;
+                }
+            };
+            if writable.is_err() || self.broken.get() {
                 break self.abandon();
             }
             let mut outgoing = self.outgoing.borrow_mut();
             match write_some(&self.write, &outgoing[written..]) {
                 Ok(0) => continue,
-                Ok(more) => written += more,
+                Ok(more) => {
+                    written += more;
+                    self.taken_bytes.set(self.taken_bytes.get() + more);
+                }
                 Err(_) => {
                     drop(outgoing);
                     break self.abandon();
                 }
             }
-            self.moved();
+            // Else a byte a minute would be enough to be waited for.
+            if self.taken_bytes.get() >= PROGRESS_BYTES || written == outgoing.len() {
+                self.taken_bytes.set(0);
+                self.moved();
+            }
             if written == outgoing.len() {
+                self.kept.set_unread(0);
                 *outgoing = Vec::new();
                 break self.changed.notify_waiters();
             }
@@ -143,9 +217,9 @@ impl Connection {
 
     /// Whether the next call may be taken: the client reads its answers, and not too many are owed.
     pub(super) fn may_call(&self) -> bool {
-        !self.has_outgoing()
-            && self.calls_in_flight.get() < self.shared.limits.max_calls_in_flight
-            && !self.shared.stopping.get()
+        // While calls take too much room, one at a time.
+        let most = if self.calls().has_room() { self.shared.limits.max_calls_in_flight } else { 1 };
+        !self.has_outgoing() && self.calls_in_flight.get() < most && !self.shared.stopping.get()
     }
 
     /// Whether the client has not taken everything that was sent to it.
@@ -160,29 +234,131 @@ impl Connection {
         }
     }
 
+    /// Completes when every call that was taken is answered, or the client is gone.
+    pub(super) async fn settled(&self) {
+        while !self.is_settled() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Whether every call that was taken is answered, or nobody is there to hear.
+    pub(super) fn is_settled(&self) -> bool {
+        self.calls_in_flight.get() == 0 || self.is_broken()
+    }
+
+    /// Goes on with what a connection of before has not sent.
+    pub(super) fn go_on_sending(self: &Rc<Self>, unsent: Vec<u8>) {
+        if !unsent.is_empty() {
+            self.kept.set_unread(unsent.len());
+            *self.outgoing.borrow_mut() = unsent;
+            tokio::task::spawn_local(self.clone().flush());
+        }
+    }
+
+    /// Whether it is to become [`Carried`].
+    pub(super) fn is_leaving(&self) -> bool {
+        self.shared.leaving.get() && !self.broken.get()
+    }
+
+    /// Completes when [`Self::is_leaving`].
+    async fn left(&self) {
+        while !self.is_leaving() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Who is woken by [`Self::wake`] beside those who wait for a change.
+    pub(super) fn read_by(&self, waker: &Waker) {
+        let known = self.reader.take().filter(|known| known.will_wake(waker));
+        self.reader.set(Some(known.unwrap_or_else(|| waker.clone())));
+    }
+
+    /// Has all who wait look again.
+    pub(super) fn wake(&self) {
+        self.changed.notify_waiters();
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// The socket and what its client has not heard, for somebody else. None when the system does not give it back.
+    fn carried(self, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) -> Option<Carried> {
+        let stream = read.reunite(self.write).ok()?.into_std().ok()?;
+        Some(Carried { socket: OwnedFd::from(stream), introduction, unread, unsent: self.outgoing.into_inner() })
+    }
+
+    /// Becomes [`Carried`] once nobody else holds it; whoever flushes it lets go within a turn or two.
+    pub(super) async fn carry(mut self: Rc<Self>, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) {
+        let connection = loop {
+            match Rc::try_unwrap(self) {
+                Ok(connection) => break connection,
+                Err(shared) => self = shared,
+            }
+            tokio::task::yield_now().await;
+        };
+        let shared = connection.shared.clone();
+        match connection.carried(read, introduction, unread) {
+            Some(carried) => shared.carried.borrow_mut().push(carried),
+            None => tracing::warn!("a connection could not be handed over and is closed"),
+        }
+    }
+
     /// Completes when something about [`Self::may_call`] may have changed.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Counts a call that was taken.
-    pub(super) fn call_taken(&self) {
+    /// Counts a call that was taken, of so many bytes.
+    pub(super) fn call_taken(&self, bytes: usize) {
         self.calls_in_flight.set(self.calls_in_flight.get() + 1);
+        // Of a heartbeat nothing is kept once it is taken.
+        if !self.kept.is_tracker() {
+            self.shared.client_calls.add(bytes);
+        }
     }
 
     /// Counts a call that was answered, or given up.
-    pub(super) fn call_ended(&self) {
+    pub(super) fn call_ended(&self, bytes: usize) {
         let before = self.calls_in_flight.get();
         self.calls_in_flight.set(before.saturating_sub(1));
-        if before >= self.shared.limits.max_calls_in_flight || self.shared.stopping.get() {
+        if !self.kept.is_tracker() {
+            self.shared.client_calls.remove(bytes);
+        }
+        if before == 1 || before >= self.shared.limits.max_calls_in_flight || self.shared.stopping.get() {
             self.changed.notify_waiters();
         }
         self.moved();
     }
 
-    /// The opening is over.
-    pub(super) fn set_open(&self) {
+    /// The opening is over; a tracker speaks, or a client.
+    pub(super) fn set_open(&self, is_tracker: bool) {
+        self.set_tracker(is_tracker);
         self.set_stage(Waiting::Call);
+    }
+
+    /// A tracker speaks, or a client.
+    pub(super) fn set_tracker(&self, is_tracker: bool) {
+        self.kept.set_tracker(is_tracker);
+    }
+
+    /// Whether a tracker speaks.
+    pub(super) fn is_tracker(&self) -> bool {
+        self.kept.is_tracker()
+    }
+
+    /// Tells how much of a call has come that is not whole yet.
+    pub(super) fn set_begun(&self, bytes: usize) {
+        self.kept.set_begun(bytes);
+    }
+
+    /// How much of a call has come that is not whole yet.
+    pub(super) fn begun_bytes(&self) -> usize {
+        self.kept.begun_bytes()
+    }
+
+    /// The room for calls like this connection's.
+    pub(super) fn calls(&self) -> &Budget {
+        self.kept.calls()
     }
 
     /// The longest frame that is read.
@@ -238,8 +414,11 @@ impl Connection {
             // An error here says that the peer was faster.
             let _ = socket2::SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Both);
             if let Ok(mut outgoing) = self.outgoing.try_borrow_mut() {
+                self.kept.set_unread(0);
                 *outgoing = Vec::new();
             }
+            // Counted as free at once: nobody else is given up for the same room.
+            self.kept.set_begun(0);
         }
         self.changed.notify_waiters();
     }

@@ -3,10 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::wire::frame::{Frame, split_frame};
+use crate::wire::frame::{Frame, FrameError, split_frame};
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, Opening, OpeningStep, SWITCH_TO_SIMPLE};
 use crate::wire::protocol::{Call, CallError, CallFrame, Protocol, decode_call};
 
+use super::carried::Introduction;
 use super::connection::Connection;
 use super::spoken::Spoken;
 use super::ticket::{Answer, RemoteError, Ticket};
@@ -53,6 +54,25 @@ enum Stage {
 impl<S: Service> Conversation<S> {
     pub(super) fn new(service: Rc<S>) -> Self {
         Self { service, stage: Stage::Opening(Opening::default()), left_over: false }
+    }
+
+    /// Goes on where another has stopped; `has_rest`: bytes that it has not taken are there.
+    pub(super) fn resumed(service: Rc<S>, introduction: Introduction, has_rest: bool) -> Option<Self> {
+        let stage = match introduction {
+            Introduction::Opening(stage) => Stage::Opening(Opening::at(stage)),
+            Introduction::Done { protocol, user } => Stage::Calls { spoken: Spoken::from_class_name(&protocol)?, user },
+        };
+        Some(Self { service, stage, left_over: has_rest })
+    }
+
+    /// What was said before calls, for [`Self::resumed`].
+    pub(super) fn introduction(&self) -> Introduction {
+        match &self.stage {
+            Stage::Opening(opening) => Introduction::Opening(opening.stage()),
+            Stage::Calls { spoken, user } => {
+                Introduction::Done { protocol: spoken.class_name().to_owned(), user: user.clone() }
+            }
+        }
     }
 
     /// Whether calls may come: protocol and user are known.
@@ -155,6 +175,11 @@ impl<S: Service> Conversation<S> {
                         used += consumed;
                         take_call(&self.service, connection, spoken, user, frame)?;
                     }
+                    Err(error @ FrameError::TooLong { .. }) => {
+                        tracing::warn!(%user, "a connection was closed: {error} (jobtracker.rpc.max-frame-bytes)");
+                        connection.send_fatal(IO_EXCEPTION, &format!("{error} (jobtracker.rpc.max-frame-bytes)"));
+                        return Err(Ended::WithLastWord);
+                    }
                     Err(error) => {
                         tracing::debug!(%user, "a connection was closed: {error}");
                         return Err(Ended::Silently);
@@ -174,7 +199,7 @@ fn introduce(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<St
     // The stock server lets a client without a name act as the server's own user.
     let refusal = match header.user {
         Some(ConnectionUser { effective, real: None }) if !effective.is_empty() => {
-            connection.set_open();
+            connection.set_open(spoken == Spoken::Served(Protocol::InterTracker));
             return Ok(Stage::Calls { spoken, user: effective.into() });
         }
         Some(ConnectionUser { effective, real: Some(real) }) => {
@@ -186,6 +211,7 @@ fn introduce(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<St
     Err(Ended::WithLastWord)
 }
 
+const IO_EXCEPTION: &str = "java.io.IOException";
 const AUTHORIZATION_EXCEPTION: &str = "org.apache.hadoop.security.authorize.AuthorizationException";
 
 fn take_call<S: Service>(
@@ -195,7 +221,7 @@ fn take_call<S: Service>(
     user: &Arc<str>,
     frame: &[u8],
 ) -> Result<(), Ended> {
-    let ticket = |id| Ticket::new(connection.clone(), id, user.clone());
+    let ticket = |id| Ticket::new(connection.clone(), id, user.clone(), frame.len());
     let error = match (decode_call(spoken.read_as(), frame), spoken) {
         (Ok(CallFrame { id, call }), Spoken::Served(_)) => {
             service.take(call, ticket(id));

@@ -1,6 +1,5 @@
 //! Taking connections in, up to the limit, and letting them go.
 
-use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -13,10 +12,11 @@ use tokio::sync::Semaphore;
 
 use crate::server::Clock;
 
+use super::carried::Carried;
 use super::connection::{Connection, Shared, Waiting};
 use super::conversation::{Conversation, Service};
 use super::limits::RpcLimits;
-use super::reading::{READ_BYTES, read_calls};
+use super::reading::{SHORT_CALL_BYTES, read_calls};
 
 /// Connections that wait in the kernel while we are at the limit: a restart brings all trackers at once.
 const BACKLOG: i32 = 4_096;
@@ -49,15 +49,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 impl<S: Service> RpcServer<S> {
     /// A server whose calls `service` answers.
     pub fn new(limits: RpcLimits, clock: Clock, service: Rc<S>) -> Self {
-        let shared = Shared {
-            limits,
-            clock,
-            numbers: 0.into(),
-            open: RefCell::default(),
-            stopping: false.into(),
-            read_buffer: RefCell::new(vec![0; READ_BYTES]),
-            answer_buffer: RefCell::default(),
-        };
+        let shared = Shared::new(limits, clock);
         let places = Arc::new(Semaphore::new(limits.max_connections));
         Self { service, places, shared: Rc::new(shared) }
     }
@@ -65,25 +57,93 @@ impl<S: Service> RpcServer<S> {
     /// Accepts connections for ever; the port closes when this is dropped. At the limit it waits instead of accepting: a tracker whose connection is accepted
     /// and then closed tries again without pause, one whose connection is not accepted waits.
     pub async fn accept(self: Rc<Self>, listener: TcpListener) {
+        let mut is_refused = false;
         loop {
             let Ok(place) = self.places.clone().acquire_owned().await else { return };
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    tracing::warn!("a connection could not be accepted: {error}");
+                    // Once for all that wait: it is tried again and again.
+                    if !std::mem::replace(&mut is_refused, true) {
+                        tracing::warn!("connections cannot be accepted for now and wait: {error}");
+                    }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
+            is_refused = false;
             if let Err(error) = prepare(&stream) {
                 tracing::debug!("a connection was gone at once: {error}");
                 continue;
             }
             let (read, write) = stream.into_split();
-            let connection = Connection::new(write, self.shared.clone(), place);
+            let connection = Connection::new(write, self.shared.clone(), Some(place));
             let conversation = Conversation::new(self.service.clone());
-            tokio::task::spawn_local(read_calls(connection, read, conversation));
+            tokio::task::spawn_local(read_calls(connection, read, conversation, Vec::new()));
         }
+    }
+
+    /// Goes on with connections of an earlier server, also when they are more than are accepted by now.
+    pub(in crate::server) fn take_over(&self, carried: Vec<Carried>) {
+        for Carried { socket, introduction, unread, unsent } in carried {
+            let conversation = Conversation::resumed(self.service.clone(), introduction, !unread.is_empty());
+            let (Some(conversation), Ok(stream)) = (conversation, TcpStream::from_std(socket.into())) else {
+                tracing::warn!("a connection that was handed over cannot be gone on with and is closed");
+                continue;
+            };
+            let (read, write) = stream.into_split();
+            let place = self.places.clone().try_acquire_owned().ok();
+            let connection = Connection::new(write, self.shared.clone(), place);
+            connection.set_tracker(conversation.is_tracker());
+            connection.set_stage(conversation.waits(!unread.is_empty()));
+            connection.go_on_sending(unsent);
+            tokio::task::spawn_local(read_calls(connection, read, conversation, unread));
+        }
+    }
+
+    /// No further calls are taken from now on; completes when all that were taken are answered.
+    pub(in crate::server) async fn pause(&self) {
+        self.shared.stopping.set(true);
+        for connection in self.open() {
+            connection.settled().await;
+        }
+    }
+
+    /// Calls are taken again.
+    pub(in crate::server) fn resume(&self) {
+        self.shared.stopping.set(false);
+        for connection in self.open() {
+            connection.wake();
+        }
+    }
+
+    /// Who keeps [`Self::pause`] from completing: the addresses of their clients.
+    pub(in crate::server) fn unsettled(&self) -> Vec<SocketAddr> {
+        let open = self.open();
+        open.iter().filter(|connection| !connection.is_settled()).filter_map(|connection| connection.client()).collect()
+    }
+
+    /// All connections, for another server. To be called once paused and when no further one is accepted; nothing that
+    /// clients say from now on is read here.
+    pub(in crate::server) async fn carry_all(&self) -> Vec<Carried> {
+        self.shared.leaving.set(true);
+        for connection in self.open() {
+            connection.wake();
+        }
+        while self
+            .shared
+            .open
+            .borrow()
+            .iter()
+            .any(|connection| connection.upgrade().is_some_and(|connection| !connection.is_broken()))
+        {
+            tokio::task::yield_now().await;
+        }
+        self.shared.carried.take()
+    }
+
+    fn open(&self) -> Vec<Rc<Connection>> {
+        self.shared.open.borrow().iter().filter_map(std::rc::Weak::upgrade).collect()
     }
 
     /// Drops, for ever, clients that make others wait: see [`RpcLimits`].
@@ -93,11 +153,10 @@ impl<S: Service> RpcServer<S> {
         loop {
             interval.tick().await;
             let now_ms = self.shared.clock.mono_ms();
-            let crowded = self.places.available_permits() < self.shared.limits.max_connections / 2;
             self.shared.open.borrow_mut().retain(|connection| {
                 let Some(connection) = connection.upgrade() else { return false };
                 let (waiting, since_ms) = connection.waits();
-                if now_ms.saturating_sub(since_ms) >= self.patience_ms(waiting, crowded) {
+                if now_ms.saturating_sub(since_ms) >= self.patience_ms(waiting, &connection) {
                     tracing::debug!(?waiting, since_ms, "a connection was given up");
                     connection.abandon();
                 }
@@ -106,11 +165,20 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    fn patience_ms(&self, waiting: Waiting, crowded: bool) -> u64 {
-        let limits = &self.shared.limits;
+    fn patience_ms(&self, waiting: Waiting, connection: &Connection) -> u64 {
+        let (limits, free) = (&self.shared.limits, self.places.available_permits());
+        let (crowded, full) = (free < limits.max_connections / 2, free == 0);
+        let short_if = |keeps_others_waiting: bool, usual_ms: u64| {
+            if keeps_others_waiting { usual_ms.min(limits.short_patience_ms) } else { usual_ms }
+        };
         match waiting {
-            Waiting::Opening | Waiting::RestOfFrame => limits.frame_timeout_ms,
-            Waiting::Reader => limits.write_timeout_ms,
+            Waiting::Opening => short_if(full, limits.frame_timeout_ms),
+            Waiting::RestOfFrame => {
+                let holds_room = !connection.calls().has_room() && connection.begun_bytes() >= SHORT_CALL_BYTES;
+                short_if(holds_room || (full && !connection.is_tracker()), limits.frame_timeout_ms)
+            }
+            Waiting::Reader => short_if(!self.shared.unread.has_room(), limits.write_timeout_ms),
+            Waiting::Call if full => limits.full_idle_client_ms.min(limits.idle_client_ms),
             Waiting::Call if crowded => limits.idle_client_ms,
             Waiting::Heartbeat if crowded => limits.idle_tracker_ms,
             Waiting::Call | Waiting::Heartbeat | Waiting::Answer => u64::MAX,
@@ -120,8 +188,7 @@ impl<S: Service> RpcServer<S> {
     /// No further calls are read from now on; completes when all that were read are answered and the answers taken.
     pub async fn finish(&self) {
         self.shared.stopping.set(true);
-        let open: Vec<_> = self.shared.open.borrow().iter().filter_map(std::rc::Weak::upgrade).collect();
-        for connection in open {
+        for connection in self.open() {
             connection.answered().await;
         }
     }

@@ -3,10 +3,14 @@
 //! One task for each connection reads; a heartbeat costs one read and one write. An answer that must wait is a
 //! [`Ticket`] in somebody's hands, not a task. Invariants: a connection is never closed by us while a tracker's call on
 //! it is unanswered, unless it breaks the protocol or does not read; at the limit of connections none is accepted; no
-//! connection holds more than one frame, and answers to the calls it may have in flight.
+//! connection holds more than one frame, and answers to the calls it may have in flight; all together hold no more than
+//! their [`budget::Budget`]s and a little for each.
 
+mod budget;
+mod carried;
 mod connection;
 mod conversation;
+mod kept;
 mod limits;
 mod listener;
 mod reading;
@@ -15,6 +19,7 @@ mod spoken;
 mod tests;
 mod ticket;
 
+pub(super) use carried::{Carried, Introduction};
 pub use conversation::Service;
 pub use limits::RpcLimits;
 pub use listener::{RpcServer, listen};

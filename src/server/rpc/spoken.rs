@@ -42,6 +42,15 @@ impl Spoken {
         }
     }
 
+    /// A name that stands for the same.
+    pub(super) fn class_name(self) -> &'static str {
+        match self {
+            Self::Served(protocol) => protocol.class_name(),
+            Self::Foreign => FOREIGN[0],
+            Self::Nameless => "",
+        }
+    }
+
     /// The protocol to read calls by: calls of a foreign one fail whatever they are.
     pub(super) fn read_as(self) -> Protocol {
         match self {

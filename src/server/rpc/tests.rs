@@ -27,21 +27,13 @@ impl Service for Nobody {
 
 #[tokio::test]
 async fn an_idle_connection_costs_less_than_a_kilobyte() {
-    let shared = Rc::new(Shared {
-        limits: RpcLimits::default(),
-        clock: Clock::start(),
-        numbers: 0.into(),
-        open: Default::default(),
-        stopping: false.into(),
-        read_buffer: Default::default(),
-        answer_buffer: Default::default(),
-    });
+    let shared = Rc::new(Shared::new(RpcLimits::default(), Clock::start()));
     let listener = super::listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let stream = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (read, write) = stream.into_split();
     let place = std::sync::Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
-    let connection = Connection::new(write, shared, place);
-    let task = read_calls(connection.clone(), read, Conversation::new(Rc::new(Nobody)));
+    let connection = Connection::new(write, shared, Some(place));
+    let task = read_calls(connection.clone(), read, Conversation::new(Rc::new(Nobody)), Vec::new());
     let bytes = size_of_val(&task) + size_of_val(&*connection);
     assert!(
         bytes < IDLE_BYTES,

@@ -30,6 +30,8 @@ pub struct Ticket {
     connection: Rc<Connection>,
     id: i32,
     user: Arc<str>,
+    /// Of the call.
+    bytes: usize,
 }
 
 const IO_EXCEPTION: &str = "java.io.IOException";
@@ -59,9 +61,9 @@ impl RemoteError {
 // === impl Ticket ===
 
 impl Ticket {
-    pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>) -> Self {
-        connection.call_taken();
-        Self { connection, id, user }
+    pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>, bytes: usize) -> Self {
+        connection.call_taken(bytes);
+        Self { connection, id, user, bytes }
     }
 
     /// The user of the connection.
@@ -74,9 +76,10 @@ impl Ticket {
         self.connection.number()
     }
 
-    /// Whether the client still waits for earlier answers to be read: no more should be made for it now.
-    pub fn is_behind(&self) -> bool {
-        self.connection.has_outgoing()
+    /// Whether earlier answers are still to be read, its own or, for a `long` one, too many of all clients: no more
+    /// should be made for it now.
+    pub fn is_behind(&self, long: bool) -> bool {
+        self.connection.has_outgoing() || (long && !self.connection.shared().unread.has_room())
     }
 
     /// Whether nobody can read an answer any more.
@@ -84,9 +87,12 @@ impl Ticket {
         self.connection.is_broken()
     }
 
-    /// Completes when the client has read what was sent so far, or is gone.
-    pub async fn caught_up(&self) {
+    /// Completes when [`Self::is_behind`] may have changed.
+    pub async fn caught_up(&self, long: bool) {
         self.connection.flushed().await;
+        if long {
+            self.connection.shared().unread.room().await;
+        }
     }
 
     /// Answers.
@@ -105,7 +111,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.connection.call_ended();
+        self.connection.call_ended(self.bytes);
     }
 }
 

@@ -110,6 +110,36 @@ pub enum SubmissionError {
         /// What is accepted.
         limit: u32,
     },
+    /// `job-info` cannot be understood.
+    #[error("{}: {source}", path.display())]
+    JobInfo {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: WireError,
+    },
+    /// `job-info` is about another job.
+    #[error("job-info in the system directory of {job} is about {found}")]
+    OtherJobInfo {
+        /// The job.
+        job: JobId,
+        /// The one it names.
+        found: JobId,
+    },
+    /// `job-info` names no directory.
+    #[error("job-info in the system directory of {0} names no staging directory")]
+    NoDirectory(JobId),
+    /// `jobToken` cannot be understood.
+    #[error("{}: {source}", path.display())]
+    JobToken {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: WireError,
+    },
+    /// `jobToken` has no token of the job.
+    #[error("jobToken in the system directory of {0} has no token of the job")]
+    NoJobToken(JobId),
     /// Nobody can be asked for a secret.
     #[error("no random bytes for the token of {0} could be had from the system")]
     NoRandomness(JobId),

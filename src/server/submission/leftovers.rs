@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::Predecessors;
 use crate::fs::{FileUri, FsError};
-use crate::store::Opened;
+use crate::store::{FaultPoint, Opened};
 use crate::wire::{Identifier, JobId};
 
 use super::{Submissions, system_dir};
@@ -22,8 +23,14 @@ pub struct Leftovers {
     finished: BTreeMap<JobId, Option<String>>,
     /// Jobs whose files the engine will have removed, once trackers have heard of the end.
     owed: BTreeSet<JobId>,
-    /// Earlier incarnations. What others have made is none of ours: it may be the Java JobTracker's.
+    /// Earlier incarnations. What others have made is none of ours.
     identifiers: BTreeSet<Identifier>,
+    /// Jobs with a directory that were ours once, whoever made their ids.
+    known: BTreeSet<JobId>,
+    /// Jobs of another JobTracker that are to be taken in.
+    pub(super) found: BTreeSet<JobId>,
+    /// A JobTracker of 1.2.1 has started there since our last run.
+    pub(super) was_another_here: bool,
 }
 
 /// What is written for a job.
@@ -39,12 +46,20 @@ struct JobFiles {
 
 impl Leftovers {
     /// Of what a start has found.
-    pub fn of(opened: &Opened) -> Self {
-        let unfinished = opened.jobs.unfinished.iter().map(|job| JobFiles {
-            job: job.accepted.id,
-            user: job.accepted.spec.user.clone(),
-            submit_dir: job.accepted.spec.submit_dir.clone(),
-            token_file: job.accepted.token_file.clone(),
+    pub fn of(opened: &Opened, predecessors: &Predecessors) -> Self {
+        let unfinished = opened.jobs.unfinished.iter().filter_map(|job| {
+            let accepted = &job.accepted;
+            let token_file = match &predecessors.was_here {
+                // Another JobTracker has made it anew, or has ended the job.
+                Some(tokens) => tokens.get(&accepted.id)?.as_ref().unwrap_or(&accepted.token_file),
+                None => &accepted.token_file,
+            };
+            Some(JobFiles {
+                job: accepted.id,
+                user: accepted.spec.user.clone(),
+                submit_dir: accepted.spec.submit_dir.clone(),
+                token_file: token_file.clone(),
+            })
         });
         let finished = opened.jobs.finished.iter().map(|job| {
             let staging = (!job.spec.keep_staging).then(|| job.spec.submit_dir.clone());
@@ -55,21 +70,29 @@ impl Leftovers {
             finished: finished.collect(),
             owed: opened.kill_debts.iter().map(|(job, _)| *job).collect(),
             identifiers: opened.identifiers.clone(),
+            known: opened.looked_for.clone(),
+            found: predecessors.jobs.clone(),
+            was_another_here: predecessors.was_here.is_some(),
         }
     }
 
     /// Writes what is missing; returns the jobs whose directories nobody needs. Blocking.
     fn settle(&self, system: &FileUri) -> Result<Vec<JobId>, FsError> {
-        let mut needed = self.owed.clone();
+        let mut needed: BTreeSet<JobId> = self.owed.union(&self.found).copied().collect();
+        for job in &self.owed {
+            system_dir::remove_job_info(system, *job)?;
+        }
         for JobFiles { job, user, submit_dir, token_file } in &self.unfinished {
             needed.insert(*job);
             if !system_dir::is_whole(system, *job, token_file) {
                 system_dir::write(system, *job, user, submit_dir, token_file)?;
+                FaultPoint::LeftoversWritten.pass();
                 tracing::info!("the system directory of {job} is written again");
             }
         }
         let mut jobs = system_dir::jobs(system)?;
-        jobs.retain(|job| self.identifiers.contains(&job.identifier) && !needed.contains(job));
+        let was_ours = |job: &JobId| self.identifiers.contains(&job.identifier) || self.known.contains(job);
+        jobs.retain(|job| was_ours(job) && !needed.contains(job));
         Ok(jobs)
     }
 }
@@ -78,7 +101,7 @@ impl Leftovers {
 
 impl Submissions {
     /// Puts the system directory in order, as soon as its file system answers.
-    pub(in crate::server) async fn settle(self: Rc<Self>, leftovers: Leftovers) {
+    pub(super) async fn settle(self: Rc<Self>, leftovers: Leftovers) {
         let leftovers = Arc::new(leftovers);
         let mut is_told = false;
         loop {
@@ -86,6 +109,7 @@ impl Submissions {
             match self.on_pool(move || wanted.settle(&system)).await {
                 Ok(Ok(unneeded)) => {
                     for job in unneeded {
+                        FaultPoint::LeftoversFound.pass();
                         tracing::info!("the system directory of {job}, which does not run, is removed");
                         self.remove_files(job, leftovers.finished.get(&job).cloned().flatten()).await;
                     }
@@ -119,6 +143,9 @@ mod tests {
             LocalFileSystem.make_dir_all(&directory(job), 0o700).unwrap();
         }
         std::fs::write(directory("job_7_0001").join("jobToken"), "").unwrap();
+        for name in ["job-info", ".job-info.crc", "jobToken"] {
+            std::fs::write(directory("job_7_0002").join(name), "").unwrap();
+        }
         let files = |job: &str| JobFiles {
             job: id(job),
             user: "alice".into(),
@@ -130,9 +157,14 @@ mod tests {
             finished: BTreeMap::new(),
             owed: BTreeSet::from([id("job_7_0002")]),
             identifiers: BTreeSet::from(["7".parse().unwrap()]),
+            known: BTreeSet::new(),
+            found: BTreeSet::new(),
+            was_another_here: false,
         };
         for _ in 0..2 {
             assert_eq!(leftovers.settle(&system).unwrap(), [id("job_7_0003")], "8 is none of ours");
+            let left = LocalFileSystem.names_in(&directory("job_7_0002")).unwrap();
+            assert_eq!(left, ["jobToken"], "trackers may still read it, and no other JobTracker takes the job in");
             for job in ["job_7_0001", "job_7_0009"] {
                 assert_eq!(std::fs::read(directory(job).join("jobToken")).unwrap(), b"secret");
                 assert!(directory(job).join("job-info").exists());

@@ -3,6 +3,7 @@
 
 mod error;
 mod leftovers;
+mod predecessors;
 mod read;
 mod spec;
 mod system_dir;
@@ -15,7 +16,7 @@ use tokio::sync::Semaphore;
 use crate::config::Settings;
 use crate::engine::{Event, FactNumber, ReadSubmission, Reply, SubmissionReply};
 use crate::fs::FileUri;
-use crate::store::Health;
+use crate::store::{FaultPoint, Health};
 use crate::wire::JobId;
 
 use super::acl_file::AclFile;
@@ -26,6 +27,7 @@ use super::topology::Topology;
 
 pub use error::SubmissionError;
 pub use leftovers::Leftovers;
+pub use predecessors::SystemDirAtStart;
 pub use read::Asked;
 pub use system_dir::make_system_dir;
 
@@ -33,6 +35,8 @@ use read::{ReadFiles, Reading};
 
 /// Submissions whose files are read or written at one time.
 const AT_ONE_TIME: usize = 16;
+/// Submissions of which more than the call is in memory; further ones wait.
+const IN_HAND: usize = 32;
 
 /// Takes submissions through their phases.
 pub struct Submissions {
@@ -42,6 +46,7 @@ pub struct Submissions {
     system: FileUri,
     staging_root: FileUri,
     turns: Semaphore,
+    in_hand: Semaphore,
 }
 
 // === impl Submissions ===
@@ -56,6 +61,7 @@ impl Submissions {
             system: settings.directories.system.clone(),
             staging_root: settings.directories.staging_root.clone(),
             turns: Semaphore::new(AT_ONE_TIME),
+            in_hand: Semaphore::new(IN_HAND),
         })
     }
 
@@ -82,6 +88,7 @@ impl Submissions {
         if let Some(text) = unwell(&self.owner.store_health(), self.owner.is_pressed()) {
             return Err(RemoteError::io(text));
         }
+        let _in_hand = self.in_hand.acquire().await;
         let files = self.read(id, caller.user.clone(), submit_dir).await?;
         let racks = self.topology.racks(&files.hosts).await;
         let user = files.spec.user.clone();
@@ -139,6 +146,7 @@ impl Submissions {
             Ok(directory) if directory.is_in(&self.staging_root) && directory != self.staging_root => {
                 let removal = move || crate::fs::LocalFileSystem.remove_dir_all(directory.as_path());
                 self.report(self.on_pool(removal).await.map(|removed| removed.map(drop)));
+                FaultPoint::StagingRemoved.pass();
             }
             _ => tracing::warn!("{staging} of {id} stays: it does not lie in {}", self.staging_root),
         }
@@ -155,6 +163,12 @@ impl Submissions {
             }
             _ => {}
         }
+    }
+
+    /// Sees to it that no other JobTracker takes in a job that is over.
+    pub async fn remove_job_info(&self, id: JobId) {
+        let system = self.system.clone();
+        self.report(self.on_pool(move || system_dir::remove_job_info(&system, id)).await);
     }
 
     async fn remove_system_dir(&self, id: JobId) {

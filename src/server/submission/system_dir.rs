@@ -1,18 +1,32 @@
-//! A job's system directory: where its trackers find the token. Blocking: runs on the pool.
+//! A job's system directory: where its trackers find the token, and another JobTracker what it takes over. Blocking:
+//! runs on the pool.
 
 use std::path::PathBuf;
 
 use crate::fs::{FileUri, FsError, LocalFileSystem};
-use crate::wire::file::JobInfo;
-use crate::wire::{Encode, JobId, Text, WString, Writer};
+use crate::store::FaultPoint;
+use crate::wire::file::{JOB_TOKEN_ALIAS, JobInfo, read_token_storage};
+use crate::wire::{Decode, Encode, JobId, Reader, Text, WString, Writer};
+
+use super::error::SubmissionError;
 
 /// Only the daemon's own user, under which the trackers run too, may look inside.
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
+const JOB_INFO: &str = "job-info";
+const JOB_TOKEN: &str = "jobToken";
+/// Longest `job-info` and `jobToken` that are read.
+const MAX_INFO_BYTES: u64 = 1 << 16;
+const MAX_TOKEN_BYTES: u64 = 16 << 20;
+/// Where a JobTracker of 1.2.1 counts its starts. It writes the one or the other at each of them, whatever else it does
+/// to the directory (1.2.1 `JobTracker.RecoveryManager`), and does without when it starts again.
+const COUNTS_OF_STARTS: [&str; 2] = ["jobtracker.info", "jobtracker.info.recover"];
 
 /// Makes the system directory itself, at start.
 pub fn make_system_dir(system: &FileUri) -> Result<(), FsError> {
-    LocalFileSystem.make_dir_all(system.as_path(), DIRECTORY_MODE)
+    LocalFileSystem.make_dir_all(system.as_path(), DIRECTORY_MODE)?;
+    FaultPoint::SystemDirMade.pass();
+    Ok(())
 }
 
 /// Writes `job-info` and `jobToken` of a job. On an error nothing stays.
@@ -30,10 +44,18 @@ pub(super) fn write(
     let mut job_info = Vec::new();
     info.encode(&mut Writer::new(&mut job_info));
     // A directory of that name can only be what a crash has left of a submission that was never answered.
-    let written = remove(system, job)
-        .and_then(|()| LocalFileSystem.make_dir_all(&directory, DIRECTORY_MODE))
-        .and_then(|()| LocalFileSystem.write_unsynced(&directory.join("job-info"), &job_info, FILE_MODE))
-        .and_then(|()| LocalFileSystem.write_unsynced(&directory.join("jobToken"), token_file, FILE_MODE));
+    let write_all = || {
+        remove(system, job)?;
+        FaultPoint::JobFilesDue.pass();
+        LocalFileSystem.make_dir_all(&directory, DIRECTORY_MODE)?;
+        FaultPoint::JobFilesDirMade.pass();
+        LocalFileSystem.write_unsynced(&directory.join(JOB_INFO), &job_info, FILE_MODE)?;
+        FaultPoint::JobFilesInfoWritten.pass();
+        LocalFileSystem.write_unsynced(&directory.join(JOB_TOKEN), token_file, FILE_MODE)?;
+        FaultPoint::JobFilesWritten.pass();
+        Ok(())
+    };
+    let written = write_all();
     if written.is_err() {
         // What cannot be written cannot always be removed; the first error is the one that tells.
         let _ = remove(system, job);
@@ -44,8 +66,45 @@ pub(super) fn write(
 /// Whether all is there for trackers of a job: what was never synced may be cut short after a power failure.
 pub(super) fn is_whole(system: &FileUri, job: JobId, token_file: &[u8]) -> bool {
     let directory = path(system, job);
-    let token = LocalFileSystem.read_limited(&directory.join("jobToken"), token_file.len() as u64);
-    token.is_ok_and(|token| token == token_file) && directory.join("job-info").is_file()
+    let token = LocalFileSystem.read_limited(&directory.join(JOB_TOKEN), token_file.len() as u64);
+    token.is_ok_and(|token| token == token_file) && directory.join(JOB_INFO).is_file()
+}
+
+/// Whether a JobTracker, ours or a Java one, has left all that another one needs to take a job in.
+pub(super) fn can_be_taken_in(system: &FileUri, job: JobId) -> bool {
+    [JOB_INFO, JOB_TOKEN].iter().all(|name| path(system, job).join(name).is_file())
+}
+
+/// What a job's `job-info` says.
+pub(super) fn read_job_info(system: &FileUri, job: JobId) -> Result<JobInfo, SubmissionError> {
+    let path = path(system, job).join(JOB_INFO);
+    let bytes = LocalFileSystem.read_limited(&path, MAX_INFO_BYTES)?;
+    let info = JobInfo::decode(&mut Reader::new(&bytes)).map_err(|source| SubmissionError::JobInfo { path, source })?;
+    if info.job == job { Ok(info) } else { Err(SubmissionError::OtherJobInfo { job, found: info.job }) }
+}
+
+/// The content of a job's `jobToken`, if that is one.
+pub(super) fn read_job_token(system: &FileUri, job: JobId) -> Result<Vec<u8>, SubmissionError> {
+    let path = path(system, job).join(JOB_TOKEN);
+    let bytes = LocalFileSystem.read_limited(&path, MAX_TOKEN_BYTES)?;
+    let credentials = read_token_storage(&bytes).map_err(|source| SubmissionError::JobToken { path, source })?;
+    let has_token = credentials.tokens.iter().any(|(alias, _)| &**alias == JOB_TOKEN_ALIAS);
+    if has_token { Ok(bytes) } else { Err(SubmissionError::NoJobToken(job)) }
+}
+
+/// Without it no JobTracker takes the job in.
+pub(super) fn remove_job_info(system: &FileUri, job: JobId) -> Result<(), FsError> {
+    LocalFileSystem.remove_file(&path(system, job).join(JOB_INFO)).map(drop)
+}
+
+/// Whether a JobTracker of 1.2.1 has started on this directory since its sign was taken away.
+pub(super) fn has_sign_of_another(system: &FileUri) -> bool {
+    COUNTS_OF_STARTS.iter().any(|name| system.as_path().join(name).exists())
+}
+
+/// Takes that sign away.
+pub(super) fn remove_sign_of_another(system: &FileUri) -> Result<(), FsError> {
+    COUNTS_OF_STARTS.iter().try_for_each(|name| LocalFileSystem.remove_file(&system.as_path().join(name)).map(drop))
 }
 
 /// The jobs that have a system directory.
@@ -56,7 +115,10 @@ pub(super) fn jobs(system: &FileUri) -> Result<Vec<JobId>, FsError> {
 
 /// Removes the system directory of a job, if there is one.
 pub(super) fn remove(system: &FileUri, job: JobId) -> Result<(), FsError> {
-    LocalFileSystem.remove_dir_all(&path(system, job)).map(drop)
+    if LocalFileSystem.remove_dir_all(&path(system, job))? {
+        FaultPoint::JobFilesRemoved.pass();
+    }
+    Ok(())
 }
 
 /// A job id is letters, digits and `_`: no name leads out of the directory.

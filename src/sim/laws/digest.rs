@@ -108,6 +108,9 @@ impl Digest {
                 self.word(finish_ms.cast_unsigned());
             }
             JobFact::Priority { priority, .. } => self.word(*priority as u64),
+            JobFact::BegunAnew { first_attempt, .. } | JobFact::NumberedFrom { first_attempt, .. } => {
+                self.word(i64::from(*first_attempt).cast_unsigned());
+            }
             JobFact::AttemptLaunched { attempt, role, tracker, .. } => {
                 self.attempt(*attempt);
                 self.word(*role as u64);

@@ -2,13 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::BudgetImageError;
+use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
 /// Larger files are no budget files: the most queues there can be take a third of it.
@@ -97,11 +98,14 @@ impl ImageFile {
             let _ = fs::remove_file(&new);
         }
         replaced?;
+        FaultPoint::ImageRenamed.pass();
         let folder = match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
-        sync_folder(folder).map_err(at("sync", folder))
+        sync_folder(folder).map_err(at("sync", folder))?;
+        FaultPoint::ImageReplaced.pass();
+        Ok(())
     }
 
     /// Copies the present file to `NAME.rejected-<n>` with the first free number, where it stays: beside it, or in the
@@ -121,11 +125,15 @@ impl ImageFile {
             let kept = place(&format!(".rejected-{number}"));
             match OpenOptions::new().write(true).create_new(true).mode(mode).open(&kept) {
                 Ok(mut file) => {
-                    let copied = file.write_all(&content).and_then(|()| file.sync_all());
+                    FaultPoint::ImageAsideMade.pass();
+                    let written = FaultPoint::ImageAsideTorn.write_all(&mut file, &content);
+                    let copied = written.and_then(|()| file.sync_all());
                     if copied.is_err() {
                         let _ = fs::remove_file(&kept);
                     }
-                    return copied.map(|()| kept.clone()).map_err(at("keep the file aside as", &kept));
+                    copied.map_err(at("keep the file aside as", &kept))?;
+                    FaultPoint::ImageAsideKept.pass();
+                    return Ok(kept);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(at("keep the file aside as", &kept)(error)),
@@ -143,7 +151,12 @@ impl ImageFile {
             _ => fs::copy(&self.path, &passing).map(drop),
         });
         match kept {
-            Ok(()) => fs::rename(&passing, &previous).map_err(at("replace", &previous)),
+            Ok(()) => {
+                FaultPoint::ImagePreviousLinked.pass();
+                fs::rename(&passing, &previous).map_err(at("replace", &previous))?;
+                FaultPoint::ImagePreviousKept.pass();
+                Ok(())
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(at("create", &passing)(error)),
         }
@@ -168,7 +181,11 @@ fn with_ending(path: &OsStr, ending: &str) -> PathBuf {
 pub(super) fn write_new(path: &Path, mode: u32, content: &[u8]) -> Result<(), BudgetImageError> {
     let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path);
     let mut file = opened.map_err(at("create", path))?;
-    file.write_all(content).and_then(|()| file.sync_all()).map_err(at("write", path))?;
+    FaultPoint::ImageNewMade.pass();
+    FaultPoint::ImageNewTorn.write_all(&mut file, content).map_err(at("write", path))?;
+    FaultPoint::ImageNewWritten.pass();
+    file.sync_all().map_err(at("write", path))?;
+    FaultPoint::ImageNewSynced.pass();
     file.set_permissions(Permissions::from_mode(mode)).map_err(at("set the mode of", path))
 }
 

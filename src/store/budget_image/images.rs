@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::engine::FactNumber;
 use crate::market::{BudgetLine, budget_file};
+use crate::store::fault_point::FaultPoint;
 use crate::store::note::NoteSink;
 
 use super::back_end::BudgetBackEnd;
@@ -37,7 +38,9 @@ impl BudgetBackEnd for Images {
     }
 
     fn stopped(&mut self, shown: FactNumber) -> Result<(), BudgetImageError> {
-        self.keep(SHOWN, &shown.0.to_string(), || false)
+        self.keep(SHOWN, &shown.0.to_string(), || false)?;
+        FaultPoint::StopShown.pass();
+        Ok(())
     }
 }
 
@@ -50,6 +53,7 @@ impl Images {
     fn write(&mut self, content: &str) -> Result<(), BudgetImageError> {
         let shared = Arc::clone(&self.shared);
         let is_patient = || !shared.is_closing.load(Ordering::Relaxed);
+        FaultPoint::ImageDue.pass();
         let new = hash(content.as_bytes());
         let present = self.file.read()?.map(|content| hash(&content));
         if let Some(present) = &present {
@@ -66,9 +70,11 @@ impl Images {
             // What is there was pending when a crash or a failure came between; the coming note would forget it.
             if self.known.pending.as_ref() == Some(present) && self.known.confirmed.as_ref() != Some(present) {
                 self.confirm(present.clone(), is_patient)?;
+                FaultPoint::ImageOldConfirmed.pass();
             }
         }
         self.keep(PENDING, &new, is_patient)?;
+        FaultPoint::ImagePending.pass();
         self.known.pending = Some(new.clone());
         let written = self.file.replace(content.as_bytes())?;
         if written == Written::InPlace && !std::mem::replace(&mut self.is_in_place_told, true) {
@@ -79,9 +85,11 @@ impl Images {
             );
         }
         self.confirm(new, is_patient)?;
+        FaultPoint::ImageConfirmed.pass();
         if self.known.taken.take().is_some() {
             // What was taken over is done with: should it come back, it is somebody's doing once more.
             self.keep(TAKEN, "", is_patient)?;
+            FaultPoint::ImageTakenCleared.pass();
         }
         Ok(())
     }

@@ -4,7 +4,6 @@
 //! so the next start keeps it aside and the ledger holds; the refuge has the old and the new one whole.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{FallocateFlags, fallocate};
@@ -12,6 +11,7 @@ use rustix::io::Errno;
 
 use super::BudgetImageError;
 use super::file::{ImageFile, at, write_new};
+use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
 /// Mode of the copies.
@@ -35,17 +35,24 @@ impl ImageFile {
             // Not every file system can tell.
             _ => {}
         }
-        file.write_all(content)
-            .and_then(|()| file.set_len(content.len() as u64))
-            .and_then(|()| file.sync_all())
-            .map_err(at("write", &self.path))
+        FaultPoint::ImageInPlaceDue.pass();
+        FaultPoint::ImageInPlaceTorn.write_all(&mut file, content).map_err(at("write", &self.path))?;
+        FaultPoint::ImageInPlaceWritten.pass();
+        file.set_len(content.len() as u64).map_err(at("write", &self.path))?;
+        FaultPoint::ImageInPlaceCut.pass();
+        file.sync_all().map_err(at("write", &self.path))?;
+        FaultPoint::ImageInPlaceDone.pass();
+        Ok(())
     }
 
     fn keep_in_refuge(&self, ending: &str, content: &[u8]) -> Result<(), BudgetImageError> {
         let (new, kept) = (self.in_refuge(".new"), self.in_refuge(ending));
         write_new(&new, COPY_MODE, content)?;
         fs::rename(&new, &kept).map_err(at("replace", &kept))?;
-        sync_folder(&self.refuge).map_err(at("sync", &self.refuge))
+        FaultPoint::ImageRefugeRenamed.pass();
+        sync_folder(&self.refuge).map_err(at("sync", &self.refuge))?;
+        FaultPoint::ImageRefugeKept.pass();
+        Ok(())
     }
 
     /// Where the folder let us link the file and then not replace it, the link must not change with it.

@@ -1,6 +1,7 @@
 //! What a start makes of the budget file it finds.
 
 use crate::market::{BudgetLine, budget_file};
+use crate::store::fault_point::FaultPoint;
 use crate::store::note::NoteError;
 
 use super::file::hash;
@@ -16,6 +17,7 @@ impl Images {
         let lines = self.parse(&content)?;
         // Noted before the money comes in: a crash in between must not make our own source look like an edit.
         self.confirm(hash(&content), || false)?;
+        FaultPoint::ImageFirstNoted.pass();
         Ok(lines)
     }
 
@@ -64,6 +66,7 @@ impl Images {
     fn take(&mut self, content: &[u8], lines: Vec<BudgetLine>) -> Result<ImageAtStart, BudgetImageError> {
         let hash = hash(content);
         self.keep(TAKEN, &hash, || false)?;
+        FaultPoint::ImageTakenNoted.pass();
         self.note_taken(hash);
         Ok(ImageAtStart::Edited(lines))
     }

@@ -79,8 +79,26 @@ pub(super) fn record(
              WHERE attempt = ?1",
             params![attempt.to_string()],
         ),
+        JobFact::BegunAnew { job, first_attempt, token_file } => {
+            let job = job.to_string();
+            execute(transaction, "DELETE FROM attempt WHERE attempt >= ?1 AND attempt < ?2", attempts_of(&job))?;
+            execute(transaction, "DELETE FROM completion_event WHERE job = ?1", [&job])?;
+            change(
+                "UPDATE job SET state = ?2, running_ms = NULL, first_attempt = ?3, token_file = ?4 WHERE job = ?1",
+                params![job, words::run_state(RunState::Prep), first_attempt, token_file],
+            )
+        }
+        JobFact::NumberedFrom { job, first_attempt } => {
+            change("UPDATE job SET first_attempt = ?2 WHERE job = ?1", params![job.to_string(), first_attempt])
+        }
         JobFact::CompletionEvent { job, event } => place_event(transaction, *job, event),
     }
+}
+
+/// Between which keys the attempts of a job lie: their ids begin alike.
+fn attempts_of(job: &str) -> [String; 2] {
+    let prefix = job.replacen("job_", "attempt_", 1);
+    [format!("{prefix}_"), format!("{prefix}`")]
 }
 
 fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<()> {
@@ -88,8 +106,8 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
         serde_json::to_string(&*job.spec).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     execute(
         transaction,
-        "INSERT INTO job (job, accept_order, submit_ms, spec, splits, token_file, priority, state)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO job (job, accept_order, submit_ms, spec, splits, token_file, priority, state, first_attempt)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         params![
             job.id.to_string(),
             job.order.cast_signed(),
@@ -99,6 +117,7 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
             job.token_file,
             words::priority(job.spec.priority),
             words::run_state(RunState::Prep),
+            job.first_attempt,
         ],
     )
     .map(drop)

@@ -8,6 +8,7 @@ use rusqlite::{Transaction, params};
 use crate::engine::{Fact, FactNumber};
 
 use super::counter_names::CounterNames;
+use super::schema::COPIED;
 
 /// Records one fact within a transaction.
 pub(super) fn record(
@@ -17,10 +18,14 @@ pub(super) fn record(
     fact: &Fact,
 ) -> rusqlite::Result<()> {
     match fact {
-        Fact::Incarnation { identifier, start_ms } => transaction
-            .prepare_cached("INSERT INTO incarnation (identifier, start_ms) VALUES (?1, ?2)")?
-            .execute(params![identifier.to_string(), start_ms])
-            .map(drop),
+        Fact::Incarnation { identifier, start_ms } => {
+            // The facts that follow it see to what a copy does not know.
+            transaction.prepare_cached("DELETE FROM meta WHERE key = ?1")?.execute([COPIED])?;
+            transaction
+                .prepare_cached("INSERT INTO incarnation (identifier, start_ms) VALUES (?1, ?2)")?
+                .execute(params![identifier.to_string(), start_ms])
+                .map(drop)
+        }
         Fact::LaunchAnswer { tracker, response_id, answer } => transaction
             .prepare_cached(
                 "INSERT INTO launch_answer (tracker, response_id, answer) VALUES (?1, ?2, ?3)

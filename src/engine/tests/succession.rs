@@ -1,0 +1,275 @@
+//! Another JobTracker has had the trackers and the system directory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cluster::{Cluster, FakeTask, Fate, dynamic, fifo, spec};
+use crate::engine::{Effect, Fact, Predecessors, Refusal};
+use crate::mapreduce::{JobFact, JobSpec};
+use crate::scheduler::Kind;
+use crate::wire::{Action, AttemptId, JobId, RunState};
+
+fn succeed(_: &FakeTask) -> Fate {
+    Fate::Succeed
+}
+
+fn hang(task: &FakeTask) -> Fate {
+    if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang }
+}
+
+fn theirs() -> JobId {
+    "job_202611210800_0007".parse().unwrap()
+}
+
+fn map(job: JobId, number: i32, attempt: i32) -> AttemptId {
+    job.task(Kind::Map, number).attempt(attempt)
+}
+
+/// Another JobTracker was here; these jobs of ours it has not ended, these of its own are to be handed in.
+fn was_here(ours: &[JobId], theirs: &[JobId]) -> Predecessors {
+    let tokens: BTreeMap<_, _> = ours.iter().map(|job| (*job, None)).collect();
+    Predecessors { was_here: Some(tokens), jobs: theirs.iter().copied().collect(), is_copy: false }
+}
+
+/// Two trackers that run maps of another JobTracker's job.
+fn after_another() -> Cluster {
+    let mut cluster = Cluster::new(fifo());
+    for host in ["h0", "h1"] {
+        cluster.add_tracker(host, 2, 1);
+    }
+    cluster.trackers[0].response_id = 811;
+    cluster.trackers[1].response_id = -7;
+    cluster.give_elsewhere(0, [map(theirs(), 0, 0), map(theirs(), 1, 0)]);
+    cluster.give_elsewhere(1, [map(theirs(), 2, 0), theirs().task(Kind::Reduce, 0).attempt(0)]);
+    cluster.come_after(was_here(&[], &[theirs()]));
+    cluster
+}
+
+fn killed(actions: &[Action]) -> Vec<AttemptId> {
+    let killed = actions.iter().filter_map(|action| match action {
+        Action::KillTask(attempt) => Some(*attempt),
+        _ => None,
+    });
+    killed.collect()
+}
+
+/// The numbers of the attempts of a job, as the facts have their launches.
+fn numbers(cluster: &Cluster, job: JobId) -> BTreeSet<i32> {
+    let numbers = cluster.facts.iter().filter_map(|fact| match fact {
+        Fact::Job(JobFact::AttemptLaunched { attempt, .. }) if attempt.task.job == job => Some(attempt.number),
+        _ => None,
+    });
+    numbers.collect()
+}
+
+fn lines(cluster: &Cluster, words: &str) -> usize {
+    let said = |effect: &&Effect| matches!(effect, Effect::Log { text, .. } if text.contains(words));
+    cluster.effects.iter().filter(said).count()
+}
+
+#[test]
+fn its_job_runs_from_the_start_and_its_attempts_are_dropped() {
+    let mut cluster = after_another();
+    cluster.find(theirs(), spec("alice", "default", 4, 1)).unwrap();
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(killed(&response.actions), [map(theirs(), 0, 0), map(theirs(), 1, 0)]);
+    assert_eq!(response.actions.len(), 2, "nothing is launched on the word of an old report");
+    assert_eq!((response.response_id, &*response.recovered_jobs), (812, &[theirs()][..]), "it reads events anew");
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(response.recovered_jobs, []);
+    assert_eq!(cluster.run(theirs(), succeed), RunState::Succeeded);
+    assert_eq!(numbers(&cluster, theirs()), BTreeSet::from([1_000]));
+    assert_eq!(lines(&cluster, "is told to drop attempt_202611210800_0007"), 4, "one line for each");
+}
+
+#[test]
+fn a_job_that_is_over_is_not_left_for_another() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    let job = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    assert!(!cluster.effects.contains(&Effect::RemoveJobInfo { job }));
+    assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
+    assert!(cluster.effects.contains(&Effect::RemoveJobInfo { job }), "before the trackers have heard of it");
+}
+
+#[test]
+fn its_job_may_be_handed_in_after_the_trackers_have_called() {
+    let mut cluster = after_another();
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(killed(&response.actions).len(), 2, "and the job stays where it is on the tracker: {response:?}");
+    assert_eq!((response.actions.len(), &*response.recovered_jobs), (2, &[theirs()][..]));
+    cluster.find(theirs(), spec("alice", "default", 4, 1)).unwrap();
+    assert!(cluster.engine.wants.setup.is_empty(), "what runs of it is not gone yet");
+    assert_eq!(cluster.run(theirs(), succeed), RunState::Succeeded);
+}
+
+#[test]
+fn nothing_of_it_begins_while_anything_of_before_runs() {
+    let mut cluster = after_another();
+    cluster.find(theirs(), spec("alice", "default", 4, 1)).unwrap();
+    cluster.beat(1, hang);
+    for _ in 0..5 {
+        // The other tracker is on its way to be told, and this one is done with its own.
+        cluster.beat(0, hang);
+    }
+    assert!(numbers(&cluster, theirs()).is_empty());
+    // The one that is silent for too long is lost, and what ran there with it.
+    cluster.pass_ms(1_000_000);
+    cluster.beat(0, hang);
+    cluster.timer();
+    cluster.pass_ms(1_000_000);
+    cluster.timer();
+    cluster.beat(0, succeed);
+    assert_eq!(cluster.run(theirs(), succeed), RunState::Succeeded);
+}
+
+#[test]
+fn trackers_that_are_unknown_start_anew_unless_another_one_was_here() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    cluster.give_elsewhere(0, [map(theirs(), 0, 0)]);
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(response.actions, [Action::ReinitTracker]);
+    // Not one that was lost since, either.
+    let mut cluster = after_another();
+    cluster.beat(0, hang);
+    for _ in 0..2 {
+        cluster.pass_ms(300_000);
+        cluster.beat(1, hang);
+        cluster.timer();
+    }
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(response.actions, [], "it has called in time");
+    // And not when it is long ago.
+    let mut cluster = after_another();
+    cluster.pass_ms(600_000);
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(response.actions, [Action::ReinitTracker]);
+}
+
+#[test]
+fn a_tracker_that_was_lost_since_starts_anew() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.config.tracker_expiry_ms = 9_000;
+    cluster.add_tracker("h0", 2, 1);
+    cluster.give_elsewhere(0, []);
+    cluster.come_after(was_here(&[], &[]));
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(response.actions, []);
+    let name: std::sync::Arc<str> = cluster.trackers[0].name.as_str().into();
+    cluster.engine.lose_tracker(&name, "silent for too long", cluster.now);
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(response.actions, [Action::ReinitTracker]);
+}
+
+#[test]
+fn a_job_that_cannot_be_taken_in_is_dropped_everywhere() {
+    let mut cluster = after_another();
+    cluster.beat(0, hang);
+    let error = cluster.find(theirs(), spec("alice", "nowhere", 4, 1)).unwrap_err();
+    assert!(error.to_string().contains("nowhere"), "{error}");
+    for index in [0, 1] {
+        let (response, _) = cluster.beat(index, hang);
+        assert!(response.actions.contains(&Action::KillJob(theirs())), "{response:?}");
+    }
+    assert!(cluster.engine.jobs.get(theirs()).is_none());
+    assert!(cluster.find(theirs(), spec("alice", "default", 4, 1)).is_err(), "it was given up");
+}
+
+#[test]
+fn a_job_that_may_not_run_again_is_over() {
+    let mut cluster = after_another();
+    let once = JobSpec { recover: false, ..spec("alice", "default", 4, 1) };
+    cluster.find(theirs(), once).unwrap();
+    assert_eq!(cluster.state(theirs()), RunState::Killed);
+    assert!(numbers(&cluster, theirs()).is_empty());
+}
+
+#[test]
+fn nobody_is_charged_for_the_job_of_another() {
+    let mut cluster = Cluster::new(dynamic());
+    cluster.come_after(was_here(&[], &[theirs()]));
+    cluster.engine.endow(crate::market::budget_file::parse("alice 10 1\nbob 10 1\n", "b").unwrap(), cluster.now);
+    let error = cluster.find(theirs(), spec("alice", "bob", 4, 1)).unwrap_err();
+    assert!(matches!(error, Refusal::AccessDenied(_)), "{error}");
+    // Of one's own no signature is asked: another JobTracker has.
+    cluster.come_after(was_here(&[], &[theirs()]));
+    cluster.find(theirs(), spec("alice", "alice", 4, 1)).unwrap();
+}
+
+#[test]
+fn jobs_of_ours_that_it_had_begin_anew_and_those_it_ended_are_over() {
+    let mut cluster = Cluster::new(fifo());
+    for host in ["h0", "h1"] {
+        cluster.add_tracker(host, 2, 2);
+    }
+    let goes_on = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
+    let ended = cluster.submit(spec("alice", "default", 4, 1)).unwrap();
+    for _ in 0..6 {
+        cluster.beat(0, |task| if task.attempt.task.number == 0 { Fate::Succeed } else { hang(task) });
+        cluster.beat(1, hang);
+    }
+    assert!(cluster.engine.jobs.get(goes_on).unwrap().finished().map > 0);
+    // It had the first tracker start anew, and has run the job from its own start; the second one was not reached.
+    cluster.trackers[0].tasks.clear();
+    cluster.trackers[0].outputs.clear();
+    cluster.give_elsewhere(0, [map(goes_on, 0, 0), map(goes_on, 3, 1)]);
+    cluster.come_after(was_here(&[goes_on], &[]));
+    assert_eq!((cluster.state(goes_on), cluster.state(ended)), (RunState::Prep, RunState::Killed));
+    assert!(cluster.engine.job_status(ended).value.unwrap().failure_info.0.contains("another JobTracker"));
+    assert_eq!(cluster.engine.jobs.get(goes_on).unwrap().finished().map, 0);
+    assert!(cluster.engine.completion_events(goes_on, 0, 100).value.is_empty());
+    assert_eq!(cluster.run(goes_on, succeed), RunState::Succeeded);
+    assert_eq!(numbers(&cluster, goes_on), BTreeSet::from([0, 1_000]));
+    assert!(cluster.engine.kill_debts.is_empty() || cluster.state(ended) == RunState::Killed);
+}
+
+#[test]
+fn each_change_takes_a_thousand_numbers() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 2);
+    let job = cluster.submit(spec("alice", "default", 2, 0)).unwrap();
+    for _ in 0..3 {
+        for _ in 0..4 {
+            cluster.beat(0, hang);
+        }
+        cluster.trackers[0].tasks.clear();
+        cluster.give_elsewhere(0, [map(job, 0, 0)]);
+        cluster.come_after(was_here(&[job], &[]));
+        // What it comes to is in the facts alone.
+        cluster.crash(1_000, hang);
+    }
+    assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
+    assert_eq!(numbers(&cluster, job), BTreeSet::from([0, 1_000, 2_000, 3_000]));
+}
+
+#[test]
+fn after_a_copy_was_put_back_running_attempts_go_on_and_new_ones_are_numbered_above() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 2);
+    let job = cluster.submit(spec("alice", "default", 3, 0)).unwrap();
+    for _ in 0..4 {
+        cluster.beat(0, hang);
+    }
+    cluster.come_after(Predecessors { is_copy: true, ..Predecessors::default() });
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(response.recovered_jobs, [job], "it may have read events that the copy does not have");
+    assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
+    assert_eq!(numbers(&cluster, job), BTreeSet::from([0, 1_000]), "two maps were at work");
+}
+
+#[test]
+fn an_attempt_that_nobody_here_launched_is_dropped_and_its_number_not_used() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 3, 2);
+    let job = cluster.submit(spec("alice", "default", 3, 0)).unwrap();
+    for _ in 0..3 {
+        cluster.beat(0, hang);
+    }
+    cluster.give_elsewhere(0, [map(job, 1, 1), map(job, 2, i32::MAX)]);
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(killed(&response.actions).len(), 2);
+    assert_eq!(killed(&cluster.beat(0, hang).0.actions), [], "once is enough");
+    cluster.beat(0, |task| if task.attempt.task.number == 1 { Fate::Fail } else { Fate::Hang });
+    assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
+    assert_eq!(numbers(&cluster, job), BTreeSet::from([0, 1_000]));
+}

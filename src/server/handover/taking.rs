@@ -1,0 +1,108 @@
+//! The new process: proves that it could go on, and takes over.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+
+use crate::server::rpc::{Carried, Introduction};
+
+use super::channel::Channel;
+use super::message::{FromSuccessor, IntroductionEntry, Inventory, Offer, Port, ToSuccessor, VERSION};
+
+/// The running daemon that this process goes on for.
+#[derive(Debug)]
+pub struct Predecessor {
+    channel: Channel,
+    offer: Offer,
+}
+
+/// What a predecessor leaves.
+#[derive(Debug)]
+pub(in crate::server) struct Inheritance {
+    pub(in crate::server) rpc: TcpListener,
+    pub(in crate::server) http: TcpListener,
+    pub(in crate::server) control: Option<UnixListener>,
+    pub(in crate::server) connections: Vec<Carried>,
+}
+
+// === impl Predecessor ===
+
+impl Predecessor {
+    /// The one at the other end of this process's standard input.
+    ///
+    /// # Errors
+    /// Nobody is there, or one that hands over in another way.
+    pub fn of_stdin() -> io::Result<Self> {
+        let channel = Channel::of_stdin()?;
+        // The version is told first of all; what else a later one tells may not be understood.
+        let offer: serde_json::Value = channel.hear(None)?;
+        let theirs = offer.get("version").cloned().unwrap_or_default();
+        if theirs != VERSION {
+            let why = format!(
+                "the running daemon hands over by version {theirs}, this program by {VERSION}: restart it plainly"
+            );
+            let _ = channel.tell(&FromSuccessor::Refused { why: why.clone() });
+            return Err(io::Error::other(why));
+        }
+        Ok(Self { channel, offer: serde_json::from_value(offer)? })
+    }
+
+    /// What there is to take.
+    pub(in crate::server) fn offer(&self) -> &Offer {
+        &self.offer
+    }
+
+    /// Says why this process does not go on.
+    pub fn refuse(&self, why: &str) {
+        // Who has gone needs no reason.
+        let _ = self.channel.tell(&FromSuccessor::Refused { why: why.to_owned() });
+    }
+
+    /// Says that this process could go on, and takes what is handed over then.
+    pub(in crate::server) fn take(&self) -> io::Result<Inheritance> {
+        let program_version = env!("CARGO_PKG_VERSION").to_owned();
+        self.channel.tell(&FromSuccessor::Ready { version: VERSION, program_version })?;
+        let Inventory { has_control, connections } = self.channel.hear(None)?;
+        let mut said = Vec::with_capacity(connections.len());
+        for entry in connections {
+            let unread = self.channel.hear_bytes(entry.unread_bytes)?;
+            let unsent = self.channel.hear_bytes(entry.unsent_bytes)?;
+            said.push((entry.introduction, unread, unsent));
+        }
+        let fixed = 2 + usize::from(has_control);
+        let mut descriptors = self.channel.take(fixed + said.len())?.into_iter();
+        let mut next = || descriptors.next().ok_or(io::ErrorKind::UnexpectedEof);
+        let (rpc, http) = (next()?.into(), next()?.into());
+        let control = has_control.then(&mut next).transpose()?.map(UnixListener::from);
+        let connections = said.into_iter().zip(descriptors).map(|((introduction, unread, unsent), socket)| {
+            let introduction = match introduction {
+                IntroductionEntry::Opening(stage) => Introduction::Opening(stage),
+                IntroductionEntry::Done { protocol, user } => Introduction::Done { protocol, user: user.into() },
+            };
+            Carried { socket, introduction, unread, unsent }
+        });
+        Ok(Inheritance { rpc, http, control, connections: connections.collect() })
+    }
+
+    /// Says that everything is here, and waits for the word to serve. A predecessor that dies now has said it: it dies
+    /// with the store closed.
+    pub(in crate::server) fn restored(&self) {
+        let _ = self.channel.tell(&FromSuccessor::Restored);
+        let _ = self.channel.hear::<ToSuccessor>(None);
+        let _ = self.channel.tell(&FromSuccessor::Serving);
+    }
+
+    /// Blocks until the supervisor knows of this process: the predecessor has told it, or is gone.
+    pub(in crate::server) fn await_farewell(self) {
+        let _ = self.channel.hear::<ToSuccessor>(None);
+    }
+}
+
+// === impl Offer ===
+
+impl Offer {
+    /// An offer by this program.
+    pub(in crate::server) fn new(state_dir: std::path::PathBuf, rpc: Port, http: Port) -> Self {
+        Self { version: VERSION, state_dir, rpc, http }
+    }
+}

@@ -1,0 +1,47 @@
+//! Bytes that all connections together may have us keep.
+
+use std::cell::Cell;
+
+use tokio::sync::Notify;
+
+/// A bound on bytes, and those who wait for room below it.
+#[derive(Debug)]
+pub(super) struct Budget {
+    kept_bytes: Cell<usize>,
+    limit_bytes: usize,
+    room: Notify,
+}
+
+// === impl Budget ===
+
+impl Budget {
+    pub(super) fn new(limit_bytes: usize) -> Self {
+        Self { kept_bytes: Cell::new(0), limit_bytes, room: Notify::new() }
+    }
+
+    /// Whether more may be kept.
+    pub(super) fn has_room(&self) -> bool {
+        self.kept_bytes.get() < self.limit_bytes
+    }
+
+    /// Counts bytes that are kept from now on.
+    pub(super) fn add(&self, bytes: usize) {
+        self.kept_bytes.set(self.kept_bytes.get() + bytes);
+    }
+
+    /// Counts bytes that are kept no longer.
+    pub(super) fn remove(&self, bytes: usize) {
+        let had_room = self.has_room();
+        self.kept_bytes.set(self.kept_bytes.get().saturating_sub(bytes));
+        if !had_room && self.has_room() {
+            self.room.notify_waiters();
+        }
+    }
+
+    /// Completes when there may be room again.
+    pub(super) async fn room(&self) {
+        if !self.has_room() {
+            self.room.notified().await;
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The daemon dies at each fault point and is started again; then all that was promised must be there.
+//!
+//! `CRASH_POINTS=all` cuts each script at every passing of every point (`CRASH_POINTS_EACH` bounds how many of one point
+//! and start), without it at each point once, and once more in a start after a crash.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot set itself up has failed; what is shared with other tests is used in part"
+)]
+#![allow(clippy::disallowed_methods, reason = "a test that waits for a daemon gives up some time")]
+
+mod backups;
+mod bidding;
+mod cluster;
+#[path = "../../examples/load/dice.rs"]
+mod dice;
+#[path = "../../examples/load/fake_tracker.rs"]
+mod fake_tracker;
+mod laws;
+mod scenes;
+#[path = "../served/mod.rs"]
+mod served;
+mod stage;
+#[path = "../../examples/load/staging.rs"]
+mod staging;
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use jobtracker::store::FaultPoint;
+use scenes::{SCENES, play};
+use stage::{Cut, Passed};
+
+/// Runs at one time: they wait more than they work.
+const AT_ONE_TIME: usize = 12;
+
+/// A cut of a script, by its place among them.
+type Planned = (usize, Cut);
+
+#[test]
+fn each_fault_point_is_survived() {
+    let prepared = tempfile::tempdir().unwrap();
+    scenes::prepare(prepared.path());
+    let prepared = prepared.path();
+    let passed = at_one_time((0..SCENES.len()).collect(), |&scene| play(&SCENES[scene], prepared, None).outcome().1);
+    let passed: Vec<(usize, Passed)> = passed.into_iter().map(|(scene, passed)| (scene, passed.unwrap())).collect();
+    let planned = match std::env::var("CRASH_POINTS").as_deref() {
+        Ok("all") => each_time(&passed),
+        _ => each_once(&passed),
+    };
+    let outcomes = at_one_time(planned, |(scene, cut)| play(&SCENES[*scene], prepared, Some(*cut)).outcome().0);
+    let failed: Vec<String> =
+        outcomes.iter().filter(|(_, hit)| hit.is_none()).map(|(planned, _)| told(planned)).collect();
+    let died: Vec<&Planned> =
+        outcomes.iter().filter(|(_, hit)| *hit == Some(true)).map(|(planned, _)| planned).collect();
+    let points: BTreeSet<FaultPoint> = died.iter().map(|(_, cut)| cut.point).collect();
+    let missing: Vec<&str> =
+        FaultPoint::ALL.iter().filter(|point| !points.contains(point)).map(|point| point.name()).collect();
+    let missing: Vec<&str> = missing.into_iter().filter(|name| !name.starts_with("backup.")).collect();
+    println!(
+        "{} runs, {} of them cut, at {} points in {} scripts",
+        outcomes.len() + passed.len(),
+        died.len(),
+        points.len(),
+        SCENES.len()
+    );
+    assert!(failed.is_empty(), "laws were broken by {failed:#?}");
+    assert!(missing.is_empty(), "no run died at {missing:?}");
+}
+
+fn told((scene, cut): &Planned) -> String {
+    format!("{}, start {}, {}", SCENES[*scene].name, cut.life, cut.variable())
+}
+
+/// Every point in the first script that passes it, and each point of a start in the one after a crash, too.
+fn each_once(passed: &[(usize, Passed)]) -> Vec<Planned> {
+    let mut planned = BTreeSet::new();
+    let mut known = BTreeSet::new();
+    for (scene, passed) in passed {
+        for (&(life, point), &times) in passed {
+            // Runs differ a little: what came often comes half as often for certain.
+            let time = times.div_ceil(2);
+            let is_restart = *scene == 0 && life == 2 && !point.name().starts_with("commit.");
+            if known.insert(point) || is_restart || point.name().ends_with("-torn") {
+                planned.insert((*scene, Cut { life, point, time, bytes: None }));
+            }
+        }
+    }
+    planned.into_iter().collect()
+}
+
+/// Every passing of every point, in every script and start.
+fn each_time(passed: &[(usize, Passed)]) -> Vec<Planned> {
+    let each: u64 = std::env::var("CRASH_POINTS_EACH").ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+    let mut planned = Vec::new();
+    for (scene, passed) in passed {
+        for (&(life, point), &times) in passed {
+            let step = times.div_ceil(each).max(1);
+            for time in (1..=times).step_by(usize::try_from(step).unwrap()) {
+                planned.push((*scene, Cut { life, point, time, bytes: None }));
+                if point.name().ends_with("-torn") {
+                    // Nothing, all but the line's end, and lines that are whole beside others that are missing or old.
+                    for bytes in [0, 1, 51, 52, 104] {
+                        planned.push((*scene, Cut { life, point, time, bytes: Some(bytes) }));
+                    }
+                }
+            }
+        }
+    }
+    planned
+}
+
+/// Does the work of all, some at one time; none comes of what panicked.
+fn at_one_time<T: Send + Sync, R: Send>(work: Vec<T>, does: impl Fn(&T) -> R + Sync) -> Vec<(T, Option<R>)> {
+    let left = Mutex::new(work);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONE_TIME {
+            scope.spawn(|| {
+                loop {
+                    let Some(work) = left.lock().unwrap().pop() else { return };
+                    let result = catch_unwind(AssertUnwindSafe(|| does(&work))).ok();
+                    done.lock().unwrap().push((work, result));
+                }
+            });
+        }
+    });
+    done.into_inner().unwrap()
+}

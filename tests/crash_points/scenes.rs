@@ -1,0 +1,250 @@
+//! The scripts that are cut. Each is one run of a daemon through several starts; what it asks for it asks until it is
+//! answered, so that with a cut and without it ends alike.
+
+use std::fs;
+use std::path::Path;
+
+use jobtracker::wire::RunState;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::cluster::Cluster;
+use crate::laws::{Accounts, Laws, budgets, rows};
+use crate::served::Place;
+use crate::stage::{Cut, Stage};
+
+/// A script.
+pub struct Scene {
+    pub name: &'static str,
+    /// Makes its place, from what was prepared.
+    pub set: fn(prepared: &Path) -> (Place, Laws),
+    pub play: fn(&mut Stage),
+}
+
+pub const SCENES: [Scene; 7] = [
+    Scene { name: "jobs and money", set: |_| fresh(), play: jobs_and_money },
+    Scene { name: "an idle moment", set: |_| idle(), play: an_idle_moment },
+    Scene { name: "budget file", set: |_| foreign(Place::new(&budgets(FIRST))), play: budget_file },
+    Scene { name: "budget file in place", set: |_| in_place(), play: budget_file },
+    Scene { name: "a pending image", set: |_| fresh(), play: a_pending_image },
+    Scene { name: "an old ledger", set: old_ledger, play: housekeeping },
+    Scene { name: "an old schema", set: |_| old_schema(), play: migration },
+];
+
+const FIRST: Accounts<'_> = &[("alice", "100", "1"), ("bob", "7.5", "0.25")];
+/// An age at which rows are summed up and ticks grow rare.
+const AGE_MS: i64 = 40 * 86_400_000;
+
+fn fresh() -> (Place, Laws) {
+    (Place::new(&budgets(FIRST)), Laws::new(FIRST))
+}
+
+/// Nothing comes by itself for longer than the store waits before it moves its log into the database.
+fn idle() -> (Place, Laws) {
+    let (mut place, laws) = fresh();
+    place.overrides.push("mapred.dynamic-scheduler.alloc-interval=30".to_owned());
+    (place, laws)
+}
+
+/// A place where somebody else writes into the budget file too.
+fn foreign(place: Place) -> (Place, Laws) {
+    (place, Laws::new(FIRST).with_a_foreign_file())
+}
+
+/// The folder of the budget file takes no new files.
+fn in_place() -> (Place, Laws) {
+    let place = Place::of_nobody(&budgets(FIRST));
+    place.set_mode("etc", 0o555);
+    foreign(place)
+}
+
+/// Users bid, jobs run under charges, one is killed, the daemon dies in between; a start finds a token gone and a directory
+/// too many; stops and starts.
+fn jobs_and_money(stage: &mut Stage) {
+    let mut cluster = Cluster::new();
+    stage.begin_life();
+    cluster.beat(stage);
+    stage.ask("alice", "setSpending=2&queue=alice");
+    stage.ask("root", "addBudget=50.5&queue=alice");
+    let first = cluster.submit(stage, "alice", (5, 1));
+    let second = cluster.submit(stage, "bob", (4, 0));
+    stage.ask("root", "addQueue=carol");
+    stage.ask("root", "addBudget=5&queue=carol");
+    cluster.beat_until_maps_run(stage, first);
+    let third = cluster.submit(stage, "bob", (2, 0));
+    cluster.set_priority(stage, "alice", first, "HIGH");
+    stage.ask("bob", "setSpending=0.5&queue=bob");
+    // The second tick charges for what runs meanwhile.
+    stage.wait_until("a charge", |place| {
+        let text = fs::read_to_string(place.budget()).unwrap_or_default();
+        let budget = text.strip_prefix("alice ").and_then(|rest| rest.split('.').next()?.parse::<i64>().ok());
+        budget.is_some_and(|budget| budget != 100 && budget < 150)
+    });
+    stage.ask("root", "removeQueue=carol");
+    cluster.kill_a_map(stage, "bob", second);
+    cluster.beat(stage);
+    cluster.kill_job(stage, "bob", third);
+    cluster.read_events(stage, "alice", first);
+    cluster.read_events(stage, "bob", second);
+    stage.kill();
+    let system = stage.place.path("hadoop/mapred/system");
+    fs::remove_file(system.join(first.to_string()).join("jobToken")).unwrap();
+    let nobodys = first.to_string().trim_end_matches(char::is_numeric).to_owned() + "0099";
+    fs::create_dir(system.join(nobodys)).unwrap();
+
+    stage.begin_life();
+    cluster.finish(stage, "alice", first, RunState::Succeeded);
+    cluster.finish(stage, "bob", second, RunState::Succeeded);
+    cluster.finish(stage, "bob", third, RunState::Killed);
+    stage.ask("root", "addBudget=1000&queue=bob");
+    cluster.clean_up(stage);
+    stage.wait_for_budget("bob 100");
+    stage.stop();
+
+    stage.begin_life();
+    let last = cluster.submit(stage, "alice", (1, 0));
+    cluster.finish(stage, "alice", last, RunState::Succeeded);
+    for (user, job) in [("alice", first), ("bob", second), ("bob", third), ("alice", last)] {
+        cluster.read_events(stage, user, job);
+    }
+    cluster.clean_up(stage);
+    stage.stop();
+    // Setup, maps and reduces, cleanup: none twice.
+    assert_eq!(cluster.launches_of(first), 5 + 1 + 2);
+    assert_eq!(cluster.launches_of(last), 1 + 2);
+    let issued = [("alice", "150.5"), ("bob", "1007.5"), ("carol", "0")];
+    stage.laws.in_the_end(&stage.place, &issued, &[("alice", "2"), ("bob", "0.5")]);
+    let jobs = rows(&stage.place, "SELECT job || ' ' || state FROM job ORDER BY accept_order");
+    let expected = [(first, "SUCCEEDED"), (second, "SUCCEEDED"), (third, "KILLED"), (last, "SUCCEEDED")];
+    assert_eq!(jobs, expected.map(|(job, state)| format!("{job} {state}")));
+    assert_eq!(rows(&stage.place, "SELECT tracker FROM kill_debt"), [""; 0]);
+    let alive = "SELECT attempt || ' ' || state FROM attempt WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'KILLED')";
+    assert_eq!(rows(&stage.place, alive), [""; 0]);
+    let charged = "SELECT DISTINCT reason FROM ledger WHERE reason = 'charge'";
+    assert_eq!(rows(&stage.place, charged), ["charge"]);
+}
+
+/// The log of the store is moved into the database, which has time for it now.
+fn an_idle_moment(stage: &mut Stage) {
+    stage.begin_life();
+    stage.ask("root", "addBudget=1&queue=alice");
+    let log_is_moved = |place: &Place| fs::metadata(place.path("state/state.db")).is_ok_and(|file| file.len() > 4096);
+    stage.wait_until("a moved log", log_is_moved);
+    stage.ask("root", "addBudget=2&queue=alice");
+    stage.stop();
+    stage.laws.in_the_end(&stage.place, &[("alice", "103"), ("bob", "7.5")], &[("alice", "1"), ("bob", "0.25")]);
+}
+
+/// The budget file is changed by us, by somebody else while we run, and by an administrator while we do not.
+fn budget_file(stage: &mut Stage) {
+    stage.begin_life();
+    stage.ask("root", "addBudget=1&queue=alice");
+    stage.wait_for_budget("alice 101.");
+    fs::write(stage.place.budget(), "mallory 1000000 1\n").unwrap();
+    stage.ask("root", "addBudget=1&queue=alice");
+    stage.wait_for_budget("alice 102.");
+    stage.kill();
+
+    stage.begin_life();
+    stage.ask("root", "addBudget=1&queue=alice");
+    stage.stop();
+    stage.laws.in_the_end(&stage.place, &[("alice", "103"), ("bob", "7.5")], &[("alice", "1"), ("bob", "0.25")]);
+    fs::write(stage.place.budget(), budgets(&[("alice", "60", "2"), ("carol", "5", "0.125")])).unwrap();
+
+    stage.begin_life();
+    stage.ask("root", "addBudget=1&queue=alice");
+    stage.stop();
+    let issued = [("alice", "61"), ("bob", "0"), ("carol", "5")];
+    stage.laws.in_the_end(&stage.place, &issued, &[("alice", "2"), ("carol", "0.125")]);
+}
+
+/// A start finds its own file, and its state does not know yet that this came to be there.
+fn a_pending_image(stage: &mut Stage) {
+    stage.begin_life_that_dies("image.renamed:1", |serving| serving.top_up("alice", "1"));
+    stage.begin_life();
+    stage.ask("root", "addBudget=1&queue=alice");
+    stage.wait_for_budget("alice 102.");
+    stage.stop();
+    stage.laws.in_the_end(&stage.place, &[("alice", "102"), ("bob", "7.5")], &[("alice", "1"), ("bob", "0.25")]);
+}
+
+/// What [`old_ledger`] begins with: a state with some rows and ticks, which a clean stop left.
+pub fn prepare(prepared: &Path) {
+    let (place, _) = fresh();
+    let serving = place.start();
+    for _ in 0..5 {
+        serving.top_up("alice", "1");
+    }
+    let ticks = |place: &Place| {
+        let database = looked_into(place)?;
+        let ticks: i64 = database.query_row("SELECT count(*) FROM tick", [], |row| row.get(0)).ok()?;
+        Some(ticks >= 3)
+    };
+    while ticks(&place) != Some(true) {
+        std::thread::park_timeout(std::time::Duration::from_millis(20));
+    }
+    serving.stop();
+    let database = place.database();
+    for table in ["ledger", "tick"] {
+        database.execute(&format!("UPDATE {table} SET wall_ms = wall_ms - ?1"), [AGE_MS]).unwrap();
+    }
+    drop(database);
+    fs::copy(place.path("state/state.db"), prepared.join("state.db")).unwrap();
+    fs::copy(place.budget(), prepared.join("budget")).unwrap();
+}
+
+fn old_ledger(prepared: &Path) -> (Place, Laws) {
+    let (place, laws) = fresh();
+    fs::copy(prepared.join("state.db"), place.path("state/state.db")).unwrap();
+    fs::copy(prepared.join("budget"), place.budget()).unwrap();
+    (place, laws.with_a_foreign_file().with_an_old_ledger())
+}
+
+fn looked_into(place: &Place) -> Option<Connection> {
+    Connection::open_with_flags(place.path("state/state.db"), OpenFlags::SQLITE_OPEN_READ_ONLY).ok()
+}
+
+/// Rows of the ledger become daily sums, and ticks are thinned out.
+fn housekeeping(stage: &mut Stage) {
+    stage.begin_life();
+    stage.ask("root", "addBudget=1&queue=alice");
+    stage.wait_until("housekeeping", |place| {
+        let Some(database) = looked_into(place) else { return false };
+        let done = "SELECT (SELECT count(*) FROM ledger WHERE day IS NOT NULL) > 0
+                    AND (SELECT count(*) FROM meta WHERE key IN ('ticks_by_minute', 'ticks_by_hour')) = 2";
+        database.query_row(done, [], |row| row.get(0)).unwrap_or(false)
+    });
+    stage.stop();
+    stage.laws.in_the_end(&stage.place, &[("alice", "106"), ("bob", "7.5")], &[("alice", "1"), ("bob", "0.25")]);
+    assert_eq!(rows(&stage.place, "SELECT amount FROM ledger WHERE day IS NULL"), ["1.0"]);
+}
+
+fn old_schema() -> (Place, Laws) {
+    let (place, laws) = fresh();
+    let database = Connection::open(place.path("state/state.db")).unwrap();
+    database.execute_batch(include_str!("../../src/store/schema.sql")).unwrap();
+    database
+        .execute_batch(
+            "INSERT INTO meta VALUES ('schema_version', 1), ('last_fact', 2);
+             INSERT INTO account VALUES ('alice', '7.0', '7000000000000', '0.5', '500000000000');
+             INSERT INTO ledger VALUES (1, 0, 5, 'alice', 'endowment', NULL, NULL, NULL, NULL, '7.0', '7000000000000',
+                 'issued', 'queue:alice');",
+        )
+        .unwrap();
+    (place, laws.with_a_foreign_file().with_an_old_schema())
+}
+
+/// A state of the first version becomes one of today, with all that it has.
+fn migration(stage: &mut Stage) {
+    stage.begin_life();
+    stage.ask("root", "addBudget=1&queue=alice");
+    stage.stop();
+    stage.laws.in_the_end(&stage.place, &[("alice", "8")], &[("alice", "0.5")]);
+}
+
+/// Plays a script, with a cut or, to count what is passed, without.
+pub fn play(scene: &Scene, prepared: &Path, cut: Option<Cut>) -> Stage {
+    let (place, laws) = (scene.set)(prepared);
+    let mut stage = Stage::new(place, laws, cut);
+    (scene.play)(&mut stage);
+    stage
+}

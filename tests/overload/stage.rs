@@ -1,0 +1,162 @@
+//! A daemon with trackers that call, and what it costs the machine.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::Protocol;
+use tokio::task::LocalSet;
+
+use crate::fake_tracker::Ending;
+use crate::fleet::{Drive, Fleet, USUAL_SLOTS};
+use crate::served::{Place, Serving};
+
+/// One test at a time: they measure.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A running daemon.
+pub struct Stage {
+    pub place: Place,
+    pub serving: Serving,
+    pub rpc: SocketAddr,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// How long heartbeats took.
+#[derive(Clone, Copy, Debug)]
+pub struct Beats {
+    pub count: u64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    pub longest_ms: f64,
+}
+
+/// The small size, or the whole one.
+pub fn size(small: u32, whole: u32) -> u32 {
+    if std::env::var_os("OVERLOAD").is_some_and(|value| value == "whole") { whole } else { small }
+}
+
+/// Runs a test on this thread.
+pub fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(LocalSet::new().run_until(test))
+}
+
+/// Prints what was measured.
+pub fn tell(line: impl std::fmt::Display) {
+    eprintln!("overload: {line}");
+}
+
+/// The first words of a connection.
+pub fn opening(protocol: Protocol) -> Vec<u8> {
+    let user = ConnectionUser { effective: "load".to_owned(), real: None };
+    let header = ConnectionHeader { protocol: protocol.class_name().into(), user: Some(user) };
+    let mut bytes = Vec::new();
+    encode_opening(&mut bytes, &header);
+    bytes
+}
+
+// === impl Stage ===
+
+impl Stage {
+    /// First in, first out, with these settings.
+    pub fn new(overrides: &[&str]) -> Self {
+        Self::limited("", overrides)
+    }
+
+    /// The same after words of a shell that take something from the daemon.
+    pub fn limited(shell: &str, overrides: &[&str]) -> Self {
+        let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let place = place(overrides);
+        let serving = start(&place, shell);
+        let rpc = rpc_address(&serving);
+        Self { place, serving, rpc, _turn: turn }
+    }
+
+    /// Trackers that have called once.
+    pub async fn fleet(&self, count: u32, ending: Ending) -> Fleet {
+        Fleet::connect(self.rpc, 1, count, USUAL_SLOTS, ending).await.unwrap()
+    }
+
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.serving.process_id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+    }
+
+    /// User and system time so far.
+    pub fn cpu(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.serving.process_id())).unwrap();
+        let fields = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().skip(11).take(2);
+        let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
+        Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second())
+    }
+
+    pub fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.serving.process_id())).unwrap().count()
+    }
+
+    /// Waits until so few descriptors are open.
+    pub async fn wait_for_descriptors(&self, most: usize) {
+        for _ in 0..600 {
+            if self.descriptors() <= most {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("{} descriptors stay open, {most} were expected", self.descriptors());
+    }
+}
+
+/// Folders of a daemon that gives out tasks first in, first out.
+pub fn place(overrides: &[&str]) -> Place {
+    let mut place = Place::new("alice 100 1\n");
+    place.overrides.push("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler".to_owned());
+    place.overrides.extend(overrides.iter().map(|text| (*text).to_owned()));
+    place
+}
+
+/// Starts the daemon of a place, from a shell that first does as it is told.
+pub fn start(place: &Place, shell: &str) -> Serving {
+    let mut command = Command::new("sh");
+    command.args(["-ec", &format!("{shell}\nexec \"$@\""), "sh", env!("CARGO_BIN_EXE_jobtracker")]);
+    command.args(place.arguments());
+    Serving::of(command).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"))
+}
+
+/// Where it says that it serves RPC.
+pub fn rpc_address(serving: &Serving) -> SocketAddr {
+    let line = serving.log.wait_for("RPC on ");
+    line.split("RPC on ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap()
+}
+
+/// Has trackers call while `load` runs, each `per_second` times a second, until it is over.
+pub async fn beats_while<T>(
+    fleet: &mut Fleet,
+    trackers: u32,
+    per_second: u32,
+    load: impl Future<Output = T>,
+) -> (Beats, T) {
+    let drive = Drive::new(trackers * per_second, Duration::from_secs(600));
+    let stopping = Rc::clone(&drive);
+    let load = async move {
+        let outcome = load.await;
+        stopping.stop();
+        outcome
+    };
+    let (driven, outcome) = tokio::join!(fleet.drive(&drive), load);
+    driven.expect("a heartbeat failed");
+    let mut totals = drive.totals();
+    let [p50, p99, longest] = totals.latencies.quantiles_us([500, 990, 1000]).map(|us| f64::from(us.unwrap()) / 1e3);
+    (Beats { count: totals.heartbeats, p50_ms: p50, p99_ms: p99, longest_ms: longest }, outcome)
+}
+
+impl std::fmt::Display for Beats {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { count, p50_ms, p99_ms, longest_ms } = self;
+        write!(f, "{count} heartbeats, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms, longest {longest_ms:.0} ms")
+    }
+}

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
 # compared, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
-# under a bidding load, three bidders on stock TaskTrackers, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
-# (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
+# under a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is
+# upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten thousand connections and other overload, the
+# dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events (SIMULATED_EVENTS). Ends with a
+# line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -56,7 +58,32 @@ killed_bidding() {
 }
 
 killed_jobs() {
-    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/restart.sh --kills 20 --trackers 2 --maps 200 "$@"
+}
+
+# Three minutes, or SOAK_MINUTES with a kill a minute.
+soak() {
+    local pace=(--minutes 3 --kill-every-s 10)
+    [[ -z ${SOAK_MINUTES:-} ]] || pace=(--minutes "$SOAK_MINUTES" --kill-every-s 60)
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/soak.sh "${pace[@]}"
+}
+
+upgraded_jobs() {
+    JOBTRACKER_PROGRAM=$target/release/jobtracker tests/hadoop/upgrade.sh --upgrades 10 --maps 24
+}
+
+# Every passing of every point, not each point once as the short tier does.
+crash_points() {
+    CRASH_POINTS=all cargo test --quiet --test crash_points
+}
+
+# What production runs dies at nobody's word.
+no_fault_points() {
+    ! grep --quiet JOBTRACKER_CRASH_AT "$target/release/jobtracker"
+}
+
+whole_overload() {
+    OVERLOAD=whole cargo test --quiet --release --test overload -- --nocapture
 }
 
 mutated_frames() {
@@ -88,9 +115,17 @@ step "administrators' commands under both JobTrackers" both_jobtrackers administ
 step "the records of the Java JobTracker" records_are_current
 step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
+step "a soak" soak
 step "a stock job while we are killed" killed_jobs
+step "the same, paid for" killed_jobs --market
+step "the same while the Java JobTracker is killed" tests/hadoop/restart.sh --jobtracker java --kills 2 --trackers 2 --maps 60
+step "a streaming client that is cut off" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/cut-off.sh
 step "a stock job while the JobTrackers swap" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/swap.sh
+step "stock jobs while we are upgraded" upgraded_jobs
 step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/bidders.sh
+step "a crash at every passing of each fault point" crash_points
+step "no fault point in a release build" no_fault_points
+step "overload" whole_overload
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

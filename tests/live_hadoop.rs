@@ -94,7 +94,7 @@ fn a_job_goes_on_although_the_jobtracker_is_killed() {
         return;
     }
     let last = with_cluster("tests/hadoop/restart.sh", &["--kills", "2"]);
-    assert_eq!(last, "2 kills: 24 attempts for 24 tasks, the client ended with success");
+    assert_eq!(last, "2 kills: 24 attempts for 24 tasks, the client ended with success, the output is right");
 }
 
 #[test]

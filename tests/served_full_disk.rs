@@ -9,82 +9,16 @@
 
 mod served;
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::Command;
+use std::fs;
 use std::sync::mpsc;
 
 use notify::event::ModifyKind;
 use notify::{EventKind, RecursiveMode, Watcher};
 use rustix::process::{Resource, Rlimit};
-use served::{PATIENCE, Place, Serving};
+use served::small_disk::{OnSmallDisk, skip};
+use served::{PATIENCE, Place};
 
 const BUDGETS: &str = "alice 100 1\nbob 7.5 0.25\n";
-
-/// Why no disk can be made here, if so.
-fn refusal() -> Option<String> {
-    let asked = Command::new("unshare").args(namespaces()).args(["mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();
-    match asked {
-        Ok(output) if output.status.success() => None,
-        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        Err(error) => Some(format!("unshare: {error}")),
-    }
-}
-
-fn namespaces() -> Vec<&'static str> {
-    if rustix::process::geteuid().is_root() { vec!["--mount"] } else { vec!["--user", "--map-root-user", "--mount"] }
-}
-
-/// Whether to skip the test: says so past the capture of the test harness, and never skips in continuous integration.
-fn skip(test: &str) -> bool {
-    let Some(reason) = refusal() else { return false };
-    assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "{test} cannot run: {reason}");
-    let _ = writeln!(std::io::stderr(), "\nSKIPPED {test}: {reason}");
-    true
-}
-
-/// A daemon one of whose folders is a small disk that nobody else sees.
-struct OnSmallDisk {
-    serving: Serving,
-    /// The folder, as seen from here.
-    disk: PathBuf,
-}
-
-impl OnSmallDisk {
-    fn start(place: &Place, folder: &str) -> Self {
-        const SCRIPT: &str = r#"
-            folder=$1
-            shift
-            cp -a "$folder" "$folder.seed"
-            mount -t tmpfs -o size=4m,mode=755 tmpfs "$folder"
-            cp -a "$folder.seed/." "$folder"
-            exec "$@""#;
-        let mut command = Command::new("unshare");
-        command.args(namespaces()).args(["sh", "-ec", SCRIPT, "sh"]).arg(place.path(folder));
-        command.arg(env!("CARGO_BIN_EXE_jobtracker")).args(place.arguments());
-        let serving = Serving::of(command).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"));
-        let root = PathBuf::from(format!("/proc/{}/root", serving.process_id()));
-        let disk = root.join(place.path(folder).strip_prefix("/").unwrap());
-        Self { serving, disk }
-    }
-
-    /// Fills it to the last byte.
-    fn fill(&self) {
-        let mut filler = File::create(self.disk.join("filler")).unwrap();
-        for piece in [1 << 16, 1 << 10, 1] {
-            while filler.write_all(&vec![0; piece]).is_ok() {}
-        }
-    }
-
-    fn make_room(&self) {
-        fs::remove_file(self.disk.join("filler")).unwrap();
-    }
-
-    fn budget(&self) -> String {
-        fs::read_to_string(self.disk.join("hadoop.budget")).unwrap()
-    }
-}
 
 #[test]
 fn a_full_disk_under_the_budget_file_leaves_the_old_content_whole_and_is_tried_again() {

@@ -174,6 +174,18 @@ fn of_finished_jobs_the_newest_are_found_and_those_owed_a_word() {
 }
 
 #[test]
+fn an_id_that_no_job_has_is_unused_if_it_is_like_ours() {
+    let scratch = Scratch::new();
+    let ours = job_id(1).identifier;
+    recorded(&scratch, vec![Fact::Incarnation { identifier: ours, start_ms: 7 }, accepted(1, 1)]);
+    let (store, _) = scratch.open();
+    let is_unused = |id: JobId| store.finished_jobs().is_unused(id).unwrap();
+    assert!(!is_unused(job_id(1)), "it is a job's");
+    assert!(is_unused(job_id(2)));
+    assert!(!is_unused("job_7_0001".parse().unwrap()), "made by another JobTracker");
+}
+
+#[test]
 fn events_of_a_finished_job_are_read_in_parts() {
     let scratch = Scratch::new();
     let job = job_id(1);
@@ -302,6 +314,7 @@ fn engine_config() -> EngineConfig {
         hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
         recover: true,
+        hold_client_kills_ms: 0,
         finished_jobs_kept: 1_000,
     }
 }

@@ -122,6 +122,7 @@ impl World {
             hosts: Default::default(),
             job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
             recover: true,
+            hold_client_kills_ms: 0,
             finished_jobs_kept: 100,
         };
         let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };

@@ -56,6 +56,8 @@ pub enum Load {
     Random(Random),
     /// Bidders, administrators and jobs on a daemon that is killed again and again, and an audit of its books each time
     Bidding(Bidding),
+    /// Trackers, jobs, bidders and polling clients on a daemon that is killed at intervals and started again, for hours if wanted
+    Soak(Soak),
     /// Makes one table of the rows that --json printed, read from stdin
     Table,
 }
@@ -252,6 +254,29 @@ pub struct Bidding {
     /// Kills
     #[arg(long, default_value_t = 50)]
     pub kills: u32,
+    /// From which all chance follows; the moments of kills and answers do not, so no two runs are alike
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `soak`
+#[derive(Clone, Debug, Args)]
+pub struct Soak {
+    /// The program that is started and killed
+    #[arg(long)]
+    pub program: String,
+    /// An empty folder for all it needs
+    #[arg(long)]
+    pub folder: PathBuf,
+    /// How long new jobs come in
+    #[arg(long, default_value_t = 60)]
+    pub minutes: u32,
+    /// Trackers, 4 map slots and 2 reduce slots each
+    #[arg(long, default_value_t = 50)]
+    pub trackers: u32,
+    /// In each such stretch one kill comes, at a moment of chance
+    #[arg(long, default_value_t = 60)]
+    pub kill_every_s: u32,
     /// From which all chance follows; the moments of kills and answers do not, so no two runs are alike
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -91,6 +91,12 @@ impl FakeTracker {
         }
     }
 
+    /// Has its tasks end otherwise from now on.
+    #[allow(dead_code, reason = "the loads leave them as they are")]
+    pub fn set_ending(&mut self, ending: Ending) {
+        self.ending = ending;
+    }
+
     /// Every task does its next step; the heartbeat that tells of it.
     pub fn heartbeat(&mut self) -> HeartbeatRequest {
         for task in &mut self.tasks {

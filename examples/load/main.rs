@@ -15,6 +15,7 @@ mod loads;
 mod random;
 mod row;
 mod server_process;
+mod soak;
 mod staging;
 mod station;
 mod wayward_tracker;
@@ -53,6 +54,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     if let Load::Bidding(wanted) = &arguments.load {
         return runtime.block_on(LocalSet::new().run_until(bidding::run(wanted)));
+    }
+    if let Load::Soak(wanted) = &arguments.load {
+        return runtime.block_on(LocalSet::new().run_until(soak::run(wanted)));
     }
     let bench = Bench::new(arguments)?;
     let rows = runtime.block_on(LocalSet::new().run_until(loads::run(&bench, &arguments.load)))?;

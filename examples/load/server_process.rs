@@ -48,6 +48,16 @@ impl ServerProcess {
         Ok(kilobytes * 1024)
     }
 
+    /// Its threads.
+    pub fn threads(self) -> anyhow::Result<usize> {
+        Ok(std::fs::read_dir(format!("/proc/{}/task", self.pid))?.count())
+    }
+
+    /// Its open file descriptors.
+    pub fn open_files(self) -> anyhow::Result<usize> {
+        Ok(std::fs::read_dir(format!("/proc/{}/fd", self.pid))?.count())
+    }
+
     /// Waits until it has come to rest.
     pub async fn settle(self) -> anyhow::Result<()> {
         let end = Instant::now() + QUIET_LIMIT;

@@ -26,7 +26,7 @@ pub enum Fate {
 }
 
 /// What a task is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// A part of its job.
     Work,

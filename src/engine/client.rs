@@ -5,7 +5,7 @@ use crate::wire::{AttemptId, JobId, Priority};
 
 use super::access::JobOperation;
 use super::engine::{Engine, Wait, scene};
-use super::{Caller, Now, Refusal, Reply};
+use super::{Caller, LogLevel, Now, Refusal, Reply};
 
 // === impl Engine: clients ===
 
@@ -24,6 +24,28 @@ impl Engine {
         job.end(Outcome::Killed, reason, &mut scene!(self, now));
         self.record_job_facts();
         (Reply::Done, Wait::All)
+    }
+
+    /// The stock streaming tool does this when the connection breaks on which it polls, whatever the reason. Once a start is
+    /// so long ago that no client can still be looking for the daemon, it is somebody's wish.
+    pub(super) fn kill_job_first(&mut self, id: JobId, caller: &Caller, now: Now) -> (Reply, Wait) {
+        let is_early = now.mono_ms - self.start.mono_ms < self.config.hold_client_kills_ms;
+        let is_reflex = is_early
+            && id.identifier != self.config.identifier
+            && self.jobs.get(id).is_some_and(|job| !job.is_over() && *job.spec.user == *caller.user);
+        if !is_reflex {
+            return self.kill_job(id, caller, now);
+        }
+        self.log_line(
+            LogLevel::Warning,
+            format!(
+                "{id} goes on: its user {} asked for its end on a new connection, without a word before, as a client does that lost \
+                 its connection in the restart (jobtracker.restart.hold-client-kills-ms); asked again, it ends",
+                caller.user
+            ),
+        );
+        // Only asking for the status of the job shows the difference.
+        (Reply::Done, Wait::Nothing)
     }
 
     pub(super) fn kill_task(&mut self, id: AttemptId, fail: bool, caller: &Caller) -> (Reply, Wait) {

@@ -35,6 +35,9 @@ pub struct EngineConfig {
     pub job_page_prefix: String,
     /// Whether jobs of before a restart go on (`mapred.jobtracker.restart.recover`).
     pub recover: bool,
+    /// So long after a start a `killJob` that looks like the reflex of a cut-off client is held back, ms; 0 = never
+    /// (`jobtracker.restart.hold-client-kills-ms`).
+    pub hold_client_kills_ms: u64,
     /// Finished jobs kept in memory.
     pub finished_jobs_kept: usize,
 }

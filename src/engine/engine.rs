@@ -43,10 +43,14 @@ pub struct Engine {
     pub(super) finished: VecDeque<JobId>,
     /// Unfinished jobs of each queue that has any.
     pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
+    /// Their tasks, by [`Limits::weight`](super::limits::Limits::weight).
+    pub(super) live_tasks: u64,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
-    /// Job numbers that were given out and not used yet.
-    pub(super) open_numbers: BTreeSet<i32>,
+    /// The fact that tells of this start and its identifier.
+    pub(super) incarnation: FactNumber,
+    /// Job ids that were given out and not used yet.
+    pub(super) open_ids: BTreeSet<JobId>,
     pub(super) last_order: u64,
     pub(super) market: Option<Market>,
     /// What jobs have cost; of none without a market.
@@ -106,9 +110,11 @@ impl Engine {
             kill_debts: BTreeMap::new(),
             finished: VecDeque::new(),
             live_jobs: BTreeMap::new(),
+            live_tasks: 0,
             submissions: BTreeMap::new(),
             last_job_number: 0,
-            open_numbers: BTreeSet::new(),
+            incarnation: FactNumber::default(),
+            open_ids: BTreeSet::new(),
             last_order: restored.last_order,
             market,
             job_costs: JobCosts::default(),
@@ -125,7 +131,8 @@ impl Engine {
             safe_mode: None,
             config,
         };
-        engine.log.push(Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms });
+        let incarnation = Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms };
+        engine.incarnation = engine.log.push(incarnation);
         engine.open_queues(&restored.market, now);
         engine.restore_jobs(restored.jobs, restored.predecessors, now);
         engine
@@ -161,6 +168,7 @@ impl Engine {
             }
             Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),
             Event::NewJobId => self.new_job_id(),
+            Event::UnusedIdFound { id } => self.unused_id_found(id),
             Event::SubmitAsked { id, caller } => self.submit_asked(id, &caller),
             Event::SubmissionRead(read) => self.submission_read(*read, now),
             Event::SystemDirWritten { id } => self.system_dir_written(id),
@@ -171,6 +179,7 @@ impl Engine {
             Event::JobFound(found) => self.job_found(*found, now),
             Event::JobNotFound { id } => self.job_not_found(id),
             Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
+            Event::KillJobFirst { id, caller } => self.kill_job_first(id, &caller, now),
             Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
@@ -199,6 +208,11 @@ impl Engine {
     /// The facts of the step at hand, which an engine that was just made holds: its start and first endowment.
     pub fn take_start_facts(&mut self) -> (FactNumber, Vec<Fact>) {
         self.log.take()
+    }
+
+    /// The names of the trackers that serve, or are awaited.
+    pub fn tracker_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.trackers.keys()
     }
 
     /// The last fact that anything depends on.

@@ -79,6 +79,11 @@ pub enum Event {
     },
     /// A client wants a job id. Answered by [`Reply::JobId`](super::Reply::JobId).
     NewJobId,
+    /// The state store tells that an earlier incarnation gave out this id, or may have, and that no job has it.
+    UnusedIdFound {
+        /// The id.
+        id: JobId,
+    },
     /// A client submits; its files are still to be read. Answered by [`Reply::Submission`](super::Reply::Submission).
     SubmitAsked {
         /// The id the client was given.
@@ -108,6 +113,15 @@ pub enum Event {
     },
     /// A client wants a job's end.
     KillJob {
+        /// The job; unknown ones are ignored.
+        id: JobId,
+        /// Who asks.
+        caller: Caller,
+    },
+    /// The same as the first call on its connection, not even its protocol's version asked before: a client program that has
+    /// lost the connection it had. Held back for a while after a start when the job's own user asks for the end of
+    /// a job of before: `jobtracker.restart.hold-client-kills-ms`.
+    KillJobFirst {
         /// The job; unknown ones are ignored.
         id: JobId,
         /// Who asks.

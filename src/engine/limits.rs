@@ -16,11 +16,30 @@ pub struct Limits {
     /// Most memory that one task may ask for, MB; none where jobs need not tell
     /// (`mapred.cluster.max.map.memory.mb`, `mapred.cluster.max.reduce.memory.mb`).
     pub max_task_memory_mb: Option<PerKind<u64>>,
+    /// Most tasks of all jobs that are not over, by [`Limits::weight`] (`jobtracker.max-tasks`).
+    pub max_live_tasks: Option<u64>,
 }
 
 // === impl Limits ===
 
 impl Limits {
+    /// What a job takes of the room for tasks: maps, reduces, and setup and cleanup of either kind.
+    pub(super) fn weight(spec: &JobSpec) -> u64 {
+        u64::from(spec.maps) + u64::from(spec.reduces) + 4
+    }
+
+    /// Whether there is room for a job beside the tasks that are there.
+    pub(super) fn judge_room(&self, id: JobId, spec: &JobSpec, live_tasks: u64) -> Result<(), Refusal> {
+        let Some(most) = self.max_live_tasks.filter(|most| live_tasks + Self::weight(spec) > *most) else {
+            return Ok(());
+        };
+        Err(Refusal::Invalid(format!(
+            "{id} has {} tasks, and jobs that are not over have {live_tasks}; the limit is {most} (jobtracker.max-tasks): \
+             try again when some are over",
+            Self::weight(spec)
+        )))
+    }
+
     /// Whether a job asks for memory as the cluster wants it, in the words of 1.2.1 `JobTracker.checkMemoryRequirements`.
     pub(super) fn judge_memory(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
         let Some(most) = self.max_task_memory_mb else { return Ok(()) };

@@ -8,6 +8,7 @@ use crate::scheduler::Kind;
 use crate::wire::JobId;
 
 use super::engine::Engine;
+use super::limits::Limits;
 use super::{Effect, Fact};
 
 /// Who still has to hear of a job's end.
@@ -43,7 +44,9 @@ impl Engine {
             self.effects.push(Effect::NotifyEnd { job: id, notification: filled_in(notification, id, outcome) });
         }
         if let Some(live) = self.live_jobs.get_mut(&job.spec.queue) {
-            live.remove(&id);
+            if live.remove(&id) {
+                self.live_tasks = self.live_tasks.saturating_sub(Limits::weight(&job.spec));
+            }
             if live.is_empty() {
                 self.live_jobs.remove(&job.spec.queue);
             }

@@ -16,6 +16,7 @@ use crate::wire::{AttemptId, AttemptState, JobId};
 
 use super::engine::{Engine, scene};
 use super::heartbeat::DEFAULT_RACK;
+use super::limits::Limits;
 use super::succession::Predecessors;
 use super::tracker::{Adoption, LaunchAnswer};
 use super::{FactNumber, JobCost, LogLevel, Now};
@@ -50,8 +51,9 @@ pub struct RestoredJobs {
     pub kill_debts: Vec<(JobId, Arc<str>)>,
     /// What these jobs have cost.
     pub costs: Vec<JobCost>,
-    /// The earlier incarnation has handed over while it ran: no restart, so all jobs go on, whatever they want at one.
-    pub is_handed_over: bool,
+    /// The trackers of an incarnation that has handed over while it ran. That is no restart: all jobs go on, whatever they
+    /// want at one, and no tracker is to start anew. None after a restart.
+    pub handed_over: Option<BTreeSet<Arc<str>>>,
 }
 
 /// Why a job that may not be taken up again ends.
@@ -75,7 +77,7 @@ struct Holding {
 impl Engine {
     /// Takes up the jobs of an earlier incarnation. The facts of this are those of the start.
     pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, predecessors: Predecessors, now: Now) {
-        let RestoredJobs { mut unfinished, finished, launch_answers, kill_debts, costs, is_handed_over } = restored;
+        let RestoredJobs { mut unfinished, finished, launch_answers, kill_debts, costs, handed_over } = restored;
         let ended_elsewhere = self.succeed(predecessors, &mut unfinished, now);
         let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
@@ -83,14 +85,16 @@ impl Engine {
         let taken_in: Vec<(Job, StoredJob)> =
             unfinished.into_iter().filter_map(|stored| Some((self.take_up(&stored)?, stored))).collect();
         let holdings: Vec<Holding> = taken_in.iter().flat_map(|(_, stored)| holdings(stored)).collect();
+        let is_handed_over = handed_over.is_some();
         let mut awaited: BTreeSet<Arc<str>> = kill_debts.iter().map(|(_, tracker)| tracker.clone()).collect();
         awaited.extend(holdings.iter().filter(|held| held.is_needed).map(|held| held.tracker.clone()));
+        awaited.extend(handed_over.into_iter().flatten());
         self.await_trackers(&awaited, &taken_in, launch_answers, now);
         let trackers = self.whereabouts(&taken_in);
         let mut unwanted = Vec::new();
         for (mut job, stored) in taken_in {
             let id = job.id;
-            if !is_handed_over && !(self.config.recover && stored.accepted.spec.recover) {
+            if !(is_handed_over || self.config.recover && stored.accepted.spec.recover) {
                 unwanted.push(id);
             }
             job.restore(stored, &trackers, &mut scene!(self, now));
@@ -98,6 +102,7 @@ impl Engine {
                 self.job_costs.reopen(&job, costs.remove(&id));
             }
             self.live_jobs.entry(job.spec.queue.clone()).or_default().insert(id);
+            self.live_tasks += Limits::weight(&job.spec);
             self.jobs.insert(job);
         }
         for held in holdings {

@@ -11,6 +11,7 @@ use crate::wire::{Encode, JobId, JobStatus, Text, Token, Writer};
 
 use super::engine::{Engine, Wait};
 use super::heartbeat::DEFAULT_RACK;
+use super::limits::Limits;
 use super::{Caller, Fact, Now, ReadSubmission, Refusal, Reply, SubmissionReply};
 
 /// A submission between its phases.
@@ -27,13 +28,21 @@ const JOB_TOKEN_KIND: &str = "mapreduce.job";
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
 const MAX_TASKS: u32 = 1_000_000;
 /// Job ids that wait for their submission; the oldest goes when one more is given out.
-const MAX_OPEN_NUMBERS: usize = 100_000;
+const MAX_OPEN_IDS: usize = 100_000;
 /// Submissions that may be under way at once.
 const MAX_PENDING: usize = 10_000;
 
 // === impl PendingSubmission ===
 
 impl PendingSubmission {
+    /// The job, once it is known.
+    fn spec(&self) -> Option<&JobSpec> {
+        match self {
+            PendingSubmission::Reading(_) => None,
+            PendingSubmission::Writing(accepted) => Some(&accepted.spec),
+        }
+    }
+
     /// Whether it is to enter this queue, as far as is known.
     pub(super) fn is_for(&self, queue: &str) -> bool {
         match self {
@@ -52,11 +61,30 @@ impl Engine {
             return refuse(Refusal::Invalid("all job ids of this JobTracker are used up: restart it".to_owned()));
         };
         self.last_job_number = number;
-        self.open_numbers.insert(number);
-        if self.open_numbers.len() > MAX_OPEN_NUMBERS {
-            self.open_numbers.pop_first();
+        let id = JobId::new(self.config.identifier, number);
+        self.open(id);
+        // A crash that forgets this start would let the next one give out the same ids.
+        (Reply::JobId(id), Wait::For(self.incarnation))
+    }
+
+    /// Whether it may be an id that a client was given before a restart, of which only the state store knows.
+    pub fn is_id_of_before(&self, id: JobId) -> bool {
+        id.identifier != self.config.identifier && self.jobs.get(id).is_none() && !self.open_ids.contains(&id)
+    }
+
+    pub(super) fn unused_id_found(&mut self, id: JobId) -> (Reply, Wait) {
+        // It may have been used since the store was asked.
+        if self.is_id_of_before(id) {
+            self.open(id);
         }
-        (Reply::JobId(JobId::new(self.config.identifier, number)), Wait::Nothing)
+        (Reply::Done, Wait::Nothing)
+    }
+
+    fn open(&mut self, id: JobId) {
+        self.open_ids.insert(id);
+        if self.open_ids.len() > MAX_OPEN_IDS {
+            self.open_ids.pop_first();
+        }
     }
 
     pub(super) fn submit_asked(&mut self, id: JobId, caller: &Caller) -> (Reply, Wait) {
@@ -68,7 +96,7 @@ impl Engine {
             let status = job.status(self.config.acls_enabled);
             return (Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact));
         }
-        if id.identifier != self.config.identifier || !self.open_numbers.contains(&id.number) {
+        if !self.open_ids.contains(&id) {
             return refuse(Refusal::Invalid(format!(
                 "{id} was not given out by this JobTracker, or long ago, or has been used: ask for a new job id"
             )));
@@ -118,6 +146,9 @@ impl Engine {
             )));
         }
         self.judge_tasks(read.id, spec, &read.splits)?;
+        let written = self.submissions.values().filter_map(PendingSubmission::spec);
+        let live_tasks = self.live_tasks + written.map(Limits::weight).sum::<u64>();
+        self.config.limits.judge_room(read.id, spec, live_tasks)?;
         if self.market.is_none() {
             self.judge_queue(&spec.queue, &read.caller)?;
             return self.config.limits.judge_memory(read.id, spec);
@@ -195,12 +226,11 @@ impl Engine {
             order: accepted.order,
         };
         self.scheduler.add_app(spec).map_err(|error| Refusal::Invalid(error.to_string()))?;
-        if id.identifier == self.config.identifier {
-            self.open_numbers.remove(&id.number);
-        }
+        self.open_ids.remove(&id);
         self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
+        self.live_tasks += Limits::weight(&accepted.spec);
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.scheduler.set_pending(app, job.pending());

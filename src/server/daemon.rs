@@ -137,12 +137,14 @@ impl Daemon {
     /// Has the files of jobs of before the restart put in order once it runs.
     #[must_use]
     pub fn with_leftovers(self, leftovers: Leftovers) -> Self {
+        self.edges.submissions.expect_leftovers();
         Self { leftovers: Some(leftovers), ..self }
     }
 
     /// Has jobs that were over before the restart read by `reader`.
     #[must_use]
     pub fn with_finished_jobs(self, reader: FinishedJobReader) -> Self {
+        self.edges.submissions.find_ids_by(reader.clone());
         self.dispatcher.read_finished_jobs_by(reader);
         self
     }
@@ -235,6 +237,14 @@ impl Daemon {
 // === impl Calls ===
 
 impl Calls {
+    /// Completes when all that has happened so far is durable; the error says why that takes too long.
+    pub(super) async fn durable(&self) -> Result<(), String> {
+        match tokio::time::timeout(FAREWELL, self.owner.wait_durable(self.owner.last_fact())).await {
+            Ok(waited) => waited.map_err(|gone| gone.to_string()),
+            Err(_) => Err(self.unanswered()),
+        }
+    }
+
     /// No further call is taken; completes when those that were are answered and what they changed is durable. If that
     /// takes too long calls are taken again, and the error says who is waited for.
     pub(super) async fn pause(&self) -> Result<(), String> {

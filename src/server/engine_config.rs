@@ -54,6 +54,7 @@ pub fn engine_config(
         hosts: host_lists(&settings.trackers)?,
         job_page_prefix,
         recover: settings.restart_recover,
+        hold_client_kills_ms: settings.hold_client_kills_ms,
         finished_jobs_kept: settings.job_limits.finished_jobs_kept,
     })
 }
@@ -69,6 +70,7 @@ fn limits(settings: &Settings) -> Limits {
             name_length: counters.name_length,
             group_name_length: counters.group_name_length,
         },
+        max_live_tasks: settings.job_limits.max_live_tasks,
         max_task_memory_mb: settings.memory.most_of_task().map(|(map, reduce)| PerKind::new(map, reduce)),
     }
 }

@@ -1,20 +1,21 @@
 //! The office of the daemon: held by one process at a time, in terms that begin with opening the store and end with
 //! closing it. A term ends for good, or because another process is to go on; if that one fails, the next term is ours.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::Settings;
-use crate::config::settings::SchedulerKind;
+use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::store::{Precedence, schema_versions};
 
 use super::acl_file::AclFile;
 use super::engine_config::host_lists;
 use super::handover::{Asked, Control, Estate, Inheritance, Offer, Outcome, Predecessor};
-use super::ports::{ConnectionLimits, OpenPort};
-use super::rpc::Carried;
+use super::ports::OpenPort;
+use super::rpc::{Carried, RpcLimits};
 use super::signals::StopSignals;
 use super::start::{ServeError, Serving};
 use super::submission::make_system_dir;
@@ -29,7 +30,6 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// What outlasts a term.
 pub(super) struct Office<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) limits: ConnectionLimits,
     pub(super) supervisor: Supervisor,
     /// For a successor.
     pub(super) arguments: Vec<OsString>,
@@ -42,8 +42,8 @@ pub(super) struct Office<'a> {
     pub(super) predecessor: Option<Predecessor>,
     /// Who is to hear that the upgrade has failed, and why, once we serve again.
     pub(super) disappointed: Option<(Asked, String)>,
-    /// The term before was ended to be gone on with: nothing is lost, nobody has waited long.
-    pub(super) is_handed_over: bool,
+    /// The trackers of the term before, if that was ended to be gone on with.
+    pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
     /// Whether this term has begun to serve.
     pub(super) has_served: bool,
 }
@@ -60,7 +60,6 @@ impl<'a> Office<'a> {
     /// For the first process.
     pub(super) fn new(
         settings: &'a Settings,
-        limits: ConnectionLimits,
         supervisor: Supervisor,
         arguments: Vec<OsString>,
     ) -> Result<Self, ServeError> {
@@ -72,7 +71,6 @@ impl<'a> Office<'a> {
         supervisor.status("starting: loading the state");
         Ok(Self {
             settings,
-            limits,
             supervisor,
             arguments,
             stop,
@@ -81,7 +79,7 @@ impl<'a> Office<'a> {
             carried: Vec::new(),
             predecessor: None,
             disappointed: None,
-            is_handed_over: false,
+            handed_over: None,
             has_served: false,
         })
     }
@@ -89,7 +87,6 @@ impl<'a> Office<'a> {
     /// For one that goes on for another: proves that it could, and takes what that one has.
     pub(super) fn taken_over(
         settings: &'a Settings,
-        limits: ConnectionLimits,
         supervisor: Supervisor,
         arguments: Vec<OsString>,
         predecessor: Predecessor,
@@ -97,7 +94,8 @@ impl<'a> Office<'a> {
         let offer = predecessor.offer();
         let (rpc, http) = prove(settings, offer).inspect_err(|error| predecessor.refuse(&error.to_string()))?;
         let failed = |error: std::io::Error| ServeError::TakeOver(error.to_string());
-        let Inheritance { rpc: theirs, http: their_http, control, connections } = predecessor.take().map_err(failed)?;
+        let Inheritance { rpc: theirs, http: their_http, control, connections, trackers } =
+            predecessor.take().map_err(failed)?;
         let ports = Ports {
             rpc: rpc.unwrap_or_else(|| OpenPort::of(theirs, offer.rpc.bound)),
             http: http.unwrap_or_else(|| OpenPort::of(their_http, offer.http.bound)),
@@ -105,7 +103,6 @@ impl<'a> Office<'a> {
         let control = control.map(|control| Control::on(control, &settings.directories.state)).transpose();
         Ok(Self {
             settings,
-            limits,
             supervisor,
             arguments,
             // Until here they end this process, which has nothing yet.
@@ -115,7 +112,7 @@ impl<'a> Office<'a> {
             carried: connections,
             predecessor: Some(predecessor),
             disappointed: None,
-            is_handed_over: true,
+            handed_over: Some(trackers),
             has_served: false,
         })
     }
@@ -123,20 +120,21 @@ impl<'a> Office<'a> {
     /// Serves until it is told to stop, or another process goes on.
     pub(super) async fn serve_to_the_end(
         mut self,
+        limits: (RpcLimits, HttpLimits),
         precedence: Precedence,
         started: impl FnOnce(&Serving),
     ) -> Result<(), ServeError> {
         let mut started = Some(started);
         // An administrator's word about the budget file is for the first start, not for those that go on.
-        let mut precedence = if self.is_handed_over { Precedence::Ledger } else { precedence };
+        let mut precedence = if self.handed_over.is_some() { Precedence::Ledger } else { precedence };
         let mut is_ours_again = false;
         let mut pause = PAUSES.0;
         loop {
             self.has_served = false;
             let announce = |serving: &Serving| started.take().into_iter().for_each(|started| started(serving));
-            match self.serve_a_term(precedence, announce).await {
+            match self.serve_a_term(limits, precedence, announce).await {
                 Ok(TermEnd::Stopped) => return Ok(()),
-                Ok(TermEnd::Leaving(leaving)) => match self.hand_over(leaving).await {
+                Ok(TermEnd::Leaving(leaving)) => match self.hand_over(*leaving).await {
                     HandedOver::Yes | HandedOver::Stopped => return Ok(()),
                     HandedOver::No => {
                         (precedence, is_ours_again, pause) = (Precedence::Ledger, true, PAUSES.0);
@@ -222,6 +220,7 @@ impl<'a> Office<'a> {
             rpc: self.ports.rpc.share().map_err(refused)?,
             http: self.ports.http.share().map_err(refused)?,
             control,
+            trackers: self.handed_over.iter().flatten().cloned().collect(),
             connections: std::mem::take(&mut self.carried),
         })
     }

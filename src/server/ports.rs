@@ -4,11 +4,10 @@ use std::cell::RefCell;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 
-use crate::config::settings::HttpLimits;
-use crate::config::{HostPort, Settings};
+use crate::config::HostPort;
 
 use super::handover::Port;
-use super::rpc::{RpcLimits, listen};
+use super::rpc::listen;
 use super::start::ServeError;
 
 /// A port that is listened on. It stays open while somebody holds a copy.
@@ -18,48 +17,8 @@ pub(super) struct OpenPort {
     pub(super) bound: SocketAddr,
 }
 
-/// Connections that may be open, and what they may have us keep.
-#[derive(Clone, Debug)]
-pub(super) struct ConnectionLimits {
-    pub(super) rpc: RpcLimits,
-    pub(super) http: HttpLimits,
-}
-
-/// File descriptors for everything but connections: the database, files of jobs, the runtime.
-const RESERVED_DESCRIPTORS: usize = 256;
-/// Connections of either kind that are taken however few descriptors there are.
-const LEAST_CONNECTIONS: usize = 16;
-
-// === impl ConnectionLimits ===
-
-impl ConnectionLimits {
-    /// The limits on connections that the settings name, less where the system lets us have fewer file descriptors: what
-    /// has no descriptor could not be accepted, and nor could a file be opened.
-    pub(super) fn within_descriptors(settings: &Settings) -> Self {
-        let (mut rpc, mut http) = (RpcLimits::of(&settings.rpc), settings.http);
-        let needed = rpc.max_connections.saturating_add(http.max_connections).saturating_add(RESERVED_DESCRIPTORS);
-        let allowed = allow_descriptors(needed);
-        if allowed < needed {
-            let spare = allowed.saturating_sub(RESERVED_DESCRIPTORS);
-            http.max_connections = http.max_connections.min(spare / 8).max(LEAST_CONNECTIONS);
-            rpc.max_connections =
-                rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(LEAST_CONNECTIONS);
-            tracing::warn!(
-                "only {allowed} file descriptors may be open (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
-                 connections instead of {} (jobtracker.rpc.max-connections) and {} of HTTP instead of {} \
-                 (jobtracker.http.max-connections)",
-                rpc.max_connections,
-                settings.rpc.max_connections,
-                http.max_connections,
-                settings.http.max_connections,
-            );
-        }
-        Self { rpc, http }
-    }
-}
-
 /// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us; what it is then.
-fn allow_descriptors(needed: usize) -> usize {
+pub(super) fn allow_descriptors(needed: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let wanted = needed as u64;

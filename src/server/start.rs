@@ -1,12 +1,14 @@
 //! Start and stop of the daemon: ports, state, budgets, engine, in this order, and back.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::config::settings::{BudgetStoreKind, DynamicSettings};
+use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits};
 use crate::config::{HostPort, Settings};
 use crate::engine::{Engine, Predecessors};
 use crate::fs::FsError;
@@ -20,7 +22,8 @@ use super::engine_config::{HostsError, engine_config, no_minute};
 use super::handover::Predecessor;
 use super::host_name::host_name;
 use super::office::Office;
-use super::ports::ConnectionLimits;
+use super::ports::allow_descriptors;
+use super::rpc::RpcLimits;
 use super::submission::SystemDirAtStart;
 use super::supervisor::Supervisor;
 
@@ -89,6 +92,11 @@ pub struct Serving {
     pub state_dir: PathBuf,
 }
 
+/// File descriptors for everything but connections: the database, files of jobs, the runtime.
+const RESERVED_DESCRIPTORS: usize = 256;
+/// Connections of either kind that are taken however few descriptors there are.
+const LEAST_CONNECTIONS: usize = 16;
+
 /// Changes of an edited budget file that the log repeats one by one.
 const TOLD_QUEUES: usize = 50;
 
@@ -132,21 +140,23 @@ async fn serve_here(
     supervisor: &Supervisor,
     started: impl FnOnce(&Serving),
 ) -> Result<(), ServeError> {
-    let limits = ConnectionLimits::within_descriptors(settings);
+    let limits = within_descriptors(settings);
     let Launch { precedence, arguments, predecessor } = launch;
     // Ports first: what fails soonest leaves nothing behind.
     let office = match predecessor {
-        None => Office::new(settings, limits, supervisor.clone(), arguments)?,
-        Some(predecessor) => Office::taken_over(settings, limits, supervisor.clone(), arguments, predecessor)?,
+        None => Office::new(settings, supervisor.clone(), arguments)?,
+        Some(predecessor) => Office::taken_over(settings, supervisor.clone(), arguments, predecessor)?,
     };
-    office.serve_to_the_end(precedence, started).await
+    office.serve_to_the_end(limits, precedence, started).await
 }
 
-/// What a term finds at its start.
+/// What a start finds.
 pub(super) struct Found {
     pub(super) opened: Opened,
     pub(super) predecessors: Predecessors,
     pub(super) system_dir: SystemDirAtStart,
+    /// The trackers of one that has handed over.
+    pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
 }
 
 pub(super) fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) -> StoreOptions {
@@ -158,6 +168,30 @@ pub(super) fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) 
     }
 }
 
+/// The limits on connections that the settings name, less where the system lets us have fewer file descriptors: what
+/// has no descriptor could not be accepted, and nor could a file be opened.
+fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
+    let (mut rpc, mut http) = (RpcLimits::of(&settings.rpc), settings.http);
+    let needed = rpc.max_connections.saturating_add(http.max_connections).saturating_add(RESERVED_DESCRIPTORS);
+    let allowed = allow_descriptors(needed);
+    if allowed < needed {
+        let spare = allowed.saturating_sub(RESERVED_DESCRIPTORS);
+        http.max_connections = http.max_connections.min(spare / 8).max(LEAST_CONNECTIONS);
+        rpc.max_connections =
+            rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(LEAST_CONNECTIONS);
+        tracing::warn!(
+            "only {allowed} file descriptors may be open (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
+             connections instead of {} (jobtracker.rpc.max-connections) and {} of HTTP instead of {} \
+             (jobtracker.http.max-connections)",
+            rpc.max_connections,
+            settings.rpc.max_connections,
+            http.max_connections,
+            settings.http.max_connections,
+        );
+    }
+    (rpc, http)
+}
+
 /// The engine as the store left it, and the thread that writes the budget file where there is a market.
 pub(super) fn wake(
     settings: &Settings,
@@ -165,9 +199,8 @@ pub(super) fn wake(
     store: &Store,
     found: Found,
     http: SocketAddr,
-    is_handed_over: bool,
 ) -> Result<(Option<BudgetImage>, Engine, Clock), ServeError> {
-    let Found { opened, predecessors, system_dir } = found;
+    let Found { opened, predecessors, system_dir, handed_over } = found;
     let clock = Clock::start();
     let now = clock.now();
     let budget = match market {
@@ -187,7 +220,7 @@ pub(super) fn wake(
     }
     let mut restored = opened.restored();
     restored.predecessors = predecessors;
-    restored.jobs.is_handed_over = is_handed_over;
+    restored.jobs.handed_over = handed_over;
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
         match found {

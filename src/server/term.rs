@@ -20,6 +20,7 @@ use super::handover::{Asked, Control, Offer, Outcome, Successor};
 use super::office::{Office, Ports, TOLD_TO_STOP};
 use super::owner::Owner;
 use super::reload::Reload;
+use super::rpc::RpcLimits;
 use super::start::{Found, ServeError, Serving, store_options, wake};
 use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
 use super::web_thread::WebThread;
@@ -29,7 +30,7 @@ pub(super) enum TermEnd {
     /// For good.
     Stopped,
     /// Another process is to go on.
-    Leaving(Leaving),
+    Leaving(Box<Leaving>),
 }
 
 /// A successor waits for the estate.
@@ -64,6 +65,7 @@ struct Preparing<'a> {
 impl Office<'_> {
     pub(super) async fn serve_a_term(
         &mut self,
+        (rpc_limits, http_limits): (RpcLimits, HttpLimits),
         precedence: Precedence,
         started: impl FnOnce(&Serving),
     ) -> Result<TermEnd, ServeError> {
@@ -76,12 +78,12 @@ impl Office<'_> {
         let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
         let acl_watch = acl.as_ref().and_then(AclWatch::of);
         make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+        let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
         let offer = self.offer();
         let Ports { rpc, http } = &self.ports;
         let (rpc_address, http_address) = (rpc.bound, http.bound);
         let refused = |what| move |source| ServeError::System { what, source };
         let rpc_port = rpc.share().and_then(TcpListener::from_std).map_err(refused("a listener"))?;
-        let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
         let (store, opened) = Store::open(store_options(settings, &system_dir))?;
         if self.control.is_none() {
             // Nobody needs an upgrade to be served.
@@ -92,15 +94,15 @@ impl Office<'_> {
         }
         let predecessors = system_dir.predecessors(&opened, settings.restart_recover);
         let leftovers = Leftovers::of(&opened, &predecessors);
-        let found = Found { opened, predecessors, system_dir };
+        let handed_over = self.handed_over.clone();
+        let found = Found { opened, predecessors, system_dir, handed_over };
         let market_precedence = market.map(|market| (market, precedence));
-        let (budget_image, engine, clock) =
-            wake(settings, market_precedence, &store, found, http_address, self.is_handed_over)?;
+        let (budget_image, engine, clock) = wake(settings, market_precedence, &store, found, http_address)?;
         FaultPoint::EngineMade.pass();
         let budget_image = budget_image.map(Rc::new);
         let parts = Parts {
             settings,
-            rpc_limits: self.limits.rpc,
+            rpc_limits,
             engine,
             sink: store.sink(),
             clock,
@@ -111,7 +113,7 @@ impl Office<'_> {
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let handle = handle.with_ledger(store.ledger());
         let owner = daemon.owner().clone();
-        let web = Web::new(http, handle, &self.limits.http, market.is_some());
+        let web = Web::new(http, handle, http_limits, market.is_some());
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
@@ -132,7 +134,9 @@ impl Office<'_> {
             follow.await;
         });
         self.has_served = true;
-        self.is_handed_over = true;
+        if let Some(control) = &mut self.control {
+            control.keep();
+        }
         started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
         let preparing = Preparing {
             offer,
@@ -183,12 +187,12 @@ impl Office<'_> {
         let served = daemon.run_until(rpc_port, std::mem::take(&mut self.carried), leave).await;
         web.stop();
         drop((web, acl_watch));
-        FaultPoint::StopBegun.pass();
+        self.handed_over = Some(owner.with_engine(|engine| engine.tracker_names().cloned().collect()));
         let closed = close(budget_image, owner, store);
         match (served, leaving) {
             (Ok(carried), Some((successor, asked, since_ms))) => {
                 self.carried = carried;
-                Ok(TermEnd::Leaving(Leaving { successor, asked, closed, clock, since_ms }))
+                Ok(TermEnd::Leaving(Box::new(Leaving { successor, asked, closed, clock, since_ms })))
             }
             (served, _) => {
                 closed?;
@@ -201,6 +205,7 @@ impl Office<'_> {
 
 /// Closes what a term has opened.
 fn close(budget_image: Option<Rc<BudgetImage>>, owner: Rc<Owner>, store: Store) -> Result<(), ServeError> {
+    FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
         if let Some((accounts, tick)) = owner.budgets() {
@@ -224,6 +229,8 @@ impl Preparing<'_> {
         if let Some(trouble) = self.budget.as_ref().and_then(ImageWatch::trouble) {
             return Err(format!("the budget file must be mended first: {trouble}"));
         }
+        // What waits for the store would not be answered in time, and nobody is to be sent away for that.
+        self.calls.durable().await?;
         let offer = self.offer.clone();
         let successor =
             Successor::start(&asked.program, self.arguments, offer).await.map_err(|error| error.to_string())?;
@@ -244,8 +251,8 @@ impl Preparing<'_> {
 // === impl Web ===
 
 impl<'a> Web<'a> {
-    fn new(port: &'a super::ports::OpenPort, handle: OwnerHandle, limits: &'a HttpLimits, has_market: bool) -> Self {
-        let start = move || WebThread::start(port.share()?, handle.clone(), limits, has_market);
+    fn new(port: &'a super::ports::OpenPort, handle: OwnerHandle, limits: HttpLimits, has_market: bool) -> Self {
+        let start = move || WebThread::start(port.share()?, handle.clone(), &limits, has_market);
         Self { running: RefCell::default(), start: Box::new(start) }
     }
 

@@ -220,6 +220,7 @@ fn engine_config(random: &mut Random, policy: PolicyChoice, users: &[UserPlan], 
         hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".to_owned(),
         recover: true,
+        hold_client_kills_ms: 0,
         finished_jobs_kept: random.between(0, 40) as usize,
     }
 }

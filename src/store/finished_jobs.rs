@@ -63,6 +63,18 @@ impl FinishedJobReader {
         finished_with_tasks(&Loader::new(&database, &self.database), job)
     }
 
+    /// Whether an incarnation of ours made ids like this one, and no job has it. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn is_unused(&self, id: JobId) -> Result<bool, StoreError> {
+        let database = self.open()?;
+        let sql = "SELECT EXISTS (SELECT 1 FROM incarnation WHERE identifier = ?1)
+                   AND NOT EXISTS (SELECT 1 FROM job WHERE job = ?2)";
+        let found = database.query_row(sql, [id.identifier.to_string(), id.to_string()], |row| row.get(0));
+        found.map_err(|source| StoreError::Database { action: "read", path: self.database.clone(), source })
+    }
+
     fn open(&self) -> Result<Connection, StoreError> {
         let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

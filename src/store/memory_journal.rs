@@ -10,9 +10,8 @@ use crate::sim::Journal;
 use super::counter_names::CounterNames;
 use super::error::StoreError;
 use super::opened::load;
-use super::options::StoreOptions;
 use super::schema::{self, LAST_FACT};
-use super::{Opened, rows};
+use super::{Opened, StoreOptions, rows};
 
 /// What the store would hold of one simulated daemon. The database is made when the first facts come.
 #[derive(Debug, Default)]
@@ -20,9 +19,6 @@ pub struct MemoryJournal {
     database: Option<Connection>,
     names: CounterNames,
 }
-
-/// Finished jobs that a start reads: more than any simulated daemon keeps.
-const FINISHED_JOBS: usize = 1_000;
 
 /// What errors name in the place of a file.
 const NOWHERE: &str = ":memory:";
@@ -44,8 +40,7 @@ impl MemoryJournal {
     /// Rows that make no sense.
     pub fn opened(&mut self) -> Result<Opened, StoreError> {
         let database = self.database().map_err(|source| failed("set up", source))?;
-        let options = StoreOptions { finished_jobs: FINISHED_JOBS, ..StoreOptions::new(NOWHERE) };
-        load(database, Path::new(NOWHERE), &options)
+        load(database, Path::new(NOWHERE), &StoreOptions::new(NOWHERE))
     }
 
     fn try_write(&mut self, first: FactNumber, facts: &[Fact]) -> rusqlite::Result<()> {

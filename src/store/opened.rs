@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Params};
 
-use crate::engine::{FactNumber, Restored, RestoredJobs};
+use crate::engine::{FactNumber, Predecessors, Restored, RestoredJobs};
 use crate::market::MarketFact;
 use crate::wire::{Identifier, JobId};
 
@@ -46,7 +46,7 @@ pub struct Opened {
 // === impl Opened ===
 
 impl Opened {
-    /// What the engine goes on with after a crash; nothing was handed over.
+    /// What the engine goes on with, after a crash, and where no other JobTracker was at work meanwhile.
     pub fn restored(self) -> Restored {
         let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = self.jobs;
         let kill_debts = self.kill_debts;
@@ -54,8 +54,8 @@ impl Opened {
             last_fact: self.last_fact,
             last_order: self.max_order,
             market: self.market,
-            jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, is_handed_over: false },
-            predecessors: Default::default(),
+            predecessors: Predecessors::default(),
+            jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, handed_over: None },
             interner,
         }
     }

@@ -5,10 +5,12 @@
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +24,9 @@ use super::timed_stream::TimedStream;
 
 /// After a failed accept (no file descriptor left, say) the next is tried this much later.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A connection that has just come has its request on the way: at the end it is waited for so long.
+const FIRST_REQUEST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The least buffer that hyper takes.
 const MIN_HEADER_BYTES: usize = 8192;
@@ -80,6 +85,12 @@ async fn serve_connection(stream: TcpStream, router: Router, limits: WebLimits, 
     // Answers are small and whole; waiting to fill a segment only delays them.
     let _ = stream.set_nodelay(true);
     let header_bytes = limits.header_bytes.max(MIN_HEADER_BYTES);
+    let was_asked = AtomicBool::new(false);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(|request| {
+        was_asked.store(true, Ordering::Relaxed);
+        router.call(request)
+    });
     let stream = TokioIo::new(TimedStream::new(stream, limits.write));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -87,13 +98,19 @@ async fn serve_connection(stream: TcpStream, router: Router, limits: WebLimits, 
         .max_header_size(header_bytes)
         .max_buf_size(header_bytes)
         .max_headers(limits.headers)
-        .serve_connection(stream, TowerToHyperService::new(router));
+        .serve_connection(stream, service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            let patience = if was_asked.load(Ordering::Relaxed) { Duration::ZERO } else { FIRST_REQUEST_PATIENCE };
+            match timeout(patience, connection.as_mut()).await {
+                Ok(ended) => ended,
+                Err(_) => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            }
         }
     };
     if let Err(error) = ended {

@@ -1,7 +1,7 @@
 //! Trackers and job clients that go on after a crash as stock ones do: what was not answered is sent again as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::fs::FileUri;
@@ -16,6 +16,7 @@ use jobtracker::wire::{
 use tokio::runtime::Runtime;
 
 use crate::fake_tracker::{Ending, FakeTracker, Slots};
+use crate::served::{PATIENCE, Place};
 use crate::stage::Stage;
 use crate::staging::{self, JobFiles};
 
@@ -27,6 +28,8 @@ pub struct Cluster {
     connections: BTreeMap<String, (u32, IpcClient)>,
     /// Each launch that reached a tracker; true: to clean up after the attempt.
     launched: BTreeSet<(AttemptId, bool)>,
+    /// Attempts that somebody wanted ended.
+    killed: BTreeSet<AttemptId>,
     /// Tasks whose success was answered.
     succeeded: BTreeSet<TaskId>,
     events: BTreeMap<JobId, Vec<TaskCompletionEvent>>,
@@ -50,6 +53,7 @@ impl Cluster {
             trackers: (1..=TRACKERS).map(|number| FakeTracker::new(number, SLOTS, Ending::Soon)).collect(),
             connections: BTreeMap::new(),
             launched: BTreeSet::new(),
+            killed: BTreeSet::new(),
             succeeded: BTreeSet::new(),
             events: BTreeMap::new(),
             maps: BTreeMap::new(),
@@ -106,9 +110,14 @@ impl Cluster {
     pub fn beat(&mut self, stage: &mut Stage) {
         for number in 0..self.trackers.len() {
             let request = Box::new(self.trackers[number].heartbeat());
-            let succeeded: Vec<_> =
-                request.status.tasks.iter().filter(|task| task.state == AttemptState::Succeeded).collect();
-            let succeeded: Vec<TaskId> = succeeded.into_iter().map(|task| task.attempt.task).collect();
+            let succeeded: Vec<TaskId> = request
+                .status
+                .tasks
+                .iter()
+                // The success of one that somebody had ended comes too late.
+                .filter(|task| task.state == AttemptState::Succeeded && !self.killed.contains(&task.attempt))
+                .map(|task| task.attempt.task)
+                .collect();
             let has_anything = !request.status.tasks.is_empty() || !self.outputs[number].is_empty();
             let call = Call::InterTracker(InterTrackerCall::Heartbeat { request });
             let caller = format!("tracker {number}");
@@ -145,15 +154,20 @@ impl Cluster {
         }
     }
 
-    /// Beats until a job is set up and maps of it are launched.
-    pub fn beat_until_maps_run(&mut self, stage: &mut Stage, job: JobId) {
-        for _ in 0..ROUNDS {
-            if self.launches_of(job) > 1 {
-                return;
-            }
+    /// Whether what runs goes on running.
+    pub fn hold(&mut self, is_held: bool) {
+        let ending = if is_held { Ending::Never } else { Ending::Soon };
+        self.trackers.iter_mut().for_each(|tracker| tracker.set_ending(ending));
+    }
+
+    /// Beats, not too fast, until something is so with what the daemon writes.
+    pub fn beat_until(&mut self, stage: &mut Stage, what: &str, mut is_so: impl FnMut(&Place) -> bool) {
+        let began = Instant::now();
+        while !is_so(&stage.place) {
+            assert!(began.elapsed() < PATIENCE, "{what} does not come");
             self.beat(stage);
+            std::thread::park_timeout(Duration::from_millis(10));
         }
-        panic!("{job} gets no slots");
     }
 
     /// Launches of tasks of a job that reached a tracker, without those that clean up after attempts.
@@ -163,17 +177,17 @@ impl Cluster {
 
     /// Stages and submits a job, signed, until it is accepted.
     pub fn submit(&mut self, stage: &mut Stage, user: &str, (maps, reduces): (usize, u32)) -> JobId {
+        let Value::JobId(id) = self.ask(stage, user, JobSubmissionCall::GetNewJobId) else { panic!("no id") };
+        let Value::String(Some(staging)) = self.ask(stage, user, JobSubmissionCall::GetStagingAreaDir) else {
+            panic!("no staging directory")
+        };
+        let directory = FileUri::parse(&staging).unwrap().join(&id.to_string()).unwrap();
+        let submit = Call::JobSubmission(JobSubmissionCall::SubmitJob {
+            job: Some(id),
+            directory: Some(directory.to_string()),
+            credentials: Some(Credentials::default()),
+        });
         loop {
-            let Value::JobId(id) = self.ask(stage, user, JobSubmissionCall::GetNewJobId) else { panic!("no id") };
-            let Value::String(Some(staging)) = self.ask(stage, user, JobSubmissionCall::GetStagingAreaDir) else {
-                panic!("no staging directory")
-            };
-            let directory = FileUri::parse(&staging).unwrap().join(&id.to_string()).unwrap();
-            let submit = Call::JobSubmission(JobSubmissionCall::SubmitJob {
-                job: Some(id),
-                directory: Some(directory.to_string()),
-                credentials: Some(Credentials::default()),
-            });
             let stamp = stage.next_stamp().to_string();
             let signature = sign(&job_message(user, &stamp), &Key::new(&format!("{user}key")));
             let properties = [
@@ -193,8 +207,8 @@ impl Cluster {
                     }
                     return id;
                 }
-                // A crash before it was accepted: its client begins anew.
-                (Err(exception), true) if exception.to_string().contains("ask for a new job id") => {}
+                // Between the use of the signature and the job there was a crash: its client signs once more.
+                (Err(exception), true) if exception.to_string().contains("the signature has been used") => {}
                 (other, _) => panic!("submitJob of {id} was answered by {other:?}"),
             }
         }
@@ -214,6 +228,7 @@ impl Cluster {
         let is_map = |attempt: &AttemptId| attempt.to_string().contains("_m_") && attempt.task.job == job;
         let launched = self.launched.iter().map(|(attempt, _)| *attempt);
         let running = launched.filter(|attempt| is_map(attempt) && !self.succeeded.contains(&attempt.task)).min();
+        self.killed.extend(running);
         self.ask(stage, user, JobSubmissionCall::KillTask { attempt: running, should_fail: false });
     }
 
@@ -251,14 +266,6 @@ impl Cluster {
 
     /// Beats until nothing is left of jobs that are over.
     pub fn clean_up(&mut self, stage: &mut Stage) {
-        for _ in 0..ROUNDS {
-            self.beat(stage);
-            if std::fs::read_dir(stage.place.path("hadoop/mapred/system")).unwrap().next().is_none() {
-                return;
-            }
-            // Files are removed beside what is answered.
-            std::thread::park_timeout(Duration::from_millis(2));
-        }
-        panic!("{:?} stays", stage.place.names("hadoop/mapred/system"));
+        self.beat_until(stage, "an empty system directory", |place| place.names("hadoop/mapred/system").is_empty());
     }
 }

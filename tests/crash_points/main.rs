@@ -52,6 +52,7 @@ fn each_fault_point_is_survived() {
         Ok("all") => each_time(&passed),
         _ => each_once(&passed),
     };
+    println!("{} cuts are planned", planned.len());
     let outcomes = at_one_time(planned, |(scene, cut)| play(&SCENES[*scene], prepared, Some(*cut)).outcome().0);
     let failed: Vec<String> =
         outcomes.iter().filter(|(_, hit)| hit.is_none()).map(|(planned, _)| told(planned)).collect();

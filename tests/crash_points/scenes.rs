@@ -69,17 +69,19 @@ fn jobs_and_money(stage: &mut Stage) {
     let second = cluster.submit(stage, "bob", (4, 0));
     stage.ask("root", "addQueue=carol");
     stage.ask("root", "addBudget=5&queue=carol");
-    cluster.beat_until_maps_run(stage, first);
+    cluster.hold(true);
+    cluster.beat(stage);
     let third = cluster.submit(stage, "bob", (2, 0));
     cluster.set_priority(stage, "alice", first, "HIGH");
     stage.ask("bob", "setSpending=0.5&queue=bob");
-    // The second tick charges for what runs meanwhile.
-    stage.wait_until("a charge", |place| {
+    // The tick after the one that sells slots charges for what runs then.
+    cluster.beat_until(stage, "a charge", |place| {
         let text = fs::read_to_string(place.budget()).unwrap_or_default();
         let budget = text.strip_prefix("alice ").and_then(|rest| rest.split('.').next()?.parse::<i64>().ok());
         budget.is_some_and(|budget| budget != 100 && budget < 150)
     });
     stage.ask("root", "removeQueue=carol");
+    cluster.hold(false);
     cluster.kill_a_map(stage, "bob", second);
     cluster.beat(stage);
     cluster.kill_job(stage, "bob", third);

@@ -9,14 +9,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::fake_tracker::Ending;
 use crate::fleet::USUAL_SLOTS;
-use crate::stage::{Stage, beats_while, opening, size, tell};
+use crate::stage::{LONG_MS, Stage, opening, size, tell};
 use crate::station::Station;
 
 const TRACKERS: u32 = 50;
 /// Of each.
 const PER_SECOND: u32 = 4;
-/// A heartbeat that takes longer than this has been kept waiting: a debug build on a busy machine, too.
-const LONG_MS: f64 = 500.0;
 
 /// What a connection says before it falls silent.
 fn words(number: u32) -> Vec<u8> {
@@ -49,11 +47,11 @@ fn connections_that_mean_nothing_leave_heartbeats_alone() {
     let count = size(2_000, 9_900);
     let stage = Stage::new(&["jobtracker.rpc.max-connections=10000"]);
     crate::stage::run(async {
-        let mut fleet = stage.fleet(TRACKERS, Ending::Never).await;
-        let (alone, ()) = beats_while(&mut fleet, TRACKERS, PER_SECOND, sleep(Duration::from_secs(3))).await;
+        let fleet = stage.trackers(TRACKERS, Ending::Never).await;
+        let (alone, ()) = fleet.beats_while(PER_SECOND, sleep(Duration::from_secs(2))).await;
         let (descriptors, resident) = (stage.descriptors(), stage.resident_bytes());
-        let (coming, streams) = beats_while(&mut fleet, TRACKERS, PER_SECOND, connect_all(&stage, count)).await;
-        let (beside, ()) = beats_while(&mut fleet, TRACKERS, PER_SECOND, sleep(Duration::from_secs(3))).await;
+        let (coming, streams) = fleet.beats_while(PER_SECOND, connect_all(&stage, count)).await;
+        let (beside, ()) = fleet.beats_while(PER_SECOND, sleep(Duration::from_secs(2))).await;
         let each = stage.resident_bytes().saturating_sub(resident) / u64::from(count);
         tell(format_args!("{TRACKERS} trackers alone: {alone}"));
         tell(format_args!("while {count} connections come: {coming}"));
@@ -73,24 +71,25 @@ fn connections_that_mean_nothing_leave_heartbeats_alone() {
 fn at_the_limit_trackers_go_on_and_one_that_comes_gets_the_place_of_a_silent_one() {
     let stage = Stage::new(&["jobtracker.rpc.max-connections=100"]);
     crate::stage::run(async {
-        let mut fleet = stage.fleet(TRACKERS, Ending::Never).await;
-        let (beats, ()) = beats_while(&mut fleet, TRACKERS, PER_SECOND, async {
-            let mut silent = Vec::new();
-            for _ in 0..80 {
-                silent.push(TcpStream::connect(stage.rpc).await.unwrap());
-            }
-            // Not closed, whether they have a place or wait for one.
-            for stream in &mut silent {
-                let told = timeout(Duration::from_millis(5), stream.read(&mut [0; 1])).await;
-                assert!(told.is_err(), "{told:?}");
-            }
-            let late = async {
-                let mut station = Station::connect(stage.rpc, 999, USUAL_SLOTS, Ending::Never).await.unwrap();
-                station.beat().await.unwrap();
-            };
-            timeout(Duration::from_secs(30), late).await.expect("the silent ones keep their places");
-        })
-        .await;
+        let fleet = stage.trackers(TRACKERS, Ending::Never).await;
+        let (beats, ()) = fleet
+            .beats_while(PER_SECOND, async {
+                let mut silent = Vec::new();
+                for _ in 0..80 {
+                    silent.push(TcpStream::connect(stage.rpc).await.unwrap());
+                }
+                // Not closed, whether they have a place or wait for one.
+                for stream in &mut silent {
+                    let told = timeout(Duration::from_millis(5), stream.read(&mut [0; 1])).await;
+                    assert!(told.is_err(), "{told:?}");
+                }
+                let late = async {
+                    let mut station = Station::connect(stage.rpc, 999, USUAL_SLOTS, Ending::Never).await.unwrap();
+                    station.beat().await.unwrap();
+                };
+                timeout(Duration::from_secs(30), late).await.expect("the silent ones keep their places");
+            })
+            .await;
         tell(format_args!("all places taken: {beats}"));
         assert!(beats.longest_ms < LONG_MS);
     });
@@ -101,22 +100,23 @@ fn few_descriptors_make_few_places_and_files_can_still_be_opened() {
     let stage = Stage::limited("ulimit -n 400", &[]);
     assert!(stage.serving.log.text().contains("only 400 file descriptors may be open"), "{}", stage.serving.log.text());
     crate::stage::run(async {
-        let mut fleet = stage.fleet(TRACKERS, Ending::Soon).await;
-        let (beats, streams) = beats_while(&mut fleet, TRACKERS, PER_SECOND, async {
-            let mut client = crate::job_client::JobClient::connect(stage.rpc, "load").await.unwrap();
-            let mut streams = Vec::new();
-            for _ in 0..600 {
-                streams.push(TcpStream::connect(stage.rpc).await.unwrap());
-            }
-            let shape = crate::staging::JobShape { maps: 10, reduces: 1, reduces_start_early: false, holders: 0 };
-            let job = client.stage(&shape.files()).await.unwrap();
-            client.submit(&job).await.unwrap();
-            while !client.has_succeeded(job.id).await.unwrap() {
-                sleep(Duration::from_millis(50)).await;
-            }
-            streams
-        })
-        .await;
+        let fleet = stage.trackers(TRACKERS, Ending::Soon).await;
+        let (beats, streams) = fleet
+            .beats_while(PER_SECOND, async {
+                let mut client = crate::job_client::JobClient::connect(stage.rpc, "load").await.unwrap();
+                let mut streams = Vec::new();
+                for _ in 0..600 {
+                    streams.push(TcpStream::connect(stage.rpc).await.unwrap());
+                }
+                let shape = crate::staging::JobShape { maps: 10, reduces: 1, reduces_start_early: false, holders: 0 };
+                let job = client.stage(&shape.files()).await.unwrap();
+                client.submit(&job).await.unwrap();
+                while !client.has_succeeded(job.id).await.unwrap() {
+                    sleep(Duration::from_millis(50)).await;
+                }
+                streams
+            })
+            .await;
         tell(format_args!("400 descriptors, {} connections: {beats}", streams.len()));
         assert!(stage.descriptors() < 400, "the last ones are for files");
         assert!(beats.longest_ms < LONG_MS);

@@ -30,6 +30,8 @@ mod station;
 
 mod clients;
 mod connections;
+mod disk;
+mod memory;
 mod readers;
 mod stage;
 mod storm;

@@ -2,17 +2,20 @@
 
 use std::net::SocketAddr;
 use std::process::Command;
-use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::Protocol;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 
 use crate::fake_tracker::Ending;
-use crate::fleet::{Drive, Fleet, USUAL_SLOTS};
+use crate::fleet::{Drive, Fleet, Totals, USUAL_SLOTS};
 use crate::served::{Place, Serving};
+
+/// A heartbeat that takes longer than this has been kept waiting: a debug build on a busy machine, too.
+pub const LONG_MS: f64 = 3_000.0;
 
 /// One test at a time: they measure.
 static TURN: Mutex<()> = Mutex::new(());
@@ -23,6 +26,19 @@ pub struct Stage {
     pub serving: Serving,
     pub rpc: SocketAddr,
     _turn: MutexGuard<'static, ()>,
+}
+
+/// Trackers that call when they are told to.
+pub struct Trackers {
+    count: u32,
+    rounds: mpsc::UnboundedSender<Round>,
+}
+
+/// Calls at a rate, until `stop` is dropped.
+struct Round {
+    rate: u32,
+    stop: oneshot::Receiver<()>,
+    beats: oneshot::Sender<Beats>,
 }
 
 /// How long heartbeats took.
@@ -69,16 +85,22 @@ impl Stage {
 
     /// The same after words of a shell that take something from the daemon.
     pub fn limited(shell: &str, overrides: &[&str]) -> Self {
-        let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let turn = turn();
         let place = place(overrides);
         let serving = start(&place, shell);
         let rpc = rpc_address(&serving);
         Self { place, serving, rpc, _turn: turn }
     }
 
+    /// Around a daemon that runs.
+    pub fn around(place: Place, serving: Serving) -> Self {
+        let rpc = rpc_address(&serving);
+        Self { place, serving, rpc, _turn: turn() }
+    }
+
     /// Trackers that have called once.
-    pub async fn fleet(&self, count: u32, ending: Ending) -> Fleet {
-        Fleet::connect(self.rpc, 1, count, USUAL_SLOTS, ending).await.unwrap()
+    pub async fn trackers(&self, count: u32, ending: Ending) -> Trackers {
+        Trackers::connect(self.rpc, count, ending).await
     }
 
     pub fn resident_bytes(&self) -> u64 {
@@ -111,6 +133,11 @@ impl Stage {
     }
 }
 
+/// Waits until it is this test's turn.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// Folders of a daemon that gives out tasks first in, first out.
 pub fn place(overrides: &[&str]) -> Place {
     let mut place = Place::new("alice 100 1\n");
@@ -133,25 +160,53 @@ pub fn rpc_address(serving: &Serving) -> SocketAddr {
     line.split("RPC on ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap()
 }
 
-/// Has trackers call while `load` runs, each `per_second` times a second, until it is over.
-pub async fn beats_while<T>(
-    fleet: &mut Fleet,
-    trackers: u32,
-    per_second: u32,
-    load: impl Future<Output = T>,
-) -> (Beats, T) {
-    let drive = Drive::new(trackers * per_second, Duration::from_secs(600));
-    let stopping = Rc::clone(&drive);
-    let load = async move {
+// === impl Trackers ===
+
+impl Trackers {
+    /// Trackers on a thread of their own, which have called once: a load that keeps this one busy does not count.
+    async fn connect(rpc: SocketAddr, count: u32, ending: Ending) -> Self {
+        let (rounds, mut wanted) = mpsc::unbounded_channel::<Round>();
+        let (connected, ready) = oneshot::channel();
+        std::thread::spawn(move || {
+            run(async move {
+                let mut fleet = Fleet::connect(rpc, 1, count, USUAL_SLOTS, ending).await.unwrap();
+                connected.send(()).unwrap();
+                while let Some(Round { rate, stop, beats }) = wanted.recv().await {
+                    let drive = Drive::new(rate, Duration::from_secs(600));
+                    let stopping = async {
+                        let _ = stop.await;
+                        drive.stop();
+                    };
+                    let (driven, ()) = tokio::join!(fleet.drive(&drive), stopping);
+                    driven.expect("a heartbeat failed");
+                    let _ = beats.send(Beats::of(drive.totals()));
+                }
+            });
+        });
+        ready.await.expect("the trackers cannot register");
+        Self { count, rounds }
+    }
+
+    /// Has all call, each `per_second` times a second, until `load` is over.
+    pub async fn beats_while<T>(&self, per_second: u32, load: impl Future<Output = T>) -> (Beats, T) {
+        let (stop, stopped) = oneshot::channel();
+        let (beats, told) = oneshot::channel();
+        let round = Round { rate: self.count * per_second, stop: stopped, beats };
+        assert!(self.rounds.send(round).is_ok(), "the trackers have failed");
         let outcome = load.await;
-        stopping.stop();
-        outcome
-    };
-    let (driven, outcome) = tokio::join!(fleet.drive(&drive), load);
-    driven.expect("a heartbeat failed");
-    let mut totals = drive.totals();
-    let [p50, p99, longest] = totals.latencies.quantiles_us([500, 990, 1000]).map(|us| f64::from(us.unwrap()) / 1e3);
-    (Beats { count: totals.heartbeats, p50_ms: p50, p99_ms: p99, longest_ms: longest }, outcome)
+        drop(stop);
+        (told.await.expect("a heartbeat failed"), outcome)
+    }
+}
+
+// === impl Beats ===
+
+impl Beats {
+    fn of(mut totals: Totals) -> Self {
+        let [p50, p99, longest] =
+            totals.latencies.quantiles_us([500, 990, 1000]).map(|us| f64::from(us.unwrap()) / 1e3);
+        Self { count: totals.heartbeats, p50_ms: p50, p99_ms: p99, longest_ms: longest }
+    }
 }
 
 impl std::fmt::Display for Beats {

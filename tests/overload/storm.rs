@@ -13,7 +13,7 @@ use crate::fleet::USUAL_SLOTS;
 use crate::job_client::JobClient;
 use crate::latencies::Latencies;
 use crate::served::Serving;
-use crate::stage::{place, rpc_address, size, start, tell};
+use crate::stage::{place, rpc_address, size, start, tell, turn};
 use crate::staging::JobShape;
 
 async fn beat(client: &mut IpcClient, tracker: &mut FakeTracker) -> bool {
@@ -37,6 +37,7 @@ fn cpu_ms(serving: &Serving) -> u64 {
 #[test]
 fn all_trackers_come_back_at_once_and_are_answered() {
     let count = size(400, 4_000);
+    let _turn = turn();
     // A port that the second daemon gets again.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut place = place(&["mapred.jobtracker.restart.recover=true"]);

@@ -1,5 +1,7 @@
 //! A client and a tracker that talk to the rig as stock ones do.
 
+use std::path::Path;
+
 use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::market::{KeyId, Role, ServletRequest, Shape, VerifiedUser};
 use jobtracker::server::wall_ms;
@@ -92,17 +94,22 @@ impl Rig {
 
     /// Writes the staging directory of a job.
     pub fn stage(&self, user: &str, id: JobId, properties: &[(&str, &str)], splits: usize) -> String {
-        let folder = self.staging_dir(user).join(id.to_string());
-        std::fs::create_dir_all(&folder).unwrap();
-        let properties: String = properties
-            .iter()
-            .map(|(name, value)| format!("<property><name>{name}</name><value>{value}</value></property>"))
-            .collect();
-        std::fs::write(folder.join("job.xml"), format!("<configuration>{properties}</configuration>")).unwrap();
-        let meta = SplitMeta { locations: vec!["n1".into()], offset_bytes: 7, length_bytes: 100 };
-        std::fs::write(folder.join("job.splitmetainfo"), write_split_meta(&vec![meta; splits])).unwrap();
-        format!("file:{}", folder.display())
+        stage(&self.staging_dir(user), id, properties, splits)
     }
+}
+
+/// Writes the staging directory of a job below a user's.
+pub fn stage(staging: &Path, id: JobId, properties: &[(&str, &str)], splits: usize) -> String {
+    let folder = staging.join(id.to_string());
+    std::fs::create_dir_all(&folder).unwrap();
+    let properties: String = properties
+        .iter()
+        .map(|(name, value)| format!("<property><name>{name}</name><value>{value}</value></property>"))
+        .collect();
+    std::fs::write(folder.join("job.xml"), format!("<configuration>{properties}</configuration>")).unwrap();
+    let meta = SplitMeta { locations: vec!["n1".into()], offset_bytes: 7, length_bytes: 100 };
+    std::fs::write(folder.join("job.splitmetainfo"), write_split_meta(&vec![meta; splits])).unwrap();
+    format!("file:{}", folder.display())
 }
 
 pub trait IntoCall {

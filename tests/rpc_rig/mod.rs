@@ -92,6 +92,8 @@ fn daemon(wanted: Wanted) -> (Daemon, tokio::net::TcpListener, Rig) {
     let (gate, sink) = GatedStore::alone(FactNumber(0));
     let parts = Parts { settings: &settings, rpc_limits: wanted.limits, engine, sink, clock, acl, budget_image: None };
     let (daemon, handle) = Daemon::new(parts);
+    // The facts of the start itself, without which nobody gets a job id.
+    gate.release_held();
     let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
     let owner = daemon.owner().clone();

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod answered;
+pub mod small_disk;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,6 +20,7 @@ use jobtracker::market::signature::sign;
 use jobtracker::server::wall_ms;
 use notify::{RecursiveMode, Watcher};
 use rusqlite::{Connection, OpenFlags};
+use rustix::process::Pid;
 
 /// Long enough for anything that comes at all.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,6 +42,8 @@ pub struct Place {
 /// A running daemon. Dropping it kills it.
 pub struct Serving {
     child: Child,
+    /// Who goes on for it.
+    successor: Option<Pid>,
     pub http: SocketAddr,
     pub log: Log,
     timestamp_ms: AtomicI64,
@@ -192,16 +196,12 @@ impl Serving {
         let log = Log::of(child.stderr.take().unwrap());
         let Some(line) = log.await_line("web on http://") else { return Err((child.wait().unwrap(), log.text())) };
         let address = line.split("http://").nth(1).unwrap().split('/').next().unwrap();
-        let serving = Self { child, http: address.parse().unwrap(), log, timestamp_ms: AtomicI64::new(wall_ms()) };
-        serving.log.wait_for("system directory");
+        let timestamp_ms = AtomicI64::new(wall_ms());
+        let serving = Self { child, successor: None, http: address.parse().unwrap(), log, timestamp_ms };
+        if serving.log.await_line("system directory").is_none() {
+            return Err(serving.end());
+        }
         Ok(serving)
-    }
-
-    /// Where it serves RPC.
-    pub fn rpc(&self) -> SocketAddr {
-        let text = self.log.text();
-        let address = text.split("RPC on ").nth(1).and_then(|rest| rest.split(',').next());
-        address.unwrap_or_default().parse().unwrap()
     }
 
     /// Whether the process has ended.
@@ -219,20 +219,40 @@ impl Serving {
 
     /// Sends `SIGTERM`.
     pub fn terminate(&self) {
-        let process = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        rustix::process::kill_process(self.process(), rustix::process::Signal::TERM).unwrap();
     }
 
     pub fn process_id(&self) -> u32 {
-        self.child.id()
+        self.process().as_raw_nonzero().get().cast_unsigned()
+    }
+
+    pub fn process(&self) -> Pid {
+        self.successor.unwrap_or_else(|| Pid::from_child(&self.child))
+    }
+
+    /// Where RPC is served.
+    pub fn rpc(&self) -> SocketAddr {
+        let line = self.log.wait_for("RPC on ");
+        line.split("RPC on ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap()
+    }
+
+    /// That process goes on for the one that served, which ends well.
+    pub fn succeeded_by(&mut self, process: u32) {
+        let code = match self.successor.replace(Pid::from_raw(process.cast_signed()).unwrap()) {
+            None => self.child.wait().unwrap().code(),
+            Some(before) => wait_for_process(before),
+        };
+        assert_eq!(code, Some(0), "{}", self.log.text());
     }
 
     /// Sends `SIGTERM` and waits for the end.
     pub fn stop(mut self) -> (i32, String) {
-        let process = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
-        let status = self.child.wait().unwrap();
-        (status.code().unwrap_or(-1), self.log.all())
+        rustix::process::kill_process(self.process(), rustix::process::Signal::TERM).unwrap();
+        let code = match self.successor.take() {
+            None => self.child.wait().unwrap().code(),
+            Some(process) => wait_for_process(process),
+        };
+        (code.unwrap_or(-1), self.log.all())
     }
 
     /// Kills it, as a crash does.
@@ -248,18 +268,7 @@ impl Serving {
 
     /// The same of a daemon that may die; an error means that no answer came.
     pub fn try_get(&self, target: &str, authorization: &str) -> io::Result<Answered> {
-        let mut stream = TcpStream::connect(self.http)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let authorization =
-            if authorization.is_empty() { String::new() } else { format!("Authorization: {authorization}\r\n") };
-        let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{authorization}\r\n");
-        stream.write_all(request.as_bytes())?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
-        if answer.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(Answered::parse(&answer))
+        try_get(self.http, target, authorization)
     }
 
     /// An operation of `/scheduler`, signed now.
@@ -289,9 +298,36 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
+        if let Some(successor) = self.successor {
+            let _ = rustix::process::kill_process(successor, rustix::process::Signal::KILL);
+            wait_for_process(successor);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Asks over HTTP, by a connection of its own; an error means that no answer came.
+pub fn try_get(http: SocketAddr, target: &str, authorization: &str) -> io::Result<Answered> {
+    let mut stream = TcpStream::connect(http)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let authorization =
+        if authorization.is_empty() { String::new() } else { format!("Authorization: {authorization}\r\n") };
+    let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{authorization}\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    if answer.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Answered::parse(&answer))
+}
+
+/// Waits for a process that is ours because its parent has ended; for that this process must be the one that orphans
+/// come to.
+fn wait_for_process(process: Pid) -> Option<i32> {
+    let (_, status) = rustix::process::waitpid(Some(process), rustix::process::WaitOptions::empty()).unwrap().unwrap();
+    status.exit_status()
 }
 
 // === impl Log ===

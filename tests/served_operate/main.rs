@@ -1,5 +1,5 @@
 //! Operating the program itself: stop, reload, what its supervisor hears, the unit
-//! of systemd, backup and restore, a second daemon.
+//! of systemd, backup and restore, a second daemon, clients that a restart cuts off.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,6 +9,7 @@
 )]
 
 mod backup;
+mod hold_kills;
 mod notify;
 mod reload;
 #[path = "../served/mod.rs"]

@@ -40,7 +40,7 @@ fn the_command_of_the_unit_serves() {
         line.unwrap_or_else(|| panic!("no {key}")).to_owned()
     };
     assert_eq!((setting("Type").as_str(), setting("Restart").as_str()), ("notify", "always"));
-    assert_eq!(setting("ExecReload"), "/bin/kill -HUP $MAINPID");
+    assert_eq!(setting("ExecReload"), setting("ExecStart").replace(" serve ", " upgrade "));
     assert_eq!(setting("RestartPreventExitStatus"), "2");
     let place = Place::new(BUDGETS);
     fs::create_dir(place.path("conf")).unwrap();

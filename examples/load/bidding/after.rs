@@ -17,6 +17,27 @@ const BILLIONTHS: i128 = 1_000_000_000;
 /// Asks for all queues and for some, and tries used signatures: what is wrong with the answers, and how many signatures
 /// were tried. To be asked before the first tick.
 pub async fn violations(callers: &Callers, left: &Evidence) -> anyhow::Result<(Vec<String>, usize)> {
+    let (mut wrong, signatures) = replays(callers).await?;
+    let (status, body) = callers.ask(BIDDERS, "infos").await?;
+    if status != 200 {
+        wrong.push(format!("infos was answered by {status}: {body}"));
+        return Ok((wrong, signatures));
+    }
+    let accounts = if left.ledger.is_empty() { callers.world.first_accounts() } else { left.accounts.clone() };
+    compare(&MarketAnswer::parse(&body)?, &accounts, left, &mut wrong);
+    for user in [0, BIDDERS / 2] {
+        let (_, body) = callers.ask(user, "info").await?;
+        let answer = MarketAnswer::parse(&body)?;
+        let balance = accounts.get(&callers.world.users[user].user).map(|(balance, _)| *balance);
+        if answer.queues.first().and_then(|queue| units_of(&queue.budget)) != balance {
+            wrong.push(format!("info says {:?}, the account has {balance:?}", answer.queues));
+        }
+    }
+    Ok((wrong, signatures))
+}
+
+/// Tries used signatures: what is wrong with the answers, and how many were tried. To be called before anybody signs anew.
+pub async fn replays(callers: &Callers) -> anyhow::Result<(Vec<String>, usize)> {
     let mut wrong = Vec::new();
     // Before anything else is asked: every accepted timestamp would refuse the used ones too.
     let requests: Vec<_> = callers.book.borrow().last_stamped().into_values().cloned().collect();
@@ -27,21 +48,6 @@ pub async fn violations(callers: &Callers, left: &Evidence) -> anyhow::Result<(V
         let is_guarded = answer.body.contains("last accepted");
         if answer.status != 500 || !is_guarded {
             wrong.push(format!("used before, {path} was answered by {} {}", answer.status, answer.body));
-        }
-    }
-    let (status, body) = callers.ask(BIDDERS, "infos").await?;
-    if status != 200 {
-        wrong.push(format!("infos was answered by {status}: {body}"));
-        return Ok((wrong, requests.len()));
-    }
-    let accounts = if left.ledger.is_empty() { callers.world.first_accounts() } else { left.accounts.clone() };
-    compare(&MarketAnswer::parse(&body)?, &accounts, left, &mut wrong);
-    for user in [0, BIDDERS / 2] {
-        let (_, body) = callers.ask(user, "info").await?;
-        let answer = MarketAnswer::parse(&body)?;
-        let balance = accounts.get(&callers.world.users[user].user).map(|(balance, _)| *balance);
-        if answer.queues.first().and_then(|queue| units_of(&queue.budget)) != balance {
-            wrong.push(format!("info says {:?}, the account has {balance:?}", answer.queues));
         }
     }
     let submissions: Vec<_> = callers.book.borrow().last_accepted().into_values().cloned().collect();

@@ -75,11 +75,19 @@ pub struct Evidence {
     pub budget_file: String,
 }
 
+const BUDGET_FILE: &str = "budget";
+
 // === impl Evidence ===
 
 impl Evidence {
     /// Copies what is there into `copy`, and reads the copy: what is there stays as the daemon left it.
     pub fn secure(state: &Path, budget_file: &Path, copy: &Path) -> anyhow::Result<Self> {
+        Self::copy(state, budget_file, copy)?;
+        Self::read_copy(copy)
+    }
+
+    /// Copies state folder and budget file into `copy`, in the place of an earlier copy.
+    pub fn copy(state: &Path, budget_file: &Path, copy: &Path) -> anyhow::Result<()> {
         match fs::remove_dir_all(copy) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => fs::create_dir(copy)?,
@@ -90,7 +98,13 @@ impl Evidence {
                 fs::copy(entry.path(), copy.join(entry.file_name()))?;
             }
         }
-        let budget_file = fs::read_to_string(budget_file).context("the budget file")?;
+        fs::copy(budget_file, copy.join(BUDGET_FILE)).context("the budget file")?;
+        Ok(())
+    }
+
+    /// Reads a copy.
+    pub fn read_copy(copy: &Path) -> anyhow::Result<Self> {
+        let budget_file = fs::read_to_string(copy.join(BUDGET_FILE)).context("the budget file")?;
         let database = copy.join("state.db");
         if !database.exists() {
             return Ok(Self { budget_file, ..Self::default() });

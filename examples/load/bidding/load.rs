@@ -34,13 +34,15 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Callers {
     /// Where.
-    pub world: World,
+    pub world: Arc<World>,
     /// What they asked.
     pub book: RefCell<Book>,
     /// Set just before the daemon is killed.
     pub is_killed: Arc<AtomicBool>,
     /// The last timestamp each user signed.
     signed_ms: RefCell<Vec<i64>>,
+    /// How many times slower than usual people act; the sums they move are as much larger.
+    pace: u32,
 }
 
 /// The daemon does not answer any more.
@@ -86,16 +88,18 @@ pub async fn until_killed(
 
 impl Callers {
     /// Callers of a daemon of that world.
-    pub fn new(world: World) -> Self {
+    pub fn new(world: World, pace: u32) -> Self {
         let signed_ms = RefCell::new(vec![0; world.users.len()]);
-        Self { world, book: RefCell::default(), is_killed: Arc::default(), signed_ms }
+        Self { world: Arc::new(world), book: RefCell::default(), is_killed: Arc::default(), signed_ms, pace }
     }
 
-    fn is_killed(&self) -> bool {
+    /// Whether the daemon is dead or about to be.
+    pub fn is_killed(&self) -> bool {
         self.is_killed.load(Ordering::SeqCst)
     }
 
-    fn wrong(&self, text: String) {
+    /// Something that no daemon may do.
+    pub fn wrong(&self, text: String) {
         self.book.borrow_mut().wrong.push(text);
     }
 
@@ -168,6 +172,10 @@ impl Callers {
         }
     }
 
+    async fn pause(&self, usual_ms: u32) {
+        sleep(Duration::from_millis(u64::from(usual_ms * self.pace))).await;
+    }
+
     /// Asks for a change that must be answered so, if it is answered.
     async fn expect(&self, user: usize, queue: &str, change: Change, statuses: &[u16]) -> Result<(), Gone> {
         let what = format!("{change:?} of {queue} by {}", self.world.users[user].user);
@@ -193,7 +201,7 @@ impl Callers {
     }
 
     /// A bidder changes his bid, looks, and tries what he may not do.
-    async fn bid(self: Rc<Self>, user: usize, mut dice: Dice) {
+    pub async fn bid(self: Rc<Self>, user: usize, mut dice: Dice) {
         let own = self.world.users[user].user.clone();
         let other = self.world.users[(user + 1) % BIDDERS].user.clone();
         while !self.is_killed() {
@@ -209,12 +217,12 @@ impl Callers {
             if done.is_err() {
                 return;
             }
-            sleep(Duration::from_millis(u64::from(5 + dice.below(70)))).await;
+            self.pause(5 + dice.below(70)).await;
         }
     }
 
     /// Administrators bring money in and out everywhere; one has queues come and go.
-    async fn administer(self: Rc<Self>, user: usize, number: usize, mut dice: Dice) {
+    pub async fn administer(self: Rc<Self>, user: usize, number: usize, mut dice: Dice) {
         let extra: Vec<String> = (0..EXTRA_QUEUES).map(|queue| format!("extra-{queue}")).collect();
         while !self.is_killed() {
             let queue = match dice.below(4) {
@@ -228,9 +236,12 @@ impl Callers {
                 6..8 if opens_and_closes => {
                     self.expect(user, &queue, Change::Bid(thousandths(&mut dice, 5_000)), &[200, 404]).await
                 }
-                0..6 => self.expect(user, &queue, Change::Money(thousandths(&mut dice, 40_000)), &[200, 404]).await,
+                0..6 => {
+                    self.expect(user, &queue, Change::Money(thousandths(&mut dice, 40_000 * self.pace)), &[200, 404])
+                        .await
+                }
                 6..9 => {
-                    let amount = -thousandths(&mut dice, 40_000);
+                    let amount = -thousandths(&mut dice, 40_000 * self.pace);
                     self.expect(user, &queue, Change::Money(amount), &[200, 400, 404, 409]).await
                 }
                 _ => self.read(user, "infos").await,
@@ -238,7 +249,7 @@ impl Callers {
             if done.is_err() {
                 return;
             }
-            sleep(Duration::from_millis(u64::from(dice.below(40)))).await;
+            self.pause(dice.below(40)).await;
         }
     }
 
@@ -247,8 +258,12 @@ impl Callers {
         let Ok(mut client) = JobClient::connect(self.world.rpc, &self.world.users[user].user).await else { return };
         while !self.is_killed() {
             let timestamp_ms = self.timestamp_ms(user);
-            let tasks = (1 + dice.below(6), dice.below(3));
-            let Ok(staged) = self.stage(&mut client, user, tasks, timestamp_ms).await else { return };
+            let files = JobFiles {
+                splits: vec![Vec::new(); 1 + dice.below(6) as usize],
+                reduces: dice.below(3),
+                properties: Vec::new(),
+            };
+            let Ok(staged) = self.stage(&mut client, user, files, timestamp_ms).await else { return };
             let place = {
                 let submissions = &mut self.book.borrow_mut().submissions;
                 submissions.push(Submission { job: staged.id, user, timestamp_ms, is_accepted: false });
@@ -259,16 +274,16 @@ impl Callers {
                 Err(_) if self.is_killed() => return,
                 Err(error) => return self.wrong(format!("{} was not accepted: {error:#}", staged.id)),
             }
-            sleep(Duration::from_millis(u64::from(100 + dice.below(400)))).await;
+            self.pause(100 + dice.below(400)).await;
         }
     }
 
-    /// Writes the files of a job that is signed so, with so many maps and reduces.
-    async fn stage(
+    /// Writes the files of a job that is signed so.
+    pub async fn stage(
         &self,
         client: &mut JobClient,
         user: usize,
-        (maps, reduces): (u32, u32),
+        mut files: JobFiles,
         timestamp_ms: i64,
     ) -> anyhow::Result<StagedJob> {
         let signer = &self.world.users[user];
@@ -278,14 +293,15 @@ impl Callers {
             ("mapred.job.signature", signature),
             ("mapreduce.job.queue.name", signer.user.clone()),
         ];
-        let properties = properties.map(|(name, value)| (name.to_owned(), value)).to_vec();
-        client.stage(&JobFiles { splits: vec![Vec::new(); maps as usize], reduces, properties }).await
+        files.properties.extend(properties.map(|(name, value)| (name.to_owned(), value)));
+        client.stage(&files).await
     }
 
     /// Submits a job with a signature that was used; what the daemon says to it, or none when it takes the job.
     pub async fn submit_again(&self, used: &Submission) -> anyhow::Result<Option<String>> {
         let mut client = JobClient::connect(self.world.rpc, &self.world.users[used.user].user).await?;
-        let staged = self.stage(&mut client, used.user, (1, 0), used.timestamp_ms).await?;
+        let files = JobFiles { splits: vec![Vec::new()], reduces: 0, properties: Vec::new() };
+        let staged = self.stage(&mut client, used.user, files, used.timestamp_ms).await?;
         match client.submit(&staged).await {
             Ok(()) => Ok(None),
             Err(error) => match error.downcast_ref::<IpcError>() {

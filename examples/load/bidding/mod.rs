@@ -5,19 +5,19 @@
 //! laws of money (`money`), the budget file's grammar (`image`) and every answer that was given (`promises`), and the next
 //! daemon on the same folder against what the one before it left (`after`).
 
-mod after;
+pub mod after;
 mod amount;
-mod book;
-mod daemon;
-mod evidence;
-mod http;
-mod image;
-mod load;
+pub mod book;
+pub mod daemon;
+pub mod evidence;
+pub mod http;
+pub mod image;
+pub mod load;
 mod moment;
-mod money;
-mod promises;
+pub mod money;
+pub mod promises;
 mod report;
-mod world;
+pub mod world;
 
 use std::path::Path;
 use std::rc::Rc;
@@ -61,10 +61,10 @@ struct Run {
 
 /// Runs it; an error when anything was wrong.
 pub async fn run(arguments: &Bidding) -> anyhow::Result<()> {
-    let world = World::create(&arguments.folder, arguments.seed)?;
+    let world = World::create(&arguments.folder, arguments.seed, &[])?;
     let mut run = Run {
         program: arguments.program.clone(),
-        callers: Rc::new(Callers::new(world)),
+        callers: Rc::new(Callers::new(world, 1)),
         fleet: load::fleet(),
         dice: Dice::named(arguments.seed, "bidding"),
         seen: Seen::default(),
@@ -170,19 +170,25 @@ impl Run {
         let path = self.callers.world.state().join("state.db");
         let last = self.left.ledger.last().map_or(0, |row| row.number) / 2;
         age_rows(&path, last)?;
-        for (_, row) in self.seen.ledger.range_mut(..=last) {
-            row.wall_ms -= AGED_MS;
-        }
-        for row in self.left.ledger.iter_mut().filter(|row| row.number <= last) {
-            row.wall_ms -= AGED_MS;
-        }
+        forget_age(&mut self.seen, &mut self.left, last);
         Ok(())
     }
 }
 
-fn age_rows(path: &Path, last: i64) -> anyhow::Result<()> {
+/// Moves the ledger of a dead daemon, up to a number, so far into the past that the next one folds it.
+pub fn age_rows(path: &Path, last: i64) -> anyhow::Result<()> {
     let database = Connection::open(path)?;
     database.execute("UPDATE ledger SET wall_ms = wall_ms - ?1 WHERE number <= ?2 AND day IS NULL", [AGED_MS, last])?;
     database.close().map_err(|(_, error)| error)?;
     Ok(())
+}
+
+/// Has what was seen before go by that.
+pub fn forget_age(seen: &mut Seen, left: &mut Evidence, last: i64) {
+    for (_, row) in seen.ledger.range_mut(..=last) {
+        row.wall_ms -= AGED_MS;
+    }
+    for row in left.ledger.iter_mut().filter(|row| row.number <= last) {
+        row.wall_ms -= AGED_MS;
+    }
 }

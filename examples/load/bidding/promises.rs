@@ -178,7 +178,7 @@ mod tests {
     /// Alone with a bid of one and a half credits and a budget of nine.
     fn world() -> World {
         let folder = tempfile::tempdir().unwrap();
-        let mut world = World::create(folder.path(), 1).unwrap();
+        let mut world = World::create(folder.path(), 1, &[]).unwrap();
         world.users.truncate(1);
         world.endowments = vec![(9 * UNITS_PER_CREDIT, 3 * UNITS_PER_CREDIT / 2)];
         world

@@ -45,8 +45,8 @@ pub struct World {
 // === impl World ===
 
 impl World {
-    /// Writes conf files, ACL and budget file into the folder, which must be empty.
-    pub fn create(folder: &Path, seed: u64) -> anyhow::Result<Self> {
+    /// Writes conf files with these further properties, ACL and budget file into the folder, which must be empty.
+    pub fn create(folder: &Path, seed: u64, further: &[(&str, String)]) -> anyhow::Result<Self> {
         let mut dice = Dice::named(seed, "world");
         let bidders = (1..=BIDDERS).map(|number| format!("bidder-{number:02}"));
         let names: Vec<String> = bidders.chain(ADMINISTRATORS.map(str::to_owned)).collect();
@@ -64,7 +64,7 @@ impl World {
             .into_iter()
             .map(|user| Signer { key: Key::new(&format!("key-of-{user}-{:x}", dice.roll())), user })
             .collect();
-        world.write_conf().with_context(|| folder.display().to_string())?;
+        world.write_conf(further).with_context(|| folder.display().to_string())?;
         Ok(world)
     }
 
@@ -93,7 +93,7 @@ impl World {
         self.folder.join("hadoop.budget")
     }
 
-    fn write_conf(&self) -> std::io::Result<()> {
+    fn write_conf(&self, further: &[(&str, String)]) -> std::io::Result<()> {
         fs::create_dir_all(self.conf())?;
         let of = |name: &str| self.folder.join(name).display().to_string();
         let seconds = (ALLOC_INTERVAL_MS / 1000).to_string();
@@ -111,7 +111,7 @@ impl World {
             ("mapred.priority-scheduler.acl-file", of("hadoop.acl")),
         ];
         fs::write(self.conf().join("core-site.xml"), configuration(&core))?;
-        fs::write(self.conf().join("mapred-site.xml"), configuration(&mapred))?;
+        fs::write(self.conf().join("mapred-site.xml"), configuration(&[&mapred, further].concat()))?;
         let mut acl = String::new();
         for (number, signer) in self.users.iter().enumerate() {
             let role = if Self::is_administrator(number) { "admin" } else { "user" };

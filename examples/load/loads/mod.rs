@@ -61,7 +61,7 @@ pub async fn run(bench: &Bench, load: &Load) -> anyhow::Result<Vec<Row>> {
         Load::Status(arguments) => status::run(bench, arguments).await,
         Load::Info(arguments) => info::run(bench, arguments).await,
         Load::Memory(arguments) => memory::run(bench, arguments).await,
-        Load::Differential(_) | Load::Random(_) | Load::Bidding(_) | Load::Table => Ok(Vec::new()),
+        Load::Differential(_) | Load::Random(_) | Load::Bidding(_) | Load::Soak(_) | Load::Table => Ok(Vec::new()),
     }
 }
 

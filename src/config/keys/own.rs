@@ -13,6 +13,8 @@ keys! {
         "The state database: all that survives a restart. Not under /tmp, never in `mapred.local.dir/jobTracker`.";
     LEDGER_DETAIL_DAYS = "jobtracker.ledger.detail-days", Number(Days, 1, 36_500), Some("30"),
         "Whole days for which the ledger keeps every movement of money; older ones become daily sums, which add up to the same.";
+    HOLD_CLIENT_KILLS = "jobtracker.restart.hold-client-kills-ms", Number(Milliseconds, 0, HOUR_MS), Some("0"),
+        "So long after a start a `killJob` by the job's own user that is the first call of its connection is held back for jobs of before: the stock streaming tool sends one when it loses its connection. 0: never.";
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),
         "Shortest heartbeat interval told to a tracker while slots or tasks wait.";
     FIFO_COMPATIBLE = "jobtracker.fifo.compatible", Flag, Some("false"),
@@ -22,6 +24,8 @@ keys! {
     BUILD_VERSION = "jobtracker.build-version", Text,
         Some("1.2.1 from 1503152 by mattf source checksum 6923c86528809c4e7e6f493b6b413a9a"),
         "The build TaskTrackers are told, byte for byte theirs. Change it for trackers of another distribution.";
+    MAX_LIVE_TASKS = "jobtracker.max-tasks", Number(Count, i64::MIN, i64::MAX), Some("4000000"),
+        "Most maps and reduces, and four more for each job, of all jobs that are not over; a job beyond it is refused. Half a kB of memory each. Below 1: no limit.";
     RPC_MAX_FRAME = "jobtracker.rpc.max-frame-bytes", Number(Bytes, 1 << 16, 1 << 30), Some("67108864"),
         "Largest RPC call; a longer one closes its connection.";
     RPC_MAX_CONNECTIONS = "jobtracker.rpc.max-connections", Number(Count, 1, 1_000_000), Some("10000"),
@@ -29,7 +33,7 @@ keys! {
     RPC_MAX_CALLS = "jobtracker.rpc.max-calls-in-flight", Number(Count, 1, 1_000_000), Some("100"),
         "Unanswered calls of one connection; at the limit it is not read.";
     RPC_WRITE_TIMEOUT = "jobtracker.rpc.write-timeout-ms", Number(Milliseconds, 1, HOUR_MS), Some("60000"),
-        "A client that takes no byte of its answers for so long is closed.";
+        "A client that takes less than 64 KiB of a long answer in so long is closed.";
     HTTP_HEADER_TIMEOUT = "jobtracker.http.header-timeout-ms", Number(Milliseconds, 1, HOUR_MS), Some("10000"),
         "Time for the head of an HTTP request to arrive.";
     HTTP_MAX_HEADER = "jobtracker.http.max-header-bytes", Number(Bytes, 8192, 1 << 20), Some("16384"),

@@ -61,6 +61,8 @@ pub struct JobLimits {
     pub split_meta_bytes: Option<u64>,
     /// Most maps and reduces together.
     pub max_tasks: Option<u32>,
+    /// Most tasks of all jobs that are not over.
+    pub max_live_tasks: Option<u64>,
     /// Most hosts one split may name.
     pub max_split_locations: Option<u32>,
     /// Limits of counters.
@@ -88,6 +90,7 @@ impl JobLimits {
             job_conf_bytes: configuration.number(&keys::JOB_CONF_LIMIT)?,
             split_meta_bytes: configuration.limit(&keys::SPLIT_META_LIMIT, 1)?,
             max_tasks: configuration.limit(&keys::MAX_TASKS_PER_JOB, 1)?,
+            max_live_tasks: configuration.limit(&keys::MAX_LIVE_TASKS, 1)?,
             max_split_locations: configuration.limit(&keys::MAX_SPLIT_LOCATIONS, 1)?,
             counters: CounterLimits {
                 counters: configuration.number(&keys::COUNTERS_MAX)?,

@@ -122,6 +122,9 @@ pub struct Settings {
     pub ledger_detail_days: u32,
     /// Whether jobs of before a restart go on.
     pub restart_recover: bool,
+    /// So long after a start kills by cut-off clients are held back, ms; 0: never
+    /// (`jobtracker.restart.hold-client-kills-ms`).
+    pub hold_client_kills_ms: u64,
     /// What job.xml files are laid over.
     pub configuration: Arc<Configuration>,
 }
@@ -174,6 +177,7 @@ impl Settings {
             build_version: configuration.required(&keys::BUILD_VERSION)?.value,
             ledger_detail_days: configuration.number(&keys::LEDGER_DETAIL_DAYS)?,
             restart_recover: configuration.flag(&keys::RESTART_RECOVER)?,
+            hold_client_kills_ms: configuration.number(&keys::HOLD_CLIENT_KILLS)?,
             configuration: Arc::new(configuration),
         };
         let mut warnings = settings.configuration.warnings();

@@ -88,6 +88,7 @@ pub fn config(policy: PolicyConfig) -> EngineConfig {
         hosts: Default::default(),
         job_page_prefix: "http://localhost:50030/jobdetails.jsp?jobid=".into(),
         recover: true,
+        hold_client_kills_ms: 0,
         finished_jobs_kept: 100,
     }
 }
@@ -243,6 +244,10 @@ impl Cluster {
 
     pub fn submit_signed(&mut self, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
         let id = self.new_job_id();
+        self.submit_as(id, spec, signature)
+    }
+
+    pub fn submit_as(&mut self, id: JobId, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
         let caller = Caller::named(spec.user.as_str());
         match self.step(Event::SubmitAsked { id, caller: caller.clone() }).0 {
             Reply::Submission(SubmissionReply::ReadFiles) => {}

@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Fate, spec};
 use super::market::market;
 use super::preemption::{hang, live};
-use crate::engine::{Caller, Event};
+use crate::engine::{Caller, Event, Predecessors};
 use crate::scheduler::PerKind;
 use crate::wire::JobId;
 
@@ -95,4 +95,24 @@ fn a_job_that_leaves_memory_takes_its_cost_along() {
     assert!(cluster.engine.jobs.get(first).is_none());
     let told = format!("{:?}", cluster.engine.job_costs);
     assert!(!told.contains(&format!("{first:?}")) && told.contains(&format!("{second:?}")), "{told}");
+}
+
+#[test]
+fn what_a_job_has_cost_stays_charged_when_another_jobtracker_has_ended_it() {
+    let mut cluster = market(&[("alice", "100", "1")]);
+    cluster.add_tracker("h0", 4, 0);
+    let job = submit(&mut cluster, "alice", 9);
+    live(&mut cluster, 900, hang);
+    tick(&mut cluster);
+    tick(&mut cluster);
+    let before = cost(&cluster, job);
+    assert_eq!(before, ("4.0".to_owned(), PerKind::new(4, 0)));
+    cluster.trackers[0].tasks.clear();
+    cluster.come_after(Predecessors { was_here: Some(Default::default()), ..Predecessors::default() });
+    assert!(cluster.engine.jobs.get(job).unwrap().is_over());
+    for _ in 0..3 {
+        assert_eq!(cost(&cluster, job), before, "and nothing more");
+        tick(&mut cluster);
+        cluster.beat(0, hang);
+    }
 }

@@ -1,7 +1,7 @@
 //! Limits that fail a job, or keep it from being taken in.
 
 use super::cluster::{Cluster, Fate, fifo, spec};
-use crate::engine::{Fact, Refusal};
+use crate::engine::{Caller, Event, Fact, Refusal};
 use crate::mapreduce::{AttemptRole, CountersExceeded, JobFact, JobSpec};
 use crate::scheduler::{Kind, PerKind};
 use crate::wire::{Action, CleanupOutcome, Counters, RunState};
@@ -104,6 +104,25 @@ fn memory_must_be_asked_for_and_no_more_than_there_may_be() {
     job_202611210913_0005(-1 memForMapTasks 4097 memForReduceTasks): Exceeds the cluster's max-memory-limit.
     ");
     cluster.submit(asking(Some(2_048), Some(4_096))).expect("it is just what there may be");
+}
+
+#[test]
+fn no_more_tasks_of_all_jobs_than_allowed_are_taken_in() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.engine.config.limits.max_live_tasks = Some(20);
+    let first = cluster.submit(spec("alice", "default", 6, 2)).expect("12 of 20");
+    let refused = cluster.submit(spec("alice", "default", 5, 0)).unwrap_err();
+    assert!(
+        refused.to_string().ends_with(
+            "has 9 tasks, and jobs that are not over have 12; the limit is 20 (jobtracker.max-tasks): try again when some \
+             are over"
+        ),
+        "{refused}"
+    );
+    cluster.submit(spec("alice", "default", 4, 0)).expect("20 of 20");
+    let caller = Caller::named(std::sync::Arc::from("alice"));
+    cluster.step(Event::KillJob { id: first, caller });
+    cluster.submit(spec("alice", "default", 6, 2)).expect("nothing of the first had begun, so it is over");
 }
 
 #[test]

@@ -265,6 +265,26 @@ fn a_job_that_was_ending_ends() {
 }
 
 #[test]
+fn the_first_word_of_a_cut_off_client_is_held_back_for_a_while() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.config.hold_client_kills_ms = 10_000;
+    cluster.add_tracker("h0", 2, 2);
+    let [job, other] = [(); 2].map(|()| cluster.submit(spec("alice", "default", 4, 0)).unwrap());
+    beat_all(&mut cluster, 4, hang);
+    cluster.crash(60_000, hang);
+    let young = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    let killed = |cluster: &mut Cluster, id, user: &str| {
+        cluster.step(Event::KillJobFirst { id, caller: Caller::named(user) });
+        cluster.engine.jobs.get(id).is_none_or(|job| job.is_over_or_ending())
+    };
+    assert!(!killed(&mut cluster, job, "alice"));
+    assert!(killed(&mut cluster, young, "alice"), "its client has lost nothing");
+    assert!(killed(&mut cluster, other, "bob"), "nobody else's client polls for it");
+    cluster.pass_ms(10_000);
+    assert!(killed(&mut cluster, job, "alice"));
+}
+
+#[test]
 fn a_tracker_that_does_not_come_back_is_lost_in_time() {
     let (mut cluster, job) = at_work(4, 1);
     beat_all(&mut cluster, 1, |task| if task.attempt.task.number == 0 { Fate::Succeed } else { Fate::Hang });
@@ -400,9 +420,11 @@ fn a_hand_over_ends_no_job() {
     for recover in [true, false] {
         cluster.config.recover = recover;
         let mut restored = super::crash::restored(&cluster.facts);
-        restored.jobs.is_handed_over = true;
+        restored.jobs.handed_over = Some(["tracker_idle:a/1:1".into()].into());
         let engine = Engine::new(cluster.config.clone(), restored, cluster.now);
         assert_eq!(engine.job_status(job).value.unwrap().run_state, RunState::Running);
+        // One that nothing is known of but its name is awaited, too.
+        assert!(engine.tracker_names().any(|name| &**name == "tracker_idle:a/1:1"));
     }
 }
 

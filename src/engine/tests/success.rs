@@ -1,10 +1,11 @@
 //! A job from submission to SUCCEEDED.
 
 use super::cluster::{Cluster, Fate, fifo, spec};
-use crate::engine::{Effect, Event, Fact, ReportKind};
+use crate::engine::{Effect, Event, Fact, FactNumber, ReportKind};
 use crate::mapreduce::{EndNotification, JobFact, JobSpec};
+use crate::market::JobSignature;
 use crate::scheduler::Kind;
-use crate::wire::{Action, CompletionStatus, RunState, TipStatus};
+use crate::wire::{Action, CompletionStatus, JobId, RunState, TipStatus};
 
 #[test]
 fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
@@ -132,6 +133,31 @@ fn ids_are_given_once_and_only_given_ones_are_taken() {
         let asked = Event::SubmitAsked { id: stranger.parse().unwrap(), caller: caller.clone() };
         assert!(matches!(cluster.step(asked).0, crate::engine::Reply::Refused(_)), "{stranger}");
     }
+}
+
+#[test]
+fn no_id_is_given_out_before_the_start_is_durable() {
+    let mut cluster = Cluster::new(fifo());
+    let start = cluster.facts.iter().position(|fact| matches!(fact, Fact::Incarnation { .. })).unwrap() as u64 + 1;
+    assert_eq!(cluster.step(Event::NewJobId).1, FactNumber(start));
+}
+
+#[test]
+fn an_id_of_before_a_restart_is_taken_once_the_store_has_told_that_no_job_has_it() {
+    let mut cluster = Cluster::new(fifo());
+    let id: JobId = "job_202611210912_0001".parse().unwrap();
+    assert!(cluster.engine.is_id_of_before(id));
+    cluster.step(Event::UnusedIdFound { id });
+    assert!(!cluster.engine.is_id_of_before(id));
+    cluster.submit_as(id, spec("alice", "default", 1, 0), JobSignature::Missing).unwrap();
+    assert!(!cluster.engine.is_id_of_before(id), "a job has it now");
+    // Found unused by somebody who had asked before.
+    cluster.step(Event::UnusedIdFound { id });
+    let asked = Event::SubmitAsked { id, caller: crate::engine::Caller::named("alice") };
+    assert!(matches!(
+        cluster.step(asked).0,
+        crate::engine::Reply::Submission(crate::engine::SubmissionReply::Accepted(status)) if status.id == id
+    ));
 }
 
 #[test]

@@ -35,7 +35,12 @@ impl Dispatcher {
             }
             Ask::KillJob { job: None } | Ask::SetJobPriority { job: None, .. } => self.tell(ticket, Value::Void),
             Ask::KillJob { job: Some(id) } => {
-                self.as_caller(ticket, move |this, caller, ticket| this.step(Event::KillJob { id, caller }, ticket));
+                let is_first = ticket.is_first();
+                self.as_caller(ticket, move |this, caller, ticket| {
+                    let event =
+                        if is_first { Event::KillJobFirst { id, caller } } else { Event::KillJob { id, caller } };
+                    this.step(event, ticket);
+                });
             }
             Ask::SetJobPriority { job: Some(id), priority } => {
                 let Some(priority) = priority else {

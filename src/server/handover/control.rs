@@ -70,7 +70,9 @@ pub enum AskError {
 #[derive(Debug)]
 pub(in crate::server) struct Control {
     listener: UnixListener,
-    path: Option<PathBuf>,
+    path: PathBuf,
+    /// Whether the socket goes with this value.
+    is_ours: bool,
     questions: mpsc::Receiver<Asked>,
     accepting: AbortHandle,
 }
@@ -128,16 +130,18 @@ impl Control {
         }
         let listener = UnixListener::bind(short_path(&File::open(state_dir)?))?;
         fs::set_permissions(&path, Permissions::from_mode(MODE))?;
-        Self::on(listener, state_dir)
+        let mut control = Self::on(listener, state_dir)?;
+        control.keep();
+        Ok(control)
     }
 
-    /// Goes on with the listener of another process.
+    /// Goes on with the listener of another process, whose socket it stays until [`Self::keep`].
     pub(in crate::server) fn on(listener: UnixListener, state_dir: &Path) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let ours = tokio::net::UnixListener::from_std(listener.try_clone()?)?;
         let (sender, questions) = mpsc::channel(1);
         let accepting = tokio::task::spawn_local(accept(ours, sender)).abort_handle();
-        Ok(Self { listener, path: Some(state_dir.join(CONTROL)), questions, accepting })
+        Ok(Self { listener, path: state_dir.join(CONTROL), is_ours: false, questions, accepting })
     }
 
     /// The next who asks.
@@ -153,9 +157,14 @@ impl Control {
         self.listener.try_clone()
     }
 
+    /// This process serves: the socket is removed when it ends.
+    pub(in crate::server) fn keep(&mut self) {
+        self.is_ours = true;
+    }
+
     /// The other process listens now; the name stays.
     pub(in crate::server) fn leave(mut self) {
-        self.path = None;
+        self.is_ours = false;
     }
 }
 
@@ -163,8 +172,8 @@ impl Drop for Control {
     fn drop(&mut self) {
         self.accepting.abort();
         // A start removes one that is left over.
-        if let Some(path) = &self.path {
-            let _ = fs::remove_file(path);
+        if self.is_ours {
+            let _ = fs::remove_file(&self.path);
         }
     }
 }

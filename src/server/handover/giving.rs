@@ -41,6 +41,8 @@ pub(in crate::server) struct Estate {
     pub(in crate::server) rpc: TcpListener,
     pub(in crate::server) http: TcpListener,
     pub(in crate::server) control: Option<UnixListener>,
+    /// The names of the trackers that serve.
+    pub(in crate::server) trackers: Vec<Arc<str>>,
     pub(in crate::server) connections: Vec<Carried>,
 }
 
@@ -191,7 +193,9 @@ fn give(channel: &Channel, estate: &Estate) -> io::Result<()> {
         unread_bytes: connection.unread.len(),
         unsent_bytes: connection.unsent.len(),
     });
-    channel.tell(&Inventory { has_control: estate.control.is_some(), connections: connections.collect() })?;
+    let trackers = estate.trackers.iter().map(|name| name.to_string()).collect();
+    let connections = connections.collect();
+    channel.tell(&Inventory { has_control: estate.control.is_some(), trackers, connections })?;
     for connection in &estate.connections {
         channel.tell_bytes(&connection.unread)?;
         channel.tell_bytes(&connection.unsent)?;

@@ -58,6 +58,8 @@ pub(super) enum ToSuccessor {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inventory {
     pub(super) has_control: bool,
+    /// The names of those that serve.
+    pub(super) trackers: Vec<String>,
     pub(super) connections: Vec<ConnectionEntry>,
 }
 

@@ -1,8 +1,10 @@
 //! The new process: proves that it could go on, and takes over.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
 
 use crate::server::rpc::{Carried, Introduction};
 
@@ -22,6 +24,7 @@ pub(in crate::server) struct Inheritance {
     pub(in crate::server) rpc: TcpListener,
     pub(in crate::server) http: TcpListener,
     pub(in crate::server) control: Option<UnixListener>,
+    pub(in crate::server) trackers: BTreeSet<Arc<str>>,
     pub(in crate::server) connections: Vec<Carried>,
 }
 
@@ -62,7 +65,7 @@ impl Predecessor {
     pub(in crate::server) fn take(&self) -> io::Result<Inheritance> {
         let program_version = env!("CARGO_PKG_VERSION").to_owned();
         self.channel.tell(&FromSuccessor::Ready { version: VERSION, program_version })?;
-        let Inventory { has_control, connections } = self.channel.hear(None)?;
+        let Inventory { has_control, trackers, connections } = self.channel.hear(None)?;
         let mut said = Vec::with_capacity(connections.len());
         for entry in connections {
             let unread = self.channel.hear_bytes(entry.unread_bytes)?;
@@ -81,7 +84,8 @@ impl Predecessor {
             };
             Carried { socket, introduction, unread, unsent }
         });
-        Ok(Inheritance { rpc, http, control, connections: connections.collect() })
+        let trackers = trackers.into_iter().map(Arc::from).collect();
+        Ok(Inheritance { rpc, http, control, trackers, connections: connections.collect() })
     }
 
     /// Says that everything is here, and waits for the word to serve. A predecessor that dies now has said it: it dies

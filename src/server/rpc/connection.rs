@@ -39,12 +39,14 @@ pub(super) enum Waiting {
 /// A connection. Buffers exist only while something is in them, so an idle one costs little.
 pub(super) struct Connection {
     number: u64,
+    /// Shared only with whoever carries it over.
     write: OwnedWriteHalf,
     outgoing: RefCell<Vec<u8>>,
     /// Bytes of `outgoing` that were taken since the timeout began.
     taken_bytes: Cell<usize>,
     kept: Kept,
     calls_in_flight: Cell<u32>,
+    has_called: Cell<bool>,
     stage: Cell<Waiting>,
     since_ms: Cell<u64>,
     broken: Cell<bool>,
@@ -119,6 +121,7 @@ impl Connection {
             taken_bytes: Cell::new(0),
             kept: Kept::new(shared.clone()),
             calls_in_flight: Cell::new(0),
+            has_called: Cell::new(false),
             stage: Cell::new(Waiting::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
@@ -177,6 +180,7 @@ impl Connection {
                 writable = self.write.writable() => writable,
                 () = self.left() => {
                     self.outgoing.borrow_mut().drain(..written);
+                    self.shared.unread.remove(written);
                     break;
                 }
             };
@@ -308,13 +312,19 @@ impl Connection {
         self.changed.notified().await;
     }
 
-    /// Counts a call that was taken, of so many bytes.
-    pub(super) fn call_taken(&self, bytes: usize) {
+    /// Its next call is not the first of a client that lost another connection, but goes on with what was said to an earlier server.
+    pub(super) fn goes_on(&self) {
+        self.has_called.set(true);
+    }
+
+    /// Counts a call that was taken, of so many bytes; tells whether it is the first one.
+    pub(super) fn call_taken(&self, bytes: usize) -> bool {
         self.calls_in_flight.set(self.calls_in_flight.get() + 1);
         // Of a heartbeat nothing is kept once it is taken.
         if !self.kept.is_tracker() {
             self.shared.client_calls.add(bytes);
         }
+        !self.has_called.replace(true)
     }
 
     /// Counts a call that was answered, or given up.

@@ -94,7 +94,11 @@ impl<S: Service> RpcServer<S> {
             let (read, write) = stream.into_split();
             let place = self.places.clone().try_acquire_owned().ok();
             let connection = Connection::new(write, self.shared.clone(), place);
-            connection.set_tracker(conversation.is_tracker());
+            connection.goes_on();
+            if conversation.is_open() {
+                connection.set_open(conversation.is_tracker());
+            }
+            connection.set_begun(unread.len());
             connection.set_stage(conversation.waits(!unread.is_empty()));
             connection.go_on_sending(unsent);
             tokio::task::spawn_local(read_calls(connection, read, conversation, unread));

@@ -59,3 +59,16 @@ impl Spoken {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_what_it_was_asked_of() {
+        let served = Protocol::ALL.into_iter().filter(|protocol| *protocol != Protocol::TaskUmbilical);
+        for spoken in served.map(Spoken::Served).chain([Spoken::Foreign, Spoken::Nameless]) {
+            assert_eq!(Spoken::from_class_name(spoken.class_name()), Some(spoken));
+        }
+    }
+}

@@ -32,6 +32,7 @@ pub struct Ticket {
     user: Arc<str>,
     /// Of the call.
     bytes: usize,
+    is_first: bool,
 }
 
 const IO_EXCEPTION: &str = "java.io.IOException";
@@ -62,13 +63,18 @@ impl RemoteError {
 
 impl Ticket {
     pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>, bytes: usize) -> Self {
-        connection.call_taken(bytes);
-        Self { connection, id, user, bytes }
+        let is_first = connection.call_taken(bytes);
+        Self { connection, id, user, bytes, is_first }
     }
 
     /// The user of the connection.
     pub fn user(&self) -> &Arc<str> {
         &self.user
+    }
+
+    /// Whether nothing was called on its connection before.
+    pub fn is_first(&self) -> bool {
+        self.is_first
     }
 
     /// The number of the connection it came on.

@@ -113,6 +113,7 @@ impl Submissions {
                         tracing::info!("the system directory of {job}, which does not run, is removed");
                         self.remove_files(job, leftovers.finished.get(&job).cloned().flatten()).await;
                     }
+                    self.is_settled.send_replace(true);
                     return;
                 }
                 Ok(Err(error)) if !is_told => tracing::warn!("trackers may miss tokens of jobs: {error}; tried again"),

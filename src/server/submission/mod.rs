@@ -8,15 +8,16 @@ mod read;
 mod spec;
 mod system_dir;
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::config::Settings;
 use crate::engine::{Event, FactNumber, ReadSubmission, Reply, SubmissionReply};
 use crate::fs::FileUri;
-use crate::store::{FaultPoint, Health};
+use crate::store::{FaultPoint, FinishedJobReader, Health};
 use crate::wire::JobId;
 
 use super::acl_file::AclFile;
@@ -46,6 +47,10 @@ pub struct Submissions {
     system: FileUri,
     staging_root: FileUri,
     turns: Semaphore,
+    /// Knows the ids that were given out before a restart.
+    store: OnceCell<FinishedJobReader>,
+    /// Nothing of before the restart is removed from the system directory any more.
+    is_settled: watch::Sender<bool>,
     in_hand: Semaphore,
 }
 
@@ -61,8 +66,21 @@ impl Submissions {
             system: settings.directories.system.clone(),
             staging_root: settings.directories.staging_root.clone(),
             turns: Semaphore::new(AT_ONE_TIME),
+            store: OnceCell::new(),
+            is_settled: watch::Sender::new(true),
             in_hand: Semaphore::new(IN_HAND),
         })
+    }
+
+    /// From now on ids of before a restart are known by `store`.
+    pub fn find_ids_by(&self, store: FinishedJobReader) {
+        // There is one database, so whoever was told first is right.
+        let _ = self.store.set(store);
+    }
+
+    /// The files of jobs of before the restart will be put in order.
+    pub fn expect_leftovers(&self) {
+        self.is_settled.send_replace(false);
     }
 
     /// Answers a submitJob, when the job is durable or refused.
@@ -78,6 +96,7 @@ impl Submissions {
     /// `stamped` is the fact that a failure from there on has to wait for: a used signature.
     async fn take_in(&self, asked: Asked, stamped: &mut FactNumber) -> Result<(Reply, FactNumber), RemoteError> {
         let Asked { id, caller, submit_dir, credentials } = asked;
+        self.find_id_of_before(id).await?;
         let first = self.owner.step(Event::SubmitAsked { id, caller: caller.clone() });
         if !matches!(first.0, Reply::Submission(SubmissionReply::ReadFiles)) {
             // Refused, or a job that is known: asked again, it is answered again.
@@ -117,6 +136,21 @@ impl Submissions {
             self.remove_system_dir(id).await;
         }
         Ok((reply, wait_for))
+    }
+
+    /// A client was given its id before a restart and submits after it: the job that it never became may come in.
+    async fn find_id_of_before(&self, id: JobId) -> Result<(), RemoteError> {
+        let Some(store) = self.store.get().filter(|_| self.owner.with_engine(|engine| engine.is_id_of_before(id)))
+        else {
+            return Ok(());
+        };
+        // A directory that a crash left of it may just be about to be removed. The sender is ours, so it does not go.
+        let _ = self.is_settled.subscribe().wait_for(|is_settled| *is_settled).await;
+        let store = store.clone();
+        if self.on_pool(move || store.is_unused(id)).await?.map_err(RemoteError::io)? {
+            self.owner.step(Event::UnusedIdFound { id });
+        }
+        Ok(())
     }
 
     async fn read(&self, id: JobId, user: Arc<str>, submit_dir: String) -> Result<ReadFiles, RemoteError> {

@@ -1,0 +1,86 @@
+//! A daemon one of whose folders is on a disk that can be filled.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Place, Serving};
+
+/// Why no disk can be made here, if so.
+fn refusal() -> Option<String> {
+    let asked = Command::new("unshare").args(namespaces()).args(["mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();
+    match asked {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Some(format!("unshare: {error}")),
+    }
+}
+
+fn namespaces() -> Vec<&'static str> {
+    if rustix::process::geteuid().is_root() { vec!["--mount"] } else { vec!["--user", "--map-root-user", "--mount"] }
+}
+
+/// Whether to skip the test: says so past the capture of the test harness, and never skips in continuous integration.
+pub fn skip(test: &str) -> bool {
+    let Some(reason) = refusal() else { return false };
+    assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "{test} cannot run: {reason}");
+    let _ = writeln!(std::io::stderr(), "\nSKIPPED {test}: {reason}");
+    true
+}
+
+/// A daemon one of whose folders is a small disk that nobody else sees.
+pub struct OnSmallDisk {
+    pub serving: Serving,
+    /// The folder, as seen from here.
+    pub disk: PathBuf,
+}
+
+impl OnSmallDisk {
+    pub fn start(place: &Place, folder: &str) -> Self {
+        Self::start_on(place, folder, 4)
+    }
+
+    /// On a disk of so many MB.
+    pub fn start_on(place: &Place, folder: &str, megabytes: u32) -> Self {
+        const SCRIPT: &str = r#"
+            folder=$1 megabytes=$2
+            shift 2
+            cp -a "$folder" "$folder.seed"
+            mount -t tmpfs -o size=${megabytes}m,mode=755 tmpfs "$folder"
+            cp -a "$folder.seed/." "$folder"
+            exec "$@""#;
+        let mut command = Command::new("unshare");
+        command.args(namespaces()).args(["sh", "-ec", SCRIPT, "sh"]).arg(place.path(folder));
+        command.arg(megabytes.to_string());
+        command.arg(env!("CARGO_BIN_EXE_jobtracker")).args(place.arguments());
+        let serving = Serving::of(command).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"));
+        let root = PathBuf::from(format!("/proc/{}/root", serving.process_id()));
+        let disk = root.join(place.path(folder).strip_prefix("/").unwrap());
+        Self { serving, disk }
+    }
+
+    /// Fills it to the last byte.
+    pub fn fill(&self) {
+        Self::fill_folder(&self.disk);
+    }
+
+    pub fn fill_folder(disk: &Path) {
+        let mut filler = File::create(disk.join("filler")).unwrap();
+        for piece in [1 << 16, 1 << 10, 1] {
+            while filler.write_all(&vec![0; piece]).is_ok() {}
+        }
+    }
+
+    pub fn make_room(&self) {
+        Self::make_room_in(&self.disk);
+    }
+
+    pub fn make_room_in(disk: &Path) {
+        fs::remove_file(disk.join("filler")).unwrap();
+    }
+
+    pub fn budget(&self) -> String {
+        fs::read_to_string(self.disk.join("hadoop.budget")).unwrap()
+    }
+}

@@ -1,0 +1,160 @@
+//! What was open before an upgrade is used after it.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::{Action, AttemptState, RunState};
+
+use crate::rpc_rig::cluster::{IntoCall, Tracker};
+use crate::served::PATIENCE;
+use crate::stage::{RawClient, client, place, unsigned_place, upgrade};
+
+#[test]
+fn connections_go_on_wherever_they_stand() {
+    let place = place();
+    let mut serving = place.start();
+    let mut idle = client(&serving, Protocol::JobSubmission);
+    // Nothing said; within the preamble; within the header; within a call; with all but its last byte.
+    let raw = [0, 3, 12, -20, -1].map(|count| RawClient::that_says(&serving, count));
+    // All of them are accepted: connections are taken in their order.
+    client(&serving, Protocol::JobSubmission);
+    let told = upgrade(&place, &mut serving, &[]);
+    assert!(told.contains(" with 6 connections; calls waited "), "{told}");
+    for client in raw {
+        client.ends_well();
+    }
+    idle.asks();
+    // And new ones are let in.
+    client(&serving, Protocol::JobSubmission).asks();
+    assert_eq!(serving.get("/readyz", "").status, 200);
+    let (code, log) = serving.stop();
+    assert_eq!(code, 0, "{log}");
+    assert_eq!(place.names("state"), ["lock", "state.db"]);
+}
+
+#[test]
+fn money_is_what_it_was() {
+    let place = place();
+    let mut serving = place.start();
+    serving.top_up("alice", "5");
+    // Shown from the next tick on.
+    while serving.ask("alice", "info=alice").queue()[0] != "105.0" {
+        std::thread::yield_now();
+    }
+    let seen = |serving: &crate::served::Serving| {
+        (
+            serving.ask("alice", "info=alice").queue(),
+            serving.ask("root", "infos").body,
+            serving.get("/scheduler?price", "").body,
+        )
+    };
+    let before = seen(&serving);
+    upgrade(&place, &mut serving, &[]);
+    assert_eq!(seen(&serving), before);
+    // The word of an administrator at the start was for that start.
+    assert!(place.read_budget().contains("alice 105"), "{}", place.read_budget());
+    assert!(!serving.log.text().contains("NOT TAKEN OVER") && !serving.log.text().contains("was edited"));
+    serving.top_up("alice", "1");
+    assert_eq!(serving.stop().0, 0);
+    assert!(place.read_budget().contains("alice 106"), "{}", place.read_budget());
+}
+
+/// An attempt that runs goes on; nothing is launched twice, also where restarts end jobs.
+#[test]
+fn a_job_goes_on_with_its_client_and_its_tracker() {
+    let mut place = unsigned_place();
+    place.overrides.push("mapred.jobtracker.restart.recover=false".to_owned());
+    let mut serving = place.start();
+    let mut alice = client(&serving, Protocol::JobSubmission);
+    let mut calls = client(&serving, Protocol::InterTracker);
+    let job = alice.submit(&place, 3);
+    let mut tracker = Tracker::new();
+    let mut launched = Vec::new();
+    let status = JobSubmissionCall::GetJobStatus { job: Some(job) };
+    for beat in 0.. {
+        let heartbeat = tracker.heartbeat();
+        let response = tracker.take(calls.call(&heartbeat));
+        for action in response.actions {
+            match action {
+                Action::LaunchTask(task) => launched.push(task.status.attempt.to_string()),
+                Action::KillJob(_) | Action::CommitTask(_) => {}
+                // A setup or cleanup that is over may be forgotten.
+                Action::KillTask(attempt) if attempt.task.number >= 3 => {}
+                Action::KillTask(_) | Action::ReinitTracker => panic!("{action:?} at {beat}"),
+            }
+        }
+        let Value::JobStatus(Some(told)) = alice.call(&status.clone().into_call()) else { panic!() };
+        if told.run_state == RunState::Succeeded {
+            break;
+        }
+        assert!(beat < 60, "{told:?}");
+        // Each launch is seen running by both processes, and ends under the second. One that has just begun to go on
+        // launches nothing at the first heartbeat, since after a restart that may tell of times gone by.
+        if beat % 3 == 1 {
+            upgrade(&place, &mut serving, &[]);
+        }
+        if beat % 3 == 2 {
+            tracker.all_are(AttemptState::Succeeded);
+        }
+    }
+    launched.sort();
+    let count = launched.len();
+    launched.dedup();
+    assert_eq!((launched.len(), count), (5, 5), "setup, three maps, cleanup: {launched:?}");
+    assert_eq!(serving.stop().0, 0);
+}
+
+#[test]
+fn a_request_over_http_is_answered_by_the_one_that_has_it() {
+    let place = place();
+    let mut serving = place.start();
+    let mut held = TcpStream::connect(serving.http).unwrap();
+    held.set_read_timeout(Some(PATIENCE)).unwrap();
+    held.write_all(b"GET /healthz HTTP/1.1\r\nHost: h\r\n").unwrap();
+    assert_eq!(serving.get("/healthz", "").status, 200);
+    let mut asked = crate::stage::ask_for_upgrade(&place, &[]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    serving.log.wait_for("asks for an upgrade");
+    held.write_all(b"\r\n").unwrap();
+    let mut answer = String::new();
+    held.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+    assert!(asked.wait().unwrap().success());
+    let mut told = String::new();
+    asked.stdout.unwrap().read_to_string(&mut told).unwrap();
+    serving.succeeded_by(told.split(' ').nth(1).unwrap().parse().unwrap());
+    assert_eq!(serving.stop().0, 0);
+}
+
+/// Another configuration comes with another process: here, another port for the web.
+#[test]
+fn a_changed_address_is_bound_anew_and_connections_go_on() {
+    let place = place();
+    let serving_on = |port: u16| format!("mapred.job.tracker.http.address=127.0.0.1:{port}");
+    std::fs::create_dir(place.path("conf")).unwrap();
+    let conf = |text: &str| {
+        let (name, value) = text.split_once('=').unwrap();
+        let text =
+            format!("<configuration><property><name>{name}</name><value>{value}</value></property></configuration>");
+        std::fs::write(place.path("conf/mapred-site.xml"), text).unwrap();
+    };
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (old, new) = (free(), free());
+    conf(&serving_on(old.port()));
+    let mut arguments = place.arguments();
+    let any = arguments.iter().position(|text| text.starts_with("mapred.job.tracker.http.address")).unwrap();
+    arguments.drain(any - 1..=any);
+    arguments.extend(["--conf".to_owned(), place.path("conf").display().to_string()]);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_jobtracker"));
+    command.args(arguments);
+    let mut serving = crate::served::Serving::of(command).unwrap_or_else(|(status, log)| panic!("{status}\n{log}"));
+    let mut idle = client(&serving, Protocol::JobSubmission);
+    assert_eq!(serving.http, old);
+    conf(&serving_on(new.port()));
+    upgrade(&place, &mut serving, &[]);
+    assert!(TcpStream::connect(old).is_err(), "the old address is nobody's");
+    serving.http = new;
+    assert_eq!(serving.get("/readyz", "").status, 200);
+    idle.asks();
+    assert_eq!(serving.stop().0, 0);
+}

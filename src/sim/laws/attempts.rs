@@ -23,6 +23,7 @@ struct JobBook {
     committers: FxHashMap<TaskId, AttemptId>,
     /// Who has done a task, until that is undone.
     done: FxHashMap<TaskId, AttemptId>,
+    maps: u32,
     reduces: u32,
     /// It may end without some of its reduces: when nobody reads its maps any more is not known here.
     may_lack_reduces: bool,
@@ -73,6 +74,10 @@ impl AttemptBooks {
         self.live
     }
 
+    pub(super) fn is_live(&self, id: JobId) -> bool {
+        self.jobs.get(&id).is_some_and(|job| !job.is_over)
+    }
+
     pub(super) fn oldest_live_job(&self) -> Option<JobId> {
         self.jobs.iter().find(|(_, job)| !job.is_over).map(|(id, _)| *id)
     }
@@ -105,6 +110,7 @@ impl AttemptBooks {
                     last_numbers: FxHashMap::default(),
                     committers: FxHashMap::default(),
                     done: FxHashMap::default(),
+                    maps: accepted.spec.maps,
                     reduces: accepted.spec.reduces,
                     may_lack_reduces: accepted.spec.max_reduce_failures_percent > 0,
                     is_ending: false,
@@ -205,7 +211,9 @@ impl AttemptBooks {
     /// Whether the job of an attempt still needs what this tracker has of it.
     pub(super) fn counts_on(&self, id: AttemptId, tracker: &str) -> bool {
         let Some(job) = self.jobs.get(&id.task.job).filter(|job| !job.is_over) else { return false };
-        let is_output = id.task.kind == Kind::Map && job.done.get(&id.task) == Some(&id);
+        // Setups and cleanups are numbered behind the maps, and leave no output.
+        let is_map = id.task.kind == Kind::Map && id.task.number.cast_unsigned() < job.maps;
+        let is_output = is_map && job.done.get(&id.task) == Some(&id);
         (is_output && job.reads_maps()) || job.held.get(&id).is_some_and(|holder| **holder == *tracker)
     }
 

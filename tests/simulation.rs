@@ -16,16 +16,18 @@ const FIFO: PolicyChoice = PolicyChoice::Fifo;
 const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;
 
 /// Runs that broke a law once.
-const KEPT: [(PolicyChoice, u64, u64, &str); 4] = [
+const KEPT: [(PolicyChoice, u64, u64, &str); 6] = [
     (FIFO, 10, 5_000, "a reduce that failed on all hosts with reduce slots waited for one of the others, for ever"),
     (DYNAMIC, 2_581, 5_000, "jobs that could not use a node hid from preemption the one behind them that could"),
-    (
-        DYNAMIC,
-        859,
-        3_000,
-        "a lost tracker was awaited after a restart for output nobody read, and cleaned up what it ran",
-    ),
+    (DYNAMIC, 859, 3_000, "a lost tracker was awaited after a restart for output that nobody read, and went on"),
     (FIFO, 321, 3_000, "the same: what it ran waited for leave to commit for ever, and no job got its slots"),
+    (
+        FIFO,
+        3_215,
+        3_000,
+        "a lost tracker was told to start anew before its loss was durable, and a crash undid the loss",
+    ),
+    (FIFO, 3_681, 3_000, "the same, of a tracker that was silent for too long"),
 ];
 
 fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use jobtracker::market::Key;
+use jobtracker::market::signature::{job_message, sign};
 use jobtracker::wire::JobId;
 use jobtracker::wire::file::{FileSplit, SplitApi, SplitsWriter, write_split_meta};
 
@@ -31,6 +33,16 @@ pub struct JobFiles {
     pub reduces: u32,
     /// Properties beside those that every job has.
     pub properties: Vec<(String, String)>,
+}
+
+/// The properties of a job that `user` signs at `timestamp`, for the queue of the same name.
+pub fn signed(user: &str, key: &Key, timestamp: &str) -> Vec<(String, String)> {
+    let properties = [
+        ("mapred.job.timestamp", timestamp.to_owned()),
+        ("mapred.job.signature", sign(&job_message(user, timestamp), key)),
+        ("mapreduce.job.queue.name", user.to_owned()),
+    ];
+    properties.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
 /// The job.xml that a stock client wrote for the word count example.

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::fs::FileUri;
 use jobtracker::market::Key;
-use jobtracker::market::signature::{job_message, sign};
 use jobtracker::scheduler::Kind;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, RemoteException, Value};
 use jobtracker::wire::{
@@ -189,13 +188,7 @@ impl Cluster {
         });
         loop {
             let stamp = stage.next_stamp().to_string();
-            let signature = sign(&job_message(user, &stamp), &Key::new(&format!("{user}key")));
-            let properties = [
-                ("mapred.job.timestamp", stamp),
-                ("mapred.job.signature", signature),
-                ("mapreduce.job.queue.name", user.to_owned()),
-            ];
-            let properties = properties.map(|(name, value)| (name.to_owned(), value)).to_vec();
+            let properties = staging::signed(user, &Key::new(&format!("{user}key")), &stamp);
             let files = JobFiles { splits: vec![Vec::new(); maps], reduces, properties };
             staging::write(directory.as_path(), &directory.to_string(), id, user, &files).unwrap();
             match self.call(stage, (user, user), Protocol::JobSubmission, &submit) {

@@ -3,7 +3,6 @@
 use jobtracker::client::ipc::IpcClient;
 use jobtracker::fs::FileUri;
 use jobtracker::market::Key;
-use jobtracker::market::signature::{job_message, sign};
 use jobtracker::server::wall_ms;
 use jobtracker::wire::protocol::{AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Action, AttemptState, Credentials, HeartbeatRequest, HeartbeatResponse, JobId, RunState};
@@ -114,13 +113,7 @@ impl<'a> Asked<'a> {
         let directory = FileUri::parse(&staging).unwrap().join(&id.to_string()).unwrap();
         self.stamp_ms += 1;
         let stamp = self.stamp_ms.to_string();
-        let signature = sign(&job_message(user, &stamp), &Key::new(&format!("{user}key")));
-        let properties = [
-            ("mapred.job.timestamp", stamp),
-            ("mapred.job.signature", signature),
-            ("mapreduce.job.queue.name", user.to_owned()),
-        ];
-        let properties = properties.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        let properties = staging::signed(user, &Key::new(&format!("{user}key")), &stamp);
         let files = JobFiles { splits: vec![Vec::new(); maps], reduces, properties };
         staging::write(directory.as_path(), &directory.to_string(), id, user, &files).unwrap();
         let submit = JobSubmissionCall::SubmitJob {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::client::signed_query::SignedQuery;
-use jobtracker::market::signature::{job_message, sign};
 use jobtracker::server::wall_ms;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use tokio::task::JoinSet;
@@ -21,7 +20,7 @@ use super::world::{BIDDERS, EXTRA_QUEUES, SUBMITTERS, World, thousandths};
 use crate::dice::Dice;
 use crate::fake_tracker::{Slots, host_of};
 use crate::job_client::{JobClient, StagedJob};
-use crate::staging::JobFiles;
+use crate::staging::{JobFiles, signed};
 use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
 
 const SLOTS: Slots = Slots { maps: 4, reduces: 2 };
@@ -287,13 +286,7 @@ impl Callers {
         timestamp_ms: i64,
     ) -> anyhow::Result<StagedJob> {
         let signer = &self.world.users[user];
-        let signature = sign(&job_message(&signer.user, &timestamp_ms.to_string()), &signer.key);
-        let properties = [
-            ("mapred.job.timestamp", timestamp_ms.to_string()),
-            ("mapred.job.signature", signature),
-            ("mapreduce.job.queue.name", signer.user.clone()),
-        ];
-        files.properties.extend(properties.map(|(name, value)| (name.to_owned(), value)));
+        files.properties.extend(signed(&signer.user, &signer.key, &timestamp_ms.to_string()));
         client.stage(&files).await
     }
 

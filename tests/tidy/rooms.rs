@@ -19,13 +19,24 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
     ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
-    ("tasktracker", &["config", "fs", "wire"]),
+    ("tasktracker", &["client::ipc", "config", "fs", "scheduler::Kind", "scheduler::PerKind", "wire"]),
     // What the server tells in JSON is read into what it was written from.
     ("client", &["config", "engine::explanation", "fs", "market", "scheduler::Kind", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
     (
         "cli",
-        &["client", "config", "engine::explanation", "fs", "market", "scheduler::OrderClass", "server", "sim", "store"],
+        &[
+            "client",
+            "config",
+            "engine::explanation",
+            "fs",
+            "market",
+            "scheduler::OrderClass",
+            "server",
+            "sim",
+            "store",
+            "tasktracker",
+        ],
     ),
 ];
 

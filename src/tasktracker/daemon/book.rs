@@ -227,3 +227,7 @@ impl AttemptBook {
         self.attempts.values().for_each(|held| held.handle.kill());
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/book.rs"]
+mod tests;

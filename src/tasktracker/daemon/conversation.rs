@@ -239,6 +239,7 @@ impl Conversation {
     fn obey(&mut self, response: HeartbeatResponse) {
         self.response_id = response.response_id;
         (self.restarted, self.initial_contact) = (false, false);
+        response.recovered_jobs.iter().for_each(|job| self.workshop.news.read_anew(*job));
         let deeds = self.book.obey(response.actions, wall_ms());
         // What was told of maps may have made news.
         self.workshop.news.look();

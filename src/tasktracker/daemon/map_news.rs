@@ -67,6 +67,14 @@ impl MapNewsDesk {
         self.jobs().remove(&job);
     }
 
+    /// The list of a job's events is another one from now on: it is read from its beginning.
+    pub fn read_anew(&self, job: JobId) {
+        if let Some(followed) = self.jobs().get_mut(&job) {
+            followed.received = 0;
+            followed.events.clear();
+        }
+    }
+
     /// All are.
     pub fn forget_all(&self) {
         self.jobs().clear();

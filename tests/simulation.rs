@@ -5,19 +5,29 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-use jobtracker::engine::{Fact, Step};
+use jobtracker::engine::{Fact, FactNumber, Restored, Step};
 use jobtracker::mapreduce::{AttemptRole, JobFact, KillAsked};
 use jobtracker::market::{Charge, Credits, MarketFact, Reason, Tick};
-use jobtracker::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
+use jobtracker::sim::{Cuts, Journal, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
 use jobtracker::store::MemoryJournal;
+use jobtracker::wire::AttemptState;
 
 const FIFO: PolicyChoice = PolicyChoice::Fifo;
 const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;
 
 /// Runs that broke a law once.
-const KEPT: [(PolicyChoice, u64, u64, &str); 2] = [
+const KEPT: [(PolicyChoice, u64, u64, &str); 6] = [
     (FIFO, 10, 5_000, "a reduce that failed on all hosts with reduce slots waited for one of the others, for ever"),
     (DYNAMIC, 2_581, 5_000, "jobs that could not use a node hid from preemption the one behind them that could"),
+    (DYNAMIC, 859, 3_000, "a lost tracker was awaited after a restart for output that nobody read, and went on"),
+    (FIFO, 321, 3_000, "the same: what it ran waited for leave to commit for ever, and no job got its slots"),
+    (
+        FIFO,
+        3_215,
+        3_000,
+        "a lost tracker was told to start anew before its loss was durable, and a crash undid the loss",
+    ),
+    (FIFO, 3_681, 3_000, "the same, of a tracker that was silent for too long"),
 ];
 
 fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
@@ -38,14 +48,16 @@ fn play(policy: PolicyChoice, seed: u64, events: u64) -> Run {
 /// Every other seed from `first` on, until there have been so many events.
 fn play_many(policy: PolicyChoice, first: u64, events: u64) {
     const EVENTS_OF_SEED: u64 = 5_000;
-    let (mut seed, mut played, mut preempted, mut attempts) = (first, 0, 0, 0);
+    let (mut seed, mut played, mut preempted, mut attempts, mut crashes) = (first, 0, 0, 0, 0);
     while played < events {
         let run = play(policy, seed, EVENTS_OF_SEED);
         played += run.tally.events;
         preempted += run.tally.preempted;
         attempts += run.tally.attempts;
+        crashes += run.tally.crashes;
         seed += 2;
     }
+    assert!(crashes > 0, "no daemon has crashed");
     assert!(attempts > events / 20, "{attempts} attempts are little work");
     let preempts = policy == DYNAMIC && first % 2 == 1;
     assert_eq!(preempted > 0, preempts, "only odd seeds have preemption, and only under the market");
@@ -290,6 +302,87 @@ fn a_kill_for_another_queue_that_no_round_decided_is_noticed() {
         })
     });
     assert_eq!(violation.law, Law::Preemption, "{violation}");
+}
+
+/// Loses one fact of a kind, as if it had never been durable.
+struct Forgetful<'a> {
+    journal: MemoryJournal,
+    is_meant: &'a dyn Fn(&Fact) -> bool,
+    has_forgotten: bool,
+}
+
+impl Journal for Forgetful<'_> {
+    fn record(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), String> {
+        let mut facts = facts.to_vec();
+        // What is still of use when the next daemon starts.
+        let place = facts.iter().rposition(|fact| (self.is_meant)(fact)).filter(|_| !self.has_forgotten);
+        if let Some(place) = place {
+            facts[place] = Fact::TrackerForgotten { tracker: "nobody".into() };
+            self.has_forgotten = true;
+        }
+        self.journal.record(first, &facts)
+    }
+
+    fn reopen(&mut self) -> Result<Restored, String> {
+        self.journal.reopen()
+    }
+}
+
+/// What the judge says of the first run whose restart misses a fact of a kind.
+fn judged_without(is_meant: &dyn Fn(&Fact) -> bool) -> Violation {
+    for seed in 1..60 {
+        let mut journal = Forgetful { journal: MemoryJournal::default(), is_meant, has_forgotten: false };
+        let violation = Run::play(&options(FIFO, seed, 3_000), &mut journal).violation;
+        if journal.has_forgotten {
+            return violation.unwrap_or_else(|| panic!("seed {seed}: nobody notices"));
+        }
+        assert_eq!(violation, None);
+    }
+    panic!("nothing was forgotten");
+}
+
+#[test]
+fn an_acknowledged_submission_that_a_restart_loses_is_noticed() {
+    let violation = judged_without(&|fact| matches!(fact, Fact::Job(JobFact::Accepted(_))));
+    assert_eq!(violation.law, Law::End, "{violation}");
+    assert!(violation.culprit.contains("lost"), "{violation}");
+}
+
+#[test]
+fn a_launch_that_a_restart_loses_is_noticed() {
+    let violation =
+        judged_without(&|fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::Work, .. })));
+    assert!(matches!(violation.law, Law::Order | Law::End), "{violation}");
+}
+
+#[test]
+fn a_finished_attempt_that_a_restart_loses_is_noticed() {
+    let violation = judged_without(&|fact| match fact {
+        Fact::Job(JobFact::AttemptEnded(ended)) => ended.state == AttemptState::Succeeded,
+        _ => false,
+    });
+    assert!(matches!(violation.law, Law::Order | Law::End), "{violation}");
+}
+
+#[test]
+fn a_finished_task_that_runs_again_is_noticed() {
+    let mut done = std::collections::BTreeMap::new();
+    let violation = judged(FIFO, |step| {
+        forge_fact(step, |fact| match fact {
+            Fact::Job(JobFact::AttemptEnded(ended)) if ended.state == AttemptState::Succeeded => {
+                done.insert(ended.attempt.task.job, ended.attempt);
+                false
+            }
+            Fact::Job(JobFact::AttemptLaunched { role: AttemptRole::Work, attempt, .. }) => {
+                let Some(done) = done.get(&attempt.task.job) else { return false };
+                *attempt = done.task.attempt(done.number + 1);
+                true
+            }
+            _ => false,
+        })
+    });
+    assert_eq!(violation.law, Law::Order, "{violation}");
+    assert!(violation.culprit.contains("has done its task"), "{violation}");
 }
 
 /// A failure is planted: facts are out of order once a job of one user has ended. What is left is that user, with hardly

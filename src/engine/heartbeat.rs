@@ -52,7 +52,8 @@ impl Engine {
         };
         let name = &*request.status.name;
         match self.trackers.get_mut(name) {
-            None if !request.initial_contact => return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing),
+            // That it was lost may still have to become durable: a crash that undid it would find its work forgotten.
+            None if !request.initial_contact => return (Reply::Heartbeat(reinit(request.response_id)), Wait::All),
             Some(tracker) if !request.initial_contact && tracker.response_id != request.response_id => {
                 // The last answer was lost.
                 tracker.last_seen_mono_ms = now.mono_ms;

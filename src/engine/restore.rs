@@ -12,7 +12,7 @@ use crate::mapreduce::{
 };
 use crate::market::MarketFact;
 use crate::scheduler::{AppSpec, Kind};
-use crate::wire::{AttemptId, AttemptState, JobId};
+use crate::wire::{AttemptId, AttemptState, CompletionStatus, JobId};
 
 use super::engine::{Engine, scene};
 use super::heartbeat::DEFAULT_RACK;
@@ -221,7 +221,7 @@ impl Engine {
 /// What trackers have of a job.
 fn holdings(stored: &StoredJob) -> impl Iterator<Item = Holding> {
     let spec = &stored.accepted.spec;
-    let is_read = spec.reduces > 0 && stored.ending.is_none();
+    let is_read = stored.ending.is_none() && reduces_over(stored) < spec.reduces as usize;
     let held = move |attempt: &StoredAttempt| {
         let is_output = attempt.state == AttemptState::Succeeded
             && attempt.role == AttemptRole::Work
@@ -232,6 +232,16 @@ fn holdings(stored: &StoredJob) -> impl Iterator<Item = Holding> {
         (is_live || is_output).then_some(Holding { tracker, attempt: attempt.id, is_live, is_needed })
     };
     stored.attempts.iter().filter_map(held)
+}
+
+/// How many reduces are done or given up. Once all are, nobody reads output: it keeps no tracker, and one that was lost
+/// with nothing but such output must start anew.
+fn reduces_over(stored: &StoredJob) -> usize {
+    let done = stored.attempts.iter().filter(|attempt| attempt.state == AttemptState::Succeeded);
+    let done = done.filter(|attempt| attempt.role == AttemptRole::Work).map(|attempt| attempt.id.task);
+    let given_up = stored.events.iter().filter(|event| event.status == CompletionStatus::TipFailed);
+    let over = done.chain(given_up.map(|event| event.attempt.task)).filter(|task| task.kind == Kind::Reduce);
+    over.collect::<BTreeSet<_>>().len()
 }
 
 /// The web addresses of trackers, as events name them.

@@ -13,7 +13,9 @@ use crate::config::{HostPort, Settings};
 use crate::engine::{Engine, Predecessors};
 use crate::fs::FsError;
 use crate::market::BudgetLine;
-use crate::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store, StoreError, StoreOptions};
+use crate::store::{
+    BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Retention, Store, StoreError, StoreOptions,
+};
 
 use super::acl_file::AclFileError;
 use super::clock::Clock;
@@ -164,6 +166,12 @@ pub(super) fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) 
         look_for: system_dir.jobs().clone(),
         ledger_detail_days: settings.ledger_detail_days,
         finished_jobs: settings.job_limits.finished_jobs_kept,
+        retention: Retention {
+            jobs: settings.state_finished_jobs,
+            days: settings.state_finished_job_days,
+            // Clients read their tasks on the disk, and may still change their priority.
+            always: settings.job_limits.finished_jobs_kept as u64,
+        },
         ..StoreOptions::new(&settings.directories.state)
     }
 }

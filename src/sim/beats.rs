@@ -3,7 +3,7 @@
 use crate::engine::{Event, Fact, HeartbeatAnswer, Reply, Step};
 use crate::mapreduce::{JobFact, KillAsked};
 use crate::scheduler::{Kind, PerKind};
-use crate::wire::{AttemptId, AttemptState, HeartbeatRequest};
+use crate::wire::{AttemptId, AttemptState};
 
 use super::agenda::Wake;
 use super::attempt::SimAttempt;
@@ -95,7 +95,8 @@ impl World<'_> {
         let kept = may_wait.then(|| request.clone());
         let busy = PerKind::new(tracker.busy(Kind::Map), tracker.busy(Kind::Reduce));
         let takes_work = request.accept_new_tasks && request.status.health.healthy;
-        let step = self.send(tracker, request)?;
+        let event = Event::Heartbeat { request, connection: tracker.connection };
+        let step = self.step(event, &Intent::Other)?;
         self.judge_losses_of(tracker, &step)?;
         tracker.heard_mono_ms = self.now.mono_ms;
         let Reply::Heartbeat(answer) = &step.reply else {
@@ -118,6 +119,7 @@ impl World<'_> {
             };
             self.judge.after_beat(Beat { tracker: &tracker.name, free }, &step, &self.engine)?;
         }
+        self.resolve_racks(&step)?;
         if let Mishap::LostAnswer { pause_ms, reconnects } = mishap {
             tracker.unanswered = kept;
             if reconnects {
@@ -160,8 +162,8 @@ impl World<'_> {
         }
     }
 
-    fn send(&mut self, tracker: &SimTracker, request: HeartbeatRequest) -> Result<Step, Violation> {
-        let step = self.step(Event::Heartbeat { request, connection: tracker.connection }, &Intent::Other)?;
+    /// Racks that were asked for are told, once the heartbeat is judged by the racks that it was answered with.
+    fn resolve_racks(&mut self, step: &Step) -> Result<(), Violation> {
         let racks = step.effects.iter().filter_map(|effect| match effect {
             crate::engine::Effect::ResolveRack { host } => Some(host.clone()),
             _ => None,
@@ -174,7 +176,7 @@ impl World<'_> {
                 self.step(Event::RackResolved { host, rack }, &Intent::Other)?;
             }
         }
-        Ok(step)
+        Ok(())
     }
 
     fn mishap(&mut self, tracker: &mut SimTracker) -> Mishap {

@@ -399,7 +399,10 @@ impl World<'_> {
         let step = self.step(Event::SubmitAsked { id: submission.id, caller }, &Intent::Other)?;
         match step.reply {
             Reply::Submission(SubmissionReply::Accepted(_)) if self.is_sent(step.wait_for) => {
-                self.acknowledged.insert(submission.id);
+                // It may have been taken in, and be over, while its user was away.
+                if self.judge.is_live(submission.id) {
+                    self.acknowledged.insert(submission.id);
+                }
                 Ok(())
             }
             Reply::Submission(SubmissionReply::Accepted(_)) => Ok(()),

@@ -93,6 +93,12 @@ fault_points! {
     ThinWritten = "thin.written",
     /// The thinning is committed.
     ThinDone = "thin.done",
+    /// A finished job is deleted, in a transaction; its attempts are not.
+    RetentionDeleted = "retention.deleted",
+    /// What a step deletes is deleted, not committed.
+    RetentionWritten = "retention.written",
+    /// That is committed.
+    RetentionDone = "retention.done",
 
     /// The budget file's content of the first start is noted; the money has not come in.
     ImageFirstNoted = "image.first-noted",

@@ -63,15 +63,18 @@ impl FinishedJobReader {
         finished_with_tasks(&Loader::new(&database, &self.database), job)
     }
 
-    /// Whether an incarnation of ours made ids like this one, and no job has it. Blocks on the disk.
+    /// Whether an incarnation of ours made ids like this one, and no job has it or may have had it before it was deleted.
+    /// Blocks on the disk.
     ///
     /// # Errors
     /// The database cannot be read.
     pub fn is_unused(&self, id: JobId) -> Result<bool, StoreError> {
         let database = self.open()?;
         let sql = "SELECT EXISTS (SELECT 1 FROM incarnation WHERE identifier = ?1)
-                   AND NOT EXISTS (SELECT 1 FROM job WHERE job = ?2)";
-        let found = database.query_row(sql, [id.identifier.to_string(), id.to_string()], |row| row.get(0));
+                   AND NOT EXISTS (SELECT 1 FROM job WHERE job = ?2)
+                   AND NOT EXISTS (SELECT 1 FROM deleted_job WHERE identifier = ?1 AND last_number >= ?3)";
+        let asked = params![id.identifier.to_string(), id.to_string(), id.number];
+        let found = database.query_row(sql, asked, |row| row.get(0));
         found.map_err(|source| StoreError::Database { action: "read", path: self.database.clone(), source })
     }
 

@@ -26,6 +26,7 @@ mod opened_jobs;
 mod opened_market;
 mod options;
 mod queue;
+mod retention;
 mod rows;
 mod schema;
 mod sink;
@@ -53,7 +54,7 @@ pub use opened::Opened;
 #[cfg(test)]
 pub(crate) use opened::{finished_after, opened_after};
 pub use opened_jobs::OpenedJobs;
-pub use options::StoreOptions;
+pub use options::{Retention, StoreOptions};
 pub use schema::{SchemaVersions, schema_versions};
 pub use sink::{FactSink, Pressure};
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Connection, Params};
+use rusqlite::{Connection, Params, params};
 
 use crate::engine::{FactNumber, Predecessors, Restored, RestoredJobs};
 use crate::market::MarketFact;
@@ -35,7 +35,7 @@ pub struct Opened {
     /// What [`Market::apply`](crate::market::Market::apply) needs to be as it was, in its order: the latest accounts,
     /// the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
-    /// Of the jobs that were looked for those that are known, over or not.
+    /// Of the jobs that were looked for those that are known, over or not, or may have been before they were deleted.
     pub looked_for: BTreeSet<JobId>,
     /// It is a copy that was put back: what has happened since it was made is not in it.
     pub is_copy: bool,
@@ -98,13 +98,14 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
     })
 }
 
-/// Those of the jobs that there are.
+/// Those of the jobs that there are, or may have been.
 fn known(loader: &Loader<'_>, jobs: &BTreeSet<JobId>) -> Result<BTreeSet<JobId>, StoreError> {
     let mut known = BTreeSet::new();
     for job in jobs {
-        let rows =
-            loader.rows_with("SELECT 1 FROM job WHERE job = ?1", [job.to_string()], |row| row.get::<_, i64>(0))?;
-        if !rows.is_empty() {
+        let sql = "SELECT 1 FROM job WHERE job = ?1
+                   UNION SELECT 1 FROM deleted_job WHERE identifier = ?2 AND last_number >= ?3";
+        let asked = params![job.to_string(), job.identifier.to_string(), job.number];
+        if !loader.rows_with(sql, asked, |row| row.get::<_, i64>(0))?.is_empty() {
             known.insert(*job);
         }
     }

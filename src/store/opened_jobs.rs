@@ -96,7 +96,7 @@ fn costs(loader: &Loader<'_>, jobs: impl Iterator<Item = JobId>) -> Result<Vec<J
 
 fn finished(loader: &Loader<'_>, counters: &mut StoredCounters, newest: usize) -> Result<Vec<FinishedJob>, StoreError> {
     let newest = i64::try_from(newest).unwrap_or(i64::MAX);
-    let sql = format!("{FINISHED} ORDER BY accept_order DESC LIMIT ?1");
+    let sql = format!("{FINISHED} ORDER BY finish_ms DESC, accept_order DESC LIMIT ?1");
     let mut rows = loader.rows_with(&sql, params![newest], FinishedRow::read)?;
     let sql = format!("{FINISHED} AND job IN (SELECT job FROM kill_debt)");
     rows.extend(loader.rows(&sql, FinishedRow::read)?);

@@ -6,6 +6,26 @@ use std::time::Duration;
 
 use crate::wire::JobId;
 
+/// Which finished jobs stay on the disk: both limits hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Most finished jobs. 0: no limit.
+    pub jobs: u64,
+    /// Whole days for which a finished job stays. 0: no limit.
+    pub days: u32,
+    /// So many stay in any case, those that ended last.
+    pub always: u64,
+}
+
+// === impl Retention ===
+
+impl Retention {
+    /// Most finished jobs, all told.
+    pub(super) fn most(&self) -> u64 {
+        if self.jobs == 0 { u64::MAX } else { self.jobs.max(self.always) }
+    }
+}
+
 /// Settings of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
@@ -27,6 +47,8 @@ pub struct StoreOptions {
     pub ledger_detail_days: u32,
     /// Finished jobs that a start tells of, the newest.
     pub finished_jobs: usize,
+    /// Finished jobs that stay on the disk.
+    pub retention: Retention,
     /// Jobs of which a start tells whether they are known, however long they are over.
     pub look_for: BTreeSet<JobId>,
 }
@@ -46,6 +68,7 @@ impl StoreOptions {
             retry_pause_max: Duration::from_secs(5),
             ledger_detail_days: 30,
             finished_jobs: 1_000,
+            retention: Retention { jobs: 100_000, days: 0, always: 1_000 },
             look_for: BTreeSet::new(),
         }
     }

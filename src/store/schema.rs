@@ -9,11 +9,12 @@ use super::error::StoreError;
 use super::fault_point::FaultPoint;
 
 /// Each step leads from the version before it to its own; a new database takes all of them.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("schema.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
+    include_str!("schema_5.sql"),
 ];
 
 /// The newest version known here.

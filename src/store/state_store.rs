@@ -58,7 +58,7 @@ impl Store {
             durable,
             backlog: Arc::clone(&backlog),
             counts: Arc::clone(&counts),
-            housekeeping: Housekeeping::new(options.ledger_detail_days),
+            housekeeping: Housekeeping::new(options.ledger_detail_days, options.retention),
             options,
             folder,
             queue: Queue::after(opened.last_fact),

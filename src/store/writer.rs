@@ -312,7 +312,7 @@ mod tests {
             durable,
             backlog: Arc::new(Backlog::new(1000)),
             counts: Arc::new(Counts::default()),
-            housekeeping: Housekeeping::new(30),
+            housekeeping: Housekeeping::new(30, StoreOptions::new(dir).retention),
             options: StoreOptions::new(dir),
             folder,
             queue: Queue::after(FactNumber(0)),

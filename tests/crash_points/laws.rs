@@ -125,7 +125,11 @@ fn copy(place: &Place) {
     let _ = fs::remove_dir_all(&copy);
     fs::create_dir(&copy).unwrap();
     for name in place.names("state") {
-        fs::copy(place.path("state").join(&name), copy.join(&name)).unwrap();
+        let path = place.path("state").join(&name);
+        // The socket by which a newer program takes over is nothing to copy.
+        if path.is_file() {
+            fs::copy(path, copy.join(&name)).unwrap();
+        }
     }
 }
 

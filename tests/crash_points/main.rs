@@ -26,6 +26,8 @@ mod served;
 mod stage;
 #[path = "../../examples/load/staging.rs"]
 mod staging;
+#[path = "../store_stage/mod.rs"]
+mod store_stage;
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -4,13 +4,16 @@
 use std::fs;
 use std::path::Path;
 
+use jobtracker::scheduler::Kind;
+use jobtracker::store::encode_splits;
 use jobtracker::wire::RunState;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, params};
 
 use crate::cluster::Cluster;
 use crate::laws::{Accounts, Laws, budgets, rows};
 use crate::served::Place;
 use crate::stage::{Cut, Stage};
+use crate::store_stage;
 
 /// A script.
 pub struct Scene {
@@ -20,13 +23,14 @@ pub struct Scene {
     pub play: fn(&mut Stage),
 }
 
-pub const SCENES: [Scene; 7] = [
+pub const SCENES: [Scene; 8] = [
     Scene { name: "jobs and money", set: |_| fresh(), play: jobs_and_money },
     Scene { name: "an idle moment", set: |_| idle(), play: an_idle_moment },
     Scene { name: "budget file", set: |_| foreign(Place::new(&budgets(FIRST))), play: budget_file },
     Scene { name: "budget file in place", set: |_| in_place(), play: budget_file },
     Scene { name: "a pending image", set: |_| fresh(), play: a_pending_image },
     Scene { name: "an old ledger", set: old_ledger, play: housekeeping },
+    Scene { name: "too many jobs", set: crowded, play: retention },
     Scene { name: "an old schema", set: |_| old_schema(), play: migration },
 ];
 
@@ -192,6 +196,64 @@ pub fn prepare(prepared: &Path) {
     drop(database);
     fs::copy(place.path("state/state.db"), prepared.join("state.db")).unwrap();
     fs::copy(place.budget(), prepared.join("budget")).unwrap();
+    fs::copy(place.path("state/state.db"), prepared.join("crowded.db")).unwrap();
+    crowd(&Connection::open(prepared.join("crowded.db")).unwrap());
+}
+
+/// Finished jobs that stay, being in memory; and those beyond them.
+const JOBS_KEPT: i32 = 100;
+const JOBS_BEYOND: i32 = 12;
+/// More than one step deletes.
+const ATTEMPTS_OF_A_LARGE_JOB: i32 = 2500;
+
+/// Gives a state too many finished jobs, each with its cost.
+fn crowd(database: &Connection) {
+    let (spec, splits) = (serde_json::to_string(&store_stage::spec()).unwrap(), encode_splits(&store_stage::splits()));
+    for number in 1..=JOBS_KEPT + JOBS_BEYOND {
+        let job = store_stage::job_id(number);
+        let sql = "INSERT INTO job (job, accept_order, submit_ms, spec, splits, priority, state, running_ms, finish_ms)
+                   VALUES (?1, ?2, 1, ?3, ?4, 'NORMAL', 'SUCCEEDED', 2, 2 + ?2)";
+        database.execute(sql, params![job.to_string(), number, spec, splits]).unwrap();
+        let sql = "INSERT INTO job_cost VALUES (?1, 1, 1, 0, '0.5', '500000000000')";
+        database.execute(sql, [job.to_string()]).unwrap();
+        let attempts = if number == 3 { ATTEMPTS_OF_A_LARGE_JOB } else { 2 };
+        for attempt in 0..attempts {
+            let attempt = job.task(Kind::Map, 0).attempt(attempt).to_string();
+            let sql = "INSERT INTO attempt (attempt, job, role, tracker, response_id, launch_ms, state)
+                       VALUES (?1, ?2, 'work', 'tracker_n:n/1.2.3.4:5', 1, 2, 'FAILED')";
+            database.execute(sql, params![attempt, job.to_string()]).unwrap();
+        }
+    }
+}
+
+fn crowded(prepared: &Path) -> (Place, Laws) {
+    let (mut place, laws) = old_ledger(prepared);
+    fs::copy(prepared.join("crowded.db"), place.path("state/state.db")).unwrap();
+    place.overrides.push("jobtracker.state.finished-jobs=1".to_owned());
+    place.overrides.push(format!("mapred.job.tracker.retiredjobs.cache.size={JOBS_KEPT}"));
+    (place, laws)
+}
+
+/// Finished jobs beyond the limit are deleted.
+fn retention(stage: &mut Stage) {
+    stage.begin_life();
+    stage.ask("root", "addBudget=1&queue=alice");
+    stage.wait_until("the end of old jobs", |place| {
+        let Some(database) = looked_into(place) else { return false };
+        let attempts: i32 = database.query_row("SELECT count(*) FROM attempt", [], |row| row.get(0)).unwrap_or(-1);
+        attempts == 2 * JOBS_KEPT
+    });
+    stage.stop();
+    stage.laws.in_the_end(&stage.place, &[("alice", "106"), ("bob", "7.5")], &[("alice", "1"), ("bob", "0.25")]);
+    let left = rows(&stage.place, "SELECT job FROM job ORDER BY accept_order");
+    let expected = (JOBS_BEYOND + 1..=JOBS_BEYOND + JOBS_KEPT).map(|number| store_stage::job_id(number).to_string());
+    assert_eq!(left, expected.collect::<Vec<_>>());
+    let deleted = rows(&stage.place, "SELECT last_number || ' ' || jobs FROM deleted_job");
+    assert_eq!(deleted, [format!("{JOBS_BEYOND} {JOBS_BEYOND}")]);
+    let cost = rows(&stage.place, "SELECT queue || ' ' || cost || ' ' || map_slots FROM deleted_job_cost");
+    assert_eq!(cost, [format!("alice {}.0 {JOBS_BEYOND}", JOBS_BEYOND / 2)]);
+    let lost = "SELECT DISTINCT job FROM attempt WHERE job NOT IN (SELECT job FROM job)";
+    assert_eq!(rows(&stage.place, lost), [""; 0]);
 }
 
 fn old_ledger(prepared: &Path) -> (Place, Laws) {

@@ -67,6 +67,8 @@ pub struct Evidence {
     pub costs: BTreeMap<String, i128>,
     /// Ids of all jobs.
     pub jobs: BTreeSet<String>,
+    /// By identifier, the highest number of a job that was deleted as one too many.
+    pub deleted: BTreeMap<String, i32>,
     /// Attempts that were preempted.
     pub preempted: usize,
     /// The table `meta`.
@@ -76,6 +78,10 @@ pub struct Evidence {
 }
 
 const BUDGET_FILE: &str = "budget";
+
+/// Of jobs, and of those of a queue that were deleted.
+const COSTS: &str = "SELECT queue, cost, cost_units FROM job_cost JOIN job USING (job)
+     UNION ALL SELECT queue, cost, cost_units FROM deleted_job_cost";
 
 // === impl Evidence ===
 
@@ -192,7 +198,7 @@ impl Evidence {
             evidence.preempted += 1;
             Ok(())
         })?;
-        each(database, "SELECT queue, cost, cost_units FROM job_cost JOIN job USING (job)", |row| {
+        each(database, COSTS, |row| {
             *evidence.costs.entry(row.get(0)?).or_default() += sum(row, 1)?;
             Ok(())
         })?;
@@ -200,11 +206,22 @@ impl Evidence {
             evidence.jobs.insert(row.get(0)?);
             Ok(())
         })?;
+        each(database, "SELECT identifier, last_number FROM deleted_job", |row| {
+            evidence.deleted.insert(row.get(0)?, row.get(1)?);
+            Ok(())
+        })?;
         each(database, "SELECT key, CAST(value AS TEXT) FROM meta", |row| {
             evidence.notes.insert(row.get(0)?, row.get(1)?);
             Ok(())
         })?;
         Ok(evidence)
+    }
+
+    /// Whether the job is there, or may have been before it was deleted.
+    pub fn knows(&self, job: &str) -> bool {
+        let parts = job.strip_prefix("job_").and_then(|rest| rest.split_once('_'));
+        let last = parts.and_then(|(identifier, number)| self.deleted.get(identifier).zip(number.parse().ok()));
+        self.jobs.contains(job) || last.is_some_and(|(last, number): (&i32, i32)| number <= *last)
     }
 
     /// The number up to which the ledger stands there in daily sums.

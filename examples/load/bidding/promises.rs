@@ -35,7 +35,7 @@ pub fn violations(evidence: &Evidence, ledger: &Ledger, book: &mut Book, world: 
     charges(evidence, ledger, book, world, &mut wrong);
     stamps(evidence, book, world, &mut wrong);
     for submission in book.submissions.iter().filter(|submission| submission.is_accepted) {
-        if !evidence.jobs.contains(&submission.job.to_string()) {
+        if !evidence.knows(&submission.job.to_string()) {
             wrong.push(format!("{} was accepted and is not there", submission.job));
         }
     }

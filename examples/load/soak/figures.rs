@@ -159,18 +159,13 @@ pub fn judge(lives: &[Life]) -> anyhow::Result<()> {
         return Ok(());
     }
     let of = |lives: &[Life]| Sample::mean(&lives.iter().map(|life| life.mean).collect::<Vec<_>>());
-    let (second_lives, last_lives) = (&lives[quarter..2 * quarter], &lives[lives.len() - quarter..]);
-    let (second, last) = (of(second_lives), of(last_lives));
-    // Finished jobs stay on disk, so the database grows with them, but not faster than they come.
-    let for_each_job = |lives: &[Life], mean: Sample| {
-        mean.database_bytes * lives.len() as u64 / lives.iter().map(|life| life.jobs).sum::<u64>().max(1)
-    };
+    let (second, last) = (of(&lives[quarter..2 * quarter]), of(&lives[lives.len() - quarter..]));
     let mut grown = Vec::new();
     for (what, before, after) in [
         ("resident bytes", second.resident_bytes, last.resident_bytes),
         ("threads", second.threads, last.threads),
         ("open files", second.open_files, last.open_files),
-        ("bytes of state.db for each finished job", for_each_job(second_lives, second), for_each_job(last_lives, last)),
+        ("bytes of state.db", second.database_bytes, last.database_bytes),
         ("bytes of its log", second.log_bytes, last.log_bytes),
     ] {
         println!("{what}: {before} in the second quarter, {after} in the last");

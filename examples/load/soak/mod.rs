@@ -37,8 +37,10 @@ use tracker::Station;
 /// How many times slower than in `bidding` people bid and pay in.
 const PACE: u32 = 30;
 const POLLERS: usize = 4;
-/// Finished jobs that the daemon keeps at hand: a few minutes' worth.
-const FINISHED_JOBS: u32 = 500;
+/// Finished jobs that the daemon keeps at hand: a minute's worth or more.
+const FINISHED_JOBS: u32 = 200;
+/// Those that it keeps on the disk: few enough for `state.db` to be as large as it gets in the first quarter of a run.
+const FINISHED_JOBS_ON_DISK: u32 = 250;
 /// Before every so many starts the older half of the ledger is made older than its detail is kept.
 const AGED_EACH: u32 = 10;
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
@@ -77,7 +79,10 @@ struct Watch {
 
 /// Runs it; an error when anything was wrong or not flat.
 pub async fn run(arguments: &Soak) -> anyhow::Result<()> {
-    let further = [("mapred.job.tracker.retiredjobs.cache.size", FINISHED_JOBS.to_string())];
+    let further = [
+        ("mapred.job.tracker.retiredjobs.cache.size", FINISHED_JOBS.to_string()),
+        ("jobtracker.state.finished-jobs", FINISHED_JOBS_ON_DISK.to_string()),
+    ];
     let world = World::create(&arguments.folder, arguments.seed, &further)?;
     let stage = Rc::new(Stage::new(Rc::new(Callers::new(world, PACE))));
     let mut run = Run {

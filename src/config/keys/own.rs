@@ -13,6 +13,10 @@ keys! {
         "The state database: all that survives a restart. Not under /tmp, never in `mapred.local.dir/jobTracker`.";
     LEDGER_DETAIL_DAYS = "jobtracker.ledger.detail-days", Number(Days, 1, 36_500), Some("30"),
         "Whole days for which the ledger keeps every movement of money; older ones become daily sums, which add up to the same.";
+    STATE_FINISHED_JOBS = "jobtracker.state.finished-jobs", Number(Count, 0, 1_000_000_000), Some("100000"),
+        "Most finished jobs that the state database keeps; those that ended first are deleted. Those in memory (`mapred.job.tracker.retiredjobs.cache.size`) always stay. 0: no limit.";
+    STATE_FINISHED_JOB_DAYS = "jobtracker.state.finished-job-days", Number(Days, 0, 36_500), Some("0"),
+        "Whole days for which the state database keeps a finished job, if it keeps it so long; those in memory always stay. 0: no limit.";
     HOLD_CLIENT_KILLS = "jobtracker.restart.hold-client-kills-ms", Number(Milliseconds, 0, HOUR_MS), Some("0"),
         "So long after a start a `killJob` by the job's own user that is the first call of its connection is held back for jobs of before: the stock streaming tool sends one when it loses its connection. 0: never.";
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),

@@ -123,6 +123,10 @@ pub struct Settings {
     pub build_version: String,
     /// Whole days for which the ledger keeps every movement.
     pub ledger_detail_days: u32,
+    /// Most finished jobs on the disk; 0: no limit.
+    pub state_finished_jobs: u64,
+    /// Whole days for which a finished job stays on the disk; 0: no limit.
+    pub state_finished_job_days: u32,
     /// Whether jobs of before a restart go on.
     pub restart_recover: bool,
     /// So long after a start kills by cut-off clients are held back, ms; 0: never
@@ -179,6 +183,8 @@ impl Settings {
             version: configuration.required(&keys::VERSION)?.value,
             build_version: configuration.required(&keys::BUILD_VERSION)?.value,
             ledger_detail_days: configuration.number(&keys::LEDGER_DETAIL_DAYS)?,
+            state_finished_jobs: configuration.number(&keys::STATE_FINISHED_JOBS)?,
+            state_finished_job_days: configuration.number(&keys::STATE_FINISHED_JOB_DAYS)?,
             restart_recover: configuration.flag(&keys::RESTART_RECOVER)?,
             hold_client_kills_ms: configuration.number(&keys::HOLD_CLIENT_KILLS)?,
             configuration: Arc::new(configuration),

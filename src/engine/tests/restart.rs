@@ -300,6 +300,39 @@ fn a_tracker_that_does_not_come_back_is_lost_in_time() {
     assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
 }
 
+/// What it has is output that nobody reads any more, and what it was at work on ended with it: were it awaited for the
+/// output, it would go on with that work.
+#[test]
+fn a_tracker_that_was_lost_before_starts_anew() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    cluster.add_tracker("h1", 1, 0);
+    let job = cluster.submit(spec("alice", "default", 2, 1)).unwrap();
+    let all_but =
+        |kind: Kind| move |task: &FakeTask| if task.attempt.task.kind == kind { hang(task) } else { succeed(task) };
+    beat_all(&mut cluster, 8, all_but(Kind::Reduce));
+    assert_eq!(cluster.engine.jobs.get(job).unwrap().finished().map, 2);
+    // A map is lost, and runs again when the reduce that has read it is done.
+    cluster.trackers.remove(1);
+    for _ in 0..80 {
+        cluster.pass_ms(10_000);
+        cluster.timer();
+        cluster.beat(0, hang);
+    }
+    beat_all(&mut cluster, 3, all_but(Kind::Map));
+    let stands = cluster.engine.jobs.get(job).unwrap();
+    assert_eq!((stands.finished().reduce, stands.finished().map, stands.running().map), (1, 1, 1));
+    for _ in 0..80 {
+        cluster.pass_ms(10_000);
+        cluster.timer();
+    }
+    assert_eq!(cluster.engine.jobs.get(job).unwrap().running().map, 0);
+    cluster.crash(1_000, hang);
+    let (response, _) = cluster.beat(0, hang);
+    assert_eq!(response.actions, [Action::ReinitTracker]);
+    assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
+}
+
 #[test]
 fn a_tracker_that_registers_anew_has_lost_everything() {
     let (mut cluster, job) = at_work(4, 1);

@@ -23,7 +23,10 @@ struct JobBook {
     committers: FxHashMap<TaskId, AttemptId>,
     /// Who has done a task, until that is undone.
     done: FxHashMap<TaskId, AttemptId>,
+    maps: u32,
     reduces: u32,
+    /// It may end without some of its reduces: when nobody reads its maps any more is not known here.
+    may_lack_reduces: bool,
     /// Its end has been decided.
     is_ending: bool,
 }
@@ -46,7 +49,7 @@ impl JobBook {
     /// Whether there are reduces that may still fetch the output of maps.
     fn reads_maps(&self) -> bool {
         let is_reduce = |task: &&TaskId| task.kind == Kind::Reduce && (task.number.cast_unsigned()) < self.reduces;
-        !self.is_ending && self.done.keys().filter(is_reduce).count() < self.reduces as usize
+        !self.is_ending && !self.may_lack_reduces && self.done.keys().filter(is_reduce).count() < self.reduces as usize
     }
 
     /// An attempt ended that way.
@@ -69,6 +72,10 @@ impl AttemptBooks {
 
     pub(super) fn live_jobs(&self) -> usize {
         self.live
+    }
+
+    pub(super) fn is_live(&self, id: JobId) -> bool {
+        self.jobs.get(&id).is_some_and(|job| !job.is_over)
     }
 
     pub(super) fn oldest_live_job(&self) -> Option<JobId> {
@@ -103,7 +110,9 @@ impl AttemptBooks {
                     last_numbers: FxHashMap::default(),
                     committers: FxHashMap::default(),
                     done: FxHashMap::default(),
+                    maps: accepted.spec.maps,
                     reduces: accepted.spec.reduces,
+                    may_lack_reduces: accepted.spec.max_reduce_failures_percent > 0,
                     is_ending: false,
                 };
                 self.live += 1;
@@ -202,7 +211,9 @@ impl AttemptBooks {
     /// Whether the job of an attempt still needs what this tracker has of it.
     pub(super) fn counts_on(&self, id: AttemptId, tracker: &str) -> bool {
         let Some(job) = self.jobs.get(&id.task.job).filter(|job| !job.is_over) else { return false };
-        let is_output = id.task.kind == Kind::Map && job.done.get(&id.task) == Some(&id);
+        // Setups and cleanups are numbered behind the maps, and leave no output.
+        let is_map = id.task.kind == Kind::Map && id.task.number.cast_unsigned() < job.maps;
+        let is_output = is_map && job.done.get(&id.task) == Some(&id);
         (is_output && job.reads_maps()) || job.held.get(&id).is_some_and(|holder| **holder == *tracker)
     }
 

@@ -234,6 +234,11 @@ impl Judge {
         self.attempts.live_jobs()
     }
 
+    /// Whether a job is accepted and not over.
+    pub(super) fn is_live(&self, id: JobId) -> bool {
+        self.attempts.is_live(id)
+    }
+
     /// The job that has waited longest for its end, if any.
     pub(super) fn oldest_live_job(&self) -> Option<crate::wire::JobId> {
         self.attempts.oldest_live_job()

@@ -96,7 +96,7 @@ pub(super) fn record(
 }
 
 /// Between which keys the attempts of a job lie: their ids begin alike.
-fn attempts_of(job: &str) -> [String; 2] {
+pub(in crate::store) fn attempts_of(job: &str) -> [String; 2] {
     let prefix = job.replacen("job_", "attempt_", 1);
     [format!("{prefix}_"), format!("{prefix}`")]
 }

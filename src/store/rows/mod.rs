@@ -3,6 +3,8 @@
 mod job;
 mod market;
 
+pub(super) use job::attempts_of;
+
 use rusqlite::{Transaction, params};
 
 use crate::engine::{Fact, FactNumber};

@@ -1,0 +1,171 @@
+//! The oldest finished jobs go from the disk once there are too many of them, or once they are too old.
+//!
+//! Laws: a job goes with all that is known of it, and only once no tracker is owed a word about it; the sum of what the
+//! jobs of a queue have cost stays the same; no id is used twice. How the work is cut into steps changes nothing.
+
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use crate::market::Credits;
+use crate::wire::JobId;
+
+use super::fault_point::FaultPoint;
+use super::options::Retention;
+use super::rows::attempts_of;
+use super::schema::{meta, set_meta};
+use super::units_column::units_column;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Key in `meta` of the job that is gone already, while attempts and events of it are left. Empty: none is.
+const BEING_DELETED: &str = "job_being_deleted";
+
+/// What one step has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deleted {
+    pub(super) jobs: u64,
+    /// There may be more to do.
+    pub(super) has_more: bool,
+}
+
+/// A finished job that no tracker is owed a word about.
+struct Candidate {
+    job: String,
+    queue: String,
+    finish_ms: i64,
+}
+
+/// How many finished jobs there are.
+pub(super) fn count_finished(database: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT count(*) FROM job WHERE finish_ms IS NOT NULL";
+    database.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
+}
+
+/// Deletes some of what is beyond the limits, of `finished` jobs, no more than `limit_rows` in all: the jobs that ended
+/// first go first.
+pub(super) fn delete_some(
+    database: &mut Connection,
+    retention: &Retention,
+    finished: u64,
+    limit_rows: usize,
+) -> rusqlite::Result<Deleted> {
+    let mut deleted = Deleted { jobs: 0, has_more: false };
+    let begun = being_deleted(database)?;
+    let before_ms = too_old_before_ms(database, retention)?;
+    let is_due = |candidate: &Candidate, left: u64| {
+        left > retention.most() || left > retention.always && candidate.finish_ms < before_ms
+    };
+    if begun.is_none() && oldest(database)?.filter(|oldest| is_due(oldest, finished)).is_none() {
+        return Ok(deleted);
+    }
+    let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut rows_left = limit_rows;
+    let mut unfinished = begun;
+    loop {
+        if let Some(job) = unfinished.take() {
+            rows_left -= delete_tasks(&transaction, &job, rows_left)?;
+            if rows_left == 0 {
+                // Perhaps that was the last one; the next step sees.
+                set_meta(&transaction, BEING_DELETED, &job)?;
+                deleted.has_more = true;
+                break;
+            }
+            set_meta(&transaction, BEING_DELETED, "")?;
+        }
+        let Some(next) = oldest(&transaction)?.filter(|oldest| is_due(oldest, finished - deleted.jobs)) else { break };
+        delete_job(&transaction, &next)?;
+        deleted.jobs += 1;
+        rows_left = rows_left.saturating_sub(1);
+        unfinished = Some(next.job);
+        FaultPoint::RetentionDeleted.pass();
+    }
+    FaultPoint::RetentionWritten.pass();
+    transaction.commit()?;
+    FaultPoint::RetentionDone.pass();
+    Ok(deleted)
+}
+
+fn being_deleted(database: &Connection) -> rusqlite::Result<Option<String>> {
+    Ok(meta::<String>(database, BEING_DELETED)?.filter(|job| !job.is_empty()))
+}
+
+/// Jobs that ended before this are too old. The clock is what was recorded last: the last tick, or the last end of a job.
+fn too_old_before_ms(database: &Connection, retention: &Retention) -> rusqlite::Result<i64> {
+    if retention.days == 0 {
+        return Ok(i64::MIN);
+    }
+    let sql = "SELECT max(coalesce((SELECT max(finish_ms) FROM job WHERE finish_ms IS NOT NULL), 0),
+                   coalesce((SELECT wall_ms FROM tick ORDER BY number DESC LIMIT 1), 0))";
+    let last_ms: i64 = database.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    Ok((last_ms.div_euclid(DAY_MS) - i64::from(retention.days)).saturating_mul(DAY_MS))
+}
+
+fn oldest(database: &Connection) -> rusqlite::Result<Option<Candidate>> {
+    let sql = "SELECT job, queue, finish_ms FROM job INDEXED BY job_finished
+               WHERE finish_ms IS NOT NULL AND NOT EXISTS (SELECT 1 FROM kill_debt WHERE kill_debt.job = job.job)
+               ORDER BY finish_ms, accept_order LIMIT 1";
+    let read = |row: &Row<'_>| Ok(Candidate { job: row.get(0)?, queue: row.get(1)?, finish_ms: row.get(2)? });
+    database.prepare_cached(sql)?.query_row([], read).optional()
+}
+
+/// Deletes the job itself; its id stays used, and its cost that of its queue.
+fn delete_job(transaction: &Transaction<'_>, Candidate { job, queue, .. }: &Candidate) -> rusqlite::Result<()> {
+    let id: JobId = job.parse().map_err(|_| failed(format!("job.job holds {job:?}")))?;
+    let sql = "INSERT INTO deleted_job (identifier, last_number, jobs) VALUES (?1, ?2, 1)
+               ON CONFLICT (identifier) DO UPDATE SET last_number = max(last_number, excluded.last_number), jobs = jobs + 1";
+    transaction.prepare_cached(sql)?.execute(params![id.identifier.to_string(), id.number])?;
+    fold_cost(transaction, job, queue)?;
+    transaction.prepare_cached("DELETE FROM job WHERE job = ?1")?.execute([job]).map(drop)
+}
+
+/// Adds what a job has cost to what the deleted jobs of its queue have cost.
+fn fold_cost(transaction: &Transaction<'_>, job: &str, queue: &str) -> rusqlite::Result<()> {
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, units_column(row, 2)?));
+    let own = "SELECT map_slots, reduce_slots, cost_units FROM job_cost WHERE job = ?1";
+    let Some((maps, reduces, cost)) = transaction.prepare_cached(own)?.query_row([job], read).optional()? else {
+        return Ok(());
+    };
+    let before = "SELECT map_slots, reduce_slots, cost_units FROM deleted_job_cost WHERE queue = ?1";
+    let before = transaction.prepare_cached(before)?.query_row([queue], read).optional()?;
+    let (maps_before, reduces_before, cost_before) = before.unwrap_or((0, 0, Credits::ZERO));
+    let out_of_range = || failed(format!("what the deleted jobs of {queue} have cost is out of range"));
+    let cost = cost_before.checked_add(cost).ok_or_else(out_of_range)?;
+    let maps = maps_before.checked_add(maps).ok_or_else(out_of_range)?;
+    let reduces = reduces_before.checked_add(reduces).ok_or_else(out_of_range)?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO deleted_job_cost (queue, jobs, map_slots, reduce_slots, cost, cost_units)
+             VALUES (?1, 1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (queue) DO UPDATE SET jobs = jobs + 1, map_slots = excluded.map_slots,
+                 reduce_slots = excluded.reduce_slots, cost = excluded.cost, cost_units = excluded.cost_units",
+        )?
+        .execute(params![queue, maps, reduces, cost.to_string(), cost.units().to_string()])?;
+    transaction.prepare_cached("DELETE FROM job_cost WHERE job = ?1")?.execute([job]).map(drop)
+}
+
+/// Deletes at most so many attempts and events of a job; tells how many.
+fn delete_tasks(transaction: &Transaction<'_>, job: &str, limit_rows: usize) -> rusqlite::Result<usize> {
+    let [first, end] = attempts_of(job);
+    // Whoever was told of these attempts is past that answer: the job is over, and no tracker is owed a word about it.
+    let answers = "DELETE FROM launch_answer WHERE (tracker, response_id) IN (
+                       SELECT tracker, response_id FROM attempt
+                           WHERE rowid IN (SELECT rowid FROM attempt WHERE attempt >= ?1 AND attempt < ?2 LIMIT ?3)
+                       UNION SELECT cleanup_tracker, cleanup_response_id FROM attempt
+                           WHERE rowid IN (SELECT rowid FROM attempt WHERE attempt >= ?1 AND attempt < ?2 LIMIT ?3))";
+    let limit = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
+    transaction.prepare_cached(answers)?.execute(params![first, end, limit(limit_rows)])?;
+    let attempts = "DELETE FROM attempt
+                    WHERE rowid IN (SELECT rowid FROM attempt WHERE attempt >= ?1 AND attempt < ?2 LIMIT ?3)";
+    let attempts = transaction.prepare_cached(attempts)?.execute(params![first, end, limit(limit_rows)])?;
+    let events = "DELETE FROM completion_event WHERE job = ?1 AND event_id IN (
+                      SELECT event_id FROM completion_event WHERE job = ?1 ORDER BY event_id LIMIT ?2)";
+    let events = transaction.prepare_cached(events)?.execute(params![job, limit(limit_rows - attempts)])?;
+    Ok(attempts + events)
+}
+
+fn failed(text: String) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(text.into())
+}
+
+#[cfg(test)]
+#[path = "tests/retention.rs"]
+mod tests;

@@ -79,6 +79,7 @@ fn spec(user: &str, maps: usize) -> JobSpec {
         view_acl: None,
         modify_acl: None,
         recover: true,
+        only_stock: None,
         end_notification: None,
     }
 }

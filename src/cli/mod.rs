@@ -18,6 +18,7 @@ pub mod signer;
 pub mod simulate;
 mod since;
 mod statement_text;
+pub mod tasktracker;
 pub mod upgrade;
 
 use std::io::{IsTerminal, Write};
@@ -37,6 +38,8 @@ struct Arguments {
 enum Command {
     /// Runs the daemon in the foreground until SIGTERM or SIGINT
     Serve(serve::ServeCommand),
+    /// Runs a worker in the foreground that runs Hadoop Streaming jobs, until SIGTERM or SIGINT
+    Tasktracker(tasktracker::TaskTrackerArguments),
     /// Checks a configuration and prints what holds and where it was set
     CheckConfig(serve::ServeArguments),
     /// Copies state.db to a new file, whether the daemon runs or not
@@ -75,6 +78,10 @@ pub fn main() -> ExitCode {
         Command::Serve(command) => {
             log_to_stderr();
             serve::run(command).map_err(|error| (error.exit_code(), error.to_string()))
+        }
+        Command::Tasktracker(arguments) => {
+            log_to_stderr();
+            tasktracker::run(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::CheckConfig(arguments) => {
             let report = check_config::check_config(&arguments.load_options());

@@ -196,16 +196,33 @@ impl JobConf {
         cluster: &Configuration,
         submitter: &str,
     ) -> Result<Self, JobConfError> {
+        Self::from_configuration(&Self::configuration(bytes, limit_bytes, cluster, submitter)?)
+    }
+
+    /// Lays a job.xml of at most `limit_bytes` over the cluster's values; `${user.name}` in it is the submitter.
+    ///
+    /// # Errors
+    /// [`JobConfError`]: too long, no configuration file.
+    pub fn configuration(
+        bytes: &[u8],
+        limit_bytes: u64,
+        cluster: &Configuration,
+        submitter: &str,
+    ) -> Result<Configuration, JobConfError> {
         let length = bytes.len() as u64;
         if length > limit_bytes {
             return Err(JobConfError::TooLong { bytes: length, limit_bytes });
         }
         let mut configuration = cluster.with_property("user.name", submitter);
         configuration.add_job_xml("job.xml", bytes).map_err(JobConfError::NotConfiguration)?;
-        Self::from_configuration(&configuration)
+        Ok(configuration)
     }
 
-    fn from_configuration(configuration: &Configuration) -> Result<Self, JobConfError> {
+    /// Reads a job's values.
+    ///
+    /// # Errors
+    /// [`JobConfError`]: a bad value, two queues.
+    pub fn from_configuration(configuration: &Configuration) -> Result<Self, JobConfError> {
         let text = |key: &Key| configuration.text(key);
         let text_or_empty = |key: &Key| Ok::<_, ConfigError>(configuration.text(key)?.unwrap_or_default());
         let priority = configuration.required(&keys::JOB_PRIORITY)?;

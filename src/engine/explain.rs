@@ -95,6 +95,10 @@ impl Engine {
         if self.is_in_safe_mode() {
             why.push(Why::SafeMode);
         }
+        let beyond = self.trackers.values().filter(|tracker| job.is_beyond(tracker.node, &self.nodes)).count();
+        if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {
+            why.push(Why::OnlyStock { trackers: narrow(beyond), because: because.clone() });
+        }
         if job.state() == JobState::Prep {
             why.push(if self.wants.setup.contains(&job.id) { Why::SetupWaits } else { Why::SetupRuns });
             why.extend(self.why_unpaid(case, bidding));
@@ -148,6 +152,8 @@ impl Engine {
             let slots = self.scheduler.coming(tracker.node)[kind];
             *match case.job.node_use(kind, tracker.node, &self.nodes) {
                 _ if !self.takes_work(tracker, case.now) => &mut out_of_service,
+                // Told for the job as a whole.
+                NodeUse::Beyond => continue,
                 NodeUse::Useful => &mut useful,
                 NodeUse::Avoided => &mut avoided,
                 NodeUse::NoRoom => &mut no_room,

@@ -239,6 +239,13 @@ pub enum Why {
         /// How many are free or come free.
         slots: u32,
     },
+    /// It cannot run on some trackers at all.
+    OnlyStock {
+        /// How many of the trackers run only Hadoop Streaming.
+        trackers: u32,
+        /// What it has that they do not run.
+        because: String,
+    },
     /// Slots are free or come free where it cannot use them.
     Unusable {
         /// Of this kind.
@@ -330,6 +337,9 @@ impl fmt::Display for Why {
                 "{slots} {} slots that it could use are free or come free, and are given away as their trackers call",
                 kind_word::word(*kind)
             ),
+            Why::OnlyStock { trackers, because } => {
+                write!(formatter, "{trackers} built-in tasktrackers cannot run it: {because}")
+            }
             Why::Unusable { kind, avoided, no_room, failed_there, out_of_service } => {
                 write!(formatter, "{} slots are free that it cannot use:", kind_word::word(*kind))?;
                 let mut separator = "";

@@ -7,7 +7,7 @@ use crate::mapreduce::{NodeFace, Order};
 use crate::scheduler::{Kind, NodeId, PerKind};
 use crate::wire::{
     Action, AttemptState, HealthStatus, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus,
-    TaskTrackerStatus,
+    TaskTrackerStatus, runs_streaming_only,
 };
 
 use super::adoption::{Adopted, Back, mend_diagnostics};
@@ -141,7 +141,9 @@ impl Engine {
         if topology.rack_name(rack) == DEFAULT_RACK {
             self.effects.push(Effect::ResolveRack { host: host.clone() });
         }
-        let face = NodeFace { name: name.clone(), host: host_id, rack, http: http.into(), free_disk_bytes: None };
+        let streaming_only = runs_streaming_only(&name);
+        let http = http.into();
+        let face = NodeFace { name: name.clone(), host: host_id, rack, http, streaming_only, free_disk_bytes: None };
         self.nodes.insert(node, face);
         self.nodes.set_slots(node, PerKind::default());
         let tracker = Tracker {

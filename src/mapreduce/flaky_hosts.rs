@@ -85,9 +85,17 @@ impl Job {
         self.flaky_hosts.recall(host);
     }
 
-    /// Whether the job takes no slots of that kind of a node, since too much of it failed on that host. Where no other
-    /// host has such slots it takes them all the same: else it would wait for ever.
+    /// Whether a node runs only what this job is not.
+    pub fn is_beyond(&self, node: NodeId, nodes: &NodeBook) -> bool {
+        self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|face| face.streaming_only)
+    }
+
+    /// Whether the job takes no slots of that kind of a node, since it is beyond the node or too much of it failed on that host.
+    /// Where no other host has such slots it takes the latter all the same: else it would wait for ever.
     pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+        if self.is_beyond(node, nodes) {
+            return true;
+        }
         let is_flaky = nodes.get(node).is_some_and(|face| self.flaky_hosts.avoids(face.host, nodes.in_service()));
         is_flaky && self.flaky_hosts().filter(|host| nodes.offers(*host, kind)).count() < nodes.offering(kind)
     }

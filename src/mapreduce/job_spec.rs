@@ -66,6 +66,9 @@ pub struct JobSpec {
     pub modify_acl: Option<String>,
     /// Whether a restart may take it up again: `mapreduce.job.restart.recover`.
     pub recover: bool,
+    /// Why only stock TaskTrackers can run it, if so.
+    #[serde(default = "not_asked")]
+    pub only_stock: Option<String>,
     /// Whom to tell that it is over: `job.end.notification.url`.
     #[serde(default)]
     pub end_notification: Option<EndNotification>,
@@ -87,6 +90,10 @@ pub struct EndNotification {
 /// What job specifications that were stored without it mean (1.2.1 `JobConf.getMaxTaskFailuresPerTracker`).
 fn four() -> u32 {
     4
+}
+
+fn not_asked() -> Option<String> {
+    Some("it was submitted before there were built-in tasktrackers".to_owned())
 }
 
 fn two() -> u32 {
@@ -127,6 +134,7 @@ impl JobSpec {
             view_acl: None,
             modify_acl: None,
             recover: true,
+            only_stock: None,
             end_notification: None,
         }
     }

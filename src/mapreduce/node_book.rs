@@ -18,6 +18,8 @@ pub struct NodeFace {
     pub rack: RackId,
     /// `http://<host>:<port>` of its web server.
     pub http: Arc<str>,
+    /// Whether it runs only Hadoop Streaming.
+    pub streaming_only: bool,
     /// Free room in its local directories, bytes; none while it does not tell.
     pub free_disk_bytes: Option<u64>,
 }
@@ -185,7 +187,14 @@ mod tests {
         let [a, b] = ["a", "b"].map(|host| scheduler.topology_mut().intern_host(host, "/r"));
         let [one, two, three] = [a, a, b].map(|host| scheduler.add_node(host, PerKind::default()));
         let rack = scheduler.topology().rack_of(a);
-        let face = |host| NodeFace { name: "t".into(), host, rack, http: "".into(), free_disk_bytes: None };
+        let face = |host| NodeFace {
+            name: "t".into(),
+            host,
+            rack,
+            http: "".into(),
+            streaming_only: false,
+            free_disk_bytes: None,
+        };
         let mut book = NodeBook::default();
         let offering = |book: &NodeBook| (book.offering(Kind::Map), book.offering(Kind::Reduce));
         book.insert(one, face(a));

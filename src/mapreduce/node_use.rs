@@ -10,6 +10,8 @@ use super::{Job, NodeBook};
 pub enum NodeUse {
     /// A slot of it would help.
     Useful,
+    /// Its tracker runs only Hadoop Streaming, and not this job.
+    Beyond,
     /// Too much of the job failed there.
     Avoided,
     /// Its disk has no room for what a map is expected to write.
@@ -25,6 +27,8 @@ impl Job {
     pub fn node_use(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> NodeUse {
         if self.may_use(kind, node, nodes) {
             NodeUse::Useful
+        } else if self.is_beyond(node, nodes) {
+            NodeUse::Beyond
         } else if self.avoids(kind, node, nodes) {
             NodeUse::Avoided
         } else if kind == Kind::Map && !self.has_room_on(node, nodes) {

@@ -12,6 +12,14 @@ pub(super) struct StopSignals {
     interrupt: Signal,
 }
 
+/// Completes at the first SIGTERM or SIGINT; at once when the system gives no signals.
+pub async fn stop_asked() {
+    match StopSignals::new() {
+        Ok(mut signals) => signals.stop().await,
+        Err(error) => tracing::error!("no signals: {error}"),
+    }
+}
+
 // === impl StopSignals ===
 
 impl StopSignals {

@@ -281,6 +281,7 @@ fn job_spec(user: &str, queue: &str, is_tiny: bool, random: &mut Random) -> JobS
         view_acl: None,
         modify_acl: None,
         recover: true,
+        only_stock: None,
         end_notification: None,
     }
 }

@@ -4,9 +4,10 @@
 //! [`reduce_task`] run one attempt each: input ([`input`]), the command ([`child`]), map output ([`map_output`], [`merge`]), the way
 //! from maps to reduces ([`shuffle`]), output and its commit ([`text_output`], [`committer`]). What an attempt counts, tells and
 //! obeys is its [`progress`].
+//! [`daemon`] is what speaks to the JobTracker and starts them.
 //! Bytes on disk and on the wire are those of Hadoop 1.2.1, so that both kinds of trackers work on one job.
 //!
-//! Everything blocks and runs on threads; there is no runtime here. Memory is bounded by the job's own limits, never by
+//! Everything below [`daemon`] blocks and runs on threads; there is no runtime here. Memory is bounded by the job's own limits, never by
 //! the size of its data, but for single lines.
 
 pub mod attempt;
@@ -16,6 +17,7 @@ pub mod command_line;
 pub mod command_stream;
 pub mod committer;
 pub mod counters;
+pub mod daemon;
 pub mod environment;
 pub mod failure;
 #[cfg(test)]

@@ -66,6 +66,16 @@ pub struct HealthStatus {
     pub last_reported_ms: i64,
 }
 
+/// Stands in the names of trackers that run only Hadoop Streaming, where stock ones have the host of their RPC server: no host is
+/// called so, and no other JobTracker looks at it.
+pub const STREAMING_ONLY: &str = "streaming_only";
+
+/// Whether a tracker of that name runs only Hadoop Streaming.
+#[must_use]
+pub fn runs_streaming_only(tracker: &str) -> bool {
+    tracker.split_once(':').is_some_and(|(_, rest)| rest.split('/').next() == Some(STREAMING_ONLY))
+}
+
 // === impl TaskTrackerStatus ===
 
 impl Decode for TaskTrackerStatus {

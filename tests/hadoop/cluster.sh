@@ -4,6 +4,7 @@
 #   cluster_create [KEY=VALUE]...          folder, free ports, conf files (with these extra properties); sets CLUSTER
 #   cluster_start_jobtracker java|ours     returns when the RPC port answers
 #   cluster_start_tasktracker HOST [MB]    a stock TaskTracker that calls itself HOST, its local folder on a disk of that size
+#   cluster_start_worker HOST              a built-in tasktracker that calls itself HOST
 #   cluster_wait_trackers N                returns when the stock client sees N trackers
 #   hadoop USER CLASS [ARG]...             a stock client program, run as USER
 #
@@ -147,6 +148,17 @@ cluster_start_tasktracker() {
     chmod 755 "$home" "$home/local"
     [[ -z $disk_mb ]] || ISOLATION=(--disk "$disk_mb" "$home/local")
     { cd "$home" && java_isolated "$DAEMON_USER" "$home" 200 org.apache.hadoop.mapred.TaskTracker; } >>"$CLUSTER/$host.log" 2>&1 </dev/null &
+    cluster_remember "$host" $!
+}
+
+cluster_start_worker() {
+    local host=$1 home=$CLUSTER/$1 program
+    program=$(our_program)
+    cluster_conf "$host" "$home/conf"
+    mkdir -p "$home/local"
+    # Isolated like the stock ones: hosts have names there that others do not know, and its user is theirs.
+    { cd "$home" && bound_to_parent "$LIVE_DIR/isolated.sh" --user "$DAEMON_USER" --host worker-1 --host worker-2 --host worker-3 \
+        --host worker-4 "$program" tasktracker --conf "$home/conf"; } >>"$CLUSTER/$host.log" 2>&1 </dev/null &
     cluster_remember "$host" $!
 }
 

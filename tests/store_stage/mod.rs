@@ -91,6 +91,7 @@ pub fn spec() -> JobSpec {
         view_acl: Some("*".into()),
         modify_acl: None,
         recover: true,
+        only_stock: None,
         end_notification: None,
     }
 }

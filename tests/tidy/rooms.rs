@@ -18,14 +18,25 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("config", &["fs"]),
     ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"]),
     ("web", &["engine", "market", "scheduler", "wire"]),
-    ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "web", "wire"]),
-    ("tasktracker", &["config", "fs", "wire"]),
+    ("server", &["config", "engine", "fs", "mapreduce", "market", "scheduler", "store", "tasktracker", "web", "wire"]),
+    ("tasktracker", &["client::ipc", "config", "fs", "scheduler::Kind", "scheduler::PerKind", "wire"]),
     // What the server tells in JSON is read into what it was written from.
     ("client", &["config", "engine::explanation", "fs", "market", "scheduler::Kind", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
     (
         "cli",
-        &["client", "config", "engine::explanation", "fs", "market", "scheduler::OrderClass", "server", "sim", "store"],
+        &[
+            "client",
+            "config",
+            "engine::explanation",
+            "fs",
+            "market",
+            "scheduler::OrderClass",
+            "server",
+            "sim",
+            "store",
+            "tasktracker",
+        ],
     ),
 ];
 

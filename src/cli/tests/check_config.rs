@@ -28,7 +28,7 @@ fn prints_what_holds_and_from_where() {
         "  mapred.system.dir = /sys  (-D)",
         "  mapred.local.dir = /home/h1/.local/state/jobtracker/mapred/local  (default)",
         "  mapred.job.priority = HIGH  (-D)",
-        "good: 5 values set, 0 warnings",
+        "good: 6 values set, 0 warnings",
     ] {
         assert!(report.text.lines().any(|found| found == line), "{line} is not in\n{}", report.text);
     }

@@ -107,7 +107,19 @@ keys! {
     SECURITY_AUTHORIZATION = "hadoop.security.authorization", OneOf(&["false"]), Some("false"),
         "Service-level authorization. Not supported yet and therefore refused when on, not ignored.";
     MAP_SLOTS = "mapred.tasktracker.map.tasks.maximum", Number(Count, 0, INT), Some("2"),
-        "Not acted on yet. Map slots of the built-in tasktracker.";
+        "Map slots of the built-in tasktracker.";
     REDUCE_SLOTS = "mapred.tasktracker.reduce.tasks.maximum", Number(Count, 0, INT), Some("2"),
-        "Not acted on yet. Reduce slots of the built-in tasktracker.";
+        "Reduce slots of the built-in tasktracker.";
+    SLAVE_HOST_NAME = "slave.host.name" ["mapreduce.tasktracker.host.name"], Text, None,
+        "Built-in tasktracker: what this host is called; unset: as its kernel says, or `localhost` when only this machine reaches it.";
+    TRACKER_HTTP_ADDRESS = "mapred.task.tracker.http.address" ["mapreduce.tasktracker.http.address"], Address, Some("0.0.0.0:50060"),
+        "Built-in tasktracker: where map output and logs are served; port 0: any. Without a conf folder: `127.0.0.1:50060`.";
+    HADOOP_LOG_DIR = "hadoop.log.dir", LocalPath, None,
+        "Built-in tasktracker: logs of tasks lie in `userlogs` there; unset: in `mapred.local.dir`.";
+    USERLOG_LIMIT = "mapred.userlog.limit.kb" ["mapreduce.task.userlog.limit.kb"], Number(Count, 0, 1 << 40), Some("0"),
+        "Built-in tasktracker: most kB of a task's log of standard error; 0: no limit.";
+    USERLOG_RETAIN = "mapred.userlog.retain.hours" ["mapreduce.job.userlog.retain.hours"], Number(Count, 1, 1 << 20), Some("24"),
+        "Built-in tasktracker: so many hours logs of tasks are kept.";
+    LOCAL_SPACE_START = "mapred.local.dir.minspacestart" ["mapreduce.tasktracker.local.dir.minspacestart"], Number(Bytes, 0, MOST), Some("0"),
+        "Built-in tasktracker: with less room on its disk it asks for no tasks.";
 }

@@ -28,6 +28,8 @@ use super::keys;
 const STANDALONE_RPC: &str = "127.0.0.1:8021";
 /// Web address without a conf folder.
 const STANDALONE_HTTP: &str = "127.0.0.1:50030";
+/// Where a tasktracker without a conf folder serves map output.
+const STANDALONE_TRACKER_HTTP: &str = "127.0.0.1:50060";
 
 /// Where settings come from.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +64,7 @@ impl LoadOptions {
         } else {
             configuration.add_standalone_default(&keys::RPC_ADDRESS, STANDALONE_RPC);
             configuration.add_standalone_default(&keys::HTTP_ADDRESS, STANDALONE_HTTP);
+            configuration.add_standalone_default(&keys::TRACKER_HTTP_ADDRESS, STANDALONE_TRACKER_HTTP);
             // Not /tmp: money lies here.
             let home = has_home.then(|| "${user.home}/.local/state/jobtracker".to_owned());
             if let Some(scratch) = scratch.or(home) {

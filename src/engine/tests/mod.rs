@@ -22,6 +22,7 @@ mod preemption_laws;
 mod restart;
 mod restart_laws;
 mod speculation;
+mod streaming_only;
 mod success;
 mod succession;
 mod succession_laws;

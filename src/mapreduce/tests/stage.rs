@@ -70,6 +70,7 @@ impl Stage {
             host: host_id,
             rack,
             http: format!("http://{host}:50060").into(),
+            streaming_only: false,
             free_disk_bytes: None,
         };
         self.nodes.insert(node, face);

@@ -10,6 +10,7 @@ use crate::fs::{FileUri, FsError, LocalFileSystem};
 use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
 use crate::market::JobSignature;
 use crate::server::acl_file::AclFile;
+use crate::tasktracker::plan::StreamingPlan;
 use crate::wire::file::{SplitMeta, read_split_meta};
 use crate::wire::{Credentials, JobId};
 
@@ -61,7 +62,7 @@ impl Reading {
         if directory.as_path().file_name().is_none_or(|name| name != id.to_string().as_str()) {
             return Err(SubmissionError::OtherDirectory { job: id, directory: submit_dir.to_owned() });
         }
-        let conf = self.job_conf(&directory.as_path().join("job.xml"), user)?;
+        let (conf, only_stock) = self.job_conf(&directory.as_path().join("job.xml"), user)?;
         let metas = self.split_metas(id, &directory.as_path().join("job.splitmetainfo"), conf.map.tasks)?;
         let mut splits = SplitTable::builder();
         let mut hosts: BTreeSet<String> = BTreeSet::new();
@@ -78,28 +79,31 @@ impl Reading {
         getrandom::fill(&mut token_secret).map_err(|_| SubmissionError::NoRandomness(id))?;
         Ok(ReadFiles {
             signature: self.signature(user, &conf),
-            spec: job_spec(user, &directory, conf),
+            spec: JobSpec { only_stock, ..job_spec(user, &directory, conf) },
             splits,
             hosts: hosts.into_iter().collect(),
             token_secret,
         })
     }
 
-    fn job_conf(&self, path: &Path, user: &str) -> Result<JobConf, SubmissionError> {
+    /// The job's values, and why only stock TaskTrackers can run it.
+    fn job_conf(&self, path: &Path, user: &str) -> Result<(JobConf, Option<String>), SubmissionError> {
         let limit_bytes = self.limits.job_conf_bytes;
         let bytes = LocalFileSystem.read_limited(path, limit_bytes).map_err(|error| match error {
             FsError::TooLong { path, bytes, .. } => SubmissionError::JobConfLength { path, bytes, limit_bytes },
             error => error.into(),
         })?;
-        let conf = JobConf::parse(&bytes, limit_bytes, &self.configuration, user)
-            .map_err(|source| SubmissionError::JobConf { path: path.to_owned(), source: Box::new(source) })?;
+        let bad = |source| SubmissionError::JobConf { path: path.to_owned(), source: Box::new(source) };
+        let configuration = JobConf::configuration(&bytes, limit_bytes, &self.configuration, user).map_err(bad)?;
+        let conf = JobConf::from_configuration(&configuration).map_err(bad)?;
+        let only_stock = StreamingPlan::read(&configuration).err().map(|error| error.to_string());
         match &conf.user_name {
             Some(found) if found != user => Err(SubmissionError::OtherUser {
                 path: path.to_owned(),
                 found: found.clone(),
                 expected: user.to_owned(),
             }),
-            _ => Ok(conf),
+            _ => Ok((conf, only_stock)),
         }
     }
 

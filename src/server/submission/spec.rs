@@ -41,6 +41,7 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         view_acl: named(conf.acl_view),
         modify_acl: named(conf.acl_modify),
         recover: conf.restart_recover,
+        only_stock: None,
         end_notification: conf.end_notification.map(|notification| EndNotification {
             url: notification.url,
             retries: notification.retries,

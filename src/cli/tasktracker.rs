@@ -1,0 +1,80 @@
+//! `jobtracker tasktracker`: a worker that runs Hadoop Streaming jobs, in the foreground.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::cli::serve::ServeArguments;
+use crate::config::ConfigError;
+use crate::tasktracker::daemon::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
+
+/// What `tasktracker` is told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TaskTrackerArguments {
+    /// Conf folder of the cluster; default: $HADOOP_CONF_DIR; with neither, a JobTracker on 127.0.0.1:8021
+    #[arg(long, value_name = "DIR")]
+    conf: Option<PathBuf>,
+    /// Sets a configuration key, over everything the folder says; may be given often
+    #[arg(short = 'D', value_name = "KEY=VALUE")]
+    define: Vec<String>,
+}
+
+/// Why `tasktracker` ended with an error.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskTrackerFailure {
+    /// The configuration.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// It could not start, or not go on.
+    #[error("{0}")]
+    Run(#[from] TaskTrackerError),
+}
+
+// === impl TaskTrackerFailure ===
+
+impl TaskTrackerFailure {
+    /// The exit code: 2 for what the caller must write otherwise, 3 when the JobTracker does not admit this host, 1 for the rest.
+    pub fn exit_code(&self) -> u8 {
+        use crate::tasktracker::daemon::conversation::ConversationError;
+        match self {
+            Self::Config(_) => 2,
+            Self::Run(TaskTrackerError::Conversation(ConversationError::Disallowed(_))) => 3,
+            Self::Run(_) => 1,
+        }
+    }
+}
+
+/// Loads the configuration and works until SIGTERM or SIGINT.
+///
+/// # Errors
+/// [`TaskTrackerFailure`]
+pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
+    let source = ServeArguments { conf: arguments.conf.clone(), define: arguments.define.clone() };
+    let settings = TaskTrackerSettings::read(source.load_options().configuration()?)?;
+    let lines = start_lines(&settings);
+    // What is no text is not passed on.
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let environment = std::env::vars_os().filter_map(text).collect();
+    run_tracker(settings, environment, crate::server::stop_asked(), |running| {
+        for line in lines(running) {
+            tracing::info!("{line}");
+        }
+    })?;
+    Ok(())
+}
+
+/// What runs where, and what to do next.
+fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<String> + use<> {
+    let (jobtracker, slots, user) = (settings.jobtracker.clone(), settings.slots, settings.user.clone());
+    move |running| {
+        vec![
+            format!("tasktracker {}: {}", env!("CARGO_PKG_VERSION"), running.name),
+            format!(
+                "works for the JobTracker at {jobtracker}: {} map slots, {} reduce slots; Hadoop Streaming only",
+                slots.map, slots.reduce
+            ),
+            format!("map output and logs on http://{}/", running.http),
+            format!("files of jobs in {}, logs in {}", running.folder.display(), running.logs.display()),
+            format!("commands of all jobs run as {user}"),
+        ]
+    }
+}

@@ -1,0 +1,266 @@
+//! One attempt from the job's files to its end, on a thread of its own (1.2.1 `TaskTracker.TaskInProgress`, `Child`, `Task.done`).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::super::attempt::Attempt;
+use super::super::child::StderrLog;
+use super::super::committer::OutputCommitter;
+use super::super::counters::Framework;
+use super::super::environment::{AttemptFacts, SplitFacts, environment_of};
+use super::super::failure::TaskFailure;
+use super::super::map_task::{self, MapSplit};
+use super::super::progress::Progress;
+use super::super::reduce_task;
+use super::super::shuffle::http::HttpFetcher;
+use super::super::working_folder;
+use super::book::AttemptEvent;
+use super::handle::AttemptHandle;
+use super::held::Ending;
+use super::job_place::JobPlace;
+use super::jobs_here::JobsHere;
+use super::logs::AttemptLogs;
+use super::map_news::MapNewsDesk;
+use crate::config::keys;
+use crate::fs::{FileSystem, FileUri};
+use crate::wire::{AttemptId, CleanupOutcome, Phase, Task, TaskBody};
+
+/// The longest `job.split` that is read, bytes.
+const LONGEST_SPLITS_BYTES: u64 = 1 << 30;
+
+/// What an event of a thread is about.
+pub type Told = (AttemptId, u64, AttemptEvent);
+
+/// What the threads of all attempts share.
+#[derive(Debug)]
+pub struct Workshop {
+    /// Jobs and their outputs.
+    pub jobs: Arc<JobsHere>,
+    /// News of maps.
+    pub news: Arc<MapNewsDesk>,
+    /// Where logs go.
+    pub logs: AttemptLogs,
+    /// The tracker's own environment.
+    pub environment: BTreeMap<String, String>,
+    /// Where events go.
+    pub events: UnboundedSender<Told>,
+}
+
+/// One attempt under way.
+struct Run<'a> {
+    workshop: &'a Workshop,
+    task: &'a Task,
+    handle: &'a Arc<AttemptHandle>,
+    launch: u64,
+}
+
+// === impl Workshop ===
+
+impl Workshop {
+    /// Starts the attempt's thread.
+    ///
+    /// # Errors
+    /// Those of the system, when it gives no thread.
+    pub fn start(self: &Arc<Self>, task: Arc<Task>, handle: Arc<AttemptHandle>, launch: u64) -> std::io::Result<()> {
+        let workshop = self.clone();
+        let name = format!("attempt {launch}");
+        let run = move || {
+            let run = Run { workshop: &workshop, task: &task, handle: &handle, launch };
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.to_its_end()));
+            let broken = |_| Ending::Failed("the tasktracker itself failed; its log says how".to_owned());
+            run.tell(AttemptEvent::Ended(ended.unwrap_or_else(broken)));
+        };
+        std::thread::Builder::new().name(name).spawn(run).map(drop)
+    }
+}
+
+// === impl Run ===
+
+impl Run<'_> {
+    fn attempt(&self) -> AttemptId {
+        self.task.status.attempt
+    }
+
+    fn tell(&self, event: AttemptEvent) {
+        // Nobody listens any more when the tracker ends.
+        let _ = self.workshop.events.send((self.attempt(), self.launch, event));
+    }
+
+    fn to_its_end(&self) -> Ending {
+        let attempt = self.attempt();
+        let ending = match self.run() {
+            Ok(output_bytes) => Ending::Succeeded { output_bytes },
+            Err(failure) if self.handle.is_killed() => Ending::Killed(failure.to_string()),
+            Err(failure) => {
+                tracing::info!("{attempt} failed: {failure}");
+                self.workshop.logs.note(attempt, &failure.to_string());
+                Ending::Failed(failure.to_string())
+            }
+        };
+        tracing::debug!("{attempt}: {ending:?}");
+        ending
+    }
+
+    fn run(&self) -> Result<Option<u64>, TaskFailure> {
+        let place = self.workshop.jobs.place(self.task)?;
+        if !self.task.is_ordinary() {
+            self.run_aside(&place)?;
+            return Ok(None);
+        }
+        let output_bytes = self.run_work(&place)?;
+        if output_bytes.is_none() {
+            let committer = place.committer()?;
+            self.commit(&committer).inspect_err(|_| drop(committer.abort(self.attempt())))?;
+        }
+        Ok(output_bytes)
+    }
+
+    /// A job's setup or cleanup, or what an attempt left.
+    fn run_aside(&self, place: &JobPlace) -> Result<(), TaskFailure> {
+        let (phase, status) = match self.task {
+            Task { job_setup: true, .. } => (self.task.status.phase, "setup"),
+            _ => (Phase::Cleanup, "cleanup"),
+        };
+        let progress = self.handle.begin(Progress::new(self.attempt(), phase, None)?)?;
+        progress.counters().add(Framework::SpilledRecords, 0);
+        progress.enter(phase, status);
+        self.tell(AttemptEvent::Runs);
+        let committer = place.committer()?;
+        match self.task {
+            Task { job_setup: true, .. } => committer.set_up_job(),
+            Task { job_cleanup: Some(outcome), .. } => {
+                committer.clean_up_job(*outcome == CleanupOutcome::Succeeded && place.marks_success())
+            }
+            _ => {
+                // As Hadoop: that this fails is nobody's business any more.
+                let _ = committer.abort(self.attempt());
+                Ok(())
+            }
+        }
+    }
+
+    fn commit(&self, committer: &OutputCommitter) -> Result<(), TaskFailure> {
+        if committer.needs_commit(self.attempt())? {
+            self.tell(AttemptEvent::WaitsForCommit);
+            self.handle.wait_for_leave()?;
+            committer.commit(self.attempt())?;
+        }
+        Ok(())
+    }
+
+    /// A map or reduce; gives back the bytes of a map's output.
+    fn run_work(&self, place: &Arc<JobPlace>) -> Result<Option<u64>, TaskFailure> {
+        let (attempt, plan) = (self.attempt(), place.plan()?);
+        let first_phase = self.task.status.phase;
+        let progress = self.handle.begin(Progress::new(attempt, first_phase, plan.process.time_limit)?)?;
+        self.tell(AttemptEvent::Runs);
+        let own = place.folder.join(attempt.to_string());
+        let (folder, work_folder) = (own.join("output"), own.join("work"));
+        fs::create_dir_all(&folder).map_err(TaskFailure::file("make", &folder))?;
+        let split = self.split()?;
+        let environment = self.environment(place, &own, &work_folder, split.as_ref())?;
+        let log = self.workshop.logs.open(attempt)?;
+        let partition = u32::try_from(self.task.partition).unwrap_or(0);
+        let work = Attempt {
+            plan,
+            partition,
+            folder: &folder,
+            work_folder: &work_folder,
+            environment: &environment,
+            log: Some(&log),
+            progress,
+        };
+        let ended = match (&self.task.body, &split) {
+            (TaskBody::Reduce { maps }, _) => self.reduce(&work, place, *maps).map(|()| None),
+            (TaskBody::Map { .. }, Some(split)) => map_task::run(&work, split).map(|result| result.output_bytes),
+            (TaskBody::Map { .. }, None) => {
+                Err(TaskFailure::Unusable { what: "a map".to_owned(), reason: "came without a split".to_owned() })
+            }
+        };
+        let _ = fs::remove_dir_all(&work_folder);
+        match &ended {
+            Ok(Some(_)) => self.workshop.jobs.serve(attempt, place.clone(), folder),
+            Ok(None) | Err(_) => drop(fs::remove_dir_all(&own)),
+        }
+        ended
+    }
+
+    fn split(&self) -> Result<Option<MapSplit>, TaskFailure> {
+        let TaskBody::Map { split: Some(index) } = &self.task.body else { return Ok(None) };
+        let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
+        let file = FileUri::parse(&index.file).map_err(|error| unusable(error.to_string()))?;
+        let splits = FileSystem::of(&file).read_limited(&file, LONGEST_SPLITS_BYTES);
+        let splits = splits.map_err(|error| unusable(error.to_string()))?;
+        MapSplit::read(&splits, u64::try_from(index.offset_bytes).unwrap_or(u64::MAX)).map(Some)
+    }
+
+    fn environment(
+        &self,
+        place: &JobPlace,
+        own: &std::path::Path,
+        work_folder: &std::path::Path,
+        split: Option<&MapSplit>,
+    ) -> Result<Vec<(String, String)>, TaskFailure> {
+        let unusable = |error: crate::config::ConfigError| TaskFailure::Unusable {
+            what: "job.xml".to_owned(),
+            reason: error.to_string(),
+        };
+        let files = place.files()?;
+        let temporary = place.configuration.text(&keys::CHILD_TMP).map_err(unusable)?.unwrap_or_default();
+        let temporary = temporary.trim_start_matches("./");
+        working_folder::prepare(work_folder, files.jar_content.as_deref(), &files.links, temporary)?;
+        let facts = AttemptFacts {
+            attempt: self.attempt(),
+            partition: u32::try_from(self.task.partition).unwrap_or(0),
+            user: place.user.clone(),
+            work_folder: work_folder.to_owned(),
+            attempt_folder: PathBuf::from(own),
+            job_folder: place.shared_folder(),
+            jar: files.jar,
+            token_file: place.token_file(),
+            cache_files: files.cache_files,
+            cache_archives: files.cache_archives,
+            split: split.map(|split| SplitFacts {
+                file: split.uri.clone(),
+                start_bytes: split.start_bytes,
+                length_bytes: split.length_bytes,
+            }),
+            work_output: Some(place.committer()?.attempt_folder(self.attempt())?.to_string()),
+        };
+        environment_of(&place.configuration, &facts, &self.workshop.environment).map_err(unusable)
+    }
+
+    fn reduce(&self, work: &Attempt<'_>, place: &JobPlace, maps: i32) -> Result<(), TaskFailure> {
+        let shuffle = &work.plan.shuffle;
+        let fetcher = HttpFetcher {
+            secret: place.secret.clone(),
+            connect_timeout: shuffle.connect_timeout,
+            read_timeout: shuffle.read_timeout,
+            progress: work.progress,
+        };
+        let news = self.workshop.news.follow(place.job, self.handle.clone());
+        reduce_task::run(work, u32::try_from(maps).unwrap_or(0), &news, &fetcher)
+    }
+}
+
+// === impl AttemptLogs ===
+
+impl AttemptLogs {
+    /// The logs of an attempt, new; gives back the one of its standard error.
+    ///
+    /// # Errors
+    /// [`TaskFailure::File`]
+    pub fn open(&self, attempt: AttemptId) -> Result<StderrLog, TaskFailure> {
+        let folder = self.folder_of(attempt);
+        fs::create_dir_all(&folder).map_err(TaskFailure::file("make", &folder))?;
+        for name in ["stdout", "syslog"] {
+            let path = folder.join(name);
+            fs::OpenOptions::new().create(true).append(true).open(&path).map_err(TaskFailure::file("write", &path))?;
+        }
+        StderrLog::open(&folder.join("stderr"), self.limit_bytes)
+    }
+}

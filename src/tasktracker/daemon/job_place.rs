@@ -1,0 +1,166 @@
+//! A job on this machine: its configuration, its secret, its files (1.2.1 `TaskTracker.localizeJob`). The folder goes with the last
+//! who holds it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::super::committer::OutputCommitter;
+use super::super::failure::TaskFailure;
+use super::super::plan::StreamingPlan;
+use super::super::shuffle::signature::ShuffleSecret;
+use super::super::working_folder::{cache_entries, localize, unpack_jar};
+use crate::config::Configuration;
+use crate::config::keys;
+use crate::fs::{FileSystem, FileUri};
+use crate::wire::{JobId, Task};
+
+/// The longest job.xml or token file that is read, bytes.
+const LONGEST_FILE_BYTES: u64 = 64 << 20;
+
+/// What every attempt of a job needs.
+#[derive(Debug)]
+pub struct JobPlace {
+    /// The job.
+    pub job: JobId,
+    /// Its owner.
+    pub user: String,
+    /// All of it that is on this machine.
+    pub folder: PathBuf,
+    /// job.xml over the tracker's values.
+    pub configuration: Configuration,
+    /// Who may fetch its map output.
+    pub secret: ShuffleSecret,
+    plan: Result<StreamingPlan, String>,
+    files: Mutex<Option<JobFiles>>,
+}
+
+/// What only maps and reduces need.
+#[derive(Clone, Debug, Default)]
+pub struct JobFiles {
+    /// The job's jar.
+    pub jar: Option<PathBuf>,
+    /// Its content.
+    pub jar_content: Option<PathBuf>,
+    /// Cache files, in the order of the job.
+    pub cache_files: Vec<PathBuf>,
+    /// Unpacked cache archives.
+    pub cache_archives: Vec<PathBuf>,
+    /// Names in the working directory, and what they stand for.
+    pub links: Vec<(String, PathBuf)>,
+}
+
+fn unusable(what: &str, reason: impl ToString) -> TaskFailure {
+    TaskFailure::Unusable { what: what.to_owned(), reason: reason.to_string() }
+}
+
+// === impl JobPlace ===
+
+impl JobPlace {
+    /// Brings what all attempts of the task's job need into `folder`, which is new.
+    ///
+    /// # Errors
+    /// [`TaskFailure`]: a file of the job cannot be read.
+    pub fn make(task: &Task, folder: &Path, system: &FileUri, cluster: &Configuration) -> Result<Self, TaskFailure> {
+        let job = task.status.attempt.task.job;
+        let read = |uri: &FileUri| {
+            let bytes = FileSystem::of(uri).read_limited(uri, LONGEST_FILE_BYTES);
+            bytes.map_err(|error| unusable("a file of the job", error))
+        };
+        let job_file = FileUri::parse(&task.job_file).map_err(|error| unusable("job.xml", error))?;
+        let mut configuration = cluster.with_property("user.name", &task.user);
+        let job_xml = read(&job_file)?;
+        configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
+        let token = read(&system.join(&job.to_string())?.join("jobToken")?)?;
+        let secret = ShuffleSecret::of_token_file(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;
+        fs::create_dir_all(folder).map_err(TaskFailure::file("make", folder))?;
+        let write = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            fs::write(&path, bytes).map_err(TaskFailure::file("write", &path))
+        };
+        write("job.xml", &job_xml)?;
+        write("jobToken", &token)?;
+        let plan = StreamingPlan::read(&configuration).map_err(|error| error.to_string());
+        Ok(Self {
+            job,
+            user: task.user.to_string(),
+            folder: folder.to_owned(),
+            configuration,
+            secret,
+            plan,
+            files: Mutex::default(),
+        })
+    }
+
+    /// What its tasks do.
+    ///
+    /// # Errors
+    /// [`TaskFailure::Unusable`] when only a stock TaskTracker can run it.
+    pub fn plan(&self) -> Result<&StreamingPlan, TaskFailure> {
+        self.plan.as_ref().map_err(|reason| unusable("a built-in tasktracker cannot run this job", reason))
+    }
+
+    /// Its output folder.
+    ///
+    /// # Errors
+    /// As [`Self::plan`].
+    pub fn committer(&self) -> Result<OutputCommitter, TaskFailure> {
+        Ok(OutputCommitter::new(self.plan()?.output.folder.clone()))
+    }
+
+    /// Whether success is marked in the output folder.
+    pub fn marks_success(&self) -> bool {
+        self.configuration.flag(&keys::MARK_SUCCESS).unwrap_or(true)
+    }
+
+    /// The jar and the cache, brought here by whoever asks first.
+    ///
+    /// # Errors
+    /// [`TaskFailure`]; who asks next tries again.
+    pub fn files(&self) -> Result<JobFiles, TaskFailure> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.is_none() {
+            *files = Some(self.bring_files()?);
+        }
+        Ok(files.clone().unwrap_or_default())
+    }
+
+    fn bring_files(&self) -> Result<JobFiles, TaskFailure> {
+        let mut files = JobFiles::default();
+        let jar = self.configuration.named("mapred.jar").map_err(|error| unusable("mapred.jar", error))?;
+        if let Some(jar) = jar.filter(|jar| !jar.value.trim().is_empty()) {
+            let source = FileUri::parse(jar.value.trim()).map_err(|error| unusable("mapred.jar", error))?;
+            let content = self.folder.join("jars");
+            let local = content.join("job.jar");
+            fs::create_dir_all(&content).map_err(TaskFailure::file("make", &content))?;
+            fs::copy(source.as_path(), &local).map_err(TaskFailure::file("copy", source.as_path()))?;
+            unpack_jar(&local, &content)?;
+            (files.jar, files.jar_content) = (Some(local), Some(content));
+        }
+        for (at, entry) in cache_entries(&self.configuration)?.into_iter().enumerate() {
+            let local = localize(&entry, &self.folder.join("distcache").join(at.to_string()))?;
+            files.links.extend(entry.link.map(|link| (link, local.clone())));
+            if entry.is_archive { &mut files.cache_archives } else { &mut files.cache_files }.push(local);
+        }
+        let shared = self.shared_folder();
+        fs::create_dir_all(&shared).map_err(TaskFailure::file("make", &shared))?;
+        Ok(files)
+    }
+
+    /// Shared by the job's tasks here (`job.local.dir`).
+    pub fn shared_folder(&self) -> PathBuf {
+        self.folder.join("work")
+    }
+
+    /// The job's tokens.
+    pub fn token_file(&self) -> PathBuf {
+        self.folder.join("jobToken")
+    }
+}
+
+impl Drop for JobPlace {
+    fn drop(&mut self) {
+        // What cannot be removed now goes at the next start.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

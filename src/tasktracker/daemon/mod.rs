@@ -1,0 +1,202 @@
+//! The built-in tasktracker as a daemon: it registers with a JobTracker, ours or the Java one, and runs what it is given.
+//!
+//! [`conversation`] holds the heartbeats, [`book`] what is true of the attempts, [`execution`] runs each on a thread of its own,
+//! [`jobs_here`] brings the jobs' files, [`map_news`] asks what became of maps, [`web`] serves outputs and logs.
+//!
+//! Invariant: attempts change state only in [`book`], on one thread; all others send it events.
+
+pub mod book;
+mod clock;
+pub mod conversation;
+pub mod execution;
+pub mod handle;
+pub mod held;
+pub mod job_place;
+pub mod jobs_here;
+pub mod logs;
+pub mod map_news;
+pub mod settings;
+pub mod web;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use conversation::{Conversation, ConversationError, TrackerFace};
+use execution::Workshop;
+use jobs_here::JobsHere;
+use logs::AttemptLogs;
+use map_news::MapNewsDesk;
+pub use settings::TaskTrackerSettings;
+use web::Pages;
+
+use crate::wire::STREAMING_ONLY;
+
+/// How long the end waits for the processes of attempts.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How often old logs are looked for.
+const LOG_ROUND: Duration = Duration::from_secs(3600);
+
+/// Why a tasktracker does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskTrackerError {
+    /// The web address.
+    #[error(
+        "cannot serve map output on {address}: {source}; give another with -D mapred.task.tracker.http.address=HOST:PORT, port 0 for any"
+    )]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A folder.
+    #[error("cannot use {}: {source}; mapred.local.dir and hadoop.log.dir must name folders that {user} may write to", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Who tried.
+        user: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system gives no runtime, thread or signal.
+    #[error("cannot start: {0}")]
+    Start(#[from] io::Error),
+    /// The JobTracker.
+    #[error("{0}")]
+    Conversation(#[from] ConversationError),
+}
+
+/// What runs, once it does.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// Its name.
+    pub name: String,
+    /// Where map output and logs are served.
+    pub http: SocketAddr,
+    /// Where files of jobs lie.
+    pub folder: PathBuf,
+    /// Where logs lie.
+    pub logs: PathBuf,
+}
+
+/// Runs a tasktracker until `stop` is done; `started` is told what runs. Processes of attempts end with it.
+///
+/// # Errors
+/// [`TaskTrackerError`]
+pub fn run(
+    settings: TaskTrackerSettings,
+    environment: BTreeMap<String, String>,
+    stop: impl Future<Output = ()>,
+    started: impl FnOnce(&Running),
+) -> Result<(), TaskTrackerError> {
+    let address = settings.http_address.to_string();
+    let unheard = |source| TaskTrackerError::Listen { address: address.clone(), source };
+    let listener = TcpListener::bind((settings.http_address.host.as_str(), settings.http_address.port));
+    let listener = listener.map_err(unheard)?;
+    let http = listener.local_addr().map_err(unheard)?;
+    let local = settings.local_folders.first().cloned().unwrap_or_default();
+    // Another tracker of this machine has another port; one that was here before it has left nothing that counts.
+    let folder = local.join(format!("tasktracker-{}", http.port()));
+    new_folder(&folder, &settings.user)?;
+    let logs = settings.log_folder.clone().unwrap_or(local).join("userlogs");
+    make_folder(&logs, &settings.user)?;
+
+    let jobs = Arc::new(JobsHere::new(folder.clone(), settings.configuration.clone()));
+    let news = Arc::new(MapNewsDesk::default());
+    let (lost, lost_received) = mpsc::unbounded_channel();
+    let (events, events_received) = mpsc::unbounded_channel();
+    let retain = Duration::from_secs(settings.log_retain_hours.saturating_mul(3600));
+    let attempt_logs = AttemptLogs { folder: logs.clone(), limit_bytes: settings.log_limit_bytes, retain };
+    let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
+    let about = format!("{name}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker);
+    let pages = Pages { jobs: jobs.clone(), logs: attempt_logs.clone(), lost, port: http.port(), about };
+    let web = WebThread::start(listener, pages)?;
+    let workshop = Arc::new(Workshop { jobs, news: news.clone(), logs: attempt_logs, environment, events });
+    let face = TrackerFace { name: name.clone(), http_port: http.port() };
+    let running = Running { name, http, folder: folder.clone(), logs };
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
+    let mut conversation = Conversation::new(settings, face, workshop.clone(), events_received, lost_received);
+    let ended = runtime.block_on(async {
+        started(&running);
+        let ended = tokio::select! {
+            () = stop => Ok(()),
+            ended = conversation.hold() => ended.map(|never| match never {}),
+            () = news.serve(&jobtracker, &user) => Ok(()),
+            () = remove_old_logs(&workshop.logs) => Ok(()),
+        };
+        conversation.end(PATIENCE).await;
+        ended
+    });
+    web.end();
+    // What cannot be removed now goes at the next start.
+    let _ = std::fs::remove_dir_all(&folder);
+    Ok(ended?)
+}
+
+async fn remove_old_logs(logs: &AttemptLogs) {
+    loop {
+        let logs = logs.clone();
+        let _ = tokio::task::spawn_blocking(move || logs.remove_old()).await;
+        tokio::time::sleep(LOG_ROUND).await;
+    }
+}
+
+fn make_folder(folder: &Path, user: &str) -> Result<(), TaskTrackerError> {
+    let unusable = |source| TaskTrackerError::Folder { folder: folder.to_owned(), user: user.to_owned(), source };
+    std::fs::create_dir_all(folder).map_err(unusable)
+}
+
+fn new_folder(folder: &Path, user: &str) -> Result<(), TaskTrackerError> {
+    match std::fs::remove_dir_all(folder) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(TaskTrackerError::Folder { folder: folder.to_owned(), user: user.to_owned(), source })
+        }
+        _ => make_folder(folder, user),
+    }
+}
+
+/// The thread that serves HTTP.
+struct WebThread {
+    stop: oneshot::Sender<()>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+// === impl WebThread ===
+
+impl WebThread {
+    fn start(listener: TcpListener, pages: Pages) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _guard = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        let serve = move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    // `serve` ends only by an error that it never has.
+                    _ = axum::serve(listener, web::router(pages)).into_future() => {}
+                    _ = stopped => {}
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("tracker web".to_owned()).spawn(serve)?;
+        Ok(Self { stop, thread })
+    }
+
+    fn end(self) {
+        drop(self.stop);
+        // A panic there was told already.
+        let _ = self.thread.join();
+    }
+}

@@ -1,0 +1,74 @@
+//! What a tasktracker runs on: its values of the conf folder, typed and checked once, at start.
+
+use std::path::PathBuf;
+
+use crate::config::keys;
+use crate::config::{ConfigError, Configuration, HostPort};
+use crate::scheduler::PerKind;
+
+/// Everything a tasktracker is told from outside.
+#[derive(Clone, Debug)]
+pub struct TaskTrackerSettings {
+    /// The JobTracker.
+    pub jobtracker: HostPort,
+    /// The user in whose name it is called, and who runs all commands.
+    pub user: String,
+    /// What this host is called to others.
+    pub host: String,
+    /// Where map output and logs are served; port 0: any.
+    pub http_address: HostPort,
+    /// Attempts at a time.
+    pub slots: PerKind<u32>,
+    /// Scratch folders, the first of which is used.
+    pub local_folders: Vec<PathBuf>,
+    /// Where logs of tasks lie; `None`: in the scratch folder.
+    pub log_folder: Option<PathBuf>,
+    /// Most bytes of a log of standard error.
+    pub log_limit_bytes: Option<u64>,
+    /// So long logs of tasks are kept, hours.
+    pub log_retain_hours: u64,
+    /// With less room no tasks are asked for, bytes.
+    pub least_room_bytes: u64,
+    /// What job.xml files are laid over.
+    pub configuration: Configuration,
+}
+
+// === impl TaskTrackerSettings ===
+
+impl TaskTrackerSettings {
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first [`ConfigError`].
+    pub fn read(configuration: Configuration) -> Result<Self, ConfigError> {
+        let http_address = configuration.address(&keys::TRACKER_HTTP_ADDRESS)?;
+        let host = match configuration.text(&keys::SLAVE_HOST_NAME)? {
+            Some(host) => host,
+            None if http_address.is_loopback() => "localhost".to_owned(),
+            None => host_name(),
+        };
+        let user = configuration.property("user.name").unwrap_or("nobody").to_owned();
+        Ok(Self {
+            jobtracker: configuration.address(&keys::RPC_ADDRESS)?,
+            user,
+            host,
+            http_address,
+            slots: PerKind::new(configuration.number(&keys::MAP_SLOTS)?, configuration.number(&keys::REDUCE_SLOTS)?),
+            local_folders: configuration.local_paths(&keys::LOCAL_DIR)?,
+            log_folder: configuration.local_path(&keys::HADOOP_LOG_DIR)?,
+            log_limit_bytes: configuration.limit::<u64>(&keys::USERLOG_LIMIT, 1)?.map(|limit_kb| limit_kb << 10),
+            log_retain_hours: configuration.number(&keys::USERLOG_RETAIN)?,
+            least_room_bytes: configuration.number(&keys::LOCAL_SPACE_START)?,
+            configuration,
+        })
+    }
+}
+
+/// The name of this machine, as its kernel knows it; `localhost` when that is no name.
+fn host_name() -> String {
+    let name = rustix::system::uname();
+    match name.nodename().to_str() {
+        Ok(name) if !name.is_empty() => name.to_owned(),
+        _ => "localhost".to_owned(),
+    }
+}

@@ -1,0 +1,134 @@
+//! A JobTracker with built-in tasktrackers, all of them processes.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+use crate::program::{Said, job_command};
+use crate::served::{PATIENCE, Place, Serving};
+
+const MAPPER: &str = r#"
+while IFS= read -r line || [ -n "$line" ]; do
+    for word in $line; do printf '%s\t1\n' "$word"; done
+    echo "reporter:counter:My Group,lines,1" >&2
+done
+"#;
+const REDUCER: &str = r#"
+awk -F'\t' '$1"" != key"" { if (NR > 1) print key "\t" sum; key = $1; sum = 0 } { sum += $2 } END { if (NR) print key "\t" sum }'
+"#;
+
+pub struct Cluster {
+    pub place: Place,
+    pub serving: Option<Serving>,
+    pub rpc: SocketAddr,
+    pub workers: Vec<Worker>,
+}
+
+pub struct Worker {
+    child: Child,
+}
+
+impl Cluster {
+    /// With so many workers, two map slots and two reduce slots each.
+    pub fn new(workers: usize) -> Self {
+        let mut place = Place::new("");
+        place
+            .overrides
+            .push("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler".to_owned());
+        let serving = place.start();
+        let rpc = serving.rpc();
+        // The same address after a restart.
+        place.overrides.push(format!("mapred.job.tracker={rpc}"));
+        let folder = place.path("hadoop");
+        std::fs::write(folder.join("map.sh"), MAPPER).unwrap();
+        std::fs::write(folder.join("reduce.sh"), REDUCER).unwrap();
+        std::fs::create_dir(folder.join("in")).unwrap();
+        for (name, text) in
+            [("a", "the quick brown fox\njumps over the lazy dog\nTHE end\n"), ("b", "the dog\n\nh the\n")]
+        {
+            std::fs::write(folder.join("in").join(name), text).unwrap();
+        }
+        let mut cluster = Self { place, serving: Some(serving), rpc, workers: Vec::new() };
+        (0..workers).for_each(|_| cluster.add_worker(&[]));
+        cluster
+    }
+
+    pub fn add_worker(&mut self, defines: &[&str]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_jobtracker"));
+        let scratch = format!("hadoop.tmp.dir={}", self.folder().display());
+        let rpc = format!("mapred.job.tracker={}", self.rpc);
+        command.args(["tasktracker", "-D", &scratch, "-D", &rpc, "-D", "mapred.task.tracker.http.address=127.0.0.1:0"]);
+        for define in defines {
+            command.args(["-D", define]);
+        }
+        command.env_remove("HADOOP_CONF_DIR").env_remove("RUST_LOG").stdin(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let said: Vec<String> = lines.by_ref().take(5).map(Result::unwrap).collect();
+        assert_eq!(said.len(), 5, "{said:#?}");
+        // Read on, or it would wait for a full pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        self.workers.push(Worker { child });
+    }
+
+    pub fn folder(&self) -> PathBuf {
+        self.place.path("hadoop")
+    }
+
+    /// `jobtracker job` with these words.
+    pub fn job(&self, words: &[&str]) -> Said {
+        let rpc = self.rpc.to_string();
+        let command = job_command(&self.folder(), &[words, &["--jobtracker", &rpc, "--user", "alice"]].concat());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(crate::program::said(command))
+    }
+
+    /// The id of a job that is submitted and left alone.
+    pub fn submit(&self, words: &[&str]) -> String {
+        let said = self.job(&[&["submit", "--detach"], words].concat()).done();
+        said.split_whitespace().find(|word| word.starts_with("job_")).unwrap().trim_end_matches([':', ',']).to_owned()
+    }
+
+    pub fn worker_pid(&self, worker: usize) -> Pid {
+        Pid::from_child(&self.workers[worker].child)
+    }
+
+    /// All records of an output, sorted.
+    pub fn output(&self, name: &str) -> Vec<String> {
+        let folder = self.folder().join(name);
+        let mut lines = Vec::new();
+        for part in files_of(&folder).into_iter().filter(|file| file.starts_with("part-")) {
+            lines.extend(std::fs::read_to_string(folder.join(part)).unwrap().lines().map(str::to_owned));
+        }
+        lines.sort();
+        lines
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+/// Names in a folder, sorted.
+pub fn files_of(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Waits until a process, which is not ours, is gone.
+pub fn wait_until_gone(pid: i32) {
+    let Ok(process) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else { return };
+    let mut waited = [PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)];
+    let ended = poll(&mut waited, Some(&Timespec::try_from(PATIENCE).unwrap())).unwrap();
+    assert_eq!(ended, 1, "process {pid} lives");
+}

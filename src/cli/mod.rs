@@ -9,6 +9,7 @@ mod history_text;
 pub mod job;
 pub mod market_command;
 mod market_text;
+mod next_steps;
 pub mod queue;
 pub mod serve;
 mod server_address;

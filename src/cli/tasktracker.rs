@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::cli::next_steps::after_tasktracker;
 use crate::cli::serve::ServeArguments;
 use crate::config::ConfigError;
 use crate::tasktracker::daemon::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
@@ -66,7 +67,7 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
 fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<String> + use<> {
     let (jobtracker, slots, user) = (settings.jobtracker.clone(), settings.slots, settings.user.clone());
     move |running| {
-        vec![
+        let mut lines = vec![
             format!("tasktracker {}: {}", env!("CARGO_PKG_VERSION"), running.name),
             format!(
                 "works for the JobTracker at {jobtracker}: {} map slots, {} reduce slots; Hadoop Streaming only",
@@ -75,6 +76,8 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
             format!("map output and logs on http://{}/", running.http),
             format!("files of jobs in {}, logs in {}", running.folder.display(), running.logs.display()),
             format!("commands of all jobs run as {user}"),
-        ]
+        ];
+        lines.extend(after_tasktracker(&jobtracker));
+        lines
     }
 }

@@ -52,7 +52,7 @@ fn a_job_tracker_on_a_conf_folder_that_says_local_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let report = check_config(&options(Some(folder.path()), &[]));
     assert!(!report.is_good);
-    insta::assert_snapshot!(report.text.lines().last().unwrap_or_default(), @r#"error: default: mapred.job.tracker = "local": expected host:port, for a JobTracker cannot be local"#);
+    insta::assert_snapshot!(report.text.lines().last().unwrap_or_default(), @r#"error: default: mapred.job.tracker = "local": expected host:port, for a JobTracker cannot be local; set it in the conf folder or by -D mapred.job.tracker=..."#);
 }
 
 #[test]

@@ -216,6 +216,11 @@ pub const SECTIONS: &[Section] = &[
     },
     Section { title: "Ours", note: "Keys that no Hadoop knows.", keys: OWN },
     Section {
+        title: "Built-in tasktracker",
+        note: "Read by `jobtracker tasktracker`, beside `mapred.job.tracker`, `mapred.local.dir`, `hadoop.tmp.dir` and `fs.default.name`.",
+        keys: TRACKER,
+    },
+    Section {
         title: "Jobs",
         note: "Read from each job's job.xml; a value in the conf folder applies where job.xml has none, or is final.",
         keys: JOB,

@@ -42,7 +42,7 @@ enum Command {
     /// Runs a worker in the foreground that runs Hadoop Streaming jobs, until SIGTERM or SIGINT
     Tasktracker(tasktracker::TaskTrackerArguments),
     /// Checks a configuration and prints what holds and where it was set
-    CheckConfig(serve::ServeArguments),
+    CheckConfig(check_config::CheckConfigArguments),
     /// Copies state.db to a new file, whether the daemon runs or not
     Backup(backup::BackupArguments),
     /// Has another program go on for the running daemon, without a pause and without closing a connection
@@ -85,7 +85,7 @@ pub fn main() -> ExitCode {
             tasktracker::run(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::CheckConfig(arguments) => {
-            let report = check_config::check_config(&arguments.load_options());
+            let report = check_config::run(&arguments);
             print!("{}", report.text);
             return if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) };
         }

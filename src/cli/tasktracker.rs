@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::cli::next_steps::after_tasktracker;
 use crate::cli::serve::ServeArguments;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, contradictions};
 use crate::tasktracker::daemon::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
 
 /// What `tasktracker` is told.
@@ -50,7 +50,13 @@ impl TaskTrackerFailure {
 /// [`TaskTrackerFailure`]
 pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     let source = ServeArguments { conf: arguments.conf.clone(), define: arguments.define.clone() };
-    let settings = TaskTrackerSettings::read(source.load_options().configuration()?)?;
+    let configuration = source.load_options().configuration()?;
+    let mut warnings = configuration.warnings();
+    warnings.extend(contradictions::of_tasktracker(&configuration));
+    let settings = TaskTrackerSettings::read(configuration)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
     let lines = start_lines(&settings);
     // What is no text is not passed on.
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));

@@ -186,7 +186,18 @@ pub enum Warning {
         /// Where the value comes from.
         origin: Origin,
     },
-    /// A key nothing reads, under a prefix that is the JobTracker's (told by `check-config` only).
+    /// A value that makes no sense beside another.
+    Contradiction {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+        /// Where.
+        origin: Origin,
+        /// What is wrong with it, said of the value.
+        remark: String,
+    },
+    /// A key nothing reads, under a prefix that is ours or of nearly the name of one that is read (told by `check-config` only).
     NothingReads {
         /// The key.
         key: String,
@@ -222,6 +233,7 @@ impl fmt::Display for Warning {
             Warning::NoBudgetFile { file, origin } => {
                 write!(f, "{origin}: the budget file {} does not exist; a first start needs it", file.display())
             }
+            Warning::Contradiction { key, value, origin, remark } => write!(f, "{origin}: {key} = {value:?} {remark}"),
             Warning::NothingReads { key, origin, perhaps } => {
                 write!(f, "{origin}: nothing reads {key}")?;
                 perhaps.as_ref().map_or(Ok(()), |name| write!(f, "; did you mean {name}?"))

@@ -5,6 +5,7 @@
 pub mod cli;
 pub mod client;
 pub mod config;
+pub mod demo;
 pub mod engine;
 pub mod fs;
 pub mod mapreduce;

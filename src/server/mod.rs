@@ -42,7 +42,7 @@ pub use handover::{AskError, Outcome, Predecessor, ask};
 pub use held::HeldQueue;
 pub use host_name::as_others_name;
 pub use owner::{Owner, StoreGone};
-pub use signals::stop_asked;
+pub use signals::{StopWord, stop_asked};
 pub use start::{Launch, ServeError, Serving, serve};
 pub use submission::{Asked, Leftovers, SubmissionError, Submissions, make_system_dir};
 pub use topology::{DEFAULT_RACK, Racks, Topology};

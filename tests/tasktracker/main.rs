@@ -9,5 +9,6 @@ mod program;
 mod served;
 
 mod ends;
+mod followed;
 mod jobs;
 mod worker;

@@ -71,8 +71,9 @@ impl Progress {
     fn show(&mut self, standing: &Standing) {
         match &mut self.form {
             ProgressForm::Bars { map, reduce, .. } => {
-                let cost = standing.cost.as_ref().map(|cost| format!(", cost {cost}")).unwrap_or_default();
-                for (bar, tally, more) in [(map, &standing.map, ""), (reduce, &standing.reduce, cost.as_str())] {
+                // Of the whole job, beside the last bar.
+                let whole = whole_text(standing);
+                for (bar, tally, more) in [(map, &standing.map, ""), (reduce, &standing.reduce, whole.as_str())] {
                     bar.set_length(tally.total.into());
                     bar.set_position(tally.finished.into());
                     bar.set_message(tally_text(tally) + more);
@@ -116,21 +117,20 @@ fn tally_text(tally: &TaskTally) -> String {
 }
 
 fn line_text(standing: &Standing) -> String {
-    let Standing { job, map, reduce, failed_attempts, cost } = standing;
+    let Standing { job, map, reduce, .. } = standing;
     if job.state == JobState::Prep {
         return format!("{} is being set up", job.job);
     }
-    let kind = |what: &str, percent: u32, TaskTally { total, finished, running, pending, .. }: &TaskTally| {
-        format!("{what} {percent}% ({finished} of {total} done, {running} running, {pending} waiting)")
+    let kind = |what: &str, percent: u32, tally: &TaskTally| {
+        format!("{what} {percent}% ({} of {} done, {})", tally.finished, tally.total, tally_text(tally))
     };
-    let mut text = kind("maps", job.map_percent, map) + ", " + &kind("reduces", job.reduce_percent, reduce);
-    if *failed_attempts > 0 {
-        text += &format!(", failed attempts {failed_attempts}");
-    }
-    if let Some(cost) = cost {
-        text += &format!(", cost {cost}");
-    }
-    text
+    kind("maps", job.map_percent, map) + ", " + &kind("reduces", job.reduce_percent, reduce) + &whole_text(standing)
+}
+
+/// What is said of a job beside its tasks.
+fn whole_text(Standing { failed_attempts, cost, .. }: &Standing) -> String {
+    let failed = if *failed_attempts > 0 { format!(", failed attempts {failed_attempts}") } else { String::new() };
+    failed + &cost.as_ref().map(|cost| format!(", cost {cost}")).unwrap_or_default()
 }
 
 fn failure_text(attempt: &AttemptLine, diagnostics: &[String]) -> String {
@@ -163,10 +163,10 @@ mod tests {
             failure: None,
             url: String::new(),
         };
-        let map = TaskTally { total: 3, finished: 2, running: 1, ..TaskTally::default() };
+        let map = TaskTally { total: 4, finished: 2, running: 1, failed: 1, ..TaskTally::default() };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
         let mut standing = Standing { job, map, reduce, failed_attempts: 1, cost: Some("0.5".into()) };
-        insta::assert_snapshot!(line_text(&standing), @"maps 66% (2 of 3 done, 1 running, 0 waiting), reduces 0% (0 of 1 done, 0 running, 1 waiting), failed attempts 1, cost 0.5");
+        insta::assert_snapshot!(line_text(&standing), @"maps 66% (2 of 4 done, 1 running, 0 waiting, 1 given up), reduces 0% (0 of 1 done, 0 running, 1 waiting), failed attempts 1, cost 0.5");
         standing.job.state = JobState::Prep;
         insta::assert_snapshot!(line_text(&standing), @"job_202611211200_0001 is being set up");
     }

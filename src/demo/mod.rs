@@ -23,7 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use cluster::Cluster;
 use corpus::Corpus;
 pub use error::DemoError;
-use scratch::Scratch;
+use scratch::{BIDDERS, BUDGET, SLOTS, Scratch};
 use screen::Screen;
 use story::Story;
 
@@ -105,14 +105,20 @@ async fn to_the_verdict(
     cluster: &mut Cluster,
     screen: &mut Screen,
 ) -> Result<DemoEnd, DemoError> {
-    let corpus = Corpus::write(&scratch.corpus_folder(), u64::from(options.corpus_mb) * 1_000_000)?;
-    screen.say(&format!("Text: {corpus}."));
+    let corpus = Corpus::write(&scratch.corpus_folder(), u64::from(options.corpus_mb) * 1_000_000).await?;
+    screen.say(&format!("Text:    {corpus}"));
     let serving = cluster.start(scratch).await?;
-    screen.say(&format!("Cluster: {}; its page is http://{}/", cluster::SLOTS_TEXT, serving.http));
     screen.say(&format!(
-        "Market: a tick each second; {}. Each map takes {} ms at least, to be seen.",
-        scratch.people_text(),
-        options.map_ms
+        "Cluster: a JobTracker and two workers in this process, with {} slots for maps\n         \
+         and {} for reduces; its page is http://{}/",
+        SLOTS.map, SLOTS.reduce, serving.http
+    ));
+    let [alice, bob] = BIDDERS;
+    screen.say(&format!(
+        "Market:  a tick each second; {} and {} have {BUDGET} credits each, and bid for\n         \
+         a slot over a tick\n\
+         Jobs:    both count the words; a map takes {} ms at least, to be seen",
+        alice.name, bob.name, options.map_ms
     ));
     let mut story = Story::new(scratch, options, &serving);
     let played = tokio::select! {
@@ -126,10 +132,7 @@ async fn to_the_verdict(
     if options.keep {
         screen.say(&story.next_steps(scratch, &options.program));
     } else if verdict.is_right {
-        screen.say(&format!(
-            "Look around in it: `{} demo --keep` leaves it running. Read on in README.md.",
-            options.program
-        ));
+        screen.say(&format!("To look around in it: {} demo --keep", options.program));
     }
     Ok(if verdict.is_right { DemoEnd::Right } else { DemoEnd::Wrong })
 }

@@ -19,7 +19,9 @@ pub fn map(mut lines: impl BufRead, mut counts: impl Write, at_least: Duration) 
         for word in line.split_whitespace() {
             match words.get_mut(word) {
                 Some(count) => *count += 1,
-                None => drop(words.insert(word.to_owned(), 1)),
+                None => {
+                    words.insert(word.to_owned(), 1);
+                }
             }
         }
     }

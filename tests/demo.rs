@@ -1,13 +1,13 @@
 //! `jobtracker demo` as somebody runs it who has nothing else: what it shows, what it proves, and that nothing of it is left.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -84,11 +84,11 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Processes that work in a folder.
-fn processes_in(folder: &Path) -> Vec<PathBuf> {
-    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
-    processes
-        .filter(|process| std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder)))
-        .collect()
+fn processes_in(folder: &Path) -> Vec<String> {
+    let is_there = |process: &String| {
+        std::fs::read_link(Path::new("/proc").join(process).join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder))
+    };
+    names(Path::new("/proc")).into_iter().filter(is_there).collect()
 }
 
 /// The lines of the table of ticks.
@@ -162,7 +162,7 @@ fn slots_follow_the_bids_and_counts_and_bill_are_right() {
     assert!(said.contains("as often as it was written."), "{said}");
 
     assert_eq!(names(&folder), [""; 0], "nothing is left");
-    assert_eq!(processes_in(&folder), [PathBuf::new(); 0]);
+    assert_eq!(processes_in(&folder), [""; 0]);
 }
 
 #[test]
@@ -184,16 +184,15 @@ fn an_interrupted_demo_leaves_nothing() {
     let mut demo = Demo::start("--corpus-mb 1 --maps 24 --map-ms 60000");
     demo.read_until("   2 ");
     let folder = demo.place.path().canonicalize().unwrap();
-    let begin = Instant::now();
+    // The slots are taken; the test itself would end by the limit of its run.
     while processes_in(&folder).is_empty() {
-        assert!(begin.elapsed() < PATIENCE, "no map runs");
         std::thread::yield_now();
     }
     kill_process(demo.id(), Signal::INT).unwrap();
     let (output, folder, _place) = demo.end();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert_eq!(names(&folder), [""; 0]);
-    assert_eq!(processes_in(&folder), [PathBuf::new(); 0]);
+    assert_eq!(processes_in(&folder), [""; 0]);
 }
 
 #[test]
@@ -210,7 +209,7 @@ fn a_kept_cluster_goes_on_until_it_is_interrupted() {
     let (output, folder, _place) = demo.end();
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(names(&folder).len(), 1, "its files stay");
-    assert_eq!(processes_in(&folder), [PathBuf::new(); 0]);
+    assert_eq!(processes_in(&folder), [""; 0]);
 }
 
 #[test]

@@ -137,3 +137,30 @@ impl Drop for Cluster {
         self.stop();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(stop: watch::Receiver<bool>) -> Result<(), String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut stop = stop;
+        runtime.block_on(async { stop.wait_for(|stop| *stop).await.map(drop) }).map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_daemon_that_ends_by_itself_is_named_with_its_words() {
+        for (work, told) in [
+            ((|_| Err("no port".to_owned())) as fn(_) -> _, "worker-1 has ended: no port"),
+            (|_| Ok(()), "worker-1 has ended: nobody told it to"),
+            (|_| panic!("a bug"), "worker-1 has ended: it panicked"),
+        ] {
+            let mut cluster = Cluster::new();
+            cluster.run(JOBTRACKER, waits).unwrap();
+            cluster.run(WORKERS[0], work).unwrap();
+            assert_eq!(cluster.broken().await.to_string(), told);
+            // The others end now, or this test does not.
+            drop(cluster);
+        }
+    }
+}

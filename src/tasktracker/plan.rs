@@ -341,10 +341,9 @@ impl JobReader<'_> {
                 expected: "line readers",
             });
         }
-        let codecs = [".bz2", ".snappy"];
         let inputs = self.configuration.text(&keys::INPUT_DIRS)?.unwrap_or_default();
-        if let Some(input) = inputs.split(',').find(|input| codecs.iter().any(|end| input.ends_with(end))) {
-            let why = "only gzip and zlib are read";
+        if let Some(input) = inputs.split(',').find(|input| Codec::is_foreign_file(input)) {
+            let why = "of compressed files only gzip and zlib are read";
             return Err(NotNative::Option { key: keys::INPUT_DIRS.name, value: input.to_owned(), why });
         }
         Ok(match class.as_str() {

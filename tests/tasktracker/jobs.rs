@@ -57,3 +57,15 @@ fn a_job_of_java_code_waits_and_is_told_why() {
     assert!(told.contains("only_stock") && told.contains("a.B"), "{told}");
     cluster.job(&["kill", &job]).done();
 }
+
+#[test]
+fn input_that_only_java_reads_is_seen_in_the_splits() {
+    let cluster = Cluster::new(1);
+    cluster.serving.as_ref().unwrap().log.wait_for("streaming_only");
+    // job.xml names the folder only.
+    std::fs::write(cluster.folder().join("in/c.bz2"), "BZh9").unwrap();
+    let job = cluster.submit(&["--input", "in", "--output", "out", "--mapper", "cat", "--reducer", "cat"]);
+    let told = cluster.serving.as_ref().unwrap().get(&format!("/scheduler/explain?job={job}"), "").body;
+    assert!(told.contains("only_stock") && told.contains("in/c.bz2"), "{told}");
+    cluster.job(&["kill", &job]).done();
+}

@@ -6,6 +6,7 @@ use super::super::fixtures;
 use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::stage::{Stage, attempt_id, counted, progress_of};
 use super::*;
+use crate::fs::FileUri;
 
 fn assert_output_is_recorded(folder: &Path, recorded: &str) {
     for name in [OUTPUT_FILE, INDEX_FILE] {

@@ -117,6 +117,6 @@ fn what_only_java_does_is_named() {
     mapred.text.key.comparator.options: "-kx": expected -kF[.C][nr][,F[.C][nr]]
     -D: io.sort.mb = "many": expected a whole number of MB from 1 to 2047
     mapred.output.dir: "hdfs://n:8020/x": file system "hdfs" is not supported yet; expected a file: URI or an absolute path
-    mapred.input.dir = "file:/b.bz2": only gzip and zlib are read: a stock TaskTracker runs it
+    mapred.input.dir = "file:/b.bz2": of compressed files only gzip and zlib are read: a stock TaskTracker runs it
     "#);
 }

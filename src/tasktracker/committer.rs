@@ -1,13 +1,15 @@
 //! Output that appears as a whole: written under `_temporary`, renamed when the attempt may commit (1.2.1
 //! `FileOutputCommitter`). Also for jobs that only Java can run: their setup and cleanup are no more than this.
 
+use crate::fs::checksummed::CHECKSUMS_OF_NOTHING;
 use crate::fs::{EntryKind, FileSystem, FileUri, FileUriError, FsError};
 use crate::wire::AttemptId;
 
 use super::failure::TaskFailure;
 
 const TEMPORARY: &str = "_temporary";
-const SUCCESS: &str = "_SUCCESS";
+/// What a job that succeeded leaves, with its checksums.
+const MARKS: [(&str, &[u8]); 2] = [("_SUCCESS", b""), ("._SUCCESS.crc", CHECKSUMS_OF_NOTHING)];
 /// As Hadoop makes folders, before a umask.
 const FOLDER_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
@@ -70,7 +72,13 @@ impl OutputCommitter {
     pub fn clean_up_job(&self, marked: bool) -> Result<(), TaskFailure> {
         self.file_system().remove_dir_all(&self.temporary()?)?;
         if marked && self.file_system().kind_of(&self.folder)?.is_some() {
-            self.file_system().write_new(&self.folder.join(SUCCESS)?, b"", FILE_MODE)?;
+            for (name, bytes) in MARKS {
+                let mark = self.folder.join(name)?;
+                // It is there when this was done before, and nobody heard of it.
+                if self.file_system().kind_of(&mark)?.is_none() {
+                    self.file_system().write_unsynced(&mark, bytes, FILE_MODE)?;
+                }
+            }
         }
         Ok(())
     }
@@ -160,9 +168,11 @@ mod tests {
         committer.commit(attempt(0)).unwrap();
         assert_eq!(fs::read(out.join("part-00001")).unwrap(), b"1");
         assert!(out.join("side/1").exists() && !out.join("side/0").exists());
-        committer.clean_up_job(true).unwrap();
+        for _ in 0..2 {
+            committer.clean_up_job(true).unwrap();
+        }
         let names: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names.len(), 3, "{names:?}");
+        assert_eq!(names.len(), 4, "{names:?}");
         assert_eq!(fs::read(out.join("_SUCCESS")).unwrap(), b"");
     }
 

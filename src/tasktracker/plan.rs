@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::codec::Codec;
 use super::command_line::CommandLine;
-use super::input::InputFormat;
+use super::input::{InputFormat, ReadRules};
 use super::key_fields::{BadKeyOption, KeyFields};
 use super::key_order::KeyOrder;
 use super::output_lines::FieldRule;
@@ -146,8 +146,8 @@ pub struct OutputPlan {
 pub struct StreamingPlan {
     /// How input becomes records.
     pub input: InputFormat,
-    /// Lines of that many bytes and more are passed over.
-    pub longest_line_bytes: u64,
+    /// How far it is read.
+    pub read: ReadRules,
     /// The mapper.
     pub map: CommandPlan,
     /// `None`: there are no reduces, maps write the output.
@@ -212,7 +212,10 @@ impl StreamingPlan {
         let output_folder = configuration.required(&keys::OUTPUT_DIR)?.value;
         Ok(StreamingPlan {
             input: job.input_format()?,
-            longest_line_bytes: configuration.number(&keys::LONGEST_LINE)?,
+            read: ReadRules {
+                longest_line_bytes: configuration.number(&keys::LONGEST_LINE)?,
+                block_bytes: configuration.number(&keys::IO_BUFFER)?,
+            },
             map,
             sort: if reduces > 0 { Some(job.sort(reduces)?) } else { None },
             reduce,

@@ -32,6 +32,12 @@ pub fn checksums_path(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(format!(".{name}.crc")))
 }
 
+/// Whose checksums lie under a name, if it is that of checksums.
+#[must_use]
+pub fn checksummed_name(name: &str) -> Option<&str> {
+    name.strip_prefix('.')?.strip_suffix(".crc").filter(|name| !name.is_empty())
+}
+
 // === impl ChecksummedFile ===
 
 impl ChecksummedFile {

@@ -95,7 +95,7 @@ impl FileSystem {
         }
     }
 
-    /// Renames a file or folder, in place of a file that is there.
+    /// Renames a file or folder, in place of a file that is there, with its checksums.
     ///
     /// # Errors
     /// [`FsError`] with the path and what was expected.

@@ -92,7 +92,7 @@ pub fn main() -> ExitCode {
         }
         Command::Demo(arguments) => match demo::run(&arguments) {
             Ok(code) => return code,
-            Err(text) => Err((1, text)),
+            Err(failure) => Err((1, failure.to_string())),
         },
         Command::DemoTask(task) => demo::run_task(&task).map_err(|error| (1, error.to_string())),
         Command::CheckConfig(arguments) => {

@@ -91,7 +91,7 @@ fn stream(
     let path = split.file.as_path();
     let unreadable = |error| TaskFailure::file("read", path)(error);
     let input = InputSplit { path, start_bytes: split.start_bytes, length_bytes: split.length_bytes };
-    let mut reader = SplitReader::open(&input, plan.longest_line_bytes).map_err(unreadable)?;
+    let mut reader = SplitReader::open(&input, plan.read).map_err(unreadable)?;
     let command = attempt.command(&plan.map.command, plan.process.map_ulimit_kb, true);
     let mut feed = |stdin: &mut CommandInput<'_>| {
         let (mut records, mut bytes) = (0, 0);

@@ -86,6 +86,7 @@ impl<'a> SpillWriter<'a> {
         self.progress.note_life();
         self.progress.check()?;
         let (file, lengths) = writer.finish().map_err(TaskFailure::file("write", &self.path))?;
+        self.progress.counters().add(Framework::FileBytesWritten, lengths.stored_bytes);
         self.file = Some(file);
         self.entries.push(IndexEntry { start_bytes: self.end_bytes, lengths });
         self.end_bytes += lengths.stored_bytes;
@@ -196,8 +197,10 @@ impl<'a> MapOutput<'a> {
             self.merge_spills(path)?
         };
         let index = self.rules.folder.join(INDEX_FILE);
-        let written = File::create(&index).and_then(|mut file| file.write_all(&write_index(&output.entries)));
+        let entries = write_index(&output.entries);
+        let written = File::create(&index).and_then(|mut file| file.write_all(&entries));
         written.map_err(TaskFailure::file("write", &index))?;
+        self.progress.counters().add(Framework::FileBytesWritten, entries.len() as u64);
         let bytes = output.entries.iter().map(|entry| entry.lengths.stored_bytes).sum();
         self.progress.counters().add(Framework::MapOutputMaterializedBytes, bytes);
         Ok(bytes)

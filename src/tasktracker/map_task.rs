@@ -76,7 +76,9 @@ fn run_straight(attempt: &Attempt<'_>, split: &MapSplit) -> Result<(), TaskFailu
         output.write(key, value).map_err(unwritable)
     })?;
     counters.add(Framework::MapOutputRecords, written);
-    counters.add(Framework::BytesWritten, output.finish().map_err(unwritable)?);
+    let written_bytes = output.finish().map_err(unwritable)?;
+    counters.add(Framework::BytesWritten, written_bytes);
+    counters.add(Framework::FileBytesWritten, written_bytes);
     Ok(())
 }
 

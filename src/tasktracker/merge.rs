@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::codec::Codec;
+use super::counters::Framework;
 use super::key_order::KeyOrder;
 use super::progress::Progress;
 use super::segment_reader::{Records, SegmentReader};
@@ -102,16 +103,21 @@ impl Run {
             Run::File { lengths, .. } => lengths.stored_bytes,
         }
     }
+
+    fn file_bytes(&self) -> u64 {
+        if matches!(self, Run::File { .. }) { self.stored_bytes() } else { 0 }
+    }
 }
 
 // === impl Merge ===
 
 impl<'a> Merge<'a> {
-    /// All runs at once.
+    /// All runs at once; counts what of them is read from files.
     ///
     /// # Errors
     /// Those of opening and reading.
-    pub fn of(runs: Vec<Run>, order: &'a KeyOrder, codec: Option<Codec>) -> io::Result<Self> {
+    pub fn of(runs: Vec<Run>, order: &'a KeyOrder, codec: Option<Codec>, progress: &Progress) -> io::Result<Self> {
+        progress.counters().add(Framework::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
         let open: io::Result<Vec<SegmentReader>> = runs.into_iter().map(|run| run.open(codec)).collect();
         Self::new(open?, order)
     }
@@ -145,7 +151,7 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// Those of reading and writing.
     pub fn in_steps(runs: Vec<Run>, rules: &MergeRules<'a>, spilled: &mut u64) -> io::Result<Self> {
-        Merge::of(merge_down(runs, rules, spilled)?, rules.order, rules.codec)
+        Merge::of(merge_down(runs, rules, spilled)?, rules.order, rules.codec, rules.progress)
     }
 
     /// Copies all records that are left.
@@ -298,7 +304,7 @@ pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64)
     };
     let mut step = 0;
     while runs.len() > factor {
-        let some = Merge::of(runs.drain(..take).collect(), rules.order, rules.codec)?;
+        let some = Merge::of(runs.drain(..take).collect(), rules.order, rules.codec, rules.progress)?;
         let (run, records) =
             write_run(some, &rules.folder.join(format!("{}.{step}", rules.name)), rules.codec, rules.progress)?;
         *spilled += records;
@@ -318,6 +324,7 @@ pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>, progress: 
     merge.write_to(&mut writer, progress)?;
     let records = writer.records();
     let (_, lengths) = writer.finish()?;
+    progress.counters().add(Framework::FileBytesWritten, lengths.stored_bytes);
     Ok((Run::File { path: path.to_owned(), start_bytes: 0, lengths, is_temporary: true }, records))
 }
 
@@ -348,8 +355,8 @@ mod tests {
     #[test]
     fn runs_merge_in_steps_and_leave_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let progress = progress_of(attempt_id('m', 0), None);
         for factor in [2, 3, 4, 10] {
+            let progress = progress_of(attempt_id('m', 0), None);
             let runs = vec![run(&["b", "f"]), run(&[]), run(&["a", "c"]), run(&["a", "e"]), run(&["d"]), run(&["g"])];
             let rules = MergeRules {
                 order: &KeyOrder::Bytes,
@@ -363,12 +370,17 @@ mod tests {
             let merge = Merge::in_steps(runs, &rules, &mut spilled).unwrap();
             assert_eq!(keys(merge), "aabcdefg", "{factor}");
             assert_eq!(spilled > 0, factor < 6);
+            // Runs in between are written once and read once, all of each.
+            let bytes = |counter| progress.counters().get(counter);
+            assert_eq!(bytes(Framework::FileBytesWritten) > 0, spilled > 0);
+            assert_eq!(bytes(Framework::FileBytesWritten), bytes(Framework::FileBytesRead));
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
     }
 
     #[test]
     fn nothing_merges_to_nothing() {
-        assert_eq!(keys(Merge::of(vec![run(&[])], &KeyOrder::Bytes, None).unwrap()), "");
+        let progress = progress_of(attempt_id('m', 0), None);
+        assert_eq!(keys(Merge::of(vec![run(&[])], &KeyOrder::Bytes, None, &progress).unwrap()), "");
     }
 }

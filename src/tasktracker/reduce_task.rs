@@ -62,7 +62,7 @@ pub fn run(attempt: &Attempt<'_>, maps: u32, news: &MapNews, fetcher: &dyn Fetch
         let disk = merge_down(disk, &rules, &mut spilled).map_err(unreadable)?;
         progress.counters().add(Framework::SpilledRecords, spilled);
         let runs = memory.into_iter().chain(disk).collect();
-        let records = Merge::of(runs, &sort.order, sort.codec).map_err(unreadable)?;
+        let records = Merge::of(runs, &sort.order, sort.codec, progress).map_err(unreadable)?;
         progress.check()?;
         progress.enter(Phase::Reduce, "reduce > reduce");
         progress.set_done(2 * THIRD);
@@ -130,7 +130,9 @@ fn reduce(attempt: &Attempt<'_>, mut input: Input<'_>) -> Result<(), TaskFailure
     input.count();
     counters.add(Framework::ReduceOutputRecords, written % RECORDS_BETWEEN_REPORTS);
     let folder = attempt.plan.output.folder.as_path();
-    counters.add(Framework::BytesWritten, output.finish().map_err(TaskFailure::file("write", folder))?);
+    let written_bytes = output.finish().map_err(TaskFailure::file("write", folder))?;
+    counters.add(Framework::BytesWritten, written_bytes);
+    counters.add(Framework::FileBytesWritten, written_bytes);
     Ok(())
 }
 

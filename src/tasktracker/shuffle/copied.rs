@@ -144,6 +144,7 @@ impl<'a> CopiedOutputs<'a> {
         match io::copy(&mut checked, &mut io::sink()) {
             Ok(_) => {
                 let lengths = fetched.lengths;
+                self.progress.counters().add(Framework::FileBytesWritten, lengths.stored_bytes);
                 Ok(Run::File { path, start_bytes: 0, lengths, is_temporary: true })
             }
             Err(error) => {
@@ -192,7 +193,7 @@ impl<'a> CopiedOutputs<'a> {
         state.files += 1;
         let path = self.rules.folder.join(format!("merged_{}.out", state.files));
         let runs = outputs.into_iter().map(Run::Memory).collect();
-        let merge = Merge::of(runs, self.rules.order, self.rules.codec).map_err(unreadable)?;
+        let merge = Merge::of(runs, self.rules.order, self.rules.codec, self.progress).map_err(unreadable)?;
         let (run, records) =
             write_run(merge, &path, self.rules.codec, self.progress).map_err(TaskFailure::file("write", &path))?;
         self.progress.counters().add(Framework::SpilledRecords, records);

@@ -42,8 +42,12 @@ fn what_does_not_fit_goes_to_disk_and_nothing_is_lost() {
         }
         let (memory, disk) = copied.into_runs();
         assert_eq!(disk.is_empty(), memory_bytes == 1000, "{memory_bytes}");
+        let is_in_memory = disk.is_empty();
         let runs = memory.into_iter().chain(disk).collect();
-        let mut merge = Merge::of(runs, &KeyOrder::Bytes, codec).unwrap();
+        let mut merge = Merge::of(runs, &KeyOrder::Bytes, codec, &progress).unwrap();
+        let [read, written] =
+            [Framework::FileBytesRead, Framework::FileBytesWritten].map(|counter| progress.counters().get(counter));
+        assert_eq!((read, written > 0), (written, !is_in_memory), "{memory_bytes}");
         let mut keys = Vec::new();
         while merge.advance().unwrap() {
             keys.push(String::from_utf8(merge.key().to_vec()).unwrap());

@@ -10,5 +10,6 @@ mod served;
 
 mod ends;
 mod followed;
+mod foreign;
 mod jobs;
 mod worker;

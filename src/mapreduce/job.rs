@@ -16,9 +16,7 @@ use super::node_book::HostsFor;
 use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
 use super::speculation::Stragglers;
-use super::{
-    AcceptedJob, CounterSum, JobFact, JobSpec, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
-};
+use super::{AcceptedJob, CounterSum, JobFact, JobSpec, Scene, SplitHost, SplitTable, Task, TaskState, Wants};
 
 /// A task of a job, by what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -95,7 +95,7 @@ impl NodeBook {
 
     /// The hosts that count for a job that runs on all trackers, or on stock ones only.
     pub fn hosts_for(&self, stock_only: bool) -> HostsFor<'_> {
-        HostsFor { book: self, stock_only: stock_only }
+        HostsFor { book: self, stock_only }
     }
 
     /// Notes how many slots a node has to give; one that is unhealthy has none.

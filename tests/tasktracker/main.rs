@@ -8,6 +8,9 @@ mod program;
 #[path = "../served/mod.rs"]
 mod served;
 
+mod deaths;
+mod disks;
 mod ends;
+mod harm;
 mod jobs;
 mod worker;

@@ -3,6 +3,7 @@
 pub mod backup;
 pub mod check_config;
 pub mod completion;
+pub mod demo;
 pub mod explain;
 mod explain_text;
 mod history_text;
@@ -42,6 +43,11 @@ enum Command {
     Serve(serve::ServeCommand),
     /// Runs a worker in the foreground that runs Hadoop Streaming jobs, until SIGTERM or SIGINT
     Tasktracker(tasktracker::TaskTrackerArguments),
+    /// Shows a whole cluster at work in one process: two users bid for its slots, and the bill is checked
+    Demo(demo::DemoArguments),
+    /// What tasks of the demo run
+    #[command(subcommand, hide = true)]
+    DemoTask(demo::DemoTask),
     /// Checks a configuration and prints what holds and where it was set
     CheckConfig(serve::ServeArguments),
     /// Copies state.db to a new file, whether the daemon runs or not
@@ -89,6 +95,11 @@ pub fn main() -> ExitCode {
             log_to_stderr();
             tasktracker::run(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
         }
+        Command::Demo(arguments) => match demo::run(&arguments) {
+            Ok(code) => return code,
+            Err(text) => Err((1, text)),
+        },
+        Command::DemoTask(task) => demo::run_task(&task).map_err(|error| (1, error.to_string())),
         Command::CheckConfig(arguments) => {
             let report = check_config::check_config(&arguments.load_options());
             print!("{}", report.text);

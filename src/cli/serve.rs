@@ -88,7 +88,7 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     if command.take_budget_file && !matches!(settings.scheduler, SchedulerKind::Dynamic(_)) {
         tracing::warn!("--take-budget-file does nothing: the configured scheduler has no budgets");
     }
-    let launch = Launch { precedence, arguments: own_arguments(), predecessor };
+    let launch = Launch { precedence, arguments: own_arguments(), predecessor, stop: None };
     crate::server::serve(&settings, launch, |serving| {
         for line in start_lines(&settings, serving) {
             tracing::info!("{line}");

@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use crate::cli::serve::ServeArguments;
 use crate::config::ConfigError;
 use crate::tasktracker::daemon::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
-
-/// Also when its file has been replaced.
-const THIS_PROGRAM: &str = "/proc/self/exe";
+use crate::tasktracker::keeper::THIS_PROGRAM;
 
 /// What `tasktracker` is told.
 #[derive(Clone, Debug, clap::Args)]

@@ -41,7 +41,7 @@ pub use handle::{OwnerHandle, Requests};
 pub use handover::{AskError, Outcome, Predecessor, ask};
 pub use held::HeldQueue;
 pub use owner::{Owner, StoreGone};
-pub use signals::stop_asked;
+pub use signals::{StopWord, stop_asked};
 pub use start::{Launch, ServeError, Serving, serve};
 pub use submission::{Asked, Leftovers, SubmissionError, Submissions, make_system_dir};
 pub use topology::{DEFAULT_RACK, Racks, Topology};

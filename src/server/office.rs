@@ -16,7 +16,7 @@ use super::engine_config::host_lists;
 use super::handover::{Asked, Control, Estate, Inheritance, Offer, Outcome, Predecessor};
 use super::ports::OpenPort;
 use super::rpc::{Carried, RpcLimits};
-use super::signals::StopSignals;
+use super::signals::{Stop, StopWord};
 use super::start::{ServeError, Serving};
 use super::submission::make_system_dir;
 use super::supervisor::Supervisor;
@@ -33,7 +33,7 @@ pub(super) struct Office<'a> {
     pub(super) supervisor: Supervisor,
     /// For a successor.
     pub(super) arguments: Vec<OsString>,
-    pub(super) stop: StopSignals,
+    pub(super) stop: Stop,
     pub(super) ports: Ports,
     pub(super) control: Option<Control>,
     /// Connections between two terms.
@@ -62,8 +62,9 @@ impl<'a> Office<'a> {
         settings: &'a Settings,
         supervisor: Supervisor,
         arguments: Vec<OsString>,
+        stop: Option<StopWord>,
     ) -> Result<Self, ServeError> {
-        let stop = stop_signals()?;
+        let stop = stop_by(stop)?;
         let ports = Ports {
             rpc: OpenPort::open(RPC_KEY, &settings.rpc_address)?,
             http: OpenPort::open(HTTP_KEY, &settings.http_address)?,
@@ -106,7 +107,7 @@ impl<'a> Office<'a> {
             supervisor,
             arguments,
             // Until here they end this process, which has nothing yet.
-            stop: stop_signals()?,
+            stop: stop_by(None)?,
             ports,
             control: control.map_err(failed)?,
             carried: connections,
@@ -251,8 +252,8 @@ enum HandedOver {
 /// Said to whoever asks for an upgrade of a daemon that stops.
 pub(super) const TOLD_TO_STOP: &str = "the daemon was told to stop meanwhile";
 
-fn stop_signals() -> Result<StopSignals, ServeError> {
-    StopSignals::new().map_err(|source| ServeError::System { what: "signals", source })
+fn stop_by(word: Option<StopWord>) -> Result<Stop, ServeError> {
+    Stop::new(word).map_err(|source| ServeError::System { what: "signals", source })
 }
 
 /// Finds out, before the predecessor stops, whatever can be found out; opens ports that are not the predecessor's.

@@ -26,6 +26,7 @@ use super::host_name::host_name;
 use super::office::Office;
 use super::ports::allow_descriptors;
 use super::rpc::RpcLimits;
+use super::signals::StopWord;
 use super::submission::SystemDirAtStart;
 use super::supervisor::Supervisor;
 
@@ -111,10 +112,12 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// The running daemon that this one goes on for.
     pub predecessor: Option<Predecessor>,
+    /// Where the daemon is only a part of its process, what ends it in place of signals.
+    pub stop: Option<StopWord>,
 }
 
-/// Runs the daemon on this thread until it is told to stop by SIGTERM or SIGINT, or another process goes on for it.
-/// `started` hears once it serves.
+/// Runs the daemon on this thread until it is told to stop, by SIGTERM or SIGINT unless `launch` says otherwise, or
+/// another process goes on for it. `started` hears once it serves.
 ///
 /// # Errors
 /// [`ServeError`]
@@ -143,10 +146,10 @@ async fn serve_here(
     started: impl FnOnce(&Serving),
 ) -> Result<(), ServeError> {
     let limits = within_descriptors(settings);
-    let Launch { precedence, arguments, predecessor } = launch;
+    let Launch { precedence, arguments, predecessor, stop } = launch;
     // Ports first: what fails soonest leaves nothing behind.
     let office = match predecessor {
-        None => Office::new(settings, supervisor.clone(), arguments)?,
+        None => Office::new(settings, supervisor.clone(), arguments, stop)?,
         Some(predecessor) => Office::taken_over(settings, supervisor.clone(), arguments, predecessor)?,
     };
     office.serve_to_the_end(limits, precedence, started).await

@@ -27,6 +27,8 @@ use crate::channel::Channel;
 
 /// The argument that makes the program a keeper.
 pub const KEEP_COMMAND: &str = "keep-command";
+/// The keeper's program: this one, also when its file has been replaced.
+pub const THIS_PROGRAM: &str = "/proc/self/exe";
 /// Asks the command to end.
 const TERMINATE: u8 = b't';
 /// The command has ended.

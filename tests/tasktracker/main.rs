@@ -13,4 +13,5 @@ mod disks;
 mod ends;
 mod harm;
 mod jobs;
+mod logs;
 mod worker;

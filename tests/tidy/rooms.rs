@@ -16,9 +16,10 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("engine", &["scheduler", "wire", "market", "mapreduce"]),
     ("channel", &[]),
     ("fs", &[]),
+    ("http", &[]),
     ("config", &["fs"]),
     ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"]),
-    ("web", &["engine", "market", "scheduler", "wire"]),
+    ("web", &["engine", "http", "market", "scheduler", "wire"]),
     (
         "server",
         &[
@@ -35,15 +36,20 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("tasktracker", &["channel", "client::ipc", "config", "fs", "scheduler::Kind", "scheduler::PerKind", "wire"]),
+    (
+        "tasktracker",
+        &["channel", "client::ipc", "config", "fs", "http", "scheduler::Kind", "scheduler::PerKind", "wire"],
+    ),
     // What the server tells in JSON is read into what it was written from.
     ("client", &["config", "engine::explanation", "fs", "market", "scheduler::Kind", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
+    ("demo", &["client", "config", "fs", "market", "server", "tasktracker"]),
     (
         "cli",
         &[
             "client",
             "config",
+            "demo",
             "engine::explanation",
             "fs",
             "market",

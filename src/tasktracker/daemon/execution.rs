@@ -285,6 +285,7 @@ impl AttemptLogs {
             let path = folder.join(name);
             fs::OpenOptions::new().create(true).append(true).open(&path).map_err(TaskFailure::file("write", &path))?;
         }
+        self.write_index(attempt).map_err(TaskFailure::file("write", &folder))?;
         StderrLog::open(&folder.join("stderr"), self.limit_bytes)
     }
 }

@@ -39,10 +39,21 @@ use memory_watch::MemoryWatch;
 pub use settings::TaskTrackerSettings;
 use web::Pages;
 
+use crate::http::{WebLimits, accept_until};
 use crate::wire::STREAMING_ONLY;
 
 /// How long the end waits for the processes of attempts.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Who serves map output to reduces waits for their disks, and reduces come all at once.
+const WEB_LIMITS: WebLimits = WebLimits {
+    connections: 400,
+    header_bytes: 16 << 10,
+    headers: 64,
+    header_read: Duration::from_secs(30),
+    write: Duration::from_secs(180),
+    // At the end nobody needs what is on its way.
+    drain: Duration::ZERO,
+};
 /// How often old logs are looked for.
 const LOG_ROUND: Duration = Duration::from_secs(3600);
 
@@ -194,15 +205,11 @@ impl WebThread {
             let _guard = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        let serve = move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    // `serve` ends only by an error that it never has.
-                    _ = axum::serve(listener, web::router(pages)).into_future() => {}
-                    _ = stopped => {}
-                }
-            });
+        let shutdown = async {
+            // A sender that is gone stops it too.
+            let _ = stopped.await;
         };
+        let serve = move || runtime.block_on(accept_until(listener, web::router(pages), WEB_LIMITS, shutdown));
         let thread = std::thread::Builder::new().name("tracker web".to_owned()).spawn(serve)?;
         Ok(Self { stop, thread })
     }

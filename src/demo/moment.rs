@@ -1,0 +1,181 @@
+//! What is seen of the market at one moment, as text.
+
+use super::scratch::BIDDERS;
+use crate::client::job::view::{JobState, TaskTally};
+use crate::market::{Credits, QueueStanding};
+
+/// The market, and how the jobs stand.
+#[derive(Clone, Debug)]
+pub(super) struct Moment {
+    /// The number of the last tick.
+    pub(super) tick: u64,
+    /// The sum of the effective rates, credits.
+    pub(super) price: Credits,
+    /// The queues, in the order of [`BIDDERS`].
+    pub(super) queues: Vec<QueueStanding>,
+    /// The same for those who have submitted.
+    pub(super) jobs: Vec<Option<JobView>>,
+}
+
+/// How a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct JobView {
+    pub(super) state: JobState,
+    pub(super) map: TaskTally,
+    pub(super) reduce: TaskTally,
+}
+
+/// Decimals of a share that are shown.
+const SHARE_DECIMALS: usize = 3;
+/// Map slots of the cluster.
+const MAP_SLOTS: usize = 12;
+
+/// The head of the table of ticks.
+pub(super) fn head() -> String {
+    let [alice, bob] = BIDDERS.map(|bidder| bidder.name);
+    format!(
+        "             each letter    {alice:<5} map slots            {bob:<5} map slots\n\
+         tick  price  is a map slot  share used/bought  budget  share used/bought  budget"
+    )
+}
+
+// === impl Moment ===
+
+impl Moment {
+    /// A line of the table of ticks.
+    pub(super) fn row(&self) -> String {
+        let mut text = format!("{:>4} {:>6}  {:<13}", self.tick, self.price.to_string(), self.picture());
+        for queue in &self.queues {
+            let slots = format!("{}/{}", queue.running.map, queue.quota.map);
+            text += &format!("  {:>5} {slots:>11}  {:>6}", short(&queue.share), queue.budget.to_string());
+        }
+        text
+    }
+
+    /// Who holds the map slots: a letter for each, a point for a free one.
+    fn picture(&self) -> String {
+        let held = self.queues.iter().flat_map(|queue| {
+            let letter = queue.queue.as_str().chars().next().unwrap_or('?');
+            std::iter::repeat_n(letter, queue.running.map as usize)
+        });
+        held.chain(std::iter::repeat('.')).take(MAP_SLOTS).collect()
+    }
+
+    /// The queues as a live table, its head first.
+    pub(super) fn table(&self) -> Vec<String> {
+        let head = format!(
+            "tick {:<5}price {:<9}bid    rate  share  map slots  reduce slots  waiting  budget",
+            self.tick,
+            self.price.to_string()
+        );
+        let row = |queue: &QueueStanding| {
+            let slots = |running: u32, quota: u32| format!("{running}/{quota}");
+            format!(
+                "{:<20}{:>8}{:>8}  {:>5}  {:>9}  {:>12}  {:>7}  {:>6}",
+                queue.queue.as_str(),
+                queue.bid.to_string(),
+                queue.rate.to_string(),
+                short(&queue.share),
+                slots(queue.running.map, queue.quota.map),
+                slots(queue.running.reduce, queue.quota.reduce),
+                queue.pending,
+                queue.budget.to_string()
+            )
+        };
+        [head].into_iter().chain(self.queues.iter().map(row)).collect()
+    }
+
+    /// Maps done and maps in all, of all jobs that are to be: `to_come` is the number of maps of one that is not there yet.
+    pub(super) fn maps(&self, to_come: u32) -> (u32, u32) {
+        let of = |job: &Option<JobView>| job.map_or((0, to_come), |job| (job.map.finished, job.map.total));
+        self.jobs.iter().map(of).fold((0, 0), |(done, all), (more, of)| (done + more, all + of))
+    }
+}
+
+// === impl JobView ===
+
+impl JobView {
+    /// What its bar says besides.
+    pub(super) fn bar_text(&self) -> String {
+        let Self { state, map, reduce } = self;
+        match state {
+            JobState::Running => format!(
+                "{} running, {} waiting; reduces {} of {}",
+                map.running + reduce.running,
+                map.pending + reduce.pending,
+                reduce.finished,
+                reduce.total
+            ),
+            state => state.name().to_owned(),
+        }
+    }
+}
+
+fn short(share: &str) -> &str {
+    let end = share.find('.').map_or(share.len(), |point| point + 1 + SHARE_DECIMALS);
+    share.get(..end).unwrap_or(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::QueueName;
+    use crate::scheduler::PerKind;
+
+    fn queue(name: &str, bid: &str, share: &str, running: u32, quota: u32, budget: &str) -> QueueStanding {
+        QueueStanding {
+            queue: QueueName::new(name).unwrap(),
+            budget: budget.parse().unwrap(),
+            bid: bid.parse().unwrap(),
+            rate: bid.parse().unwrap(),
+            share: share.to_owned(),
+            quota: PerKind::new(quota, 1),
+            running: PerKind::new(running, 0),
+            pending: 40,
+            lasts_s: None,
+        }
+    }
+
+    fn moment() -> Moment {
+        let tally = TaskTally { total: 120, finished: 30, running: 5, pending: 85, failed: 0 };
+        let job = JobView { state: JobState::Running, map: tally, reduce: TaskTally::default() };
+        Moment {
+            tick: 7,
+            price: "3.3".parse().unwrap(),
+            queues: vec![
+                queue("alice", "1.1", "0.333333333", 5, 4, "943.9"),
+                queue("bob", "2.2", "0.666666666", 6, 8, "1000"),
+            ],
+            jobs: vec![Some(job), None],
+        }
+    }
+
+    #[test]
+    fn a_line_shows_whose_the_slots_are() {
+        insta::assert_snapshot!(format!("{}\n{}", head(), moment().row()), @"
+                     each letter    alice map slots            bob   map slots
+        tick  price  is a map slot  share used/bought  budget  share used/bought  budget
+           7    3.3  aaaaabbbbbb.   0.333         5/4   943.9  0.666         6/8  1000.0
+        ");
+    }
+
+    #[test]
+    fn the_table_shows_what_a_line_has_no_room_for() {
+        insta::assert_snapshot!(moment().table().join("\n"), @"
+        tick 7    price 3.3      bid    rate  share  map slots  reduce slots  waiting  budget
+        alice                    1.1     1.1  0.333        5/4           0/1       40   943.9
+        bob                      2.2     2.2  0.666        6/8           0/1       40  1000.0
+        ");
+        insta::assert_snapshot!(moment().jobs[0].unwrap().bar_text(), @"5 running, 85 waiting; reduces 0 of 0");
+    }
+
+    #[test]
+    fn maps_of_jobs_to_come_count() {
+        assert_eq!(moment().maps(100), (30, 220));
+    }
+
+    #[test]
+    fn shares_are_cut_and_not_rounded() {
+        assert_eq!(["0.666666666", "1", "1.000000000", "0.5"].map(short), ["0.666", "1", "1.000", "0.5"]);
+    }
+}

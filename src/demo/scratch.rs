@@ -1,0 +1,241 @@
+//! The folder of a demo, and in it all that an administrator would set up: keys, access list, budgets, values of the daemons.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use super::error::DemoError;
+use crate::client::market::Signer;
+use crate::config::settings::DYNAMIC_CLASS;
+use crate::config::{Environment, LoadOptions};
+use crate::fs::FileUri;
+use crate::market::Key;
+
+/// Somebody who bids.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bidder {
+    pub(super) name: &'static str,
+    /// Credits for one slot over one interval.
+    pub(super) bid: &'static str,
+}
+
+/// Who competes. Rates that no binary fraction holds.
+pub(super) const BIDDERS: [Bidder; 2] = [Bidder { name: "alice", bid: "1.1" }, Bidder { name: "bob", bid: "2.2" }];
+/// What each has at first, credits.
+pub(super) const BUDGET: &str = "1000";
+const ADMINISTRATOR: &str = "operator";
+/// Map slots and reduce slots of a worker.
+pub(super) const WORKER_SLOTS: (u32, u32) = (6, 2);
+/// Numbers of the process under which folders of dead processes may still lie.
+const MOST_TRIES: u32 = 100;
+const KEY_BYTES: usize = 16;
+/// What tasks call this program.
+pub(super) const TASK_PROGRAM: &str = "jobtracker";
+
+/// A folder that goes with this value, unless it is kept.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    folder: PathBuf,
+    is_kept: bool,
+    /// In the order of [`BIDDERS`].
+    pub(super) bidders: [Signer; 2],
+    /// Who looks on, and may see all queues.
+    pub(super) administrator: Signer,
+}
+
+// === impl Scratch ===
+
+impl Scratch {
+    /// Makes the folder, only for the user of this process, with keys, access list and budgets.
+    pub(super) fn create() -> Result<Self, DemoError> {
+        let [alice, bob] = BIDDERS.map(|bidder| bidder.name);
+        let keys = [(alice, "user", new_key()?), (bob, "user", new_key()?), (ADMINISTRATOR, "admin", new_key()?)];
+        let [alice, bob, administrator] =
+            keys.each_ref().map(|(name, _, key)| Signer { user: (*name).to_owned(), key: Key::new(key) });
+        let scratch = Self { folder: new_folder()?, is_kept: false, bidders: [alice, bob], administrator };
+        for (name, _, key) in &keys {
+            write(&scratch.key_file(name), &format!("{key}\n"))?;
+        }
+        let acl: String = keys.iter().map(|(name, role, key)| format!("{name} {role} {key}\n")).collect();
+        write(&scratch.path("hadoop.acl"), &acl)?;
+        let budgets: String = BIDDERS.iter().map(|Bidder { name, bid }| format!("{name} {BUDGET} {bid}\n")).collect();
+        write(&scratch.path("hadoop.budget"), &budgets)?;
+        let programs = scratch.path("bin");
+        fs::create_dir(&programs).map_err(DemoError::file("make", &programs))?;
+        let program = std::env::current_exe().map_err(DemoError::system)?;
+        let link = programs.join(TASK_PROGRAM);
+        symlink(program, &link).map_err(DemoError::file("make", &link))?;
+        Ok(scratch)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// It stays, whatever happens.
+    pub(super) fn keep(&mut self) {
+        self.is_kept = true;
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What the daemons say.
+    pub(super) fn log(&self) -> PathBuf {
+        self.path("log")
+    }
+
+    pub(super) fn corpus_folder(&self) -> PathBuf {
+        self.path("texts")
+    }
+
+    /// Where a bidder's output goes.
+    pub(super) fn output_folder(&self, bidder: Bidder) -> PathBuf {
+        self.path(&format!("counts-of-{}", bidder.name))
+    }
+
+    pub(super) fn key_file(&self, user: &str) -> PathBuf {
+        self.path(&format!("{user}.key"))
+    }
+
+    /// The same as a URI.
+    pub(super) fn uri(path: &Path) -> Result<FileUri, DemoError> {
+        Ok(FileUri::parse(&path.to_string_lossy())?)
+    }
+
+    /// Who has what.
+    pub(super) fn people_text(&self) -> String {
+        let person = |Bidder { name, bid }: &Bidder| format!("{name} has {BUDGET} credits and bids {bid}");
+        BIDDERS.iter().map(person).collect::<Vec<_>>().join(", ")
+    }
+
+    /// From now on what this process has to say goes to the log.
+    pub(super) fn log_to_file(&self) -> Result<(), DemoError> {
+        use tracing_subscriber::EnvFilter;
+        let log = self.log();
+        let file = File::create(&log).map_err(DemoError::file("write", &log))?;
+        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+        // Who runs a second one in the same process has the first one's log.
+        let _ =
+            tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file)).try_init();
+        Ok(())
+    }
+
+    /// What the JobTracker runs on.
+    pub(super) fn jobtracker_options(&self) -> LoadOptions {
+        self.options(&[
+            ("mapred.job.tracker", "127.0.0.1:0"),
+            ("mapred.job.tracker.http.address", "127.0.0.1:0"),
+            ("mapred.jobtracker.taskScheduler", DYNAMIC_CLASS),
+            ("mapred.dynamic-scheduler.alloc-interval", "1"),
+            ("mapred.dynamic-scheduler.budget-file", &self.text("hadoop.budget")),
+            ("mapred.priority-scheduler.acl-file", &self.text("hadoop.acl")),
+            ("jobtracker.state.dir", &self.text("state")),
+            ("hadoop.tmp.dir", &self.text("hadoop")),
+        ])
+    }
+
+    /// What a worker runs on.
+    pub(super) fn worker_options(&self, worker: &str, jobtracker: &str) -> LoadOptions {
+        self.options(&[
+            ("mapred.job.tracker", jobtracker),
+            ("mapred.task.tracker.http.address", "127.0.0.1:0"),
+            ("mapred.tasktracker.map.tasks.maximum", &WORKER_SLOTS.0.to_string()),
+            ("mapred.tasktracker.reduce.tasks.maximum", &WORKER_SLOTS.1.to_string()),
+            ("hadoop.tmp.dir", &self.text(worker)),
+        ])
+    }
+
+    /// What tasks find programs by: this one first.
+    pub(super) fn task_environment(&self) -> BTreeMap<String, String> {
+        let others = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+        BTreeMap::from([("PATH".to_owned(), format!("{}:{others}", self.text("bin")))])
+    }
+
+    /// No conf folder of the machine has a say here.
+    fn options(&self, values: &[(&str, &str)]) -> LoadOptions {
+        LoadOptions {
+            conf_dir: None,
+            overrides: values.iter().map(|(key, value)| format!("{key}={value}")).collect(),
+            environment: Environment::of_process(),
+        }
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // What is left is in a folder for what may go.
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// A file that only the user of this process reads.
+fn write(path: &Path, text: &str) -> Result<(), DemoError> {
+    let file = File::options().create_new(true).write(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(DemoError::file("write", path))
+}
+
+fn new_folder() -> Result<PathBuf, DemoError> {
+    let place = std::env::temp_dir();
+    let place = place.canonicalize().map_err(DemoError::file("find", &place))?;
+    let process = std::process::id();
+    let mut number = 0;
+    loop {
+        let folder = place.join(match number {
+            0 => format!("jobtracker-demo-{process}"),
+            _ => format!("jobtracker-demo-{process}-{number}"),
+        });
+        match fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < MOST_TRIES => number += 1,
+            Err(error) => return Err(DemoError::file("make", &folder)(error)),
+        }
+    }
+}
+
+/// A secret, in letters and digits.
+fn new_key() -> Result<String, DemoError> {
+    let mut bytes = [0; KEY_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| DemoError::system(std::io::Error::other(error)))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_is_closed_to_others_and_goes() {
+        let scratch = Scratch::create().unwrap();
+        let folder = scratch.folder().to_owned();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(
+            [mode(&folder), mode(&scratch.key_file("alice")), mode(&folder.join("hadoop.acl"))],
+            [0o700, 0o600, 0o600]
+        );
+        let keys = BIDDERS.map(|bidder| fs::read_to_string(scratch.key_file(bidder.name)).unwrap());
+        assert_ne!(keys[0], keys[1]);
+        let second = Scratch::create().unwrap();
+        assert_ne!(second.folder(), folder);
+        drop(scratch);
+        assert!(!folder.exists());
+        let mut second = second;
+        second.keep();
+        let kept = second.folder().to_owned();
+        drop(second);
+        assert!(kept.exists());
+        fs::remove_dir_all(kept).unwrap();
+    }
+}

@@ -1,0 +1,100 @@
+//! Where a demo is seen: lines, and on a terminal a live table and bars below them. Elsewhere no control character is written.
+
+use std::io::{IsTerminal, Write};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::moment::{Moment, head};
+use super::scratch::BIDDERS;
+
+/// Standard output.
+pub(super) struct Screen {
+    live: Option<Live>,
+    /// The tick of the last line of the table.
+    last_tick: Option<u64>,
+}
+
+/// What is drawn anew.
+struct Live {
+    all: MultiProgress,
+    table: [ProgressBar; 3],
+    jobs: [ProgressBar; 2],
+}
+
+// === impl Screen ===
+
+impl Screen {
+    /// Live on a terminal.
+    pub(super) fn of_stdout() -> Self {
+        let live = std::io::stdout().is_terminal().then(Live::new).flatten();
+        Self { live, last_tick: None }
+    }
+
+    /// Says something.
+    pub(super) fn say(&mut self, text: &str) {
+        match &self.live {
+            // What a closed terminal does not show is lost.
+            Some(live) => drop(live.all.println(text)),
+            // A reader such as `head` may have seen enough.
+            None => drop(writeln!(std::io::stdout(), "{text}")),
+        }
+    }
+
+    /// Shows a moment: a line for each tick, and what is live.
+    pub(super) fn show(&mut self, moment: &Moment) {
+        if self.last_tick != Some(moment.tick) {
+            if self.last_tick.is_none() {
+                self.say(&head());
+            }
+            self.last_tick = Some(moment.tick);
+            self.say(&moment.row());
+        }
+        if let Some(live) = &self.live {
+            live.show(moment);
+        }
+    }
+
+    /// Nothing is live any more.
+    pub(super) fn end(&mut self) {
+        if let Some(live) = self.live.take() {
+            live.jobs.iter().chain(&live.table).for_each(ProgressBar::finish_and_clear);
+        }
+    }
+}
+
+// === impl Live ===
+
+impl Live {
+    /// None where nothing can be drawn.
+    fn new() -> Option<Self> {
+        let target = ProgressDrawTarget::stdout();
+        if target.is_hidden() {
+            return None;
+        }
+        let all = MultiProgress::with_draw_target(target);
+        let style = |template: &str, otherwise: fn() -> ProgressStyle| {
+            ProgressStyle::with_template(template).unwrap_or_else(|_| otherwise()).progress_chars("=> ")
+        };
+        let line = style("{msg}", ProgressStyle::default_spinner);
+        let table = std::array::from_fn(|_| all.add(ProgressBar::new(0).with_style(line.clone())));
+        let bar = style("{prefix:<6}[{bar:24}] {pos} of {len} maps, {msg}", ProgressStyle::default_bar);
+        let jobs = BIDDERS.map(|bidder| {
+            let bar = ProgressBar::new(0).with_style(bar.clone()).with_prefix(bidder.name);
+            all.add(bar.with_message("not yet submitted"))
+        });
+        Some(Self { all, table, jobs })
+    }
+
+    fn show(&self, moment: &Moment) {
+        for (bar, text) in self.table.iter().zip(moment.table()) {
+            bar.set_message(text);
+        }
+        for (bar, job) in self.jobs.iter().zip(&moment.jobs) {
+            if let Some(job) = job {
+                bar.set_length(job.map.total.into());
+                bar.set_position(job.map.finished.into());
+                bar.set_message(job.bar_text());
+            }
+        }
+    }
+}

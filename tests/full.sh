@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The long tier, beside tests/run.sh: stock jobs, faults and commands under the Java JobTracker and then under ours, with what came of them
-# compared, our job client against the stock one, the same scripted heartbeats to both, jobs during which the one takes the other's place, a
-# daemon that is killed fifty times under a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under
-# everything at once, one that is upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten thousand connections and
-# other overload, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events
-# (SIMULATED_EVENTS). Ends with a line `N passed, N failed`; 1 when any failed.
+# The long tier, beside tests/run.sh: the demo as README.md has it, stock jobs, faults and commands under the Java JobTracker and then under
+# ours, with what came of them compared, our job client against the stock one, streaming jobs in every mixture of JobTrackers, workers and
+# clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times under
+# a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is upgraded
+# ten times under stock clients, three bidders on stock TaskTrackers, ten thousand connections and other overload, the dependencies' licences
+# and known holes, ten million mutated frames, and a hundred million simulated events (SIMULATED_EVENTS). Ends with a line `N passed, N
+# failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -108,12 +109,14 @@ simulate() {
 }
 
 step "release build" cargo build --quiet --release --bins --examples
+step "the demo" "$target/release/jobtracker" demo
 step "stock jobs under both JobTrackers" both_jobtrackers jobs.sh --trackers 2 all
 step "faults under both JobTrackers" both_jobtrackers faults.sh all
 step "client commands under both JobTrackers" both_jobtrackers commands.sh
 step "administrators' commands under both JobTrackers" both_jobtrackers administration.sh
 step "the records of the Java JobTracker" records_are_current
 step "our job client under both JobTrackers" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/submit.sh
+step "streaming jobs in every mixture" env JOBTRACKER_PROGRAM="$target/release/jobtracker" tests/hadoop/matrix.sh
 step "scripts to both JobTrackers" differential
 step "a bidding load that is killed" killed_bidding
 step "a soak" soak

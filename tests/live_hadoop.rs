@@ -107,6 +107,15 @@ fn our_job_client_gives_what_the_stock_one_gives() {
 }
 
 #[test]
+fn both_kinds_of_workers_on_one_job_leave_what_stock_ones_leave() {
+    if skip("both_kinds_of_workers_on_one_job_leave_what_stock_ones_leave") {
+        return;
+    }
+    let arguments = ["--jobtracker", "ours", "--workers", "mixed", "--client", "stock"];
+    assert_eq!(with_cluster("tests/hadoop/matrix.sh", &arguments), "9 agree, 0 differ");
+}
+
+#[test]
 fn only_signed_submissions_run_and_they_are_charged() {
     if skip("only_signed_submissions_run_and_they_are_charged") {
         return;

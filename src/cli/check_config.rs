@@ -2,12 +2,37 @@
 
 use std::fmt::Write;
 
+use super::serve::ServeArguments;
+use crate::client::job::is_hadoop_key;
 use crate::config::error::{Origin, Warning};
-use crate::config::keys::{self, Key};
-use crate::config::{ConfigError, Configuration, LoadOptions, Settings};
+use crate::config::keys::{self, Key, Section};
+use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradictions};
+use crate::tasktracker::daemon::TaskTrackerSettings;
 
-/// Prefixes under which a key that nothing reads is told: they are the JobTracker's own.
+/// Prefixes under which a key that nothing reads is told, whatever its name: they are the JobTracker's own.
 const OURS: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];
+/// Keys of 1.2.1 that are nearly called as one that is read, and that a conf folder may well have.
+const LEGITIMATE: [&str; 2] = ["mapred.queue.name", "mapred.task.maxpmem"];
+
+/// Whose configuration is checked.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CheckConfigArguments {
+    /// Which configuration holds.
+    #[command(flatten)]
+    pub configuration: ServeArguments,
+    /// Checks what `tasktracker` would read, not what `serve` would
+    #[arg(long)]
+    pub tasktracker: bool,
+}
+
+/// Who would read the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Daemon {
+    /// `serve`
+    JobTracker,
+    /// `tasktracker`
+    TaskTracker,
+}
 
 /// What the subcommand prints and how it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,9 +43,16 @@ pub struct Report {
     pub is_good: bool,
 }
 
-/// Checks what `serve` with the same options would read.
+/// Does what the subcommand is told.
 #[must_use]
-pub fn check_config(options: &LoadOptions) -> Report {
+pub fn run(arguments: &CheckConfigArguments) -> Report {
+    let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
+    check_config(&arguments.configuration.load_options(), daemon)
+}
+
+/// Checks what `daemon` with the same options would read.
+#[must_use]
+pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
     let mut text = match &options.conf_dir {
         Some(folder) => format!("conf folder {}\n", folder.display()),
         None => "no conf folder: standalone defaults\n".to_owned(),
@@ -29,12 +61,12 @@ pub fn check_config(options: &LoadOptions) -> Report {
         Ok(configuration) => configuration,
         Err(error) => return refused(text, &[error]),
     };
-    let errors = values(&mut text, &configuration);
+    let errors = values(&mut text, &configuration, daemon);
     if !errors.is_empty() {
         return refused(text, &errors);
     }
-    match Settings::load(options) {
-        Ok((_, mut warnings)) => {
+    match daemon.load(options, &configuration) {
+        Ok(mut warnings) => {
             warnings.extend(unread(&configuration));
             for warning in &warnings {
                 line(&mut text, format_args!("warning: {warning}"));
@@ -49,15 +81,45 @@ pub fn check_config(options: &LoadOptions) -> Report {
     }
 }
 
+// === impl Daemon ===
+
+impl Daemon {
+    /// Reads it as the daemon does at its start; gives back what is odd.
+    fn load(self, options: &LoadOptions, configuration: &Configuration) -> Result<Vec<Warning>, ConfigError> {
+        let mut warnings = contradictions::of_tasktracker(configuration);
+        match self {
+            Daemon::JobTracker => {
+                let (_, of_jobtracker) = Settings::load(options)?;
+                warnings.retain(|warning| !of_jobtracker.contains(warning));
+                warnings.splice(0..0, of_jobtracker);
+            }
+            Daemon::TaskTracker => {
+                warnings.splice(0..0, configuration.warnings());
+                TaskTrackerSettings::read(configuration.clone())?;
+            }
+        }
+        Ok(warnings)
+    }
+
+    /// The keys of a section that it reads.
+    fn keys(self, section: &Section) -> impl Iterator<Item = &'static Key> + use<> {
+        let of_jobs = section.keys == keys::JOB || section.keys == keys::STREAMING;
+        let reads_all = self == Daemon::JobTracker || of_jobs || section.keys == keys::TRACKER;
+        section.keys.iter().filter(move |key| reads_all || keys::READ_BY_TRACKER.contains(key))
+    }
+}
+
 /// Prints each cluster key that has a value, and collects what is not of its kind.
-fn values(text: &mut String, configuration: &Configuration) -> Vec<ConfigError> {
+fn values(text: &mut String, configuration: &Configuration, daemon: Daemon) -> Vec<ConfigError> {
     let mut errors = Vec::new();
     for section in keys::SECTIONS {
-        line(text, format_args!("\n{}", section.title));
-        for key in section.keys.iter().filter(|key| !key.name.contains("<queue>")) {
+        let of_jobs = section.keys == keys::JOB || section.keys == keys::STREAMING;
+        let mut told = String::new();
+        for key in daemon.keys(section).filter(|key| !key.name.contains("<queue>")) {
             match configuration.checked(key) {
-                Ok(Some(setting)) if section.title != "Jobs" || setting.origin != Origin::Default => {
-                    line(text, format_args!("  {} = {}  ({})", setting.name, setting.value, setting.origin));
+                // Of jobs' keys only what somebody has set; the rest is the same everywhere.
+                Ok(Some(setting)) if !of_jobs || setting.origin != Origin::Default => {
+                    line(&mut told, format_args!("  {} = {}  ({})", setting.name, setting.value, setting.origin));
                 }
                 Ok(_) => {}
                 // Its default is refused on purpose; the settings say so with the reason.
@@ -65,31 +127,37 @@ fn values(text: &mut String, configuration: &Configuration) -> Vec<ConfigError> 
                 Err(error) => errors.push(error),
             }
         }
+        if !told.is_empty() {
+            line(text, format_args!("\n{}", section.title));
+            text.push_str(&told);
+        }
     }
     text.push('\n');
     errors
 }
 
-/// Keys that nothing reads, under the prefixes where that is most likely a mistake.
+/// Keys that nothing reads, where that is most likely a mistake: under our own prefixes, and nearly called as one that is read.
+/// Hadoop itself has hundreds that only others read.
 fn unread(configuration: &Configuration) -> Vec<Warning> {
-    let strange = configuration.written().filter(|(name, _, _)| {
-        OURS.iter().any(|prefix| name.starts_with(prefix)) && !keys::all().any(|key| key.is_spelled(name))
-    });
-    strange
-        .map(|(name, _, origin)| Warning::NothingReads {
+    let unknown = configuration.written().filter(|(name, _, _)| !keys::all().any(|key| key.is_spelled(name)));
+    let is_ours = |name: &str| OURS.iter().any(|prefix| name.starts_with(prefix));
+    let told = unknown.filter_map(|(name, _, origin)| {
+        let is_hadoops = LEGITIMATE.contains(&name) || is_hadoop_key(name);
+        let perhaps = nearest(name, if is_ours(name) { 3 } else { 2 }).filter(|_| !is_hadoops);
+        (is_ours(name) || perhaps.is_some()).then(|| Warning::NothingReads {
             key: name.to_owned(),
             origin: origin.clone(),
-            perhaps: nearest(name).map(|key| key.name.to_owned()),
+            perhaps,
         })
-        .collect()
+    });
+    told.collect()
 }
 
-/// The key of nearly the same name, if there is one.
-fn nearest(name: &str) -> Option<&'static Key> {
-    keys::all()
-        .map(|key| (distance(name, key.name), key))
-        .min_by_key(|(distance, _)| *distance)
-        .and_then(|(distance, key)| (distance <= 3).then_some(key))
+/// The name of a key that is at most so many letters off, if there is one.
+fn nearest(name: &str, most: usize) -> Option<String> {
+    let spellings = keys::all().flat_map(Key::spellings).filter(|spelling| spelling.len().abs_diff(name.len()) <= most);
+    let found = spellings.map(|spelling| (distance(name, spelling), spelling)).min()?;
+    (found.0 <= most).then(|| found.1.to_owned())
 }
 
 /// How many letters must be put in, taken out or changed (Levenshtein).

@@ -2,9 +2,9 @@
 
 use std::io::{BufWriter, stdin, stdout};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::demo::{DemoEnd, DemoOptions, word_task};
+use crate::demo::{DemoEnd, DemoFailure, DemoOptions, word_task};
 
 /// What `demo` is told.
 #[derive(Clone, Debug, clap::Args)]
@@ -51,28 +51,30 @@ const INTERRUPTED: u8 = 130;
 /// Runs the demo.
 ///
 /// # Errors
-/// What went wrong, and where to read on.
-pub fn run(arguments: &DemoArguments) -> Result<ExitCode, String> {
+/// [`DemoFailure`]
+pub fn run(arguments: &DemoArguments) -> Result<ExitCode, DemoFailure> {
     let DemoArguments { keep, corpus_mb, maps, map_ms, miscount } = *arguments;
     let program = std::env::args().next().unwrap_or_else(|| "jobtracker".to_owned());
     let options = DemoOptions { corpus_mb, maps, map_ms, keep, miscount, program };
-    match crate::demo::run(&options) {
-        Ok(DemoEnd::Right) => Ok(ExitCode::SUCCESS),
-        Ok(DemoEnd::Wrong) => Ok(ExitCode::from(FAILED)),
-        Ok(DemoEnd::Interrupted) => Ok(ExitCode::from(INTERRUPTED)),
-        Err((error, Some(log))) => Err(format!("{error}; what the daemons said is in {}", log.display())),
-        Err((error, None)) => Err(error.to_string()),
-    }
+    Ok(match crate::demo::run(&options)? {
+        DemoEnd::Right => ExitCode::SUCCESS,
+        DemoEnd::Wrong => ExitCode::from(FAILED),
+        DemoEnd::Interrupted => ExitCode::from(INTERRUPTED),
+    })
 }
 
 /// Runs a task between standard input and standard output.
 ///
 /// # Errors
 /// Those of reading and writing.
+#[expect(clippy::disallowed_methods, reason = "a map takes as long as it is told")]
 pub fn run_task(task: &DemoTask) -> std::io::Result<()> {
+    let begin = Instant::now();
     let (lines, counts) = (stdin().lock(), BufWriter::new(stdout().lock()));
     match *task {
-        DemoTask::Map { at_least_ms } => word_task::map(lines, counts, Duration::from_millis(at_least_ms)),
+        DemoTask::Map { at_least_ms } => word_task::map(lines, counts, || {
+            std::thread::sleep(Duration::from_millis(at_least_ms).saturating_sub(begin.elapsed()));
+        }),
         DemoTask::Reduce { miscount } => word_task::reduce(lines, counts, miscount),
     }
 }

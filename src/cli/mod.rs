@@ -10,6 +10,7 @@ mod history_text;
 pub mod job;
 pub mod market_command;
 mod market_text;
+mod next_steps;
 pub mod queue;
 pub mod serve;
 mod server_address;
@@ -49,7 +50,7 @@ enum Command {
     #[command(subcommand, hide = true)]
     DemoTask(demo::DemoTask),
     /// Checks a configuration and prints what holds and where it was set
-    CheckConfig(serve::ServeArguments),
+    CheckConfig(check_config::CheckConfigArguments),
     /// Copies state.db to a new file, whether the daemon runs or not
     Backup(backup::BackupArguments),
     /// Has another program go on for the running daemon, without a pause and without closing a connection
@@ -97,11 +98,11 @@ pub fn main() -> ExitCode {
         }
         Command::Demo(arguments) => match demo::run(&arguments) {
             Ok(code) => return code,
-            Err(text) => Err((1, text)),
+            Err(failure) => Err((1, failure.to_string())),
         },
         Command::DemoTask(task) => demo::run_task(&task).map_err(|error| (1, error.to_string())),
         Command::CheckConfig(arguments) => {
-            let report = check_config::check_config(&arguments.load_options());
+            let report = check_config::run(&arguments);
             print!("{}", report.text);
             return if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) };
         }

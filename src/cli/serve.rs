@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::next_steps::{Started, after_serve};
 use crate::config::settings::SchedulerKind;
 use crate::config::{HostPort, LoadOptions, Settings};
-use crate::server::{Launch, Precedence, Predecessor, ServeError, Serving};
+use crate::server::{Launch, Precedence, Predecessor, ServeError, Serving, as_others_name};
 
 /// Which configuration holds, for `serve` and `check-config`.
 #[derive(Clone, Debug, clap::Args)]
@@ -102,7 +103,7 @@ fn own_arguments() -> Vec<OsString> {
     std::env::args_os().skip(1).filter(|argument| argument != TAKE_OVER).collect()
 }
 
-/// What runs where, and who may reach it.
+/// What runs where, who may reach it, and what to do next.
 fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
     let reach = |address: std::net::SocketAddr| {
         let address = HostPort { host: address.ip().to_string(), port: address.port() };
@@ -122,7 +123,13 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
             market.budget_file.display()
         ),
     };
-    vec![
+    let started = Started {
+        rpc: as_others_name(&settings.rpc_address, serving.rpc),
+        http: as_others_name(&settings.http_address, serving.http),
+        conf: settings.conf_dir.as_deref(),
+        has_market: matches!(settings.scheduler, SchedulerKind::Dynamic(_)),
+    };
+    let mut lines = vec![
         format!("jobtracker {}: {conf}", env!("CARGO_PKG_VERSION")),
         format!("RPC on {}, open to {}; user names are believed as sent", serving.rpc, reach(serving.rpc)),
         format!("web on http://{}/, open to {}", serving.http, reach(serving.http)),
@@ -132,5 +139,7 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
             "system directory {}, staging below {}",
             settings.directories.system, settings.directories.staging_root
         ),
-    ]
+    ];
+    lines.extend(after_serve(&started));
+    lines
 }

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::cli::next_steps::after_tasktracker;
 use crate::cli::serve::ServeArguments;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, contradictions};
 use crate::tasktracker::daemon::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
 use crate::tasktracker::keeper::THIS_PROGRAM;
 
@@ -50,7 +51,13 @@ impl TaskTrackerFailure {
 /// [`TaskTrackerFailure`]
 pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     let source = ServeArguments { conf: arguments.conf.clone(), define: arguments.define.clone() };
-    let settings = TaskTrackerSettings::read(source.load_options().configuration()?)?;
+    let configuration = source.load_options().configuration()?;
+    let mut warnings = configuration.warnings();
+    warnings.extend(contradictions::of_tasktracker(&configuration));
+    let settings = TaskTrackerSettings::read(configuration)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
     let lines = start_lines(&settings);
     // What is no text is not passed on.
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
@@ -70,7 +77,7 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
     move |running| {
         let folders: Vec<String> = running.folders.iter().map(|folder| folder.display().to_string()).collect();
         let folders = folders.join(" and ");
-        vec![
+        let mut lines = vec![
             format!("tasktracker {}: {}", env!("CARGO_PKG_VERSION"), running.name),
             format!(
                 "works for the JobTracker at {jobtracker}: {} map slots, {} reduce slots; Hadoop Streaming only",
@@ -79,6 +86,8 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
             format!("map output and logs on http://{}/", running.http),
             format!("files of jobs in {folders}, logs in {}", running.logs.display()),
             format!("commands of all jobs run as {user}"),
-        ]
+        ];
+        lines.extend(after_tasktracker(&jobtracker));
+        lines
     }
 }

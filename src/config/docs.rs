@@ -17,7 +17,8 @@ of another key, at most 20 times. Not supported, and refused: XInclude, entity d
 Without a conf folder everything binds to loopback.
 
 Where a key has other names, the first one wins if both are set in files. A value that is not of its kind is an error that
-names file, line and key. `jobtracker check-config` prints what holds and where it was set.
+names file, line and key. `jobtracker check-config` prints what holds and where it was set, with `--tasktracker` for that daemon; it warns of keys that
+nothing reads, under our own prefixes or nearly called as one that is read, and of values that contradict each other.
 ";
 
 /// The whole page.

@@ -26,6 +26,16 @@ pub enum Origin {
     CommandLine,
 }
 
+impl Origin {
+    /// Where a value can be set that nobody has set, in an error's words; nothing for one that stands somewhere.
+    fn mend(&self, key: &str) -> String {
+        match self {
+            Origin::Default | Origin::Standalone => format!("; set it in the conf folder or by -D {key}=..."),
+            Origin::File { .. } | Origin::CommandLine => String::new(),
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -41,7 +51,7 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// The conf folder that was named cannot be used.
-    #[error("conf folder {}: {reason}; expected a readable folder", folder.display())]
+    #[error("conf folder {}: {reason}; name a readable folder by --conf or HADOOP_CONF_DIR", folder.display())]
     ConfFolder {
         /// The folder.
         folder: PathBuf,
@@ -67,7 +77,7 @@ pub enum ConfigError {
         error: XmlError,
     },
     /// A value cannot be used.
-    #[error("{origin}: {key} = {value:?}: expected {expected}")]
+    #[error("{origin}: {key} = {value:?}: expected {expected}{mend}", mend = origin.mend(key))]
     BadValue {
         /// The key, in the spelling that was used.
         key: String,
@@ -99,7 +109,7 @@ pub enum ConfigError {
         value: String,
     },
     /// A file that a value names cannot be used.
-    #[error("{origin}: {key} = {value:?}: {reason}; expected {expected}")]
+    #[error("{origin}: {key} = {value:?}: {reason}; expected {expected}{mend}", mend = origin.mend(key))]
     NamedFile {
         /// The key.
         key: &'static str,
@@ -176,7 +186,18 @@ pub enum Warning {
         /// Where the value comes from.
         origin: Origin,
     },
-    /// A key nothing reads, under a prefix that is the JobTracker's (told by `check-config` only).
+    /// A value that makes no sense beside another.
+    Contradiction {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+        /// Where.
+        origin: Origin,
+        /// What is wrong with it, said of the value.
+        remark: String,
+    },
+    /// A key nothing reads, under a prefix that is ours or of nearly the name of one that is read (told by `check-config` only).
     NothingReads {
         /// The key.
         key: String,
@@ -212,6 +233,7 @@ impl fmt::Display for Warning {
             Warning::NoBudgetFile { file, origin } => {
                 write!(f, "{origin}: the budget file {} does not exist; a first start needs it", file.display())
             }
+            Warning::Contradiction { key, value, origin, remark } => write!(f, "{origin}: {key} = {value:?} {remark}"),
             Warning::NothingReads { key, origin, perhaps } => {
                 write!(f, "{origin}: nothing reads {key}")?;
                 perhaps.as_ref().map_or(Ok(()), |name| write!(f, "; did you mean {name}?"))

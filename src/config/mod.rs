@@ -9,6 +9,7 @@
 
 pub mod conf_folder;
 pub mod configuration;
+pub mod contradictions;
 pub mod docs;
 pub mod environment;
 pub mod error;

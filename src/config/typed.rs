@@ -7,7 +7,7 @@ use super::error::ConfigError;
 use super::host_port::HostPort;
 use super::keys::{self, Key, Kind};
 use super::parts_per_million::PartsPerMillion;
-use crate::fs::FileUri;
+use crate::fs::{FileUri, FileUriError};
 
 impl Setting {
     /// The error that this value is not what was expected.
@@ -126,6 +126,21 @@ impl Configuration {
     pub fn required_local_path(&self, key: &Key) -> Result<PathBuf, ConfigError> {
         let setting = self.required(key)?;
         local_path(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+    }
+
+    /// A path on a file system that there is: that of this machine, which may be shared by all.
+    ///
+    /// # Errors
+    /// As [`Self::required`]; another file system.
+    pub fn file_uri(&self, key: &Key) -> Result<FileUri, ConfigError> {
+        let setting = self.required(key)?;
+        FileUri::parse(setting.value.trim()).map_err(|error| match error {
+            FileUriError::NotSupportedYet { scheme, .. } => setting.refused(format!(
+                "{}: {scheme}: is not there yet, so set file:/// and folders that all machines share",
+                key.kind
+            )),
+            _ => setting.refused(key.kind.to_string()),
+        })
     }
 
     /// Paths of this machine separated by commas; at least one.

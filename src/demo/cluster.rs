@@ -5,17 +5,13 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, watch};
 
 use super::error::DemoError;
-use super::scratch::Scratch;
+use super::scratch::{Scratch, WORKERS};
 use crate::config::Settings;
 use crate::server::{Launch, Serving, serve};
 use crate::tasktracker::daemon::{TaskTrackerSettings, run as run_worker};
 use crate::tasktracker::keeper::THIS_PROGRAM;
 
-/// What the cluster has.
-pub(super) const SLOTS_TEXT: &str = "a JobTracker and two workers, 12 map slots and 4 reduce slots, in this process";
-
 const JOBTRACKER: &str = "jobtracker";
-const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
 
 /// What a daemon's thread tells.
 enum Told {
@@ -95,13 +91,8 @@ impl Cluster {
 
     /// Ends the workers, then the JobTracker; when this returns no process of a task is left.
     pub(super) fn stop(&mut self) {
-        while let Some(last) = self.running.pop() {
-            // The workers together.
-            let are_workers = !self.running.is_empty();
-            let mut ending = vec![last];
-            if are_workers {
-                ending.extend(self.running.drain(1..));
-            }
+        let workers = self.running.split_off(self.running.len().min(1));
+        for ending in [workers, std::mem::take(&mut self.running)] {
             for daemon in &ending {
                 let _ = daemon.stop.send(true);
             }
@@ -146,5 +137,32 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(stop: watch::Receiver<bool>) -> Result<(), String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut stop = stop;
+        runtime.block_on(async { stop.wait_for(|stop| *stop).await.map(drop) }).map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_daemon_that_ends_by_itself_is_named_with_its_words() {
+        for (work, told) in [
+            ((|_| Err("no port".to_owned())) as fn(_) -> _, "worker-1 has ended: no port"),
+            (|_| Ok(()), "worker-1 has ended: nobody told it to"),
+            (|_| panic!("a bug"), "worker-1 has ended: it panicked"),
+        ] {
+            let mut cluster = Cluster::new();
+            cluster.run(JOBTRACKER, waits).unwrap();
+            cluster.run(WORKERS[0], work).unwrap();
+            assert_eq!(cluster.broken().await.to_string(), told);
+            // The others end now, or this test does not.
+            drop(cluster);
+        }
     }
 }

@@ -17,6 +17,8 @@ pub(super) type Counts = BTreeMap<String, u64>;
 const VOCABULARY: u64 = 2_000;
 /// Words in a line.
 const LINE_WORDS: u64 = 12;
+/// Words between two breaks.
+const BREAK_WORDS: u64 = LINE_WORDS * 10_000;
 /// Files that the text is dealt out to.
 const FILES: u64 = 4;
 const SYLLABLES: [&str; 20] = [
@@ -38,8 +40,8 @@ struct Chance(u64);
 // === impl Corpus ===
 
 impl Corpus {
-    /// Writes a text of at least so many bytes into a folder, which is made.
-    pub(super) fn write(folder: &Path, bytes: u64) -> Result<Self, DemoError> {
+    /// Writes a text of at least so many bytes into a folder, which is made. Whoever waits for it may stop waiting.
+    pub(super) async fn write(folder: &Path, bytes: u64) -> Result<Self, DemoError> {
         std::fs::create_dir_all(folder).map_err(DemoError::file("make", folder))?;
         let vocabulary: Vec<String> = (0..VOCABULARY).map(word).collect();
         let mut occurrences = vec![0_u64; vocabulary.len()];
@@ -52,6 +54,9 @@ impl Corpus {
                 written += line(&mut file, &vocabulary, &mut occurrences, &mut chance)
                     .map_err(DemoError::file("write", &path))?;
                 words += LINE_WORDS;
+                if words % BREAK_WORDS == 0 {
+                    tokio::task::yield_now().await;
+                }
             }
             file.flush().map_err(DemoError::file("write", &path))?;
         }
@@ -64,7 +69,7 @@ impl fmt::Display for Corpus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bytes, words, counts } = self;
         let (whole, tenth) = (bytes / 1_000_000, bytes / 100_000 % 10);
-        write!(formatter, "{whole}.{tenth} MB in {FILES} files, {words} words, {} different ones", counts.len())
+        write!(formatter, "{whole}.{tenth} MB in {FILES} files; {words} words, {} different ones", counts.len())
     }
 }
 
@@ -117,10 +122,10 @@ impl Chance {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_told_of_a_text_is_what_is_in_it() {
+    #[tokio::test]
+    async fn what_is_told_of_a_text_is_what_is_in_it() {
         let folder = tempfile::tempdir().unwrap();
-        let corpus = Corpus::write(folder.path(), 100_000).unwrap();
+        let corpus = Corpus::write(folder.path(), 100_000).await.unwrap();
         let mut counts = Counts::new();
         let mut bytes = 0;
         for number in 0..FILES {
@@ -132,7 +137,7 @@ mod tests {
         assert_eq!((bytes, counts.values().sum::<u64>()), (corpus.bytes, corpus.words));
         assert_eq!(counts, corpus.counts);
         assert!(counts["ba"] > counts.values().sum::<u64>() / counts.len() as u64, "some words come oftener");
-        insta::assert_snapshot!(corpus, @"0.1 MB in 4 files, 17148 words, 1805 different ones");
+        insta::assert_snapshot!(corpus, @"0.1 MB in 4 files; 17148 words, 1805 different ones");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `jobtracker demo`: a whole cluster in one process, two users who compete on it, and the proof that both were served and charged right.
 //!
-//! [`scratch`] is the folder all of it lies in, [`corpus`] what is counted, [`cluster`] the daemons, [`word_task`] what their tasks run,
-//! [`story`] who does what and when, [`moment`] and [`screen`] what is seen of it, [`bill`] and [`verdict`] what is proved at the end.
+//! `scratch` is the folder all of it lies in, `corpus` what is counted, `cluster` the daemons, [`word_task`] what their tasks run,
+//! `story` who does what and when, `moment` and `screen` what is seen of it, `bill` and `verdict` what is proved at the end.
 //!
 //! Invariant: users have no privileges here. They submit, bid and ask over the same ports, signed, as they would anywhere.
 
@@ -23,7 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use cluster::Cluster;
 use corpus::Corpus;
 pub use error::DemoError;
-use scratch::Scratch;
+use scratch::{BIDDERS, BUDGET, SLOTS, Scratch};
 use screen::Screen;
 use story::Story;
 
@@ -55,19 +55,28 @@ pub enum DemoEnd {
     Interrupted,
 }
 
+/// Why a demo did not come to its end, and where to read on.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}{}", log.as_ref().map(|log| format!("; what the daemons said is in {}", log.display())).unwrap_or_default())]
+pub struct DemoFailure {
+    /// Why.
+    pub error: Box<DemoError>,
+    /// What the daemons said.
+    pub log: Option<PathBuf>,
+}
+
 /// Runs a demo, and tells of it on standard output. Its folder is gone afterwards, unless it is kept or something went wrong.
 ///
 /// # Errors
-/// [`DemoError`], and where the log is.
-pub fn run(options: &DemoOptions) -> Result<DemoEnd, (DemoError, Option<PathBuf>)> {
-    let mut scratch = Scratch::create().map_err(|error| (error, None))?;
+/// [`DemoFailure`]
+pub fn run(options: &DemoOptions) -> Result<DemoEnd, DemoFailure> {
+    let mut scratch = Scratch::create().map_err(|error| DemoFailure { error: error.into(), log: None })?;
     let ended = scratch.log_to_file().and_then(|()| run_in(&scratch, options));
-    match &ended {
-        Ok(DemoEnd::Right | DemoEnd::Interrupted) if !options.keep => {}
-        _ => scratch.keep(),
+    if leaves_files(&ended, options) {
+        scratch.keep();
     }
     let log = scratch.log();
-    ended.map_err(|error| (error, Some(log)))
+    ended.map_err(|error| DemoFailure { error: error.into(), log: Some(log) })
 }
 
 fn run_in(scratch: &Scratch, options: &DemoOptions) -> Result<DemoEnd, DemoError> {
@@ -91,12 +100,15 @@ fn run_in(scratch: &Scratch, options: &DemoOptions) -> Result<DemoEnd, DemoError
     });
     screen.end();
     cluster.stop();
-    match &ended {
-        Ok(DemoEnd::Right | DemoEnd::Interrupted) if !options.keep => {}
-        Ok(_) => screen.say(&format!("Files and logs of it stay in {}", scratch.folder().display())),
-        Err(_) => {}
+    if ended.is_ok() && leaves_files(&ended, options) {
+        screen.say(&format!("Files and logs of it stay in {}", scratch.folder().display()));
     }
     ended
+}
+
+/// Whether there is something to look at afterwards.
+fn leaves_files(ended: &Result<DemoEnd, DemoError>, options: &DemoOptions) -> bool {
+    options.keep || !matches!(ended, Ok(DemoEnd::Right | DemoEnd::Interrupted))
 }
 
 async fn to_the_verdict(
@@ -105,14 +117,20 @@ async fn to_the_verdict(
     cluster: &mut Cluster,
     screen: &mut Screen,
 ) -> Result<DemoEnd, DemoError> {
-    let corpus = Corpus::write(&scratch.corpus_folder(), u64::from(options.corpus_mb) * 1_000_000)?;
-    screen.say(&format!("Text: {corpus}."));
+    let corpus = Corpus::write(&scratch.corpus_folder(), u64::from(options.corpus_mb) * 1_000_000).await?;
+    screen.say(&format!("Text:    {corpus}"));
     let serving = cluster.start(scratch).await?;
-    screen.say(&format!("Cluster: {}; its page is http://{}/", cluster::SLOTS_TEXT, serving.http));
     screen.say(&format!(
-        "Market: a tick each second; {}. Each map takes {} ms at least, to be seen.",
-        scratch.people_text(),
-        options.map_ms
+        "Cluster: a JobTracker and two workers in this process, with {} slots for maps\n         \
+         and {} for reduces; its page is http://{}/",
+        SLOTS.map, SLOTS.reduce, serving.http
+    ));
+    let [alice, bob] = BIDDERS;
+    screen.say(&format!(
+        "Market:  a tick each second; {} and {} have {BUDGET} credits each, and bid for\n         \
+         a slot over a tick\n\
+         Jobs:    both count the words; a map takes {} ms at least, to be seen",
+        alice.name, bob.name, options.map_ms
     ));
     let mut story = Story::new(scratch, options, &serving);
     let played = tokio::select! {
@@ -126,10 +144,7 @@ async fn to_the_verdict(
     if options.keep {
         screen.say(&story.next_steps(scratch, &options.program));
     } else if verdict.is_right {
-        screen.say(&format!(
-            "Look around in it: `{} demo --keep` leaves it running. Read on in README.md.",
-            options.program
-        ));
+        screen.say(&format!("To look around in it: {} demo --keep", options.program));
     }
     Ok(if verdict.is_right { DemoEnd::Right } else { DemoEnd::Wrong })
 }

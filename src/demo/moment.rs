@@ -1,6 +1,6 @@
 //! What is seen of the market at one moment, as text.
 
-use super::scratch::BIDDERS;
+use super::scratch::{BIDDERS, SLOTS};
 use crate::client::job::view::{JobState, TaskTally};
 use crate::market::{Credits, QueueStanding};
 
@@ -27,8 +27,6 @@ pub(super) struct JobView {
 
 /// Decimals of a share that are shown.
 const SHARE_DECIMALS: usize = 3;
-/// Map slots of the cluster.
-const MAP_SLOTS: usize = 12;
 
 /// The head of the table of ticks.
 pub(super) fn head() -> String {
@@ -58,20 +56,20 @@ impl Moment {
             let letter = queue.queue.as_str().chars().next().unwrap_or('?');
             std::iter::repeat_n(letter, queue.running.map as usize)
         });
-        held.chain(std::iter::repeat('.')).take(MAP_SLOTS).collect()
+        held.chain(std::iter::repeat('.')).take(SLOTS.map as usize).collect()
     }
 
     /// The queues as a live table, its head first.
     pub(super) fn table(&self) -> Vec<String> {
         let head = format!(
-            "tick {:<5}price {:<9}bid    rate  share  map slots  reduce slots  waiting  budget",
+            "tick {:<4}  price {:<4}   bid  rate  share   maps  reduces  waiting  budget",
             self.tick,
             self.price.to_string()
         );
         let row = |queue: &QueueStanding| {
             let slots = |running: u32, quota: u32| format!("{running}/{quota}");
             format!(
-                "{:<20}{:>8}{:>8}  {:>5}  {:>9}  {:>12}  {:>7}  {:>6}",
+                "{:<18}{:>7}{:>6}  {:>5}  {:>5}  {:>7}  {:>7}  {:>6}",
                 queue.queue.as_str(),
                 queue.bid.to_string(),
                 queue.rate.to_string(),
@@ -83,6 +81,11 @@ impl Moment {
             )
         };
         [head].into_iter().chain(self.queues.iter().map(row)).collect()
+    }
+
+    /// Whether so many of the queues have bought map slots for the interval that runs.
+    pub(super) fn is_sold_to(&self, queues: usize) -> bool {
+        self.queues.iter().filter(|queue| queue.quota.map > 0).count() == queues
     }
 
     /// Maps done and maps in all, of all jobs that are to be: `to_come` is the number of maps of one that is not there yet.
@@ -162,9 +165,9 @@ mod tests {
     #[test]
     fn the_table_shows_what_a_line_has_no_room_for() {
         insta::assert_snapshot!(moment().table().join("\n"), @"
-        tick 7    price 3.3      bid    rate  share  map slots  reduce slots  waiting  budget
-        alice                    1.1     1.1  0.333        5/4           0/1       40   943.9
-        bob                      2.2     2.2  0.666        6/8           0/1       40  1000.0
+        tick 7     price 3.3    bid  rate  share   maps  reduces  waiting  budget
+        alice                 1.1   1.1  0.333    5/4      0/1       40   943.9
+        bob                   2.2   2.2  0.666    6/8      0/1       40  1000.0
         ");
         insta::assert_snapshot!(moment().jobs[0].unwrap().bar_text(), @"5 running, 85 waiting; reduces 0 of 0");
     }
@@ -172,6 +175,14 @@ mod tests {
     #[test]
     fn maps_of_jobs_to_come_count() {
         assert_eq!(moment().maps(100), (30, 220));
+    }
+
+    #[test]
+    fn buyers_are_those_with_slots_of_their_own() {
+        let mut moment = moment();
+        assert!(moment.is_sold_to(2) && !moment.is_sold_to(1));
+        moment.queues[1].quota.map = 0;
+        assert!(moment.is_sold_to(1) && !moment.is_sold_to(2));
     }
 
     #[test]

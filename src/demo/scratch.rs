@@ -13,6 +13,7 @@ use crate::config::settings::DYNAMIC_CLASS;
 use crate::config::{Environment, LoadOptions};
 use crate::fs::FileUri;
 use crate::market::Key;
+use crate::scheduler::PerKind;
 
 /// Somebody who bids.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +28,10 @@ pub(super) const BIDDERS: [Bidder; 2] = [Bidder { name: "alice", bid: "1.1" }, B
 /// What each has at first, credits.
 pub(super) const BUDGET: &str = "1000";
 const ADMINISTRATOR: &str = "operator";
-/// Map slots and reduce slots of a worker.
-pub(super) const WORKER_SLOTS: (u32, u32) = (6, 2);
+/// The workers.
+pub(super) const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
+/// Slots of all workers. Thirds and quarters of those for maps are whole.
+pub(super) const SLOTS: PerKind<u32> = PerKind::new(12, 4);
 /// Numbers of the process under which folders of dead processes may still lie.
 const MOST_TRIES: u32 = 100;
 const KEY_BYTES: usize = 16;
@@ -107,12 +110,6 @@ impl Scratch {
         Ok(FileUri::parse(&path.to_string_lossy())?)
     }
 
-    /// Who has what.
-    pub(super) fn people_text(&self) -> String {
-        let person = |Bidder { name, bid }: &Bidder| format!("{name} has {BUDGET} credits and bids {bid}");
-        BIDDERS.iter().map(person).collect::<Vec<_>>().join(", ")
-    }
-
     /// From now on what this process has to say goes to the log.
     pub(super) fn log_to_file(&self) -> Result<(), DemoError> {
         use tracing_subscriber::EnvFilter;
@@ -141,11 +138,12 @@ impl Scratch {
 
     /// What a worker runs on.
     pub(super) fn worker_options(&self, worker: &str, jobtracker: &str) -> LoadOptions {
+        let slots = |of_all: u32| (of_all / WORKERS.len() as u32).to_string();
         self.options(&[
             ("mapred.job.tracker", jobtracker),
             ("mapred.task.tracker.http.address", "127.0.0.1:0"),
-            ("mapred.tasktracker.map.tasks.maximum", &WORKER_SLOTS.0.to_string()),
-            ("mapred.tasktracker.reduce.tasks.maximum", &WORKER_SLOTS.1.to_string()),
+            ("mapred.tasktracker.map.tasks.maximum", &slots(SLOTS.map)),
+            ("mapred.tasktracker.reduce.tasks.maximum", &slots(SLOTS.reduce)),
             ("hadoop.tmp.dir", &self.text(worker)),
         ])
     }

@@ -40,9 +40,9 @@ impl Screen {
         }
     }
 
-    /// Shows a moment: a line for each tick, and what is live.
+    /// Shows a moment: a line for each tick, of which the first is numbered 1, and what is live.
     pub(super) fn show(&mut self, moment: &Moment) {
-        if self.last_tick != Some(moment.tick) {
+        if moment.tick > 0 && self.last_tick != Some(moment.tick) {
             if self.last_tick.is_none() {
                 self.say(&head());
             }

@@ -55,7 +55,7 @@ pub(super) struct Story<'a> {
     http: String,
     market: MarketClient,
     users: [User<'a>; 2],
-    /// The first tick at which alice's job was at work.
+    /// The first tick that sold slots to alice.
     alone_since: Option<u64>,
     has_raised: bool,
 }
@@ -112,14 +112,12 @@ impl<'a> Story<'a> {
     async fn go_on(&mut self, moment: &Moment, screen: &mut Screen) -> Result<(), DemoError> {
         let (done, all) = moment.maps(self.options.maps);
         if self.users[1].job.is_none() {
-            let Some(alice) = self.users[0].view.filter(|view| view.map.running + view.map.finished > 0) else {
-                return Ok(());
-            };
+            let Some(alice) = self.users[0].view.filter(|_| moment.is_sold_to(1)) else { return Ok(()) };
             let since = *self.alone_since.get_or_insert(moment.tick);
             if moment.tick - since >= TICKS_ALONE || alice.map.finished * 3 >= alice.map.total {
                 self.submit(1, screen).await?;
             }
-        } else if !self.has_raised && done * 2 >= all {
+        } else if !self.has_raised && !self.users[0].is_over() && done * 2 >= all && moment.is_sold_to(2) {
             self.has_raised = true;
             let alice = &mut self.users[0];
             let query = format!("setSpending={RAISED_BID}&queue={}", alice.bidder.name);
@@ -163,17 +161,14 @@ impl<'a> Story<'a> {
         let submitted = prepared.submit(jobtracker, Some(&signing)).await?;
         *job_id = Some(submitted.job);
         screen.say(&format!(
-            "-- {} submits {}, signed: maps {}, reduces {REDUCES}; bids {} credits for a slot and tick",
+            "-- {} submits {} (signed, {} maps) and bids {}",
             bidder.name, submitted.job, submitted.maps, bidder.bid
         ));
         Ok(())
     }
 
     async fn look(&mut self, screen: &mut Screen) -> Result<Moment, DemoError> {
-        let history = self.market.price_history(None, 1).await?;
-        let point = history.points.last();
-        let (tick, price) = point.map_or((0, Credits::ZERO), |point| (point.tick, point.price));
-        let mut queues: Vec<QueueStanding> = self.market.standings(None, &self.scratch.administrator).await?;
+        let ((tick, price), mut queues) = self.standings().await?;
         queues.retain(|queue| BIDDERS.iter().any(|bidder| bidder.name == queue.queue.as_str()));
         let mut jobs = Vec::new();
         for user in &mut self.users {
@@ -183,6 +178,25 @@ impl<'a> Story<'a> {
             jobs.push(user.view);
         }
         Ok(Moment { tick, price, queues, jobs })
+    }
+
+    /// The last tick and its price, and how the queues stand after it.
+    async fn standings(&self) -> Result<((u64, Credits), Vec<QueueStanding>), DemoError> {
+        let mut before = self.last_tick().await?;
+        loop {
+            let queues = self.market.standings(None, &self.scratch.administrator).await?;
+            let after = self.last_tick().await?;
+            if before == after {
+                return Ok((after, queues));
+            }
+            // A tick came between.
+            before = after;
+        }
+    }
+
+    async fn last_tick(&self) -> Result<(u64, Credits), DemoError> {
+        let history = self.market.price_history(None, 1).await?;
+        Ok(history.points.last().map_or((0, Credits::ZERO), |point| (point.tick, point.price)))
     }
 
     /// Judges what the users have got, and what they have paid.

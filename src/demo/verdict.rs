@@ -31,13 +31,13 @@ impl Verdict {
             wrong.extend(bill.wrong.iter().cloned());
         }
         if wrong.is_empty() {
-            text += "\nEvery charge is rate x slots, and what is left is what was there less the charges, to the last digit.";
+            text += "\nEvery charge is rate x slots, and what is left is what was there less the\ncharges, to the last digit.";
         }
         let miscounted: Vec<_> =
             counted.iter().flat_map(|(user, counts)| differences(user, &corpus.counts, counts)).collect();
         if miscounted.is_empty() {
             text += &format!(
-                "\nBoth jobs have counted all {} words, each of the {} as often as it was written.",
+                "\nBoth jobs have counted {} words, each of {} as often as it was written.",
                 corpus.words,
                 corpus.counts.len()
             );
@@ -104,15 +104,16 @@ mod tests {
         insta::assert_snapshot!(verdict.text, @"
         The bill
         alice: 1 credit
-        Every charge is rate x slots, and what is left is what was there less the charges, to the last digit.
-        Both jobs have counted all 7 words, each of the 2 as often as it was written.
+        Every charge is rate x slots, and what is left is what was there less the
+        charges, to the last digit.
+        Both jobs have counted 7 words, each of 2 as often as it was written.
         ");
         let verdict = Verdict::of(&corpus, &[("alice", right.clone())], &[bill(&["alice, tick 3: charged 2"])]);
         assert!(!verdict.is_right);
         insta::assert_snapshot!(verdict.text, @"
         The bill
         alice: 1 credit
-        Both jobs have counted all 7 words, each of the 2 as often as it was written.
+        Both jobs have counted 7 words, each of 2 as often as it was written.
         WRONG: alice, tick 3: charged 2
         ");
         let verdict = Verdict::of(&corpus, &[("alice", right), ("bob", counts(&[("a", 5), ("c", 3)]))], &[bill(&[])]);
@@ -120,7 +121,8 @@ mod tests {
         insta::assert_snapshot!(verdict.text, @"
         The bill
         alice: 1 credit
-        Every charge is rate x slots, and what is left is what was there less the charges, to the last digit.
+        Every charge is rate x slots, and what is left is what was there less the
+        charges, to the last digit.
         WRONG: bob's job has counted a 5 times, it was written 4 times
         WRONG: bob's job has counted b 0 times, it was written 3 times
         WRONG: bob's job has counted c 3 times, it was written 0 times

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::checksummed::checksums_path;
+
 /// What could not be done with a file, and what was expected of it.
 #[derive(Debug, Error)]
 pub enum FsError {
@@ -211,19 +213,22 @@ impl LocalFileSystem {
         }
     }
 
-    /// Renames a file or folder, in place of a file that is there; checksums of either name are removed.
+    /// Renames a file or folder, in place of a file that is there. Checksums go with their file; at no time are there some of another one.
+    /// Not on disk afterwards, as what is renamed need not be.
     ///
     /// # Errors
     /// [`FsError`].
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), FsError> {
         let refused = refused("rename", from, "two paths on one file system");
-        for path in [from, to] {
-            if let Some(name) = path.file_name() {
-                remove_checksums(path, name).map_err(&refused)?;
-            }
+        if let Some(name) = to.file_name() {
+            remove_checksums(to, name).map_err(&refused)?;
         }
         fs::rename(from, to).map_err(&refused)?;
-        sync_folder_of(to).map_err(&refused)
+        let (Some(old), Some(new)) = (checksums_path(from), checksums_path(to)) else { return Ok(()) };
+        match fs::rename(old, new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(refused(error)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -342,6 +347,9 @@ mod tests {
         LOCAL.rename(&from, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), b"new");
         assert_eq!(names(folder.path()), ["to"]);
+        fs::write(folder.path().join(".to.crc"), "its own").unwrap();
+        LOCAL.rename(&to, &from).unwrap();
+        assert_eq!(names(folder.path()), [".from.crc", "from"]);
     }
 
     #[test]

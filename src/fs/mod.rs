@@ -2,6 +2,7 @@
 //!
 //! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
 
+pub mod checksummed;
 pub mod file_uri;
 pub mod local;
 
@@ -41,6 +42,16 @@ impl FileSystem {
     pub fn write_new(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.write_new(path.as_path(), bytes, mode),
+        }
+    }
+
+    /// Writes a file that was not there; whole for whoever is told of it afterwards, but not on disk.
+    ///
+    /// # Errors
+    /// [`FsError`] with the path and what was expected; also when the file is there.
+    pub fn write_unsynced(&self, path: &FileUri, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        match self {
+            FileSystem::Local(local) => local.write_unsynced(path.as_path(), bytes, mode),
         }
     }
 
@@ -84,7 +95,7 @@ impl FileSystem {
         }
     }
 
-    /// Renames a file or folder, in place of a file that is there.
+    /// Renames a file or folder, in place of a file that is there, with its checksums.
     ///
     /// # Errors
     /// [`FsError`] with the path and what was expected.

@@ -40,6 +40,7 @@ pub use engine_config::{HostsError, engine_config};
 pub use handle::{OwnerHandle, Requests};
 pub use handover::{AskError, Outcome, Predecessor, ask};
 pub use held::HeldQueue;
+pub use host_name::as_others_name;
 pub use owner::{Owner, StoreGone};
 pub use signals::{StopWord, stop_asked};
 pub use start::{Launch, ServeError, Serving, serve};

@@ -22,7 +22,7 @@ use super::clock::Clock;
 use super::daemon::RunError;
 use super::engine_config::{HostsError, engine_config, no_minute};
 use super::handover::Predecessor;
-use super::host_name::host_name;
+use super::host_name::as_others_name;
 use super::office::Office;
 use super::ports::allow_descriptors;
 use super::rpc::RpcLimits;
@@ -44,7 +44,9 @@ pub enum ServeError {
         source: std::io::Error,
     },
     /// A port is taken, or not ours to take.
-    #[error("cannot listen on {address} ({key}): {source}; stop what listens there, or set another address")]
+    #[error(
+        "cannot listen on {address}: {source}; stop what listens there, or set another address by -D {key}=HOST:PORT"
+    )]
     Port {
         /// The key.
         key: &'static str,
@@ -54,7 +56,7 @@ pub enum ServeError {
         source: std::io::Error,
     },
     /// The state cannot be opened or closed.
-    #[error("{0} (jobtracker.state.dir)")]
+    #[error("{0}{mend}", mend = mend_state(.0))]
     Store(#[from] StoreError),
     /// The budget file.
     #[error("{0}")]
@@ -66,7 +68,7 @@ pub enum ServeError {
     #[error("{0}")]
     Hosts(#[from] HostsError),
     /// The system directory.
-    #[error("{0} (mapred.system.dir)")]
+    #[error("{0}; set mapred.system.dir to a folder that this user may write to")]
     SystemDir(FsError),
     /// The system gives no thread, signal or event queue.
     #[error("the system refuses {what}: {source}")]
@@ -82,6 +84,16 @@ pub enum ServeError {
     /// Something ended that must not while the daemon runs.
     #[error("{0}; see the log for why. A restart goes on from what is durable")]
     Run(#[from] RunError),
+}
+
+/// What to do about a state folder that is no good.
+fn mend_state(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::File { .. } => "; set jobtracker.state.dir to a folder that this user may write to",
+        // These tell it themselves.
+        StoreError::Held { .. } | StoreError::NewerSchema { .. } => "",
+        _ => " (jobtracker.state.dir)",
+    }
 }
 
 /// What is known once the daemon serves.
@@ -301,6 +313,5 @@ fn tell_queues(path: std::path::Display<'_>, told: &[String]) {
 
 /// Where a job's page is; the id follows. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.
 fn job_page_prefix(settings: &Settings, http: SocketAddr) -> String {
-    let host = if http.ip().is_unspecified() { host_name() } else { settings.http_address.host.clone() };
-    format!("http://{}/jobdetails.jsp?jobid=", HostPort { host, port: http.port() })
+    format!("http://{}/jobdetails.jsp?jobid=", as_others_name(&settings.http_address, http))
 }

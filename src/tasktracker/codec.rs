@@ -15,6 +15,9 @@ pub enum Codec {
     Gzip,
 }
 
+/// What names of files of other codecs end in: bzip2 and snappy of 1.2.1, LZO and LZ4 that are often added to it.
+const FOREIGN_EXTENSIONS: [&str; 5] = [".bz2", ".snappy", ".lzo", ".lzo_deflate", ".lz4"];
+
 /// Writes through a codec, or plainly.
 #[derive(Debug)]
 pub enum Encoder<W: Write> {
@@ -63,6 +66,12 @@ impl Codec {
     #[must_use]
     pub fn of_file(name: &str) -> Option<Self> {
         [Codec::Zlib, Codec::Gzip].into_iter().find(|codec| name.ends_with(codec.extension()))
+    }
+
+    /// Whether an input file's name tells a codec that Hadoop may have and we do not.
+    #[must_use]
+    pub fn is_foreign_file(name: &str) -> bool {
+        FOREIGN_EXTENSIONS.iter().any(|extension| name.ends_with(extension))
     }
 }
 
@@ -175,6 +184,10 @@ mod tests {
         assert_eq!(Codec::of_file("a.gz"), Some(Codec::Gzip));
         assert_eq!(Codec::of_file("a.deflate"), Some(Codec::Zlib));
         assert_eq!(Codec::of_file("a.gz.txt"), None);
+        assert_eq!(
+            ["a.gz", "a.bz2", "a.lzo", "a.txt", "bz2"].map(Codec::is_foreign_file),
+            [false, true, true, false, false]
+        );
         assert_eq!(Codec::of_class("org.apache.hadoop.io.compress.BZip2Codec"), None);
     }
 }

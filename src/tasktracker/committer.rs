@@ -3,13 +3,13 @@
 
 use crate::config::Configuration;
 use crate::config::keys::{self, Key};
+use crate::fs::checksummed::{CHECKSUMS_OF_NOTHING, checksummed_name};
 use crate::fs::{EntryKind, FileSystem, FileUri, FileUriError, FsError};
 use crate::wire::AttemptId;
 
 use super::failure::TaskFailure;
 
 const TEMPORARY: &str = "_temporary";
-const SUCCESS: &str = "_SUCCESS";
 /// The committer of the interface `mapred`, also when none is named.
 pub(super) const COMMITTER: &str = "org.apache.hadoop.mapred.FileOutputCommitter";
 /// Output formats of the interface `mapreduce` with such a committer; without a name it is the first.
@@ -18,6 +18,8 @@ const NEW_OUTPUT_FORMATS: [&str; 3] = [
     "org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat",
     "org.apache.hadoop.mapreduce.lib.output.SequenceFileAsBinaryOutputFormat",
 ];
+/// What a job that succeeded leaves, with its checksums.
+const MARKS: [(&str, &[u8]); 2] = [("_SUCCESS", b""), ("._SUCCESS.crc", CHECKSUMS_OF_NOTHING)];
 /// As Hadoop makes folders, before a umask.
 const FOLDER_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
@@ -104,7 +106,13 @@ impl OutputCommitter {
     pub fn clean_up_job(&self, marked: bool) -> Result<(), TaskFailure> {
         self.file_system().remove_dir_all(&self.temporary()?)?;
         if marked && self.file_system().kind_of(&self.folder)?.is_some() {
-            self.file_system().write_new(&self.folder.join(SUCCESS)?, b"", FILE_MODE)?;
+            for (name, bytes) in MARKS {
+                let mark = self.folder.join(name)?;
+                // It is there when this was done before, and nobody heard of it.
+                if self.file_system().kind_of(&mark)?.is_none() {
+                    self.file_system().write_unsynced(&mark, bytes, FILE_MODE)?;
+                }
+            }
         }
         Ok(())
     }
@@ -141,8 +149,13 @@ impl OutputCommitter {
     }
 
     fn move_content(&self, from: &FileUri, to: &FileUri) -> Result<(), TaskFailure> {
-        for name in self.file_system().names_in(from)? {
+        let names = self.file_system().names_in(from)?;
+        for name in &names {
             let name = name.to_string_lossy();
+            // Checksums go with their file.
+            if checksummed_name(&name).is_some_and(|of| names.iter().any(|name| name == of)) {
+                continue;
+            }
             let (source, target) = (from.join(&name)?, to.join(&name)?);
             let kinds = (self.file_system().kind_of(&source)?, self.file_system().kind_of(&target)?);
             match kinds {
@@ -184,6 +197,7 @@ mod tests {
             assert_eq!(folder.as_path(), out.join(format!("_temporary/_attempt_202611211027_0016_r_000001_{number}")));
             fs::create_dir(folder.as_path().join("side")).unwrap();
             fs::write(folder.as_path().join("part-00001"), number.to_string()).unwrap();
+            fs::write(folder.as_path().join(".part-00001.crc"), number.to_string()).unwrap();
             fs::write(folder.as_path().join(format!("side/{number}")), "").unwrap();
         }
         fs::create_dir(out.join("side")).unwrap();
@@ -194,10 +208,13 @@ mod tests {
         committer.abort(attempt(0)).unwrap();
         committer.commit(attempt(0)).unwrap();
         assert_eq!(fs::read(out.join("part-00001")).unwrap(), b"1");
+        assert_eq!(fs::read(out.join(".part-00001.crc")).unwrap(), b"1");
         assert!(out.join("side/1").exists() && !out.join("side/0").exists());
-        committer.clean_up_job(true).unwrap();
+        for _ in 0..2 {
+            committer.clean_up_job(true).unwrap();
+        }
         let names: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names.len(), 3, "{names:?}");
+        assert_eq!(names.len(), 5, "{names:?}");
         assert_eq!(fs::read(out.join("_SUCCESS")).unwrap(), b"");
     }
 

@@ -49,16 +49,31 @@ pub struct SplitReader {
     longest_line: u64,
 }
 
-/// Counts what is read.
+/// How far a split is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadRules {
+    /// Lines of that many bytes and more are passed over.
+    pub longest_line_bytes: u64,
+    /// A stock task reads so many at once. Not one more is read here: what was read is counted.
+    pub block_bytes: u64,
+}
+
+/// Counts what is read, and reads no further than a stock task would.
 #[derive(Debug)]
 struct Counted {
     file: File,
     read_bytes: u64,
+    /// As far as a stock task reads whatever the lines are; from there on block by block.
+    sure_bytes: u64,
+    block_bytes: u64,
 }
 
 impl Read for Counted {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(room)?;
+        let left_bytes = self.sure_bytes.checked_sub(self.read_bytes).filter(|left| *left > 0);
+        let most = usize::try_from(left_bytes.unwrap_or(self.block_bytes)).unwrap_or(usize::MAX);
+        let most = room.len().min(most);
+        let read = self.file.read(&mut room[..most])?;
         self.read_bytes += read as u64;
         Ok(read)
     }
@@ -71,7 +86,7 @@ impl SplitReader {
     ///
     /// # Errors
     /// Those of reading.
-    pub fn open(split: &InputSplit<'_>, longest_line: u64) -> io::Result<Self> {
+    pub fn open(split: &InputSplit<'_>, rules: ReadRules) -> io::Result<Self> {
         let mut file = File::open(split.path)?;
         let codec = split.path.file_name().and_then(|name| name.to_str()).and_then(Codec::of_file);
         let (start, end) = match codec {
@@ -79,7 +94,15 @@ impl SplitReader {
             None => (split.start_bytes, Some(split.start_bytes.saturating_add(split.length_bytes))),
         };
         file.seek(SeekFrom::Start(start))?;
-        let lines = LineReader::new(Decoder::new(codec, Counted { file, read_bytes: 0 }));
+        let block_bytes = rules.block_bytes.max(1);
+        // The byte after the split, too: a line that begins there belongs to it.
+        let sure_bytes = match end {
+            Some(end) => (end - start).saturating_add(1).div_ceil(block_bytes).saturating_mul(block_bytes),
+            None => u64::MAX,
+        };
+        let counted = Counted { file, read_bytes: 0, sure_bytes, block_bytes };
+        let lines = LineReader::new(Decoder::new(codec, counted));
+        let longest_line = rules.longest_line_bytes;
         let (start_bytes, length_bytes) = (split.start_bytes, split.length_bytes);
         let mut reader =
             Self { lines, position: start, line_start: start, end, start_bytes, length_bytes, longest_line };
@@ -160,9 +183,11 @@ mod tests {
 
     use super::*;
 
+    const RULES: ReadRules = ReadRules { longest_line_bytes: i32::MAX as u64, block_bytes: 4096 };
+
     fn read(path: &Path, start: usize, length: usize, format: InputFormat) -> (String, u64) {
         let split = InputSplit { path, start_bytes: start as u64, length_bytes: length as u64 };
-        let mut reader = SplitReader::open(&split, i32::MAX as u64).unwrap();
+        let mut reader = SplitReader::open(&split, RULES).unwrap();
         let (mut out, mut consumed) = (Vec::new(), 0);
         while let Some(bytes) = reader.advance().unwrap() {
             consumed += bytes;
@@ -211,10 +236,30 @@ mod tests {
     fn long_lines_are_passed_over_and_counted() {
         let (_folder, path) = file("a.txt", b"a\nbbbb\nc\n");
         let split = InputSplit { path: &path, start_bytes: 0, length_bytes: 9 };
-        let mut reader = SplitReader::open(&split, 5).unwrap();
+        let mut reader = SplitReader::open(&split, ReadRules { longest_line_bytes: 5, ..RULES }).unwrap();
         assert_eq!((reader.advance().unwrap(), reader.advance().unwrap()), (Some(2), Some(7)));
         assert_eq!(reader.read_thousandths(), 1000);
         assert_eq!(reader.advance().unwrap(), None);
+    }
+
+    #[test]
+    fn no_block_is_read_that_a_stock_task_leaves() {
+        // 101 lines of 10 bytes; blocks of 100.
+        let (_folder, path) = file("a.txt", "123456789\n".repeat(101).as_bytes());
+        for (start, length, expected) in
+            [(0, 300, 400), (0, 299, 300), (0, 295, 300), (5, 304, 400), (5, 294, 300), (700, 310, 310)]
+        {
+            let split = InputSplit { path: &path, start_bytes: start, length_bytes: length };
+            let mut reader = SplitReader::open(&split, ReadRules { block_bytes: 100, ..RULES }).unwrap();
+            while reader.advance().unwrap().is_some() {}
+            assert_eq!(reader.read_bytes(), expected, "{start}+{length}");
+        }
+        // A line that is longer than a block.
+        let (_folder, path) = file("b.txt", format!("{}\nx\n", "y".repeat(250)).as_bytes());
+        let split = InputSplit { path: &path, start_bytes: 0, length_bytes: 10 };
+        let mut reader = SplitReader::open(&split, ReadRules { block_bytes: 50, ..RULES }).unwrap();
+        assert_eq!((reader.advance().unwrap(), reader.advance().unwrap()), (Some(251), None));
+        assert_eq!(reader.read_bytes(), 253);
     }
 
     proptest! {

@@ -9,53 +9,14 @@ use super::counters::Framework;
 use super::failure::TaskFailure;
 use super::input::{InputSplit, SplitReader};
 use super::map_output::{MapOutput, OutputRules};
-use crate::fs::FileUri;
+pub use super::map_split::MapSplit;
 use crate::wire::Phase;
-use crate::wire::file::{SplitApi, read_file_split};
-
-/// The part of the input that a map reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MapSplit {
-    /// The file, as the split has it.
-    pub uri: String,
-    /// The file.
-    pub file: FileUri,
-    /// First byte.
-    pub start_bytes: u64,
-    /// Number of bytes.
-    pub length_bytes: u64,
-    /// Bytes of the split in `job.split`.
-    pub raw_bytes: u64,
-}
 
 /// What a map left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapResult {
     /// Length of `file.out` in the attempt's folder; `None`: the map wrote the job's output, which is to be committed.
     pub output_bytes: Option<u64>,
-}
-
-// === impl MapSplit ===
-
-impl MapSplit {
-    /// Reads the split whose place the task names, from the content of `job.split`.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Unusable`]: another kind of split, or a file that cannot be reached.
-    pub fn read(job_split: &[u8], offset_bytes: u64) -> Result<Self, TaskFailure> {
-        let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
-        let offset = usize::try_from(offset_bytes).unwrap_or(usize::MAX);
-        let split = read_file_split(job_split, offset).map_err(|error| unusable(error.to_string()))?;
-        if split.api != SplitApi::Old {
-            return Err(unusable("is of the interface `mapreduce`: a stock TaskTracker runs it".to_owned()));
-        }
-        let file = FileUri::parse(&split.path).map_err(|error| unusable(error.to_string()))?;
-        let number = |number: i64| u64::try_from(number).map_err(|_| unusable(format!("{number} is below 0")));
-        // Class name behind a length of one byte, path behind one of two, two numbers.
-        let raw_bytes = "org.apache.hadoop.mapred.FileSplit".len() + 1 + split.path.len() + 2 + 16;
-        let (start_bytes, length_bytes) = (number(split.start_bytes)?, number(split.length_bytes)?);
-        Ok(Self { uri: split.path, file, start_bytes, length_bytes, raw_bytes: raw_bytes as u64 })
-    }
 }
 
 /// Runs a map. When it failed, nothing of its output is left in the job's folder.
@@ -130,7 +91,7 @@ fn stream(
     let path = split.file.as_path();
     let unreadable = |error| TaskFailure::file("read", path)(error);
     let input = InputSplit { path, start_bytes: split.start_bytes, length_bytes: split.length_bytes };
-    let mut reader = SplitReader::open(&input, plan.longest_line_bytes).map_err(unreadable)?;
+    let mut reader = SplitReader::open(&input, plan.read).map_err(unreadable)?;
     let command = attempt.command(&plan.map.command, plan.process.map_ulimit_kb, true);
     let mut feed = |stdin: &mut CommandInput<'_>| {
         let (mut records, mut bytes) = (0, 0);

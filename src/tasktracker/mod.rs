@@ -30,6 +30,7 @@ pub mod key_fields;
 pub mod key_order;
 pub mod lines;
 pub mod map_output;
+pub mod map_split;
 pub mod map_task;
 pub mod merge;
 pub mod output_lines;

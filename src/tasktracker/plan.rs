@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::codec::Codec;
 use super::command_line::CommandLine;
 use super::committer::COMMITTER;
-use super::input::InputFormat;
+use super::input::{InputFormat, ReadRules};
 use super::key_fields::{BadKeyOption, KeyFields};
 use super::key_order::KeyOrder;
 use super::output_lines::FieldRule;
@@ -151,8 +151,8 @@ pub struct OutputPlan {
 pub struct StreamingPlan {
     /// How input becomes records.
     pub input: InputFormat,
-    /// Lines of that many bytes and more are passed over.
-    pub longest_line_bytes: u64,
+    /// How far it is read.
+    pub read: ReadRules,
     /// The mapper.
     pub map: CommandPlan,
     /// `None`: there are no reduces, maps write the output.
@@ -170,6 +170,7 @@ pub struct StreamingPlan {
 const PIPE_MAPPER: &str = "org.apache.hadoop.streaming.PipeMapper";
 const PIPE_MAP_RUNNER: &str = "org.apache.hadoop.streaming.PipeMapRunner";
 const PIPE_REDUCER: &str = "org.apache.hadoop.streaming.PipeReducer";
+const IDENTITY_REDUCER: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
 const PIPE_COMBINER: &str = "org.apache.hadoop.streaming.PipeCombiner";
 const TEXT_WRITER: &str = "org.apache.hadoop.streaming.io.TextInputWriter";
 const TEXT_READER: &str = "org.apache.hadoop.streaming.io.TextOutputReader";
@@ -212,11 +213,14 @@ impl StreamingPlan {
             input_separator: job.separator(&keys::MAP_INPUT_SEPARATOR)?,
             output: job.fields(&keys::MAP_OUTPUT_SEPARATOR, &keys::MAP_KEY_FIELDS)?,
         };
-        let reduce = if reduces > 0 { job.reduce_side(&keys::REDUCE_COMMAND)? } else { None };
+        let reduce = if reduces > 0 { job.reducer()? } else { None };
         let output_folder = configuration.required(&keys::OUTPUT_DIR)?.value;
         Ok(StreamingPlan {
             input: job.input_format()?,
-            longest_line_bytes: configuration.number(&keys::LONGEST_LINE)?,
+            read: ReadRules {
+                longest_line_bytes: configuration.number(&keys::LONGEST_LINE)?,
+                block_bytes: configuration.number(&keys::IO_BUFFER)?,
+            },
             map,
             sort: if reduces > 0 { Some(job.sort(reduces)?) } else { None },
             reduce,
@@ -270,9 +274,6 @@ impl JobReader<'_> {
         }
         self.known_class(&keys::MAPPER_CLASS, "", &[PIPE_MAPPER], "streaming commands")?;
         self.known_class(&keys::MAP_RUNNER_CLASS, "", &[PIPE_MAP_RUNNER], "streaming commands")?;
-        if self.configuration.number::<u32>(&keys::REDUCE_TASKS)? > 0 {
-            self.known_class(&keys::REDUCER_CLASS, "", &[PIPE_REDUCER], "streaming commands")?;
-        }
         for key in [&keys::MAP_INPUT_WRITER_CLASS, &keys::REDUCE_INPUT_WRITER_CLASS] {
             self.known_class(key, TEXT_WRITER, &[TEXT_WRITER], "text")?;
         }
@@ -323,6 +324,14 @@ impl JobReader<'_> {
         Ok(FieldRule { separator: self.separator(separator)?, key_fields: self.configuration.number(count)? })
     }
 
+    /// `None`: records pass as they are.
+    fn reducer(&self) -> Result<Option<CommandPlan>, NotNative> {
+        const EXPECTED: &str = "streaming commands and IdentityReducer";
+        let known = [PIPE_REDUCER, IDENTITY_REDUCER];
+        let class = self.known_class(&keys::REDUCER_CLASS, IDENTITY_REDUCER, &known, EXPECTED)?;
+        if class == IDENTITY_REDUCER { Ok(None) } else { self.reduce_side(&keys::REDUCE_COMMAND) }
+    }
+
     /// What combiner and reducer have in common: the combiner is cut by the reducer's keys too.
     fn reduce_side(&self, command: &Key) -> Result<Option<CommandPlan>, NotNative> {
         let Some(command) = self.command(command)? else { return Ok(None) };
@@ -345,10 +354,9 @@ impl JobReader<'_> {
                 expected: "line readers",
             });
         }
-        let codecs = [".bz2", ".snappy"];
         let inputs = self.configuration.text(&keys::INPUT_DIRS)?.unwrap_or_default();
-        if let Some(input) = inputs.split(',').find(|input| codecs.iter().any(|end| input.ends_with(end))) {
-            let why = "only gzip and zlib are read";
+        if let Some(input) = inputs.split(',').find(|input| Codec::is_foreign_file(input)) {
+            let why = "of compressed files only gzip and zlib are read";
             return Err(NotNative::Option { key: keys::INPUT_DIRS.name, value: input.to_owned(), why });
         }
         Ok(match class.as_str() {

@@ -1,5 +1,5 @@
 //! Operating the program itself: stop, reload, what its supervisor hears, the unit
-//! of systemd, backup and restore, a second daemon, clients that a restart cuts off.
+//! of systemd, backup and restore, a second daemon, clients that a restart cuts off, starts that are refused.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,7 @@
 mod backup;
 mod hold_kills;
 mod notify;
+mod refused;
 mod reload;
 #[path = "../served/mod.rs"]
 mod served;

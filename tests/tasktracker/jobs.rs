@@ -20,7 +20,9 @@ fn a_wordcount_runs_on_two_workers() {
     let words: Vec<&str> = submit.split(' ').chain(["sh map.sh", "--reducer", "sh reduce.sh"]).collect();
     let said = cluster.job(&words).done();
     assert_eq!(cluster.output("out"), SUMS);
-    assert_eq!(files_of(&cluster.folder().join("out")), ["_SUCCESS", "part-00000", "part-00001"]);
+    let visible = ["_SUCCESS", "part-00000", "part-00001"];
+    let checksums = ["._SUCCESS.crc", ".part-00000.crc", ".part-00001.crc"];
+    assert_eq!(files_of(&cluster.folder().join("out")), [checksums, visible].concat());
     for (name, value) in [
         ("Map input records", 6),
         ("Map output records", 15),
@@ -55,5 +57,17 @@ fn a_job_of_java_code_waits_and_is_told_why() {
     let serving = cluster.serving.as_ref().unwrap();
     let told = serving.get(&format!("/scheduler/explain?job={job}"), "").body;
     assert!(told.contains("only_stock") && told.contains("a.B"), "{told}");
+    cluster.job(&["kill", &job]).done();
+}
+
+#[test]
+fn input_that_only_java_reads_is_seen_in_the_splits() {
+    let cluster = Cluster::new(1);
+    cluster.serving.as_ref().unwrap().log.wait_for("streaming_only");
+    // job.xml names the folder only.
+    std::fs::write(cluster.folder().join("in/c.bz2"), "BZh9").unwrap();
+    let job = cluster.submit(&["--input", "in", "--output", "out", "--mapper", "cat", "--reducer", "cat"]);
+    let told = cluster.serving.as_ref().unwrap().get(&format!("/scheduler/explain?job={job}"), "").body;
+    assert!(told.contains("only_stock") && told.contains("in/c.bz2"), "{told}");
     cluster.job(&["kill", &job]).done();
 }

@@ -43,7 +43,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     // What the server tells in JSON is read into what it was written from.
     ("client", &["config", "engine::explanation", "fs", "market", "scheduler::Kind", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
-    ("demo", &["client", "config", "fs", "market", "server", "tasktracker"]),
+    ("demo", &["client", "config", "fs", "market", "scheduler::PerKind", "server", "tasktracker"]),
     (
         "cli",
         &[

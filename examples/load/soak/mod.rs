@@ -41,8 +41,10 @@ const POLLERS: usize = 4;
 const FINISHED_JOBS: u32 = 200;
 /// Those that it keeps on the disk: few enough for `state.db` to be as large as it gets in the first quarter of a run.
 const FINISHED_JOBS_ON_DISK: u32 = 250;
-/// Before every so many starts the older half of the ledger is made older than its detail is kept.
+/// Before every so many starts all but the last movements of money are made older than the ledger's detail is kept.
 const AGED_EACH: u32 = 10;
+/// Those last movements: as many each time, for `state.db` to be as large as it gets in the first quarter of a run.
+const MOVEMENTS_IN_DETAIL: i64 = 500;
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 const SETTLE_EVERY: Duration = Duration::from_secs(1);
@@ -177,12 +179,12 @@ impl Run {
         Ok(())
     }
 
-    /// Now and then moves the older half of the ledger, up to the number it gives back, into the past.
+    /// Now and then moves all but the last of the ledger, up to the number it gives back, into the past.
     fn age(&self, number: u32) -> anyhow::Result<Option<i64>> {
         if number % AGED_EACH != AGED_EACH - 1 {
             return Ok(None);
         }
-        let last = self.audited.left.ledger.last().map_or(0, |row| row.number) / 2;
+        let last = self.audited.left.ledger.last().map_or(0, |row| row.number).saturating_sub(MOVEMENTS_IN_DETAIL);
         age_rows(&self.stage.callers.world.state().join("state.db"), last)?;
         Ok(Some(last))
     }
@@ -317,7 +319,7 @@ impl Run {
             left.jobs.len(),
             left.preempted,
         );
-        let flat = figures::judge(&self.lives);
+        let flat = figures::judge(&self.lives, 2 * u64::from(FINISHED_JOBS_ON_DISK));
         println!("{} violations", self.wrong.len());
         for text in self.wrong.iter().take(SHOWN) {
             println!("wrong: {text}");

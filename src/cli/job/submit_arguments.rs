@@ -19,7 +19,8 @@ pub struct SubmitArguments {
     /// Command of the maps: reads records from its input, writes `key TAB value` lines
     #[arg(long, value_name = "COMMAND")]
     mapper: String,
-    /// Command of the reduces: reads the lines of the maps, by key; NONE for no reduces
+    /// Command of the reduces: reads the lines of the maps, by key; NONE for no reduces;
+    /// org.apache.hadoop.mapred.lib.IdentityReducer for the lines as they are, sorted
     #[arg(long, value_name = "COMMAND|NONE")]
     reducer: String,
     /// Command that sums up what one map gives before it is sent on
@@ -83,7 +84,7 @@ impl SubmitArguments {
     /// The job, paths taken from `working_dir`.
     pub(super) fn job(&self, working_dir: &Path) -> Result<StreamingJob, JobCommandError> {
         let inputs = self.input.iter().map(|path| uri("--input", path, working_dir)).collect::<Result<_, _>>()?;
-        let reducer = if self.reducer == "NONE" { Reducer::None } else { Reducer::Command(self.reducer.clone()) };
+        let reducer = Reducer::parse(&self.reducer);
         for (option, command) in [
             ("--mapper", Some(&self.mapper)),
             ("--reducer", Some(&self.reducer)),

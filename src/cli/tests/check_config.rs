@@ -20,7 +20,8 @@ fn options(folder: Option<&Path>, overrides: &[&str]) -> LoadOptions {
 
 #[test]
 fn prints_what_holds_and_from_where() {
-    let report = check_config(&options(None, &["mapred.system.dir=/sys", "mapred.job.priority=HIGH"]));
+    let report =
+        check_config(&options(None, &["mapred.system.dir=/sys", "mapred.job.priority=HIGH"]), Daemon::JobTracker);
     assert!(report.is_good, "{}", report.text);
     for line in [
         "no conf folder: standalone defaults",
@@ -38,7 +39,10 @@ fn prints_what_holds_and_from_where() {
 
 #[test]
 fn tells_all_bad_values_at_once() {
-    let report = check_config(&options(None, &["mapred.acls.enabled=yes", "jobtracker.rpc.max-connections=0"]));
+    let report = check_config(
+        &options(None, &["mapred.acls.enabled=yes", "jobtracker.rpc.max-connections=0"]),
+        Daemon::JobTracker,
+    );
     assert!(!report.is_good);
     let errors: Vec<&str> = report.text.lines().filter(|line| line.starts_with("error")).collect();
     insta::assert_snapshot!(errors.join("\n"), @r#"
@@ -50,9 +54,9 @@ fn tells_all_bad_values_at_once() {
 #[test]
 fn a_job_tracker_on_a_conf_folder_that_says_local_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let report = check_config(&options(Some(folder.path()), &[]));
+    let report = check_config(&options(Some(folder.path()), &[]), Daemon::JobTracker);
     assert!(!report.is_good);
-    insta::assert_snapshot!(report.text.lines().last().unwrap_or_default(), @r#"error: default: mapred.job.tracker = "local": expected host:port, for a JobTracker cannot be local"#);
+    insta::assert_snapshot!(report.text.lines().last().unwrap_or_default(), @r#"error: default: mapred.job.tracker = "local": expected host:port, for a JobTracker cannot be local; set it in the conf folder or by -D mapred.job.tracker=..."#);
 }
 
 #[test]
@@ -62,12 +66,84 @@ fn names_keys_that_nothing_reads() {
     let names = ["jobtracker.state.dirs", "mapred.jobtracker.retirejob.check", "mapred.queue.x.state", "io.sort.mb"];
     let text: String = names.map(property).concat();
     fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>\n{text}</configuration>")).unwrap();
-    let report = check_config(&options(Some(folder.path()), &["mapred.job.tracker=m:1", "hadoop.tmp.dir=/data"]));
+    let report = check_config(
+        &options(Some(folder.path()), &["mapred.job.tracker=m:1", "hadoop.tmp.dir=/data"]),
+        Daemon::JobTracker,
+    );
     let warnings: Vec<&str> = report.text.lines().filter(|line| line.starts_with("warning")).collect();
     insta::assert_snapshot!(warnings.join("\n").replace(&folder.path().display().to_string(), "CONF"), @"
     warning: CONF/mapred-site.xml:2: nothing reads jobtracker.state.dirs; did you mean jobtracker.state.dir?
     warning: CONF/mapred-site.xml:3: nothing reads mapred.jobtracker.retirejob.check
     ");
+}
+
+#[test]
+fn keys_of_nearly_the_name_of_one_that_is_read_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let property = |name| format!("<property><name>{name}</name><value>1</value></property>\n");
+    let typos = ["mapred.reduce.task", "mapred.tasktracker.map.task.maximum", "stream.non.zero.exit.is.failiure"];
+    let hadoops = ["mapred.task.maxpmem", "mapred.queue.name", "mapred.child.java.opt.of.somebody", "dfs.block.size"];
+    let text: String = typos.into_iter().chain(hadoops).map(property).collect();
+    fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>\n{text}</configuration>")).unwrap();
+    let options = options(Some(folder.path()), &["mapred.job.tracker=m:1", "hadoop.tmp.dir=/data"]);
+    let report = check_config(&options, Daemon::TaskTracker);
+    let warnings: Vec<&str> = report.text.lines().filter(|line| line.starts_with("warning")).collect();
+    insta::assert_snapshot!(warnings.join("\n").replace(&folder.path().display().to_string(), "CONF"), @"
+    warning: CONF/mapred-site.xml:2: nothing reads mapred.reduce.task; did you mean mapred.reduce.tasks?
+    warning: CONF/mapred-site.xml:3: nothing reads mapred.tasktracker.map.task.maximum; did you mean mapred.tasktracker.map.tasks.maximum?
+    warning: CONF/mapred-site.xml:4: nothing reads stream.non.zero.exit.is.failiure; did you mean stream.non.zero.exit.is.failure?
+    ");
+}
+
+#[test]
+fn no_key_of_hadoop_itself_is_taken_for_a_typo() {
+    let folder = tempfile::tempdir().unwrap();
+    let defaults = include_str!("../../client/job/defaults.properties").lines();
+    let names: Vec<&str> = defaults.filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    assert!(names.len() > 100);
+    let property = |name: &&str| format!("<property><name>{name}</name><value>1</value></property>\n");
+    let text: String = names.iter().map(property).collect();
+    fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>\n{text}</configuration>")).unwrap();
+    let told = unread(&options(Some(folder.path()), &[]).configuration().unwrap());
+    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+    assert!(told.iter().all(|text| text.contains("mapred.jobtracker.") && !text.contains("did you mean")), "{told:#?}");
+}
+
+#[test]
+fn a_tasktracker_needs_less_and_is_told_what_it_reads() {
+    let market = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler";
+    let acl = "mapred.priority-scheduler.acl-file=/proc/none";
+    let slots = ["mapred.tasktracker.map.tasks.maximum=0", "mapred.tasktracker.reduce.tasks.maximum=0"];
+    let overrides = [market, acl, slots[0], slots[1], "io.sort.mb=10"];
+    // The ACL file is on the JobTracker's machine only.
+    assert!(!check_config(&options(None, &overrides), Daemon::JobTracker).is_good);
+    let report = check_config(&options(None, &overrides), Daemon::TaskTracker);
+    assert!(report.is_good, "{}", report.text);
+    for line in [
+        "  mapred.job.tracker = 127.0.0.1:8021  (standalone default)",
+        "Built-in tasktracker",
+        "  mapred.tasktracker.map.tasks.maximum = 0  (-D)",
+        "  mapred.task.tracker.http.address = 127.0.0.1:50060  (standalone default)",
+        "  io.sort.mb = 10  (-D)",
+        "warning: -D: mapred.tasktracker.map.tasks.maximum = \"0\" and mapred.tasktracker.reduce.tasks.maximum is 0 too: it would run nothing",
+        "good: 9 values set, 1 warnings",
+    ] {
+        assert!(report.text.lines().any(|found| found == line), "{line} is not in\n{}", report.text);
+    }
+    assert!(!report.text.contains("acl-file") && !report.text.contains("state.dir"), "{}", report.text);
+    let hdfs = check_config(&options(None, &["fs.default.name=hdfs://n:8020"]), Daemon::TaskTracker);
+    assert!(!hdfs.is_good && hdfs.text.contains("hdfs: is not there yet"), "{}", hdfs.text);
+}
+
+#[test]
+fn contradictions_are_told_once_for_both_daemons() {
+    let overrides = ["jobtracker.state.dir=/s", "mapred.local.dir=/s/local", "mapred.tasktracker.map.tasks.maximum=0"];
+    let with_slots = check_config(&options(None, &overrides), Daemon::JobTracker);
+    let count = |report: &Report| report.text.lines().filter(|line| line.starts_with("warning")).count();
+    assert_eq!(count(&with_slots), 1, "{}", with_slots.text);
+    let without = [&overrides[..], &["mapred.tasktracker.reduce.tasks.maximum=0"]].concat();
+    let report = check_config(&options(None, &without), Daemon::JobTracker);
+    assert_eq!(count(&report), 2, "{}", report.text);
 }
 
 #[test]
@@ -83,6 +159,6 @@ fn the_sample_folder_is_good() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let acl = format!("mapred.priority-scheduler.acl-file={}", root.join("etc/hadoop.acl.sample").display());
     let budget = format!("mapred.dynamic-scheduler.budget-file={}", root.join("etc/hadoop.budget.sample").display());
-    let report = check_config(&options(Some(&root.join("etc/conf")), &[&acl, &budget]));
+    let report = check_config(&options(Some(&root.join("etc/conf")), &[&acl, &budget]), Daemon::JobTracker);
     assert!(report.text.ends_with(", 0 warnings\n"), "{}", report.text);
 }

@@ -13,6 +13,12 @@ pub(super) fn stock_default(name: &str) -> Option<&'static str> {
     stock_defaults().find_map(|(known, value)| (known == name).then_some(value))
 }
 
+/// Whether 1.2.1 itself has a default for this name, whoever reads it.
+#[must_use]
+pub fn is_hadoop_key(name: &str) -> bool {
+    stock_default(name).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

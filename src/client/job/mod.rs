@@ -25,5 +25,6 @@ pub mod watch;
 
 pub use crate::scheduler::Kind;
 pub use crate::wire::{AttemptId, JobId};
+pub use defaults::is_hadoop_key;
 pub use error::JobClientError;
 pub use jobtracker::JobTrackerClient;

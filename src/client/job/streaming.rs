@@ -7,11 +7,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::fs::FileUri;
 
-/// A command for map or reduce.
+/// What becomes of the output of the maps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reducer {
-    /// This command.
+    /// This command reads it.
     Command(String),
+    /// It is sorted and written as it is.
+    Identity,
     /// No reduces: what the maps give is the output.
     None,
 }
@@ -64,6 +66,29 @@ const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'*')
 /// The longest name that is made of a command, characters.
 const LONGEST_NAME: usize = 60;
 
+// === impl Reducer ===
+
+impl Reducer {
+    const IDENTITY: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
+
+    /// As the stock tool takes it: `NONE`, the class of the identity, or a command.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "NONE" => Self::None,
+            Self::IDENTITY => Self::Identity,
+            command => Self::Command(command.to_owned()),
+        }
+    }
+
+    const fn class(&self) -> &'static str {
+        match self {
+            Self::Command(_) | Self::None => "org.apache.hadoop.streaming.PipeReducer",
+            Self::Identity => Self::IDENTITY,
+        }
+    }
+}
+
 // === impl InputFormat ===
 
 impl InputFormat {
@@ -111,15 +136,16 @@ impl StreamingJob {
             set("mapred.combiner.class", "org.apache.hadoop.streaming.PipeCombiner");
             set("stream.combine.streamprocessor", &self.encoded(combiner));
         }
-        set("mapred.reducer.class", "org.apache.hadoop.streaming.PipeReducer");
+        set("mapred.reducer.class", self.reducer.class());
         match &self.reducer {
             Reducer::Command(command) => set("stream.reduce.streamprocessor", &self.encoded(command)),
+            Reducer::Identity => {}
             Reducer::None => set("stream.reduce.streamprocessor", "NONE"),
         }
         match (&self.reducer, self.reduces) {
             (Reducer::None, _) => set("mapred.reduce.tasks", "0"),
-            (Reducer::Command(_), Some(reduces)) => set("mapred.reduce.tasks", &reduces.to_string()),
-            (Reducer::Command(_), None) => {}
+            (_, Some(reduces)) => set("mapred.reduce.tasks", &reduces.to_string()),
+            (_, None) => {}
         }
         if let Some(partitioner) = &self.partitioner {
             set("mapred.partitioner.class", partitioner);
@@ -247,6 +273,16 @@ mod tests {
         );
         assert_eq!(ours["mapred.job.name"], "python3 m.py");
         assert_eq!(name_of("/usr/bin/tr a /b"), "tr a /b");
+    }
+
+    #[test]
+    fn the_identity_is_a_class_and_no_command() {
+        let ours =
+            set(&StreamingJob { reducer: Reducer::parse("org.apache.hadoop.mapred.lib.IdentityReducer"), ..job() });
+        assert_eq!(ours["mapred.reducer.class"], "org.apache.hadoop.mapred.lib.IdentityReducer");
+        assert_eq!((ours.get("stream.reduce.streamprocessor"), ours["mapred.reduce.tasks"].as_str()), (None, "2"));
+        assert_eq!(Reducer::parse("NONE"), Reducer::None);
+        assert_eq!(Reducer::parse("wc -l"), Reducer::Command("wc -l".into()));
     }
 
     #[test]

@@ -112,7 +112,9 @@ impl Prepared {
     pub fn reduces(&self) -> Option<u32> {
         match self.job.reducer {
             Reducer::None => Some(0),
-            Reducer::Command(_) => self.properties.get("mapred.reduce.tasks").and_then(|text| text.trim().parse().ok()),
+            Reducer::Command(_) | Reducer::Identity => {
+                self.properties.get("mapred.reduce.tasks").and_then(|text| text.trim().parse().ok())
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Hadoop's keys of the JobTracker itself (1.2.1 `JobTracker`, `QueueManager`, `mapred-default.xml`, `core-default.xml`).
+//! Hadoop's keys of JobTracker and TaskTracker (1.2.1 `JobTracker`, `QueueManager`, `mapred-default.xml`, `core-default.xml`).
 
 use super::Kind::{Address, Class, FileSystemPath, Flag, List, LocalPath, LocalPaths, Number, OneOf, Ratio, Text};
 use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Minutes, Seconds};
@@ -106,6 +106,11 @@ keys! {
         "How callers prove who they are. Kerberos is not supported and therefore refused, not ignored.";
     SECURITY_AUTHORIZATION = "hadoop.security.authorization", OneOf(&["false"]), Some("false"),
         "Service-level authorization. Not supported yet and therefore refused when on, not ignored.";
+}
+
+keys! {
+    /// Keys of the built-in tasktracker (1.2.1 `TaskTracker`).
+    TRACKER;
     MAP_SLOTS = "mapred.tasktracker.map.tasks.maximum", Number(Count, 0, INT), Some("2"),
         "Map slots of the built-in tasktracker.";
     REDUCE_SLOTS = "mapred.tasktracker.reduce.tasks.maximum", Number(Count, 0, INT), Some("2"),

@@ -216,6 +216,11 @@ pub const SECTIONS: &[Section] = &[
     },
     Section { title: "Ours", note: "Keys that no Hadoop knows.", keys: OWN },
     Section {
+        title: "Built-in tasktracker",
+        note: "Read by `jobtracker tasktracker`, beside `mapred.job.tracker`, `mapred.local.dir`, `hadoop.tmp.dir` and `fs.default.name`.",
+        keys: TRACKER,
+    },
+    Section {
         title: "Jobs",
         note: "Read from each job's job.xml; a value in the conf folder applies where job.xml has none, or is final.",
         keys: JOB,
@@ -226,6 +231,9 @@ pub const SECTIONS: &[Section] = &[
         keys: STREAMING,
     },
 ];
+
+/// Keys of the cluster that a built-in tasktracker reads beside [`TRACKER`].
+pub const READ_BY_TRACKER: &[Key] = &[RPC_ADDRESS, DEFAULT_FILE_SYSTEM, HADOOP_TMP_DIR, LOCAL_DIR];
 
 /// Every key of every section.
 pub fn all() -> impl Iterator<Item = &'static Key> {

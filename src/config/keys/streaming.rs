@@ -1,7 +1,7 @@
 //! Keys of Hadoop Streaming jobs (1.2.1 `StreamJob`, `PipeMapRed`, `JobConf`), read by the built-in tasktracker.
 
 use super::Kind::{Class, Flag, List, Number, Ratio, Text};
-use super::Unit::{Count, Megabytes, Milliseconds};
+use super::Unit::{Bytes, Count, Megabytes, Milliseconds};
 use super::keys;
 
 const ANY: i64 = i64::MIN;
@@ -47,6 +47,7 @@ keys! {
     NON_ZERO_EXIT_IS_FAILURE = "stream.non.zero.exit.is.failure", Flag, Some("true"), "Whether an exit status other than 0 fails the attempt.";
     REPORTER_PREFIX = "stream.stderr.reporter.prefix", Text, Some("reporter:"), "What a line on standard error begins with that counts or tells the status.";
     INPUT_LINE_SEPARATOR = "key.value.separator.in.input.line", Text, None, "Between key and value of an input line; its first character counts; unset: TAB.";
+    IO_BUFFER = "io.file.buffer.size", Number(Bytes, 1, INT), Some("4096"), "Input of a map is read in blocks of that size where the rest of the split is shorter.";
     LONGEST_LINE = "mapred.linerecordreader.maxlength", Number(Count, 1, MOST), Some("2147483647"), "Input lines of that many bytes and more are passed over.";
     TEXT_OUTPUT_SEPARATOR = "mapred.textoutputformat.separator", Text, None, "Between key and value of an output line; unset: TAB.";
     OUTPUT_COMPRESS = "mapred.output.compress", Flag, Some("false"), "Whether output files are compressed.";

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::configuration::Configuration;
 use crate::config::error::{ConfigError, Warning};
-use crate::config::keys::{self, Key};
+use crate::config::keys;
 use crate::fs::FileUri;
 
 /// The folder in each local dir that the Java daemon wipes when it starts (1.2.1 `JobTracker.SUBDIR`).
@@ -38,9 +38,9 @@ impl Directories {
         }
         Ok(Directories {
             hadoop_tmp: configuration.required_local_path(&keys::HADOOP_TMP_DIR)?,
-            default_file_system: file_uri(configuration, &keys::DEFAULT_FILE_SYSTEM)?,
-            system: file_uri(configuration, &keys::SYSTEM_DIR)?,
-            staging_root: file_uri(configuration, &keys::STAGING_ROOT_DIR)?,
+            default_file_system: configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?,
+            system: configuration.file_uri(&keys::SYSTEM_DIR)?,
+            staging_root: configuration.file_uri(&keys::STAGING_ROOT_DIR)?,
             local,
             state,
         })
@@ -59,14 +59,4 @@ impl Directories {
         let origin = configuration.required(&keys::STATE_DIR)?.origin;
         Ok(temporary.then(|| Warning::StateUnderTemporary { folder: self.state.clone(), origin }))
     }
-}
-
-fn file_uri(configuration: &Configuration, key: &Key) -> Result<FileUri, ConfigError> {
-    let setting = configuration.required(key)?;
-    FileUri::parse(setting.value.trim()).map_err(|error| match error {
-        crate::fs::FileUriError::NotSupportedYet { scheme, .. } => {
-            setting.refused(format!("{}; {scheme}: is not supported yet", key.kind))
-        }
-        _ => setting.refused(key.kind.to_string()),
-    })
 }

@@ -19,6 +19,7 @@ pub use trackers::{FaultSettings, HeartbeatSettings, TrackerSettings};
 
 use super::conf_folder::add_conf_folder;
 use super::configuration::Configuration;
+use super::contradictions;
 use super::environment::Environment;
 use super::error::{ConfigError, Warning};
 use super::host_port::HostPort;
@@ -191,6 +192,7 @@ impl Settings {
         };
         let mut warnings = settings.configuration.warnings();
         warnings.extend(settings.directories.warning(&settings.configuration)?);
+        warnings.extend(contradictions::of_jobtracker(&settings.configuration));
         Ok((settings, warnings))
     }
 }

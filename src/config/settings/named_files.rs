@@ -19,7 +19,12 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Warning>, ConfigError> {
     )?;
     readable(settings, &keys::TOPOLOGY_SCRIPT, settings.trackers.topology_script.as_deref(), "a program")?;
     let SchedulerKind::Dynamic(dynamic) = &settings.scheduler else { return Ok(Vec::new()) };
-    readable(settings, &keys::ACL_FILE, Some(&dynamic.acl_file), "a readable file of users, roles and keys")?;
+    readable(
+        settings,
+        &keys::ACL_FILE,
+        Some(&dynamic.acl_file),
+        "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`",
+    )?;
     // After the first start the state database has the money, and a lost image is made again.
     if dynamic.budget_file.exists() {
         readable(settings, &keys::BUDGET_FILE, Some(&dynamic.budget_file), "a readable file of queues and budgets")?;

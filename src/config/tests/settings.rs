@@ -95,7 +95,7 @@ fn what_cannot_work_is_refused_at_start() {
     -D: mapred.job.tracker = "local": expected host:port, for a JobTracker cannot be local
     -D: mapred.job.tracker = "master": expected host:port
     -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.FairScheduler": expected org.apache.hadoop.mapred.JobQueueTaskScheduler or org.apache.hadoop.mapred.DynamicPriorityScheduler
-    -D: fs.default.name = "hdfs://namenode:8020": expected an absolute path or a file: URI; hdfs: is not supported yet
+    -D: fs.default.name = "hdfs://namenode:8020": expected an absolute path or a file: URI: hdfs: is not there yet, so set file:/// and folders that all machines share
     -D: mapred.system.dir = "s3://bucket/system": expected an absolute path or a file: URI
     -D: mapred.system.dir = "system": expected an absolute path or a file: URI
     -D: jobtracker.state.dir = "/b/x/../jobTracker/state": expected a folder outside /b/jobTracker, which a Java JobTracker deletes at its start
@@ -125,7 +125,7 @@ fn named_files_must_be_there() {
     -D: mapred.hosts = "HERE/missing": No such file or directory (os error 2); expected a readable file of host names
     -D: mapred.hosts.exclude = "HERE": not a regular file; expected a readable file of host names
     -D: topology.script.file.name = "HERE/missing": No such file or directory (os error 2); expected a program
-    -D: mapred.priority-scheduler.acl-file = "HERE/missing": No such file or directory (os error 2); expected a readable file of users, roles and keys
+    -D: mapred.priority-scheduler.acl-file = "HERE/missing": No such file or directory (os error 2); expected a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`
     "#);
 }
 

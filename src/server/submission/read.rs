@@ -10,12 +10,16 @@ use crate::fs::{FileUri, FsError, LocalFileSystem};
 use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
 use crate::market::JobSignature;
 use crate::server::acl_file::AclFile;
+use crate::tasktracker::map_split::only_stock_split;
 use crate::tasktracker::plan::StreamingPlan;
 use crate::wire::file::{SplitMeta, read_split_meta};
 use crate::wire::{Credentials, JobId};
 
 use super::error::SubmissionError;
 use super::spec::job_spec;
+
+/// Longest `job.split` that is looked through, bytes: it has some 150 for each map.
+const LONGEST_SPLITS_BYTES: u64 = 64 << 20;
 
 /// What a client asked for with submitJob.
 #[derive(Debug)]
@@ -64,6 +68,7 @@ impl Reading {
         }
         let (conf, only_stock) = self.job_conf(&directory.as_path().join("job.xml"), user)?;
         let metas = self.split_metas(id, &directory.as_path().join("job.splitmetainfo"), conf.map.tasks)?;
+        let only_stock = only_stock.or_else(|| only_stock_splits(&directory.as_path().join("job.split"), &metas));
         let mut splits = SplitTable::builder();
         let mut hosts: BTreeSet<String> = BTreeSet::new();
         for meta in &metas {
@@ -134,5 +139,19 @@ impl Reading {
         let Some(acl) = &self.acl else { return JobSignature::Missing };
         let signed = &conf.signature;
         crate::market::job_signature(&acl.current(), user, signed.timestamp.as_deref(), signed.signature.as_deref())
+    }
+}
+
+/// Why only stock TaskTrackers can read the job's splits, if it is so. A file that cannot be read says nothing: neither a stock
+/// JobTracker nor the rest of ours ever looks at it, and the tasks say what is wrong with it.
+fn only_stock_splits(path: &Path, metas: &[SplitMeta]) -> Option<String> {
+    match LocalFileSystem.read_limited(path, LONGEST_SPLITS_BYTES) {
+        Ok(splits) => {
+            only_stock_split(&splits, metas.iter().map(|meta| meta.offset_bytes)).map(|reason| reason.to_string())
+        }
+        Err(FsError::TooLong { bytes, .. }) => {
+            Some(format!("job.split of {bytes} bytes is too long to be looked through: a stock TaskTracker runs it"))
+        }
+        Err(_) => None,
     }
 }

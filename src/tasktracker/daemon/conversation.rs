@@ -15,7 +15,7 @@ use super::execution::{Told, Workshop};
 use super::held::Ending;
 use super::settings::TaskTrackerSettings;
 use crate::client::ipc::{IpcClient, IpcError};
-use crate::fs::FileUri;
+use crate::fs::{FileUri, FileUriError};
 use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use crate::wire::{AttemptId, HealthStatus, HeartbeatRequest, HeartbeatResponse, ResourceStatus, TaskTrackerStatus};
 
@@ -38,8 +38,8 @@ pub enum ConversationError {
     #[error("{0}")]
     Version(String),
     /// Its files are where no local path leads.
-    #[error("the JobTracker's system directory: {0}")]
-    SystemDir(#[from] crate::fs::FileUriError),
+    #[error("the JobTracker's system directory (mapred.system.dir there): {0}; a stock TaskTracker works for it")]
+    SystemDir(#[from] FileUriError),
 }
 
 /// Where the tracker is, as it tells it.
@@ -62,6 +62,8 @@ pub struct Conversation {
     lost: UnboundedReceiver<(AttemptId, String)>,
     connection: Option<IpcClient>,
     knows_system: bool,
+    /// The system directory is none that we reach.
+    bad_system: Option<FileUriError>,
     response_id: i16,
     restarted: bool,
     initial_contact: bool,
@@ -87,6 +89,7 @@ impl Conversation {
             lost,
             connection: None,
             knows_system: false,
+            bad_system: None,
             response_id: -1,
             restarted: true,
             initial_contact: true,
@@ -178,12 +181,16 @@ impl Conversation {
                     }
                     return Ok(response);
                 }
-                Ok(_) => {}
+                Ok(_) => {
+                    if let Some(error) = self.bad_system.take() {
+                        return Err(error.into());
+                    }
+                }
                 Err(error) => {
                     self.judge(&error)?;
                     if pause == FIRST_PAUSE {
                         tracing::warn!(
-                            "the JobTracker at {} cannot be reached: {error}; trying again until it can",
+                            "the JobTracker at {} cannot be reached: {error}; trying again until it can: start it, or name another by mapred.job.tracker",
                             self.settings.jobtracker
                         );
                     }
@@ -224,7 +231,10 @@ impl Conversation {
                         self.workshop.jobs.set_system(system);
                         self.knows_system = true;
                     }
-                    Err(error) => tracing::warn!("the JobTracker's system directory: {error}"),
+                    Err(error) => {
+                        self.bad_system = Some(error);
+                        return Ok(Value::Void);
+                    }
                 },
                 // It is not ready.
                 _ => return Ok(Value::Void),
@@ -235,6 +245,9 @@ impl Conversation {
 
     fn obey(&mut self, response: HeartbeatResponse) {
         self.response_id = response.response_id;
+        if self.initial_contact {
+            tracing::info!("the JobTracker at {} has taken this tasktracker on", self.settings.jobtracker);
+        }
         (self.restarted, self.initial_contact) = (false, false);
         response.recovered_jobs.iter().for_each(|job| self.workshop.news.read_anew(*job));
         let deeds = self.book.obey(response.actions, wall_ms());

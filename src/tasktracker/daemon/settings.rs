@@ -47,6 +47,8 @@ impl TaskTrackerSettings {
     /// # Errors
     /// The first [`ConfigError`].
     pub fn read(configuration: Configuration) -> Result<Self, ConfigError> {
+        // Streaming jobs of a cluster on HDFS have their files there.
+        configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?;
         let http_address = configuration.address(&keys::TRACKER_HTTP_ADDRESS)?;
         let host = match configuration.text(&keys::SLAVE_HOST_NAME)? {
             Some(host) => host,

@@ -80,6 +80,16 @@ fn options_reach_the_plan() {
 }
 
 #[test]
+fn the_identity_reducer_runs_no_command() {
+    assert!(plan("plain", &[]).reduce.is_some());
+    assert_eq!(plan("plain", &[("mapred.reducer.class", "")]).reduce, None);
+    let changes = [("mapred.reducer.class", "org.apache.hadoop.mapred.lib.IdentityReducer")];
+    let identity = plan("plain", &changes);
+    assert_eq!(identity.reduce, None);
+    assert!(identity.sort.is_some());
+}
+
+#[test]
 fn what_only_java_does_is_named() {
     let reasons = [
         reason(&[("mapred.mapper.class", "org.apache.hadoop.mapred.lib.IdentityMapper")]),
@@ -107,7 +117,7 @@ fn what_only_java_does_is_named() {
     mapred.mapper.class is "org.apache.hadoop.mapred.lib.IdentityMapper"; a built-in tasktracker knows streaming commands: a stock TaskTracker runs it
     mapred.mapper.new-api = "true": only Java code has the interface `mapreduce`: a stock TaskTracker runs it
     stream.map.streamprocessor is ""; a built-in tasktracker knows streaming commands: a stock TaskTracker runs it
-    mapred.reducer.class is "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorReducer"; a built-in tasktracker knows streaming commands: a stock TaskTracker runs it
+    mapred.reducer.class is "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorReducer"; a built-in tasktracker knows streaming commands and IdentityReducer: a stock TaskTracker runs it
     stream.map.output.reader.class is "org.apache.hadoop.streaming.io.TypedBytesOutputReader"; a built-in tasktracker knows text: a stock TaskTracker runs it
     mapred.input.format.class is "org.apache.hadoop.mapred.SequenceFileInputFormat"; a built-in tasktracker knows TextInputFormat, KeyValueTextInputFormat, NLineInputFormat and StreamInputFormat: a stock TaskTracker runs it
     stream.recordreader.class is "org.apache.hadoop.streaming.StreamXmlRecordReader"; a built-in tasktracker knows line readers: a stock TaskTracker runs it
@@ -117,6 +127,6 @@ fn what_only_java_does_is_named() {
     mapred.text.key.comparator.options: "-kx": expected -kF[.C][nr][,F[.C][nr]]
     -D: io.sort.mb = "many": expected a whole number of MB from 1 to 2047
     mapred.output.dir: "hdfs://n:8020/x": file system "hdfs" is not supported yet; expected a file: URI or an absolute path
-    mapred.input.dir = "file:/b.bz2": only gzip and zlib are read: a stock TaskTracker runs it
+    mapred.input.dir = "file:/b.bz2": of compressed files only gzip and zlib are read: a stock TaskTracker runs it
     "#);
 }

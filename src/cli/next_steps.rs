@@ -1,0 +1,91 @@
+//! What a new user would type next, with the addresses of the daemon that has just started.
+
+use std::path::Path;
+
+use crate::config::HostPort;
+
+/// Where a JobTracker is found, and what it asks of its users.
+pub(super) struct Started<'a> {
+    /// Its RPC, as others name it.
+    pub(super) rpc: HostPort,
+    /// Its pages, as others name them.
+    pub(super) http: HostPort,
+    /// Its conf folder, if it has one.
+    pub(super) conf: Option<&'a Path>,
+    /// Whether jobs are signed and paid for.
+    pub(super) has_market: bool,
+}
+
+/// The job that shows that all is well: it needs nothing but a file of text.
+const FIRST_JOB: &str = "--input FILE --output FOLDER --mapper cat --reducer 'uniq -c'";
+
+/// What to do with a JobTracker.
+pub(super) fn after_serve(started: &Started<'_>) -> Vec<String> {
+    let Started { rpc, http, conf, has_market } = started;
+    // It tells a tasktracker more than the address, such as where its files lie.
+    let conf = conf.map(|folder| format!("--conf {} ", quoted(&folder.display().to_string()))).unwrap_or_default();
+    let mut steps = vec![format!("next, a worker: jobtracker tasktracker {conf}-D mapred.job.tracker={rpc}")];
+    if *has_market {
+        steps.push(format!(
+            "next, budgets: jobtracker queue list --server {http} --user ADMIN --key-file FILE (and add-budget QUEUE CREDITS)"
+        ));
+    }
+    let signed = if *has_market { " --key-file FILE" } else { "" };
+    steps.push(format!("next, a job: jobtracker job submit --jobtracker {rpc}{signed} {FIRST_JOB}"));
+    steps.push(format!("next, look: http://{http}/"));
+    steps
+}
+
+/// What to do with a tasktracker.
+pub(super) fn after_tasktracker(jobtracker: &HostPort) -> Vec<String> {
+    vec![
+        format!("next, a job: jobtracker job submit --jobtracker {jobtracker} {FIRST_JOB}"),
+        format!("next, look: jobtracker job list --all --jobtracker {jobtracker}"),
+    ]
+}
+
+/// As a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> HostPort {
+        HostPort::parse(text).unwrap()
+    }
+
+    #[test]
+    fn commands_carry_the_real_addresses() {
+        let standalone =
+            Started { rpc: address("127.0.0.1:8021"), http: address("127.0.0.1:50030"), conf: None, has_market: false };
+        insta::assert_snapshot!(after_serve(&standalone).join("\n"), @"
+        next, a worker: jobtracker tasktracker -D mapred.job.tracker=127.0.0.1:8021
+        next, a job: jobtracker job submit --jobtracker 127.0.0.1:8021 --input FILE --output FOLDER --mapper cat --reducer 'uniq -c'
+        next, look: http://127.0.0.1:50030/
+        ");
+        let market = Started {
+            rpc: address("master:9001"),
+            http: address("master:50030"),
+            conf: Some(Path::new("/etc/my hadoop")),
+            has_market: true,
+        };
+        insta::assert_snapshot!(after_serve(&market).join("\n"), @"
+        next, a worker: jobtracker tasktracker --conf '/etc/my hadoop' -D mapred.job.tracker=master:9001
+        next, budgets: jobtracker queue list --server master:50030 --user ADMIN --key-file FILE (and add-budget QUEUE CREDITS)
+        next, a job: jobtracker job submit --jobtracker master:9001 --key-file FILE --input FILE --output FOLDER --mapper cat --reducer 'uniq -c'
+        next, look: http://master:50030/
+        ");
+        insta::assert_snapshot!(after_tasktracker(&address("[::1]:8021")).join("\n"), @"
+        next, a job: jobtracker job submit --jobtracker [::1]:8021 --input FILE --output FOLDER --mapper cat --reducer 'uniq -c'
+        next, look: jobtracker job list --all --jobtracker [::1]:8021
+        ");
+    }
+}

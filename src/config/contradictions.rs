@@ -1,0 +1,168 @@
+//! Values that are good each for itself and make no sense together: told at the start and by `check-config`, refused by nobody.
+
+use std::path::PathBuf;
+
+use super::configuration::{Configuration, Setting};
+use super::error::Warning;
+use super::host_port::HostPort;
+use super::keys::{self, Key};
+use super::settings::{DYNAMIC_CLASS, FIFO_CLASS};
+
+/// What contradicts itself in the values of a JobTracker. Values that cannot be read are passed over: they are refused elsewhere.
+#[must_use]
+pub fn of_jobtracker(configuration: &Configuration) -> Vec<Warning> {
+    let values = Values { configuration };
+    let mut found = values.folders();
+    found.extend(values.addresses());
+    found.extend(values.hosts());
+    found.extend(values.memory());
+    found.extend(values.scheduler());
+    found
+}
+
+/// The same of a built-in tasktracker.
+#[must_use]
+pub fn of_tasktracker(configuration: &Configuration) -> Vec<Warning> {
+    let values = Values { configuration };
+    let mut found: Vec<_> = values.slots().into_iter().collect();
+    found.extend(values.reach());
+    found.extend(values.scratch_in_state());
+    found
+}
+
+/// Looks at several values at a time.
+struct Values<'a> {
+    configuration: &'a Configuration,
+}
+
+// === impl Values ===
+
+impl Values<'_> {
+    fn setting(&self, key: &Key) -> Option<Setting> {
+        self.configuration.checked(key).ok().flatten()
+    }
+
+    fn number(&self, key: &Key) -> Option<i64> {
+        keys::parse_number(&self.setting(key)?.value)
+    }
+
+    fn is_written(&self, key: &Key) -> bool {
+        self.configuration.written().any(|(name, _, _)| key.spellings().any(|spelling| spelling == name))
+    }
+
+    /// A remark on the value of a key, where it stands.
+    fn remark(&self, key: &Key, remark: impl Into<String>) -> Option<Warning> {
+        let Setting { name, value, origin } = self.setting(key)?;
+        Some(Warning::Contradiction { key: name, value, origin, remark: remark.into() })
+    }
+
+    fn path(&self, key: &Key) -> Option<PathBuf> {
+        self.configuration.file_uri(key).ok().map(|uri| uri.to_path_buf())
+    }
+
+    /// What lies in what it must not lie in.
+    fn folders(&self) -> Vec<Warning> {
+        let state = self.configuration.local_path(&keys::STATE_DIR).ok().flatten();
+        let (system, staging) = (self.path(&keys::SYSTEM_DIR), self.path(&keys::STAGING_ROOT_DIR));
+        let mut found: Vec<_> = self.scratch_in_state().into_iter().collect();
+        let inside = |inner: &Option<PathBuf>, outer: &Option<PathBuf>| match (inner, outer) {
+            (Some(inner), Some(outer)) => inner.starts_with(outer),
+            _ => false,
+        };
+        let wiped = "lies in mapred.system.dir, which a Java JobTracker empties at its start";
+        found.extend(self.remark(&keys::STATE_DIR, wiped).filter(|_| inside(&state, &system)));
+        found.extend(self.remark(&keys::STAGING_ROOT_DIR, wiped).filter(|_| inside(&staging, &system)));
+        let hidden = "lies in jobtracker.state.dir, which nobody but the JobTracker may enter";
+        for (key, folder) in [(&keys::SYSTEM_DIR, &system), (&keys::STAGING_ROOT_DIR, &staging)] {
+            found.extend(self.remark(key, hidden).filter(|_| inside(folder, &state)));
+        }
+        found
+    }
+
+    fn scratch_in_state(&self) -> Option<Warning> {
+        let state = self.configuration.local_path(&keys::STATE_DIR).ok().flatten()?;
+        let scratch = self.configuration.local_paths(&keys::LOCAL_DIR).ok()?;
+        let is_inside = scratch.iter().any(|folder| folder.starts_with(&state));
+        self.remark(&keys::LOCAL_DIR, "lies in jobtracker.state.dir, where nothing but the JobTracker's state belongs")
+            .filter(|_| is_inside)
+    }
+
+    fn address(&self, key: &Key) -> Option<HostPort> {
+        self.configuration.address(key).ok()
+    }
+
+    fn addresses(&self) -> Option<Warning> {
+        let (rpc, http) = (self.address(&keys::RPC_ADDRESS)?, self.address(&keys::HTTP_ADDRESS)?);
+        let is_same = rpc.port != 0 && rpc == http;
+        self.remark(&keys::HTTP_ADDRESS, "is the address of mapred.job.tracker too").filter(|_| is_same)
+    }
+
+    fn hosts(&self) -> Option<Warning> {
+        let (admitted, excluded) = (self.setting(&keys::HOSTS)?, self.setting(&keys::HOSTS_EXCLUDE)?);
+        let remark = "is the file of mapred.hosts too, so that no host is admitted";
+        self.remark(&keys::HOSTS_EXCLUDE, remark).filter(|_| admitted.value.trim() == excluded.value.trim())
+    }
+
+    fn memory(&self) -> Vec<Warning> {
+        let of_map = (&keys::MAP_SLOT_MEMORY, &keys::MAX_MAP_MEMORY);
+        let of_reduce = (&keys::REDUCE_SLOT_MEMORY, &keys::MAX_REDUCE_MEMORY);
+        let all = [of_map.0, of_reduce.0, of_map.1, of_reduce.1];
+        let is_set = |key: &Key| self.number(key).is_some_and(|megabytes| megabytes >= 0);
+        let mut found = Vec::new();
+        if self.number(&keys::MAX_TASK_VIRTUAL_MEMORY).is_none()
+            && let Some(unset) = all.into_iter().find(|key| !is_set(key))
+        {
+            let remark = format!("binds no job as long as {} is not set", unset.name);
+            found.extend(all.into_iter().filter(|key| is_set(key)).find_map(|key| self.remark(key, remark.clone())));
+        }
+        for (slot, most) in [of_map, of_reduce] {
+            let is_more = is_set(most) && self.number(slot) > self.number(most);
+            let remark = format!("is more than {}, the most that a task may ask for", most.name);
+            found.extend(self.remark(slot, remark).filter(|_| is_more));
+        }
+        found
+    }
+
+    fn scheduler(&self) -> Vec<Warning> {
+        let Some(class) = self.setting(&keys::TASK_SCHEDULER) else { return Vec::new() };
+        let (unread, needed) = match class.value.trim() {
+            FIFO_CLASS => (keys::MARKET, DYNAMIC_CLASS),
+            DYNAMIC_CLASS => (&[keys::FIFO_COMPATIBLE][..], FIFO_CLASS),
+            _ => return Vec::new(),
+        };
+        let remark = format!("is read only where mapred.jobtracker.taskScheduler is {needed}");
+        let written = unread.iter().filter(|key| self.is_written(key));
+        let mut found: Vec<_> = written.filter_map(|key| self.remark(key, remark.clone())).collect();
+        if let (Some(alloc), Some(kill)) = (self.number(&keys::ALLOC_INTERVAL), self.number(&keys::KILL_INTERVAL))
+            && needed == FIFO_CLASS
+            && alloc > 0
+            && kill % alloc != 0
+        {
+            let remark = format!(
+                "is no multiple of mapred.dynamic-scheduler.alloc-interval ({alloc}): rounds of preemption fall between the prices"
+            );
+            found.extend(self.remark(&keys::KILL_INTERVAL, remark));
+        }
+        found
+    }
+
+    fn slots(&self) -> Option<Warning> {
+        let has_none = self.number(&keys::MAP_SLOTS) == Some(0) && self.number(&keys::REDUCE_SLOTS) == Some(0);
+        let remark = "and mapred.tasktracker.reduce.tasks.maximum is 0 too: it would run nothing";
+        self.remark(&keys::MAP_SLOTS, remark).filter(|_| has_none)
+    }
+
+    /// Others fetch map output from it where there are others.
+    fn reach(&self) -> Option<Warning> {
+        let (jobtracker, http) = (self.address(&keys::RPC_ADDRESS)?, self.address(&keys::TRACKER_HTTP_ADDRESS)?);
+        let is_alone = !jobtracker.is_loopback() && http.is_loopback();
+        let remark = format!(
+            "is reached from this machine only, and the JobTracker is at {jobtracker}: tasktrackers elsewhere could not fetch map output"
+        );
+        self.remark(&keys::TRACKER_HTTP_ADDRESS, remark).filter(|_| is_alone)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/contradictions.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+//! What keeps a daemon from starting is told in one line that says how to mend it, by exit codes that scripts know.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A start that must fail: what is wrong, the daemon, its exit code, what it is told, what it must say.
+type Case<'a> = (&'a str, &'a str, i32, Vec<String>, &'a [&'a str]);
+
+/// The last line and the exit code of a daemon that does not start.
+fn refused(daemon: &str, arguments: &[String], scratch: &Path) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_jobtracker"));
+    command.arg(daemon).args(["-D", &format!("hadoop.tmp.dir={}", scratch.display())]);
+    // The addresses of a case come later, and the last one counts.
+    for key in ["mapred.job.tracker", "mapred.job.tracker.http.address", "mapred.task.tracker.http.address"] {
+        let is_set = arguments.iter().any(|argument| argument.contains(key) || argument == "--conf");
+        command.args(if is_set { vec![] } else { vec!["-D".to_owned(), format!("{key}=127.0.0.1:0")] });
+    }
+    command.args(arguments).env_remove("HADOOP_CONF_DIR").env_remove("RUST_LOG");
+    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("jobtracker: ")).collect();
+    assert_eq!(errors.len(), 1, "one line: {said}");
+    assert_eq!(said.lines().last(), Some(errors[0]), "and it is the last: {said}");
+    (output.status.code().unwrap_or(-1), errors[0].to_owned())
+}
+
+#[test]
+fn each_refusal_is_one_line_that_says_how_to_mend_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap();
+    let folder = scratch.path().join("conf");
+    std::fs::create_dir(&folder).unwrap();
+    let file = scratch.path().join("file");
+    std::fs::write(&file, "alice user\n").unwrap();
+    let good = scratch.path().join("good");
+    std::fs::write(&good, "root admin secret\n").unwrap();
+    let good = good.display().to_string();
+    let (file, folder) = (file.display().to_string(), folder.display().to_string());
+    let set =
+        |settings: &[String]| settings.iter().flat_map(|text| ["-D".to_owned(), text.clone()]).collect::<Vec<_>>();
+    let one = |key: &str, value: &str| set(&[format!("{key}={value}")]);
+    let conf = |folder: &str| vec!["--conf".to_owned(), folder.to_owned()];
+    let market = |acl: &str| {
+        let scheduler = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler".to_owned();
+        let budgets = "mapred.dynamic-scheduler.budget-file=/proc/none".to_owned();
+        set(&[scheduler, budgets, format!("mapred.priority-scheduler.acl-file={acl}")])
+    };
+    let taken = taken.to_string();
+    let cases: [Case<'_>; 17] = [
+        ("port", "serve", 1, one("mapred.job.tracker", &taken), &["in use", "-D mapred.job.tracker=HOST:PORT"]),
+        (
+            "web port",
+            "serve",
+            1,
+            one("mapred.job.tracker.http.address", &taken),
+            &["-D mapred.job.tracker.http.address="],
+        ),
+        ("port", "tasktracker", 1, one("mapred.task.tracker.http.address", &taken), &["in use", "port 0 for any"]),
+        (
+            "state",
+            "serve",
+            1,
+            one("jobtracker.state.dir", "/proc/none"),
+            &["/proc/none", "set jobtracker.state.dir to"],
+        ),
+        ("system", "serve", 1, one("mapred.system.dir", "/proc/none"), &["/proc/none", "set mapred.system.dir to"]),
+        (
+            "scratch",
+            "tasktracker",
+            1,
+            one("mapred.local.dir", "/proc/none"),
+            &["/proc/none", "mapred.local.dir", "must name"],
+        ),
+        ("logs", "tasktracker", 1, one("hadoop.log.dir", &file), &["hadoop.log.dir must name folders"]),
+        ("no ACL", "serve", 2, market("/proc/none"), &["No such file", "acl-file", "`USER ROLE KEY`", "root admin"]),
+        ("bad ACL", "serve", 1, market(&file), &["file:1: expected three fields", "user role key"]),
+        ("no budgets", "serve", 1, market(&good), &["no budget file", "`queue budget rate`", "budget-file"]),
+        (
+            "no folder",
+            "serve",
+            2,
+            conf("/proc/none"),
+            &["conf folder /proc/none: No such file", "--conf or HADOOP_CONF_DIR"],
+        ),
+        ("no folder", "tasktracker", 2, conf("/proc/none"), &["conf folder /proc/none", "--conf or HADOOP_CONF_DIR"]),
+        ("a file", "serve", 2, conf(&file), &["Not a directory", "--conf or HADOOP_CONF_DIR"]),
+        ("empty folder", "serve", 2, conf(&folder), &["host:port", "in the conf folder or by -D mapred.job.tracker="]),
+        (
+            "empty folder",
+            "tasktracker",
+            2,
+            conf(&folder),
+            &["host:port", "in the conf folder or by -D mapred.job.tracker="],
+        ),
+        ("HDFS", "serve", 2, one("fs.default.name", "hdfs://n:8020"), &["hdfs: is not there yet", "set file:///"]),
+        (
+            "HDFS",
+            "tasktracker",
+            2,
+            one("fs.default.name", "hdfs://n:8020"),
+            &["hdfs: is not there yet", "set file:///"],
+        ),
+    ];
+    for (what, daemon, code, arguments, words) in cases {
+        let (found, said) = refused(daemon, &arguments, scratch.path());
+        assert_eq!(found, code, "{daemon}, {what}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{daemon}, {what}: {word:?} is not in {said}");
+        }
+    }
+}

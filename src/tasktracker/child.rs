@@ -312,8 +312,10 @@ fn feed_all(mut stdin: PipeEnd<'_, PipeWriter>, feed: Feed<'_>, progress: &Progr
     let _ = input.flush();
     // What could not be written is not tried again.
     let _ = input.into_parts();
-    // A command that waits for the end of its input is still there.
-    progress.note_memory(&ProcessTable::read());
+    // A command that waits for the end of its input is still there, however short its life.
+    if progress.counters().get(Framework::VirtualMemoryBytes) == 0 {
+        progress.note_memory(&ProcessTable::read());
+    }
     Fed { result, broken: noted.broken }
 }
 

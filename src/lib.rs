@@ -2,12 +2,14 @@
 //!
 //! The rooms and what may depend on what are told in `docs/ARCHITECTURE.md`; `tests/tidy.rs` holds the code to it.
 
+pub mod channel;
 pub mod cli;
 pub mod client;
 pub mod config;
 pub mod demo;
 pub mod engine;
 pub mod fs;
+pub mod http;
 pub mod mapreduce;
 pub mod market;
 pub mod scheduler;

@@ -28,6 +28,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::tasktracker::keeper::{KEEP_COMMAND, keep};
+
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market inside.
 #[derive(Debug, Parser)]
 #[command(name = "jobtracker", version)]
@@ -79,6 +81,10 @@ const WRONG_USAGE: u8 = 2;
 /// Does what the arguments of this process say. Exit codes: 0 done, 1 it failed, or the job did, 2 wrong usage or
 /// configuration, or refused for what was asked, 3 denied, 4 unreachable.
 pub fn main() -> ExitCode {
+    // Nobody types that, and it is waited for.
+    if std::env::args_os().nth(1).is_some_and(|word| word == KEEP_COMMAND) {
+        return keep();
+    }
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();
     let outcome = match arguments.command {

@@ -7,6 +7,7 @@ use crate::cli::next_steps::after_tasktracker;
 use crate::cli::serve::ServeArguments;
 use crate::config::{ConfigError, contradictions};
 use crate::tasktracker::daemon::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
+use crate::tasktracker::keeper::THIS_PROGRAM;
 
 /// What `tasktracker` is told.
 #[derive(Clone, Debug, clap::Args)]
@@ -61,7 +62,8 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     // What is no text is not passed on.
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment = std::env::vars_os().filter_map(text).collect();
-    run_tracker(settings, environment, crate::server::stop_asked(), |running| {
+    let keeper = Some(PathBuf::from(THIS_PROGRAM));
+    run_tracker(settings, environment, keeper, crate::server::stop_asked(), |running| {
         for line in lines(running) {
             tracing::info!("{line}");
         }
@@ -73,6 +75,8 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
 fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<String> + use<> {
     let (jobtracker, slots, user) = (settings.jobtracker.clone(), settings.slots, settings.user.clone());
     move |running| {
+        let folders: Vec<String> = running.folders.iter().map(|folder| folder.display().to_string()).collect();
+        let folders = folders.join(" and ");
         let mut lines = vec![
             format!("tasktracker {}: {}", env!("CARGO_PKG_VERSION"), running.name),
             format!(
@@ -80,7 +84,7 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
                 slots.map, slots.reduce
             ),
             format!("map output and logs on http://{}/", running.http),
-            format!("files of jobs in {}, logs in {}", running.folder.display(), running.logs.display()),
+            format!("files of jobs in {folders}, logs in {}", running.logs.display()),
             format!("commands of all jobs run as {user}"),
         ];
         lines.extend(after_tasktracker(&jobtracker));

@@ -9,6 +9,7 @@ use super::scratch::{Scratch, WORKERS};
 use crate::config::Settings;
 use crate::server::{Launch, Serving, serve};
 use crate::tasktracker::daemon::{TaskTrackerSettings, run as run_worker};
+use crate::tasktracker::keeper::THIS_PROGRAM;
 
 const JOBTRACKER: &str = "jobtracker";
 
@@ -68,7 +69,8 @@ impl Cluster {
             self.run(worker, move |mut stop| {
                 let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
                 let started = |_: &_| drop(tell.send(Told::Works));
-                run_worker(settings, environment, stopped, started).map_err(|error| error.to_string())
+                run_worker(settings, environment, Some(THIS_PROGRAM.into()), stopped, started)
+                    .map_err(|error| error.to_string())
             })?;
         }
         let mut working = 0;

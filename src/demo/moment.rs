@@ -103,7 +103,7 @@ impl JobView {
         let Self { state, map, reduce } = self;
         match state {
             JobState::Running => format!(
-                "{} running, {} waiting; reduces {} of {}",
+                "{} running, {} waiting; reduces {}/{}",
                 map.running + reduce.running,
                 map.pending + reduce.pending,
                 reduce.finished,
@@ -169,7 +169,7 @@ mod tests {
         alice                 1.1   1.1  0.333    5/4      0/1       40   943.9
         bob                   2.2   2.2  0.666    6/8      0/1       40  1000.0
         ");
-        insta::assert_snapshot!(moment().jobs[0].unwrap().bar_text(), @"5 running, 85 waiting; reduces 0 of 0");
+        insta::assert_snapshot!(moment().jobs[0].unwrap().bar_text(), @"5 running, 85 waiting; reduces 0/0");
     }
 
     #[test]

@@ -58,6 +58,8 @@ impl Screen {
     pub(super) fn end(&mut self) {
         if let Some(live) = self.live.take() {
             live.jobs.iter().chain(&live.table).for_each(ProgressBar::finish_and_clear);
+            // What was drawn a moment ago goes too.
+            let _ = live.all.clear();
         }
     }
 }
@@ -77,7 +79,7 @@ impl Live {
         };
         let line = style("{msg}", ProgressStyle::default_spinner);
         let table = std::array::from_fn(|_| all.add(ProgressBar::new(0).with_style(line.clone())));
-        let bar = style("{prefix:<6}[{bar:24}] {pos} of {len} maps, {msg}", ProgressStyle::default_bar);
+        let bar = style("{prefix:<6}[{bar:20}] {pos}/{len} maps, {msg}", ProgressStyle::default_bar);
         let jobs = BIDDERS.map(|bidder| {
             let bar = ProgressBar::new(0).with_style(bar.clone()).with_prefix(bidder.name);
             all.add(bar.with_message("not yet submitted"))

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::scheduler::{HostId, Kind, NodeId};
 
+use super::node_book::HostsFor;
 use super::{Job, NodeBook};
 
 /// The failures of one job's attempts, host by host.
@@ -62,13 +63,13 @@ impl FlakyHosts {
 
     /// Whether a task that failed on these hosts has none left but those, for all others are avoided. It may then run
     /// again where it failed: else the job would wait for ever.
-    pub(super) fn leave_none_but(&self, failed: &[HostId], kind: Kind, nodes: &NodeBook) -> bool {
+    pub(super) fn leave_none_but(&self, failed: &[HostId], kind: Kind, nodes: &NodeBook, hosts: HostsFor<'_>) -> bool {
         if self.flaky == 0 || !self.is_in_force(nodes.in_service()) {
             return false;
         }
-        let offers = |host: &HostId| nodes.offers(*host, kind);
+        let offers = |host: &HostId| hosts.offers(*host, kind);
         let failed_there = failed.iter().filter(|host| offers(host)).count();
-        failed_there + self.hosts().filter(|host| !failed.contains(host)).filter(offers).count() >= nodes.offering(kind)
+        failed_there + self.hosts().filter(|host| !failed.contains(host)).filter(offers).count() >= hosts.offering(kind)
     }
 }
 
@@ -90,6 +91,11 @@ impl Job {
         self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|face| face.streaming_only)
     }
 
+    /// The hosts that the job can choose from.
+    pub(super) fn hosts_of<'a>(&self, nodes: &'a NodeBook) -> HostsFor<'a> {
+        nodes.hosts_for(self.spec.only_stock.is_some())
+    }
+
     /// Whether the job takes no slots of that kind of a node, since it is beyond the node or too much of it failed on that host.
     /// Where no other host has such slots it takes the latter all the same: else it would wait for ever.
     pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
@@ -97,7 +103,8 @@ impl Job {
             return true;
         }
         let is_flaky = nodes.get(node).is_some_and(|face| self.flaky_hosts.avoids(face.host, nodes.in_service()));
-        is_flaky && self.flaky_hosts().filter(|host| nodes.offers(*host, kind)).count() < nodes.offering(kind)
+        let hosts = self.hosts_of(nodes);
+        is_flaky && self.flaky_hosts().filter(|host| hosts.offers(*host, kind)).count() < hosts.offering(kind)
     }
 
     /// The hosts on which too much of the job failed, whether they are avoided or not.

@@ -12,12 +12,11 @@ use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
 use super::fetch_failures::FetchFailures;
 use super::finished::Remains;
 use super::flaky_hosts::FlakyHosts;
+use super::node_book::HostsFor;
 use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
 use super::speculation::Stragglers;
-use super::{
-    AcceptedJob, CounterSum, JobFact, JobSpec, NodeBook, Scene, SplitHost, SplitTable, Task, TaskState, Wants,
-};
+use super::{AcceptedJob, CounterSum, JobFact, JobSpec, Scene, SplitHost, SplitTable, Task, TaskState, Wants};
 
 /// A task of a job, by what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -499,10 +498,10 @@ impl Job {
 
     /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed wherever there are
     /// slots of its kind (1.2.1 counts all hosts, and may wait for ever).
-    pub(super) fn may_run_on(task: &Task, kind: Kind, host: HostId, nodes: &NodeBook) -> bool {
+    pub(super) fn may_run_on(task: &Task, kind: Kind, host: HostId, hosts: HostsFor<'_>) -> bool {
         task.failed_hosts.is_empty()
             || !task.failed_hosts.contains(&host)
-            || task.failed_hosts.iter().filter(|host| nodes.offers(**host, kind)).count() >= nodes.offering(kind).max(1)
+            || task.failed_hosts.iter().filter(|host| hosts.offers(**host, kind)).count() >= hosts.offering(kind).max(1)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::wire::{
 
 use super::flaky_hosts::FlakyHosts;
 use super::job::{Job, JobState, Outcome, TaskKey};
+use super::node_book::HostsFor;
 use super::{Attempt, AttemptRole, JobFact, NodeBook, Scene, Task, TaskState};
 
 /// An attempt that was just given to a node.
@@ -40,8 +41,10 @@ impl Job {
         if !self.accepts(kind, node, nodes) {
             return None;
         }
-        let (tasks, flaky) = (&self.work[kind], &self.flaky_hosts);
-        let may_rerun = |number: u32| may_rerun(tasks, flaky, (kind, number), face.host, nodes);
+        let (tasks, flaky, hosts) = (&self.work[kind], &self.flaky_hosts, self.hosts_of(nodes));
+        let may_rerun = |number: u32| {
+            tasks.get(number as usize).is_some_and(|task| may_rerun(task, flaky, kind, face.host, (nodes, hosts)))
+        };
         if let Some(number) = self.waiting[kind].take(level, face.host, face.rack, may_rerun) {
             return Some((number, self.place(TaskKey::Work(kind, number))));
         }
@@ -59,8 +62,9 @@ impl Job {
 
     /// Whether a task that has had an attempt may run on a node.
     pub(super) fn may_rerun_on(&self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook) -> bool {
-        let host = nodes.get(node).map(|face| face.host);
-        host.is_some_and(|host| may_rerun(&self.work[kind], &self.flaky_hosts, (kind, number), host, nodes))
+        let Some(host) = nodes.get(node).map(|face| face.host) else { return false };
+        let task = self.work[kind].get(number as usize);
+        task.is_some_and(|task| may_rerun(task, &self.flaky_hosts, kind, host, (nodes, self.hosts_of(nodes))))
     }
 
     /// Makes the attempt for a task that was taken; tells whether it is one that has ended before and runs again.
@@ -92,8 +96,7 @@ impl Job {
 
     fn suits(&self, task: &Task, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
         let Some(face) = nodes.get(node).filter(|_| !self.avoids(kind, node, nodes)) else { return false };
-        Self::may_run_on(task, kind, face.host, nodes)
-            || self.flaky_hosts.leave_none_but(&task.failed_hosts, kind, nodes)
+        may_rerun(task, &self.flaky_hosts, kind, face.host, (nodes, self.hosts_of(nodes)))
     }
 
     /// Gives the job's setup, in the variant for `kind`, to a node.
@@ -239,12 +242,15 @@ impl TaskKey {
     }
 }
 
-/// Not where it failed, unless there is nowhere else.
-fn may_rerun(tasks: &[Task], flaky: &FlakyHosts, task: (Kind, u32), host: HostId, nodes: &NodeBook) -> bool {
-    let (kind, number) = task;
-    tasks.get(number as usize).is_some_and(|task| {
-        Job::may_run_on(task, kind, host, nodes) || flaky.leave_none_but(&task.failed_hosts, kind, nodes)
-    })
+/// Not where it failed, unless there is nowhere else. `hosts` are those that the job can choose from.
+fn may_rerun(
+    task: &Task,
+    flaky: &FlakyHosts,
+    kind: Kind,
+    host: HostId,
+    (nodes, hosts): (&NodeBook, HostsFor<'_>),
+) -> bool {
+    Job::may_run_on(task, kind, host, hosts) || flaky.leave_none_but(&task.failed_hosts, kind, nodes, hosts)
 }
 
 /// What an attempt begins with.

@@ -40,7 +40,7 @@ pub use job::{Ending, Job, JobState, Outcome, TaskKey};
 pub use job_spec::{EndNotification, JobSpec};
 pub use jobs::Jobs;
 pub use launch::Launch;
-pub use node_book::{NodeBook, NodeFace};
+pub use node_book::{HostsFor, NodeBook, NodeFace};
 pub use node_use::NodeUse;
 pub use report::{Order, Reported};
 pub use restore::{Trackers, Whereabouts};

@@ -33,6 +33,8 @@ pub struct NodeBook {
     hosts: FxHashMap<HostId, HostNodes>,
     /// Hosts with slots of a kind.
     offering: PerKind<usize>,
+    /// Those of them whose slots are not for Hadoop Streaming only.
+    stock_offering: PerKind<usize>,
     // What nodes offer that do not offer both kinds; never iterated.
     offers: FxHashMap<NodeId, PerKind<bool>>,
     /// Nodes that report themselves unhealthy.
@@ -47,6 +49,15 @@ struct HostNodes {
     nodes: u32,
     /// Those of them that have slots of a kind.
     offering: PerKind<u32>,
+    /// Those of these that run more than Hadoop Streaming.
+    stock_offering: PerKind<u32>,
+}
+
+/// The hosts that count for a job: all, or only those with trackers that run Java code.
+#[derive(Clone, Copy, Debug)]
+pub struct HostsFor<'a> {
+    book: &'a NodeBook,
+    stock_only: bool,
 }
 
 /// What a node offers until it tells.
@@ -64,7 +75,7 @@ impl NodeBook {
     /// Enters a node. It offers slots of both kinds until [`Self::set_slots`] tells otherwise.
     pub fn insert(&mut self, node: NodeId, face: NodeFace) {
         self.remove(node);
-        self.join_host(face.host, BOTH);
+        self.join_host(face.host, BOTH, face.streaming_only);
         self.nodes.insert(node, face);
     }
 
@@ -73,7 +84,7 @@ impl NodeBook {
         let face = self.nodes.remove(&node)?;
         self.unhealthy.remove(&node);
         let offers = self.offers.remove(&node).unwrap_or(BOTH);
-        self.leave_host(face.host, offers);
+        self.leave_host(face.host, offers, face.streaming_only);
         Some(face)
     }
 
@@ -82,23 +93,19 @@ impl NodeBook {
         self.nodes.get(&node)
     }
 
-    /// Number of different hosts that have slots of a kind to give.
-    pub fn offering(&self, kind: Kind) -> usize {
-        self.offering[kind]
-    }
-
-    /// Whether a host has slots of a kind to give.
-    pub fn offers(&self, host: HostId, kind: Kind) -> bool {
-        self.hosts.get(&host).is_some_and(|host| host.offering[kind] > 0)
+    /// The hosts that count for a job that runs on all trackers, or on stock ones only.
+    pub fn hosts_for(&self, stock_only: bool) -> HostsFor<'_> {
+        HostsFor { book: self, stock_only }
     }
 
     /// Notes how many slots a node has to give; one that is unhealthy has none.
     pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
-        let Some(host) = self.nodes.get(&node).map(|face| face.host).filter(|_| !self.counts_all_hosts) else { return };
+        let Some(face) = self.nodes.get(&node).filter(|_| !self.counts_all_hosts) else { return };
+        let (host, streaming_only) = (face.host, face.streaming_only);
         let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
         let before = if offers == BOTH { self.offers.remove(&node) } else { self.offers.insert(node, offers) };
-        self.join_host(host, offers);
-        self.leave_host(host, before.unwrap_or(BOTH));
+        self.join_host(host, offers, streaming_only);
+        self.leave_host(host, before.unwrap_or(BOTH), streaming_only);
     }
 
     /// Number of nodes.
@@ -149,30 +156,55 @@ impl NodeBook {
         let Some(face) = self.nodes.get_mut(&node) else { return };
         let old = std::mem::replace(&mut face.host, host);
         face.rack = rack;
+        let streaming_only = face.streaming_only;
         let offers = self.offers.get(&node).copied().unwrap_or(BOTH);
-        self.join_host(host, offers);
-        self.leave_host(old, offers);
+        self.join_host(host, offers, streaming_only);
+        self.leave_host(old, offers, streaming_only);
     }
 
-    fn join_host(&mut self, host: HostId, offers: PerKind<bool>) {
+    fn join_host(&mut self, host: HostId, offers: PerKind<bool>, streaming_only: bool) {
         let count = self.hosts.entry(host).or_default();
         count.nodes += 1;
         for kind in Kind::ALL.into_iter().filter(|kind| offers[*kind]) {
             count.offering[kind] += 1;
             self.offering[kind] += usize::from(count.offering[kind] == 1);
+            if !streaming_only {
+                count.stock_offering[kind] += 1;
+                self.stock_offering[kind] += usize::from(count.stock_offering[kind] == 1);
+            }
         }
     }
 
-    fn leave_host(&mut self, host: HostId, offers: PerKind<bool>) {
+    fn leave_host(&mut self, host: HostId, offers: PerKind<bool>, streaming_only: bool) {
         let Some(count) = self.hosts.get_mut(&host) else { return };
         for kind in Kind::ALL.into_iter().filter(|kind| offers[*kind]) {
             count.offering[kind] -= 1;
             self.offering[kind] -= usize::from(count.offering[kind] == 0);
+            if !streaming_only {
+                count.stock_offering[kind] -= 1;
+                self.stock_offering[kind] -= usize::from(count.stock_offering[kind] == 0);
+            }
         }
         count.nodes -= 1;
         if count.nodes == 0 {
             self.hosts.remove(&host);
         }
+    }
+}
+
+// === impl HostsFor ===
+
+impl HostsFor<'_> {
+    /// Number of different hosts that have slots of a kind to give.
+    pub fn offering(&self, kind: Kind) -> usize {
+        if self.stock_only { self.book.stock_offering[kind] } else { self.book.offering[kind] }
+    }
+
+    /// Whether a host has slots of a kind to give.
+    pub fn offers(&self, host: HostId, kind: Kind) -> bool {
+        let Some(host) = self.book.hosts.get(&host) else { return false };
+        let nodes = if self.stock_only { host.stock_offering } else { host.offering };
+        nodes[kind] > 0
     }
 }
 
@@ -196,7 +228,11 @@ mod tests {
             free_disk_bytes: None,
         };
         let mut book = NodeBook::default();
-        let offering = |book: &NodeBook| (book.offering(Kind::Map), book.offering(Kind::Reduce));
+        let offering = |book: &NodeBook| {
+            let hosts = book.hosts_for(false);
+            (hosts.offering(Kind::Map), hosts.offering(Kind::Reduce))
+        };
+        let offers = |book: &NodeBook, host, kind| book.hosts_for(false).offers(host, kind);
         book.insert(one, face(a));
         book.insert(two, face(a));
         book.insert(three, face(b));
@@ -204,7 +240,7 @@ mod tests {
         book.set_slots(one, PerKind::new(1, 0));
         book.set_slots(three, PerKind::new(1, 0));
         assert_eq!(
-            (offering(&book), book.offers(a, Kind::Reduce), book.offers(b, Kind::Reduce)),
+            (offering(&book), offers(&book, a, Kind::Reduce), offers(&book, b, Kind::Reduce)),
             ((2, 1), true, false)
         );
         book.set_slots(two, PerKind::default());
@@ -219,6 +255,36 @@ mod tests {
         let mut all = NodeBook::counting_all_hosts();
         all.insert(one, face(a));
         all.set_slots(one, PerKind::default());
-        assert_eq!((offering(&all), all.offers(a, Kind::Reduce)), ((1, 1), true));
+        assert_eq!((offering(&all), offers(&all, a, Kind::Reduce)), ((1, 1), true));
+    }
+
+    #[test]
+    fn hosts_with_stock_trackers_are_counted_apart() {
+        let mut scheduler = Scheduler::fifo(FifoOptions::default());
+        let [a, b] = ["a", "b"].map(|host| scheduler.topology_mut().intern_host(host, "/r"));
+        let rack = scheduler.topology().rack_of(a);
+        let [one, two, three] = [a, a, b].map(|host| scheduler.add_node(host, PerKind::default()));
+        let face = |host, streaming_only| NodeFace {
+            name: "t".into(),
+            host,
+            rack,
+            http: "".into(),
+            streaming_only,
+            free_disk_bytes: None,
+        };
+        let mut book = NodeBook::default();
+        book.insert(one, face(a, true));
+        book.insert(two, face(a, false));
+        book.insert(three, face(b, true));
+        let maps = |book: &NodeBook| [false, true].map(|stock| book.hosts_for(stock).offering(Kind::Map));
+        assert_eq!(maps(&book), [2, 1]);
+        assert!(book.hosts_for(true).offers(a, Kind::Map) && !book.hosts_for(true).offers(b, Kind::Map));
+        book.set_slots(two, PerKind::new(0, 1));
+        assert_eq!((maps(&book), book.hosts_for(true).offering(Kind::Reduce)), ([2, 0], 1));
+        book.set_slots(two, PerKind::new(1, 1));
+        book.place(two, b, rack);
+        assert!(!book.hosts_for(true).offers(a, Kind::Map) && book.hosts_for(true).offers(b, Kind::Map));
+        book.remove(two);
+        assert_eq!(maps(&book), [2, 0]);
     }
 }

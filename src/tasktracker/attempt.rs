@@ -23,6 +23,8 @@ pub struct Attempt<'a> {
     pub work_folder: &'a Path,
     /// The whole environment of its commands.
     pub environment: &'a [(String, String)],
+    /// The program that keeps its commands ([`super::keeper`]); without one only their process groups are ended.
+    pub keeper: Option<&'a Path>,
     /// Where words on standard error go.
     pub log: Option<&'a StderrLog>,
     /// What it tells and obeys.
@@ -49,6 +51,7 @@ impl<'a> Attempt<'a> {
             arguments: line.words().get(1..).unwrap_or_default(),
             folder: self.work_folder.to_owned(),
             environment: self.environment,
+            keeper: self.keeper,
             rules: ChildRules {
                 non_zero_exit_is_failure: process.non_zero_exit_is_failure,
                 reporter_prefix: &process.reporter_prefix,
@@ -84,6 +87,6 @@ impl<'a> Attempt<'a> {
             // As Hadoop: that this fails too is nobody's business any more.
             let _ = self.committer().abort(self.progress.attempt());
         }
-        result
+        result.map_err(|failure| failure.in_folder(self.folder))
     }
 }

@@ -1,30 +1,32 @@
-//! A command as a process: a group of its own, its three pipes, its end.
+//! A command as a process: its three pipes, and its end.
 //!
 //! Three threads serve the pipes, so that none can wait for another. Each waits for the attempt's alarm too: whatever the process and
-//! its descendants do, the attempt ends when it is told. No process of the group outlives the command.
+//! its descendants do, the attempt ends when it is told. What comes of the command does not outlive it: see [`super::keeper`].
 
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{self, BufWriter, ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, kill_process_group, pidfd_open, prlimit};
 
 use super::command_stream::{CommandInput, CommandStream, Feed, INPUT_BUFFER_BYTES, Take};
 use super::counters::Framework;
 use super::failure::TaskFailure;
+use super::group::Group;
+use super::keeper::Order;
 use super::lines::LineReader;
+use super::process_tree::ProcessTable;
 use super::progress::Progress;
 use super::reporter::StderrLine;
 
 /// Asked of the system for each pipe: fewer turns from one process to the other. Bytes.
 const PIPE_BYTES: usize = 1 << 20;
-/// Tries to start a file that somebody still writes: a process that another thread started just then holds it open.
-const MOST_STARTS: u32 = 50;
+/// Longer lines of standard error are cut, bytes.
+const LONGEST_WORDS_BYTES: usize = 64 << 10;
+/// Begins a command that may take only so much memory: no process of it is ever without the limit.
+const WITH_LIMIT: &str = "ulimit -v \"$1\" && shift && exec \"$@\"";
 
 /// A command of one attempt.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct ChildCommand<'a> {
     pub folder: PathBuf,
     /// All of its environment.
     pub environment: &'a [(String, String)],
+    /// The program that keeps it, if any.
+    pub keeper: Option<&'a Path>,
     /// What it may do.
     pub rules: ChildRules<'a>,
     /// Told of life, counters and status; tells when to end.
@@ -68,20 +72,12 @@ pub struct StderrLog {
     file: std::sync::Mutex<(File, u64)>,
 }
 
-/// A running command.
-struct Group<'a> {
-    child: Child,
-    pid: Pid,
-    pidfd: OwnedFd,
-    rules: &'a ChildRules<'a>,
-}
-
 /// One of the three pipes, which waits for the alarm too.
 struct PipeEnd<'a, P> {
     pipe: P,
     progress: &'a Progress,
-    /// When the process has ended, no more is waited than this.
-    after: Option<(BorrowedFd<'a>, Duration)>,
+    /// Once this has ended, no more is waited than so long, if there is such a limit.
+    after: Option<(&'a Group, Option<Duration>)>,
 }
 
 /// What became of the standard input.
@@ -129,15 +125,13 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
 
     /// Waits until the pipe can be used; `false` when nothing more is to be waited for.
     fn wait(&self, wanted: PollFlags) -> io::Result<bool> {
-        let mut time = None;
+        let (mut time, mut after) = (None, self.after);
         loop {
             let mut waited = vec![
                 PollFd::from_borrowed_fd(self.pipe.as_fd(), wanted),
                 PollFd::from_borrowed_fd(self.progress.alarm(), PollFlags::IN),
             ];
-            if let (Some((process, _)), None) = (self.after, time) {
-                waited.push(PollFd::from_borrowed_fd(process, PollFlags::IN));
-            }
+            waited.extend(after.map(|(group, _)| PollFd::from_borrowed_fd(group.as_fd(), PollFlags::IN)));
             let timeout = time.and_then(|time: Duration| Timespec::try_from(time).ok());
             let ready = match poll(&mut waited, timeout.as_ref()) {
                 Ok(ready) => ready,
@@ -150,10 +144,12 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
             if !waited[0].revents().is_empty() {
                 return Ok(true);
             }
-            match (ready, self.after) {
-                (0, _) => return Ok(false),
-                (_, Some((_, delay))) => time = Some(delay),
-                (_, None) => {}
+            if ready == 0 {
+                return Ok(false);
+            }
+            if let Some((group, delay)) = after.take() {
+                group.end_unless_kept();
+                time = delay;
             }
         }
     }
@@ -205,22 +201,24 @@ impl CommandStream for ChildCommand<'_> {
     fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure> {
         self.progress.check()?;
         let (mut group, stdin, stdout, stderr) = self.start()?;
+        let tree = self.progress.follow(group.tree());
         let result = std::thread::scope(|scope| {
-            let feeder = scope.spawn(|| feed_all(stdin, feed));
+            let feeder = scope.spawn(|| feed_all(stdin, feed, self.progress));
             let listener = scope.spawn(|| self.listen(stderr));
             let mut stdout = stdout;
-            stdout.after = self.rules.join_delay.map(|delay| (group.pidfd.as_fd(), delay));
+            stdout.after = Some((&group, self.rules.join_delay));
             let taken = take(&mut stdout);
             drop(stdout);
             if taken.is_err() || self.progress.is_stopped() {
-                group.end();
+                group.end(self.rules.kill_delay);
             }
             let fed = feeder.join();
-            group.wait(self.progress);
+            group.wait(self.progress, self.rules.kill_delay);
             group.kill_rest();
             let heard = listener.join();
             (taken, fed, heard)
         });
+        drop(tree);
         self.progress.counters().add(Framework::CpuMilliseconds, group.cpu_ms());
         let code = group.reap()?;
         self.progress.check()?;
@@ -240,58 +238,31 @@ impl CommandStream for ChildCommand<'_> {
 }
 
 impl ChildCommand<'_> {
-    #[expect(clippy::type_complexity, reason = "the three pipes have three types")]
+    fn order(&self) -> Order {
+        let folder = self.folder.clone();
+        let environment = self.environment.to_vec();
+        let Some(limit_kb) = self.rules.ulimit_kb else {
+            return Order { program: self.program.clone(), arguments: self.arguments.to_vec(), folder, environment };
+        };
+        let program = self.program.display().to_string();
+        let shell = ["-c", WITH_LIMIT, "sh"].map(str::to_owned).into_iter();
+        let arguments = shell.chain([limit_kb.to_string(), program]).chain(self.arguments.iter().cloned()).collect();
+        Order { program: "/bin/sh".into(), arguments, folder, environment }
+    }
+
+    #[expect(clippy::type_complexity, reason = "pipes differ by their direction")]
     fn start(
         &self,
-    ) -> Result<(Group<'_>, PipeEnd<'_, ChildStdin>, PipeEnd<'_, ChildStdout>, PipeEnd<'_, ChildStderr>), TaskFailure>
-    {
+    ) -> Result<(Group, PipeEnd<'_, PipeWriter>, PipeEnd<'_, PipeReader>, PipeEnd<'_, PipeReader>), TaskFailure> {
         let failed = |source: io::Error| TaskFailure::Start { program: self.program.display().to_string(), source };
-        let mut command = Command::new(&self.program);
-        command.args(self.arguments).current_dir(&self.folder).env_clear();
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut tries = 0;
-        let mut child = loop {
-            match command.spawn() {
-                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && tries < MOST_STARTS => {
-                    tries += 1;
-                    self.progress.sleep(Duration::from_millis(10));
-                }
-                started => break started.map_err(failed)?,
-            }
-        };
-        let pid = Pid::from_child(&child);
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let prepared = pidfd_open(pid, PidfdFlags::empty()).and_then(|pidfd| {
-            if let Some(limit) = self.rules.ulimit_kb.and_then(|limit_kb| limit_kb.checked_mul(1024)) {
-                let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
-                prlimit(Some(pid), Resource::As, limit)?;
-            }
-            Ok(pidfd)
-        });
-        let pidfd = match prepared {
-            Ok(pidfd) => pidfd,
-            Err(error) => {
-                let _ = kill_process_group(pid, Signal::KILL);
-                let _ = child.wait();
-                return Err(failed(error.into()));
-            }
-        };
-        let group = Group { child, pid, pidfd, rules: &self.rules };
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(failed(io::Error::other("the system gave no pipes")));
-        };
-        let pipes = (
-            PipeEnd::new(stdin, self.progress),
-            PipeEnd::new(stdout, self.progress),
-            PipeEnd::new(stderr, self.progress),
-        );
-        Ok((group, pipes.0?, pipes.1?, pipes.2?))
+        let (group, ends) = Group::start(&self.order(), self.keeper, self.progress).map_err(failed)?;
+        let stdin = PipeEnd::new(ends.stdin, self.progress)?;
+        Ok((group, stdin, PipeEnd::new(ends.stdout, self.progress)?, PipeEnd::new(ends.stderr, self.progress)?))
     }
 
     /// Reads standard error to its end.
-    fn listen(&self, stderr: PipeEnd<'_, ChildStderr>) {
-        let mut lines = LineReader::new(stderr);
+    fn listen(&self, stderr: PipeEnd<'_, PipeReader>) {
+        let mut lines = LineReader::cutting(stderr, LONGEST_WORDS_BYTES);
         while let Ok(Some(_)) = lines.advance() {
             let rules = &self.rules;
             match StderrLine::parse(lines.text(), rules.reporter_prefix) {
@@ -317,9 +288,9 @@ impl ChildCommand<'_> {
     }
 }
 
-fn feed_all(mut stdin: PipeEnd<'_, ChildStdin>, feed: Feed<'_>) -> Fed {
+fn feed_all(mut stdin: PipeEnd<'_, PipeWriter>, feed: Feed<'_>, progress: &Progress) -> Fed {
     struct Noted<'a, 'b> {
-        stdin: &'a mut PipeEnd<'b, ChildStdin>,
+        stdin: &'a mut PipeEnd<'b, PipeWriter>,
         broken: Option<io::Error>,
     }
     impl Write for Noted<'_, '_> {
@@ -341,69 +312,11 @@ fn feed_all(mut stdin: PipeEnd<'_, ChildStdin>, feed: Feed<'_>) -> Fed {
     let _ = input.flush();
     // What could not be written is not tried again.
     let _ = input.into_parts();
+    // A command that waits for the end of its input is still there, however short its life.
+    if progress.counters().get(Framework::VirtualMemoryBytes) == 0 {
+        progress.note_memory(&ProcessTable::read());
+    }
     Fed { result, broken: noted.broken }
-}
-
-// === impl Group ===
-
-impl Group<'_> {
-    /// Whether the process has ended within `time`.
-    fn has_ended_within(&self, time: Duration) -> bool {
-        let mut waited = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
-        poll(&mut waited, Timespec::try_from(time).ok().as_ref()).is_ok_and(|ready| ready > 0)
-    }
-
-    /// Waits for the end of the process, or brings it about when the attempt is to end.
-    fn wait(&self, progress: &Progress) {
-        loop {
-            let mut waited = [
-                PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN),
-                PollFd::from_borrowed_fd(progress.alarm(), PollFlags::IN),
-            ];
-            match poll(&mut waited, None) {
-                Err(rustix::io::Errno::INTR) => continue,
-                Ok(_) if !waited[0].revents().is_empty() => return,
-                Ok(_) | Err(_) => return self.end(),
-            }
-        }
-    }
-
-    /// Asks all processes of the group to end; those that do not are killed.
-    fn end(&self) {
-        let _ = kill_process_group(self.pid, Signal::TERM);
-        let _ = self.has_ended_within(self.rules.kill_delay);
-        self.kill_rest();
-    }
-
-    /// The process itself is not reaped yet, so that nobody else can have its number.
-    fn kill_rest(&self) {
-        let _ = kill_process_group(self.pid, Signal::KILL);
-    }
-
-    /// Time that the process and those it waited for used. Read while it is not reaped.
-    fn cpu_ms(&self) -> u64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        // Behind the name, which may hold anything.
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_ascii_whitespace();
-        let ticks: u64 = fields.skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
-        ticks.saturating_mul(1000).checked_div(rustix::param::clock_ticks_per_second()).unwrap_or(0)
-    }
-
-    /// The status, 128 + n for signal n.
-    fn reap(&mut self) -> Result<i32, TaskFailure> {
-        let status = self.child.wait().map_err(TaskFailure::Pipe)?;
-        Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
-    }
-}
-
-impl Drop for Group<'_> {
-    fn drop(&mut self) {
-        // Reached without a reaped child only when starting or a thread failed.
-        if let Ok(None) = self.child.try_wait() {
-            self.kill_rest();
-            let _ = self.child.wait();
-        }
-    }
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ impl Combiner<'_> {
 
 /// An error of reading records that are between maps and reduces.
 pub(crate) fn unreadable(error: std::io::Error) -> TaskFailure {
-    TaskFailure::Unusable { what: "a sorted run of records".to_owned(), reason: error.to_string() }
+    TaskFailure::SortedRecords(error)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Output that appears as a whole: written under `_temporary`, renamed when the attempt may commit (1.2.1
 //! `FileOutputCommitter`). Also for jobs that only Java can run: their setup and cleanup are no more than this.
 
+use crate::config::Configuration;
+use crate::config::keys::{self, Key};
 use crate::fs::checksummed::{CHECKSUMS_OF_NOTHING, checksummed_name};
 use crate::fs::{EntryKind, FileSystem, FileUri, FileUriError, FsError};
 use crate::wire::AttemptId;
@@ -8,6 +10,14 @@ use crate::wire::AttemptId;
 use super::failure::TaskFailure;
 
 const TEMPORARY: &str = "_temporary";
+/// The committer of the interface `mapred`, also when none is named.
+pub(super) const COMMITTER: &str = "org.apache.hadoop.mapred.FileOutputCommitter";
+/// Output formats of the interface `mapreduce` with such a committer; without a name it is the first.
+const NEW_OUTPUT_FORMATS: [&str; 3] = [
+    "org.apache.hadoop.mapreduce.lib.output.TextOutputFormat",
+    "org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat",
+    "org.apache.hadoop.mapreduce.lib.output.SequenceFileAsBinaryOutputFormat",
+];
 /// What a job that succeeded leaves, with its checksums.
 const MARKS: [(&str, &[u8]); 2] = [("_SUCCESS", b""), ("._SUCCESS.crc", CHECKSUMS_OF_NOTHING)];
 /// As Hadoop makes folders, before a umask.
@@ -39,6 +49,30 @@ impl OutputCommitter {
     #[must_use]
     pub fn new(folder: FileUri) -> Self {
         Self { folder }
+    }
+
+    /// Whether the output of a job, which may be one of Java code, is committed as here: then its setup and its cleanup need no Java
+    /// either. `None`: it has no output folder, and nothing is to be done for it.
+    ///
+    /// # Errors
+    /// [`TaskFailure::Unusable`]: it has a committer of its own, or may have.
+    pub fn of_job(configuration: &Configuration) -> Result<Option<Self>, TaskFailure> {
+        let unusable = |key: &Key, reason: String| TaskFailure::Unusable {
+            what: format!("a built-in tasktracker cannot set up or clean up this job: {}", key.name),
+            reason,
+        };
+        let text = |key: &Key| configuration.text(key).map_err(|error| unusable(key, error.to_string()));
+        let is_new = |key: &Key| configuration.flag(key).map_err(|error| unusable(key, error.to_string()));
+        let (key, known) = if is_new(&keys::MAPPER_NEW_API)? || is_new(&keys::REDUCER_NEW_API)? {
+            (&keys::NEW_OUTPUT_FORMAT_CLASS, &NEW_OUTPUT_FORMATS[..])
+        } else {
+            (&keys::OUTPUT_COMMITTER_CLASS, &[COMMITTER][..])
+        };
+        if let Some(class) = text(key)?.filter(|class| !known.contains(&class.as_str())) {
+            return Err(unusable(key, format!("{class:?} is Java code: a stock TaskTracker runs it")));
+        }
+        let folder = text(&keys::OUTPUT_DIR)?;
+        Ok(folder.map(|folder| FileUri::parse(&folder)).transpose()?.map(Self::new))
     }
 
     fn file_system(&self) -> FileSystem {
@@ -145,6 +179,7 @@ impl OutputCommitter {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::fs;
 
     use super::*;
@@ -181,6 +216,28 @@ mod tests {
         let names: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names.len(), 5, "{names:?}");
         assert_eq!(fs::read(out.join("_SUCCESS")).unwrap(), b"");
+    }
+
+    #[test]
+    fn java_jobs_too_are_set_up_unless_they_commit_by_themselves() {
+        let of_job = |values: &[&str]| {
+            let mut configuration = Configuration::new(BTreeMap::new());
+            values.iter().for_each(|value| configuration.add_override(value).unwrap());
+            OutputCommitter::of_job(&configuration).map_err(|failure| failure.to_string())
+        };
+        let out = OutputCommitter::new(FileUri::parse("/out").unwrap());
+        let (java, folder) = ("mapred.mapper.class=a.B", "mapred.output.dir=/out");
+        assert_eq!(of_job(&[java, folder]), Ok(Some(out.clone())));
+        assert_eq!(
+            of_job(&[java, "mapred.output.committer.class=org.apache.hadoop.mapred.FileOutputCommitter"]),
+            Ok(None)
+        );
+        let refused = of_job(&["mapred.output.committer.class=a.Committer", folder]).unwrap_err();
+        assert!(refused.contains("mapred.output.committer.class") && refused.contains("a.Committer"), "{refused}");
+        let new = "mapred.mapper.new-api=true";
+        assert_eq!(of_job(&[new, folder]), Ok(Some(out)));
+        assert!(of_job(&[new, folder, "mapreduce.outputformat.class=a.Format"]).is_err());
+        assert!(of_job(&["mapred.output.dir=hdfs://a/out"]).is_err());
     }
 
     #[test]

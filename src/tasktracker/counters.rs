@@ -29,6 +29,8 @@ pub enum Framework {
     ReduceOutputRecords,
     SpilledRecords,
     CpuMilliseconds,
+    PhysicalMemoryBytes,
+    VirtualMemoryBytes,
     BytesRead,
     BytesWritten,
     FileBytesRead,
@@ -49,7 +51,7 @@ const GROUPS: [(&str, &str); 4] = [
 ];
 
 /// Counter, group, name, what people are shown (empty: the name).
-const TABLE: [(Framework, &str, &str, &str); 18] = [
+const TABLE: [(Framework, &str, &str, &str); 20] = [
     (Framework::MapInputRecords, TASK, "MAP_INPUT_RECORDS", "Map input records"),
     (Framework::MapInputBytes, TASK, "MAP_INPUT_BYTES", "Map input bytes"),
     (Framework::MapOutputRecords, TASK, "MAP_OUTPUT_RECORDS", "Map output records"),
@@ -64,6 +66,8 @@ const TABLE: [(Framework, &str, &str, &str); 18] = [
     (Framework::ReduceOutputRecords, TASK, "REDUCE_OUTPUT_RECORDS", "Reduce output records"),
     (Framework::SpilledRecords, TASK, "SPILLED_RECORDS", "Spilled Records"),
     (Framework::CpuMilliseconds, TASK, "CPU_MILLISECONDS", "CPU time spent (ms)"),
+    (Framework::PhysicalMemoryBytes, TASK, "PHYSICAL_MEMORY_BYTES", "Physical memory (bytes) snapshot"),
+    (Framework::VirtualMemoryBytes, TASK, "VIRTUAL_MEMORY_BYTES", "Virtual memory (bytes) snapshot"),
     (Framework::BytesRead, INPUT, "BYTES_READ", "Bytes Read"),
     (Framework::BytesWritten, OUTPUT, "BYTES_WRITTEN", "Bytes Written"),
     (Framework::FileBytesRead, FILES, "FILE_BYTES_READ", ""),
@@ -106,6 +110,11 @@ impl TaskCounters {
         // The first to add takes the mark away.
         let _ = slot.compare_exchange(UNUSED, 0, Ordering::Relaxed, Ordering::Relaxed);
         slot.fetch_add(i64::try_from(count).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+
+    /// Sets a counter of the framework that tells of one moment.
+    pub fn set(&self, counter: Framework, value: u64) {
+        self.framework[counter as usize].store(i64::try_from(value).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
     /// A counter of the framework; 0 when nothing was added.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::counters::TooManyCounters;
+use super::progress::TooMuchMemory;
 use super::spill_index::IndexError;
 use crate::wire::AttemptId;
 
@@ -43,6 +44,9 @@ pub enum TaskFailure {
     /// It counts too many things.
     #[error(transparent)]
     TooManyCounters(#[from] TooManyCounters),
+    /// Its processes took too much memory.
+    #[error(transparent)]
+    TooMuchMemory(#[from] TooMuchMemory),
     /// A file could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
@@ -53,6 +57,9 @@ pub enum TaskFailure {
         /// What the system said.
         source: io::Error,
     },
+    /// Records between maps and reduces could not be written or read; [`Self::in_folder`] says where.
+    #[error("sorted records: {0}")]
+    SortedRecords(io::Error),
     /// An index is damaged.
     #[error("{}: {source}", path.display())]
     Index {
@@ -83,6 +90,16 @@ impl TaskFailure {
     /// Makes an error of the system one of `path`.
     pub(crate) fn file<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| TaskFailure::File { action, path: path.to_owned(), source }
+    }
+
+    /// Says where it happened, if it does not yet.
+    pub(crate) fn in_folder(self, folder: &Path) -> Self {
+        match self {
+            TaskFailure::SortedRecords(source) => {
+                TaskFailure::File { action: "write or read sorted records in", path: folder.to_owned(), source }
+            }
+            failure => failure,
+        }
     }
 
     /// Whether somebody else ended the attempt, so that what it left is not yet removed in Hadoop's eyes.

@@ -18,6 +18,8 @@ pub struct LineReader<R> {
     /// Of `buffer`: what is read and not yet passed.
     at: usize,
     end: usize,
+    /// A line that is longer is cut, if there is such a length.
+    cut_at_bytes: Option<usize>,
 }
 
 // === impl LineReader ===
@@ -25,7 +27,12 @@ pub struct LineReader<R> {
 impl<R: Read> LineReader<R> {
     /// Lines of `source`.
     pub fn new(source: R) -> Self {
-        Self { source, buffer: Vec::new(), text: 0..0, at: 0, end: 0 }
+        Self { source, buffer: Vec::new(), text: 0..0, at: 0, end: 0, cut_at_bytes: None }
+    }
+
+    /// Lines of a source that nobody answers for: longer ones come in pieces of about so many bytes.
+    pub fn cutting(source: R, at_bytes: usize) -> Self {
+        Self { cut_at_bytes: Some(at_bytes), ..Self::new(source) }
     }
 
     /// What is read from.
@@ -66,6 +73,9 @@ impl<R: Read> LineReader<R> {
                 return Ok(Some(self.pass(length, length + terminator)));
             }
             searched = unread.len();
+            if self.cut_at_bytes.is_some_and(|most| searched >= most) {
+                return Ok(Some(self.pass(searched, searched)));
+            }
             if searched > LONGEST_LINE_BYTES {
                 return Err(io::Error::new(ErrorKind::InvalidData, "a line of more than 2 GB"));
             }
@@ -142,6 +152,18 @@ mod tests {
         assert_eq!(lines(&b""[..]), []);
         let long = "y".repeat(400_000);
         assert_eq!(lines(format!("{long}\nz").as_bytes()), [(long, 400_001), ("z".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn a_line_of_whom_nobody_answers_for_comes_in_pieces() {
+        let source = [&[b'x'; 700_000][..], b"\nshort\n"].concat();
+        let mut reader = LineReader::cutting(&source[..], 1000);
+        let mut bytes = 0;
+        while reader.advance().unwrap().is_some() {
+            bytes += reader.text().len();
+            assert!(reader.buffer.len() == BUFFER_BYTES, "{}", reader.buffer.len());
+        }
+        assert_eq!((bytes, reader.text()), (700_005, &b"short"[..]));
     }
 
     proptest! {

@@ -172,7 +172,7 @@ impl<'a> MapOutput<'a> {
             let combiner = self.rules.combiner.filter(|_| sorted.count() > 0);
             writer.segment(|segment| match combiner {
                 Some(combiner) => combine(&combiner, &mut sorted, segment, self.progress),
-                None => copy_records(&mut sorted, segment, self.progress).map_err(unwritable),
+                None => copy_records(&mut sorted, segment, self.progress).map_err(TaskFailure::SortedRecords),
             })?;
         }
         self.buffer.clear();
@@ -225,7 +225,7 @@ impl<'a> MapOutput<'a> {
             let combiner = combiner.filter(|_| !merge.is_empty());
             writer.segment(|segment| match combiner {
                 Some(combiner) => combine(&combiner, &mut merge, segment, self.progress),
-                None => copy_records(&mut merge, segment, self.progress).map_err(unwritable),
+                None => copy_records(&mut merge, segment, self.progress).map_err(TaskFailure::SortedRecords),
             })?;
         }
         for spill in &self.spills {
@@ -256,14 +256,11 @@ fn combine(
     progress: &Progress,
 ) -> Result<(), TaskFailure> {
     let before = segment.records();
-    let read = combiner.combine(records, |key, value| segment.append(key, value).map_err(unwritable))?;
+    let read =
+        combiner.combine(records, |key, value| segment.append(key, value).map_err(TaskFailure::SortedRecords))?;
     progress.counters().add(Framework::CombineInputRecords, read);
     progress.counters().add(Framework::CombineOutputRecords, segment.records() - before);
     Ok(())
-}
-
-fn unwritable(error: std::io::Error) -> TaskFailure {
-    TaskFailure::Unusable { what: "sorted records cannot be written".to_owned(), reason: error.to_string() }
 }
 
 #[cfg(test)]

@@ -23,7 +23,9 @@ pub mod failure;
 #[cfg(test)]
 #[path = "tests/fixtures.rs"]
 pub(crate) mod fixtures;
+mod group;
 pub mod input;
+pub mod keeper;
 pub mod key_fields;
 pub mod key_order;
 pub mod lines;
@@ -34,6 +36,7 @@ pub mod merge;
 pub mod output_lines;
 pub mod partition;
 pub mod plan;
+pub mod process_tree;
 pub mod progress;
 pub mod reduce_task;
 pub mod reporter;

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::codec::Codec;
 use super::command_line::CommandLine;
+use super::committer::COMMITTER;
 use super::input::{InputFormat, ReadRules};
 use super::key_fields::{BadKeyOption, KeyFields};
 use super::key_order::KeyOrder;
@@ -128,6 +129,10 @@ pub struct ProcessPlan {
     pub map_ulimit_kb: Option<u64>,
     /// Most virtual memory of each process of a reduce, kB.
     pub reduce_ulimit_kb: Option<u64>,
+    /// Address space that the processes of a map asked for, bytes.
+    pub map_memory_bytes: Option<u64>,
+    /// And of a reduce.
+    pub reduce_memory_bytes: Option<u64>,
 }
 
 /// Where output goes and in what form.
@@ -175,7 +180,6 @@ const KEY_VALUE_INPUT: &str = "org.apache.hadoop.mapred.KeyValueTextInputFormat"
 const LINES_INPUT: &str = "org.apache.hadoop.mapred.lib.NLineInputFormat";
 const STREAM_INPUT: &str = "org.apache.hadoop.streaming.StreamInputFormat";
 const TEXT_OUTPUT: &str = "org.apache.hadoop.mapred.TextOutputFormat";
-const COMMITTER: &str = "org.apache.hadoop.mapred.FileOutputCommitter";
 const HASH_PARTITIONER: &str = "org.apache.hadoop.mapred.lib.HashPartitioner";
 const FIELD_PARTITIONER: &str = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner";
 const FIELD_COMPARATOR: &str = "org.apache.hadoop.mapred.lib.KeyFieldBasedComparator";
@@ -462,6 +466,9 @@ impl JobReader<'_> {
                 None => configuration.limit::<u64>(&keys::CHILD_ULIMIT, 1)?,
             })
         };
+        let memory_bytes = |key: &Key| -> Result<Option<u64>, ConfigError> {
+            Ok(configuration.limit::<u64>(key, 1)?.map(|megabytes| megabytes << 20))
+        };
         Ok(ProcessPlan {
             non_zero_exit_is_failure: configuration.flag(&keys::NON_ZERO_EXIT_IS_FAILURE)?,
             reporter_prefix: configuration.text(&keys::REPORTER_PREFIX)?.unwrap_or_default(),
@@ -470,6 +477,8 @@ impl JobReader<'_> {
             join_delay: milliseconds(&keys::JOIN_DELAY)?,
             map_ulimit_kb: ulimit_kb(&keys::MAP_CHILD_ULIMIT)?,
             reduce_ulimit_kb: ulimit_kb(&keys::REDUCE_CHILD_ULIMIT)?,
+            map_memory_bytes: memory_bytes(&keys::JOB_MAP_MEMORY)?,
+            reduce_memory_bytes: memory_bytes(&keys::JOB_REDUCE_MEMORY)?,
         })
     }
 }

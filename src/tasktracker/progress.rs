@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::counters::{TaskCounters, TooManyCounters};
+use super::counters::{Framework, TaskCounters, TooManyCounters};
 use super::failure::TaskFailure;
+use super::process_tree::{MemoryUse, ProcessTable};
 use crate::wire::{AttemptId, Phase};
 
 /// Signs of life are looked for at least that often, when there is a time limit.
@@ -22,6 +23,45 @@ enum Stop {
     Kill,
     Timeout(Duration),
     TooManyCounters(TooManyCounters),
+    TooMuchMemory(TooMuchMemory),
+}
+
+/// The processes of a running command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandTree {
+    /// All of them come from it.
+    pub root: i32,
+    /// Whether it is one of them.
+    pub with_root: bool,
+}
+
+/// Processes took more memory than the job asked for; the words are those of 1.2.1 `TaskMemoryManagerThread`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "TaskTree [pid={pid},tipID={attempt}] is running beyond memory-limits. Current usage : {used_bytes}bytes. Limit : {limit_bytes}bytes. Killing task."
+)]
+pub struct TooMuchMemory {
+    attempt: AttemptId,
+    pid: i32,
+    used_bytes: u64,
+    limit_bytes: u64,
+}
+
+/// What is known of the memory of an attempt's processes.
+#[derive(Debug, Default)]
+struct Memory {
+    trees: Vec<CommandTree>,
+    /// Address space that they may take, bytes.
+    limit_bytes: Option<u64>,
+    /// They took more when they were looked at last.
+    was_beyond: bool,
+}
+
+/// A command runs; until this goes, its processes count.
+#[derive(Debug)]
+pub struct Followed<'a> {
+    progress: &'a Progress,
+    tree: CommandTree,
 }
 
 /// What people and the JobTracker are told.
@@ -49,6 +89,7 @@ pub struct Progress {
     alarm: PipeReader,
     unless_alarmed: Mutex<Option<PipeWriter>>,
     failed_fetches: Mutex<Vec<AttemptId>>,
+    memory: Mutex<Memory>,
     ended: AtomicBool,
 }
 
@@ -78,6 +119,7 @@ impl Progress {
             alarm,
             unless_alarmed: Mutex::new(Some(unless_alarmed)),
             failed_fetches: Mutex::default(),
+            memory: Mutex::default(),
             ended: AtomicBool::new(false),
         })
     }
@@ -166,6 +208,43 @@ impl Progress {
         self.stop(Stop::TooManyCounters(too_many));
     }
 
+    /// From now on its processes may take no more address space than this.
+    pub fn limit_memory(&self, bytes: u64) {
+        locked(&self.memory).limit_bytes = Some(bytes);
+    }
+
+    /// A command runs.
+    pub(crate) fn follow(&self, tree: CommandTree) -> Followed<'_> {
+        locked(&self.memory).trees.push(tree);
+        Followed { progress: self, tree }
+    }
+
+    /// Counts the memory of its processes, and ends the attempt when they take more than twice what they may, or more than they may
+    /// for the second time: one that starts another has its memory twice for a moment (1.2.1 `isProcessTreeOverLimit`).
+    pub fn note_memory(&self, processes: &ProcessTable) {
+        let mut memory = locked(&self.memory);
+        let Some(first) = memory.trees.first().copied() else { return };
+        let mut used = MemoryUse::default();
+        for tree in &memory.trees {
+            let of_tree = processes.memory_of(tree.root, tree.with_root);
+            used.virtual_bytes += of_tree.virtual_bytes;
+            used.physical_bytes += of_tree.physical_bytes;
+        }
+        if used == MemoryUse::default() {
+            return;
+        }
+        self.counters.set(Framework::VirtualMemoryBytes, used.virtual_bytes);
+        self.counters.set(Framework::PhysicalMemoryBytes, used.physical_bytes);
+        let Some(limit_bytes) = memory.limit_bytes else { return };
+        let is_beyond = used.virtual_bytes > limit_bytes;
+        let was_beyond = std::mem::replace(&mut memory.was_beyond, is_beyond);
+        drop(memory);
+        if is_beyond && (was_beyond || used.virtual_bytes > limit_bytes.saturating_mul(2)) {
+            let (attempt, pid, used_bytes) = (self.attempt, first.root, used.virtual_bytes);
+            self.stop(Stop::TooMuchMemory(TooMuchMemory { attempt, pid, used_bytes, limit_bytes }));
+        }
+    }
+
     fn stop(&self, why: Stop) {
         let mut stop = locked(&self.stop);
         if stop.is_none() {
@@ -198,6 +277,7 @@ impl Progress {
         match &*locked(&self.stop) {
             Some(Stop::Timeout(limit)) => TaskFailure::TimedOut { attempt: self.attempt, seconds: limit.as_secs() },
             Some(Stop::TooManyCounters(too_many)) => too_many.clone().into(),
+            Some(Stop::TooMuchMemory(too_much)) => (*too_much).into(),
             Some(Stop::Kill) | None => TaskFailure::Killed,
         }
     }
@@ -247,6 +327,12 @@ impl Progress {
     }
 }
 
+impl Drop for Followed<'_> {
+    fn drop(&mut self) {
+        locked(&self.progress.memory).trees.retain(|tree| *tree != self.tree);
+    }
+}
+
 /// Ends the watch when it goes.
 struct EndOfWatch<'a>(&'a Progress);
 
@@ -261,6 +347,7 @@ impl Drop for EndOfWatch<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::process_tree::Process;
     use super::*;
 
     const ATTEMPT: &str = "attempt_202611211027_0016_m_000000_0";
@@ -291,6 +378,38 @@ mod tests {
         assert!(matches!(progress.check(), Err(TaskFailure::Killed)));
         let mut byte = [0];
         assert_eq!(std::io::Read::read(&mut &progress.alarm, &mut byte).unwrap(), 0);
+    }
+
+    #[test]
+    fn who_takes_too_much_memory_is_stopped() {
+        let table = |bytes| -> ProcessTable {
+            [Process { pid: 7, parent: 1, virtual_bytes: bytes, physical_bytes: bytes / 2 }].into_iter().collect()
+        };
+        let greedy = progress(None);
+        greedy.limit_memory(100);
+        greedy.note_memory(&table(1000));
+        greedy.check().unwrap();
+        let command = greedy.follow(CommandTree { root: 7, with_root: true });
+        for bytes in [150, 100, 150] {
+            greedy.note_memory(&table(bytes));
+            greedy.check().unwrap();
+        }
+        assert_eq!(greedy.counters().get(Framework::VirtualMemoryBytes), 150);
+        assert_eq!(greedy.counters().get(Framework::PhysicalMemoryBytes), 75);
+        greedy.note_memory(&table(150));
+        assert_eq!(
+            greedy.check().unwrap_err().to_string(),
+            format!(
+                "TaskTree [pid=7,tipID={ATTEMPT}] is running beyond memory-limits. Current usage : 150bytes. Limit : 100bytes. \
+                 Killing task."
+            )
+        );
+        drop(command);
+        let hasty = progress(None);
+        hasty.limit_memory(100);
+        let _command = hasty.follow(CommandTree { root: 7, with_root: true });
+        hasty.note_memory(&table(201));
+        assert!(hasty.check().is_err());
     }
 
     #[test]

@@ -70,8 +70,9 @@ pub fn localize(entry: &CacheEntry, folder: &Path) -> Result<PathBuf, TaskFailur
     let name = source.file_name().unwrap_or_default();
     let local = folder.join(name);
     let copy = |to: &Path| {
-        fs::create_dir_all(folder).and_then(|()| fs::copy(source, to)).map_err(TaskFailure::file("copy", source))?;
-        fs::set_permissions(to, Permissions::from_mode(0o755)).map_err(TaskFailure::file("copy", source))
+        fs::create_dir_all(folder).map_err(TaskFailure::file("make", folder))?;
+        copy(source, to)?;
+        fs::set_permissions(to, Permissions::from_mode(0o755)).map_err(TaskFailure::file("write", to))
     };
     if !entry.is_archive {
         copy(&local)?;
@@ -88,6 +89,16 @@ pub fn localize(entry: &CacheEntry, folder: &Path) -> Result<PathBuf, TaskFailur
         unpack_tar(&archive, &local)?;
     }
     Ok(local)
+}
+
+/// Copies a file. An error names the one of the two whose fault it is.
+///
+/// # Errors
+/// [`TaskFailure::File`]
+pub(crate) fn copy(source: &Path, to: &Path) -> Result<(), TaskFailure> {
+    let mut read = File::open(source).map_err(TaskFailure::file("read", source))?;
+    let copied = File::create(to).and_then(|mut written| io::copy(&mut read, &mut written));
+    copied.map(drop).map_err(TaskFailure::file("write", to))
 }
 
 /// Unpacks a jar; everything in it may be read and executed. Entries that would lie elsewhere are refused.

@@ -55,7 +55,7 @@ fn unsigned(asked: &Asked) -> Permitted {
 async fn read<O: Owner>(state: &WebState<O>, job: &str, sees_names: bool) -> Result<Explanation, (StatusCode, String)> {
     let id = job.parse().map_err(|_| (StatusCode::BAD_REQUEST, format!("job: {job:?} is not the id of a job")))?;
     let gone = || (StatusCode::SERVICE_UNAVAILABLE, OwnerGone.to_string());
-    let Ok(Ok(found)) = timeout(state.limits.answer, state.owner.explain(id, sees_names)).await else {
+    let Ok(Ok(found)) = timeout(super::ANSWER_PATIENCE, state.owner.explain(id, sees_names)).await else {
         return Err(gone());
     };
     let explained = found.ok_or_else(|| (StatusCode::NOT_FOUND, format!("there is no job {job} in memory")))?;

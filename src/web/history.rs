@@ -36,7 +36,7 @@ async fn read<O: Owner>(state: &WebState<O>, answer: Answer, query: &str) -> Res
         })
     };
     let unavailable = |message: String| (StatusCode::SERVICE_UNAVAILABLE, message);
-    let read = timeout(state.limits.answer, read).await;
+    let read = timeout(super::ANSWER_PATIENCE, read).await;
     let read = read.map_err(|_| unavailable("the history was not read in time".to_owned()))?;
     let found = read.map_err(|error| unavailable(error.to_string()))?;
     found.ok_or_else(|| (StatusCode::NOT_FOUND, "there is no such queue".to_owned()))

@@ -26,7 +26,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Answers one scrape.
 pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    let Ok(Ok(overview)) = timeout(state.limits.answer, state.owner.overview()).await else {
+    let Ok(Ok(overview)) = timeout(super::ANSWER_PATIENCE, state.owner.overview()).await else {
         return response::text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
     };
     let (health, has_market) = (state.owner.health(), state.has_market);

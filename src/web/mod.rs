@@ -7,8 +7,6 @@ mod denied;
 mod explain;
 mod health;
 mod history;
-mod limits;
-mod listener;
 mod metrics;
 mod owner;
 mod process_usage;
@@ -21,14 +19,17 @@ mod start_page;
 mod start_page_rows;
 mod statement;
 mod time_text;
-mod timed_stream;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-pub use limits::WebLimits;
+pub use crate::http::WebLimits;
 pub use owner::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone};
+
+/// Time that the owner has for an answer; 503 after it.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the web server knows besides what the owner tells it.
 #[derive(Debug)]
@@ -47,5 +48,5 @@ pub struct WebState<O> {
 /// [`WebLimits::drain`] has passed.
 pub async fn serve<O: Owner>(listener: TcpListener, state: WebState<O>, shutdown: impl Future<Output = ()> + Send) {
     let limits = state.limits;
-    listener::accept_until(listener, routes::routes(Arc::new(state)), limits, shutdown).await;
+    crate::http::accept_until(listener, routes::routes(Arc::new(state)), limits, shutdown).await;
 }

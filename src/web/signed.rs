@@ -53,7 +53,7 @@ pub(super) async fn ask<O: Owner>(
     if verified.is_none() && !shape.kind.is_open_to_all() {
         return Err(Box::new(denied(query, None)));
     }
-    let answer = timeout(state.limits.answer, state.owner.market(ServletRequest { verified, shape })).await;
+    let answer = timeout(super::ANSWER_PATIENCE, state.owner.market(ServletRequest { verified, shape })).await;
     let reply = match answer {
         Ok(Ok(reply)) => reply,
         Ok(Err(gone)) => return refuse(StatusCode::SERVICE_UNAVAILABLE, &gone.to_string()),

@@ -26,7 +26,7 @@ const POLICY: &str =
 
 /// Answers `/` and `/jobtracker.jsp`.
 pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    let Ok(Ok(overview)) = timeout(state.limits.answer, state.owner.overview()).await else {
+    let Ok(Ok(overview)) = timeout(super::ANSWER_PATIENCE, state.owner.overview()).await else {
         return text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
     };
     let page = StartPage::new(&overview, state.owner.health(), short_host(&state.host), state.has_market);

@@ -30,7 +30,7 @@ async fn read<O: Owner>(state: &WebState<O>, answer: Answer, query: &str) -> Res
     };
     let page = StatementPage::parse(query).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
     let unavailable = |message: String| (StatusCode::SERVICE_UNAVAILABLE, message);
-    let read = timeout(state.limits.answer, state.owner.statement(queue.clone(), page)).await;
+    let read = timeout(super::ANSWER_PATIENCE, state.owner.statement(queue.clone(), page)).await;
     let read = read.map_err(|_| unavailable("the ledger was not read in time".to_owned()))?;
     let found = read.map_err(|error| unavailable(error.to_string()))?;
     found.map(|statement| json(&statement)).ok_or_else(|| (StatusCode::NOT_FOUND, format!("there is no queue {queue}")))

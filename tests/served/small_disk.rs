@@ -29,6 +29,20 @@ pub fn skip(test: &str) -> bool {
     true
 }
 
+/// A command that runs what is added to it, with a disk of so many MB in the place of a folder.
+pub fn command_on(folder: &Path, megabytes: u32) -> Command {
+    const SCRIPT: &str = r#"
+        folder=$1 megabytes=$2
+        shift 2
+        cp -a "$folder" "$folder.seed"
+        mount -t tmpfs -o size=${megabytes}m,mode=755 tmpfs "$folder"
+        cp -a "$folder.seed/." "$folder"
+        exec "$@""#;
+    let mut command = Command::new("unshare");
+    command.args(namespaces()).args(["sh", "-ec", SCRIPT, "sh"]).arg(folder).arg(megabytes.to_string());
+    command
+}
+
 /// A daemon one of whose folders is a small disk that nobody else sees.
 pub struct OnSmallDisk {
     pub serving: Serving,
@@ -43,16 +57,7 @@ impl OnSmallDisk {
 
     /// On a disk of so many MB.
     pub fn start_on(place: &Place, folder: &str, megabytes: u32) -> Self {
-        const SCRIPT: &str = r#"
-            folder=$1 megabytes=$2
-            shift 2
-            cp -a "$folder" "$folder.seed"
-            mount -t tmpfs -o size=${megabytes}m,mode=755 tmpfs "$folder"
-            cp -a "$folder.seed/." "$folder"
-            exec "$@""#;
-        let mut command = Command::new("unshare");
-        command.args(namespaces()).args(["sh", "-ec", SCRIPT, "sh"]).arg(place.path(folder));
-        command.arg(megabytes.to_string());
+        let mut command = command_on(&place.path(folder), megabytes);
         command.arg(env!("CARGO_BIN_EXE_jobtracker")).args(place.arguments());
         let serving = Serving::of(command).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"));
         let root = PathBuf::from(format!("/proc/{}/root", serving.process_id()));

@@ -3,7 +3,7 @@
 use crate::worker::{Cluster, files_of};
 
 /// What the words of the input sum up to.
-const SUMS: [&str; 11] = [
+pub const SUMS: [&str; 11] = [
     "THE\t1", "brown\t1", "dog\t2", "end\t1", "fox\t1", "h\t1", "jumps\t1", "lazy\t1", "over\t1", "quick\t1", "the\t4",
 ];
 
@@ -20,7 +20,9 @@ fn a_wordcount_runs_on_two_workers() {
     let words: Vec<&str> = submit.split(' ').chain(["sh map.sh", "--reducer", "sh reduce.sh"]).collect();
     let said = cluster.job(&words).done();
     assert_eq!(cluster.output("out"), SUMS);
-    assert_eq!(files_of(&cluster.folder().join("out")), ["_SUCCESS", "part-00000", "part-00001"]);
+    let visible = ["_SUCCESS", "part-00000", "part-00001"];
+    let checksums = ["._SUCCESS.crc", ".part-00000.crc", ".part-00001.crc"];
+    assert_eq!(files_of(&cluster.folder().join("out")), [checksums, visible].concat());
     for (name, value) in [
         ("Map input records", 6),
         ("Map output records", 15),

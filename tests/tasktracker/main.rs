@@ -8,7 +8,12 @@ mod program;
 #[path = "../served/mod.rs"]
 mod served;
 
+mod deaths;
+mod disks;
 mod ends;
 mod followed;
+mod foreign;
+mod harm;
 mod jobs;
+mod logs;
 mod worker;

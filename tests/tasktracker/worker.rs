@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::program::{Said, job_command};
+use crate::served::small_disk::command_on;
 use crate::served::{PATIENCE, Place, Serving};
 
 const MAPPER: &str = r#"
@@ -36,7 +37,13 @@ pub struct Worker {
 impl Cluster {
     /// With so many workers, two map slots and two reduce slots each.
     pub fn new(workers: usize) -> Self {
+        Self::with(&[], workers)
+    }
+
+    /// The same, its JobTracker configured so.
+    pub fn with(overrides: &[&str], workers: usize) -> Self {
         let mut place = Place::new("");
+        place.overrides.extend(overrides.iter().map(|define| (*define).to_owned()));
         place
             .overrides
             .push("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler".to_owned());
@@ -59,7 +66,22 @@ impl Cluster {
     }
 
     pub fn add_worker(&mut self, defines: &[&str]) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_jobtracker"));
+        self.start_worker(Command::new(env!("CARGO_BIN_EXE_jobtracker")), defines);
+    }
+
+    /// One whose local folder is a disk of so many MB; gives back the folder as it is seen from here.
+    pub fn add_worker_on_small_disk(&mut self, megabytes: u32, defines: &[&str]) -> PathBuf {
+        let local = self.folder().join("small");
+        std::fs::create_dir(&local).unwrap();
+        let define = format!("mapred.local.dir={}", local.display());
+        let mut command = command_on(&local, megabytes);
+        command.arg(env!("CARGO_BIN_EXE_jobtracker"));
+        self.start_worker(command, &[&[define.as_str()], defines].concat());
+        let root = format!("/proc/{}/root", self.workers.last().unwrap().child.id());
+        Path::new(&root).join(local.strip_prefix("/").unwrap())
+    }
+
+    fn start_worker(&mut self, mut command: Command, defines: &[&str]) {
         let scratch = format!("hadoop.tmp.dir={}", self.folder().display());
         let rpc = format!("mapred.job.tracker={}", self.rpc);
         command.args(["tasktracker", "-D", &scratch, "-D", &rpc, "-D", "mapred.task.tracker.http.address=127.0.0.1:0"]);
@@ -74,6 +96,26 @@ impl Cluster {
         // Read on, or it would wait for a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         self.workers.push(Worker { child });
+    }
+
+    /// Ends a worker as a crash does.
+    pub fn kill_worker(&mut self, worker: usize) {
+        self.workers[worker].child.kill().unwrap();
+        self.workers[worker].child.wait().unwrap();
+    }
+
+    /// The worker that a process comes from.
+    pub fn worker_of(&self, process: i32) -> usize {
+        let mut pid = process;
+        while pid > 1 {
+            let found = (0..self.workers.len()).find(|worker| self.worker_pid(*worker).as_raw_nonzero().get() == pid);
+            if let Some(worker) = found {
+                return worker;
+            }
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            pid = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap();
+        }
+        panic!("{process} comes from no worker")
     }
 
     pub fn folder(&self) -> PathBuf {

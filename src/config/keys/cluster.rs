@@ -127,4 +127,6 @@ keys! {
         "Built-in tasktracker: so many hours logs of tasks are kept.";
     LOCAL_SPACE_START = "mapred.local.dir.minspacestart" ["mapreduce.tasktracker.local.dir.minspacestart"], Number(Bytes, 0, MOST), Some("0"),
         "Built-in tasktracker: with less room on its disk it asks for no tasks.";
+    MEMORY_INTERVAL = "mapred.tasktracker.taskmemorymanager.monitoring-interval" ["mapreduce.tasktracker.taskmemorymanager.monitoringinterval"], Number(Milliseconds, 10, INT), Some("5000"),
+        "Built-in tasktracker: time between two looks at the memory of its tasks.";
 }

@@ -22,6 +22,7 @@ keys! {
     INPUT_FORMAT_CLASS = "mapred.input.format.class", Class, None, "How input becomes records; unset: lines.";
     OUTPUT_FORMAT_CLASS = "mapred.output.format.class", Class, None, "How records become output; unset: lines.";
     OUTPUT_COMMITTER_CLASS = "mapred.output.committer.class", Class, None, "How output is committed; unset: `FileOutputCommitter`.";
+    NEW_OUTPUT_FORMAT_CLASS = "mapreduce.outputformat.class", Class, None, "The output format of a job of the interface `mapreduce`.";
     MAPPER_NEW_API = "mapred.mapper.new-api", Flag, Some("false"), "Whether the mapper is of the interface `mapreduce`.";
     REDUCER_NEW_API = "mapred.reducer.new-api", Flag, Some("false"), "Whether the reducer is of the interface `mapreduce`.";
     MAP_OUTPUT_KEY_CLASS = "mapred.mapoutput.key.class", Class, None, "Class of the keys between maps and reduces.";

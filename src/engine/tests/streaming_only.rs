@@ -1,6 +1,6 @@
 //! Trackers that run only Hadoop Streaming are given no other jobs.
 
-use super::cluster::{Cluster, Fate, fifo, spec};
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::mapreduce::JobSpec;
 use crate::wire::{Action, HeartbeatResponse, RunState, STREAMING_ONLY};
 
@@ -50,4 +50,17 @@ fn streaming_jobs_run_on_both() {
     assert_eq!(cluster.state(id), RunState::Succeeded);
     let told = cluster.engine.explain(id, false, cluster.now).value.unwrap().finish();
     assert!(told.why.iter().all(|why| !why.to_string().contains("built-in")));
+}
+
+#[test]
+fn a_map_that_failed_on_every_stock_host_runs_there_again() {
+    let mut cluster = both();
+    cluster.beat(0, |_| Fate::Hang);
+    let id = cluster.submit(JobSpec { only_stock: Some(REASON.to_owned()), ..spec("u", "default", 1, 0) }).unwrap();
+    for _ in 0..40 {
+        cluster.beat(0, |_| Fate::Succeed);
+        let fails = |task: &FakeTask| !task.setup_or_cleanup && task.attempt.number == 0;
+        cluster.beat(1, |task| if fails(task) { Fate::Fail } else { Fate::Succeed });
+    }
+    assert_eq!(cluster.state(id), RunState::Succeeded);
 }

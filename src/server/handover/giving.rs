@@ -10,9 +10,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::channel::Channel;
 use crate::server::rpc::{Carried, Introduction};
 
-use super::channel::Channel;
 use super::message::{ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, ToSuccessor, VERSION};
 
 /// How long the new process may take to read its configuration.

@@ -10,7 +10,6 @@
 //! it serves, so until then what the old one knows of connections is true; once it has everything, it serves also when
 //! the old one dies.
 
-mod channel;
 mod control;
 mod giving;
 mod message;

@@ -6,9 +6,9 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
+use crate::channel::Channel;
 use crate::server::rpc::{Carried, Introduction};
 
-use super::channel::Channel;
 use super::message::{FromSuccessor, IntroductionEntry, Inventory, Offer, Port, ToSuccessor, VERSION};
 
 /// The running daemon that this process goes on for.

@@ -141,8 +141,11 @@ impl Conversation {
     }
 
     fn request(&mut self) -> Box<HeartbeatRequest> {
-        let room_bytes = self.room_bytes();
-        let has_room = room_bytes.is_none_or(|bytes| bytes >= self.settings.least_room_bytes);
+        let folders = self.workshop.jobs.folders();
+        let room_bytes = folders.room_bytes();
+        // A disk without any room takes nothing, whatever the limit.
+        let has_room = room_bytes.is_none_or(|bytes| bytes > 0 && bytes >= self.settings.least_room_bytes);
+        let dir_failures = i32::try_from(folders.failures()).unwrap_or(i32::MAX);
         let accepts = self.book.has_free_slot() && has_room;
         let slots = self.settings.slots;
         let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
@@ -152,7 +155,7 @@ impl Conversation {
                 host: self.settings.host.as_str().into(),
                 http_port: self.face.http_port.into(),
                 task_failures: self.book.failures(),
-                dir_failures: 0,
+                dir_failures,
                 max_map_slots: count(slots.map),
                 max_reduce_slots: count(slots.reduce),
                 resources: resources(room_bytes.filter(|_| accepts)),
@@ -164,12 +167,6 @@ impl Conversation {
             accept_new_tasks: accepts,
             response_id: self.response_id,
         })
-    }
-
-    fn room_bytes(&self) -> Option<u64> {
-        let folder = self.settings.local_folders.first()?;
-        let about = rustix::fs::statvfs(folder).ok()?;
-        Some(about.f_bavail.saturating_mul(about.f_frsize))
     }
 
     /// Sends the same heartbeat until it is answered.

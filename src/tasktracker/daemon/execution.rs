@@ -14,6 +14,7 @@ use super::super::counters::Framework;
 use super::super::environment::{AttemptFacts, SplitFacts, environment_of};
 use super::super::failure::TaskFailure;
 use super::super::map_task::{self, MapSplit};
+use super::super::plan::ProcessPlan;
 use super::super::progress::Progress;
 use super::super::reduce_task;
 use super::super::shuffle::http::HttpFetcher;
@@ -25,6 +26,7 @@ use super::job_place::JobPlace;
 use super::jobs_here::JobsHere;
 use super::logs::AttemptLogs;
 use super::map_news::MapNewsDesk;
+use super::memory_watch::MemoryWatch;
 use crate::config::keys;
 use crate::fs::{FileSystem, FileUri};
 use crate::wire::{AttemptId, CleanupOutcome, Phase, Task, TaskBody};
@@ -46,6 +48,12 @@ pub struct Workshop {
     pub logs: AttemptLogs,
     /// The tracker's own environment.
     pub environment: BTreeMap<String, String>,
+    /// The program that keeps commands.
+    pub keeper: Option<PathBuf>,
+    /// Who looks at their memory.
+    pub memory: Arc<MemoryWatch>,
+    /// Whether it has a limit.
+    pub limits_memory: bool,
     /// Where events go.
     pub events: UnboundedSender<Told>,
 }
@@ -112,8 +120,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let output_bytes = self.run_work(&place)?;
-        if output_bytes.is_none() {
-            let committer = place.committer()?;
+        if let (None, Some(committer)) = (output_bytes, place.committer()?) {
             self.commit(&committer).inspect_err(|_| drop(committer.abort(self.attempt())))?;
         }
         Ok(output_bytes)
@@ -129,7 +136,7 @@ impl Run<'_> {
         progress.counters().add(Framework::SpilledRecords, 0);
         progress.enter(phase, status);
         self.tell(AttemptEvent::Runs);
-        let committer = place.committer()?;
+        let Some(committer) = place.committer()? else { return Ok(()) };
         match self.task {
             Task { job_setup: true, .. } => committer.set_up_job(),
             Task { job_cleanup: Some(outcome), .. } => {
@@ -157,8 +164,9 @@ impl Run<'_> {
         let (attempt, plan) = (self.attempt(), place.plan()?);
         let first_phase = self.task.status.phase;
         let progress = self.handle.begin(Progress::new(attempt, first_phase, plan.process.time_limit)?)?;
+        self.limit_memory(&plan.process, progress);
         self.tell(AttemptEvent::Runs);
-        let own = place.folder.join(attempt.to_string());
+        let own = place.folder_for(attempt);
         let (folder, work_folder) = (own.join("output"), own.join("work"));
         fs::create_dir_all(&folder).map_err(TaskFailure::file("make", &folder))?;
         let split = self.split()?;
@@ -171,6 +179,7 @@ impl Run<'_> {
             folder: &folder,
             work_folder: &work_folder,
             environment: &environment,
+            keeper: self.workshop.keeper.as_deref(),
             log: Some(&log),
             progress,
         };
@@ -187,6 +196,17 @@ impl Run<'_> {
             Ok(None) | Err(_) => drop(fs::remove_dir_all(&own)),
         }
         ended
+    }
+
+    fn limit_memory(&self, process: &ProcessPlan, progress: &Progress) {
+        let limit_bytes = match self.task.body {
+            TaskBody::Map { .. } => process.map_memory_bytes,
+            TaskBody::Reduce { .. } => process.reduce_memory_bytes,
+        };
+        if let Some(bytes) = limit_bytes.filter(|_| self.workshop.limits_memory) {
+            progress.limit_memory(bytes);
+        }
+        self.workshop.memory.add(self.handle);
     }
 
     fn split(&self) -> Result<Option<MapSplit>, TaskFailure> {
@@ -229,7 +249,11 @@ impl Run<'_> {
                 start_bytes: split.start_bytes,
                 length_bytes: split.length_bytes,
             }),
-            work_output: Some(place.committer()?.attempt_folder(self.attempt())?.to_string()),
+            work_output: place
+                .committer()?
+                .map(|committer| committer.attempt_folder(self.attempt()))
+                .transpose()?
+                .map(|folder| folder.to_string()),
         };
         environment_of(&place.configuration, &facts, &self.workshop.environment).map_err(unusable)
     }
@@ -261,6 +285,7 @@ impl AttemptLogs {
             let path = folder.join(name);
             fs::OpenOptions::new().create(true).append(true).open(&path).map_err(TaskFailure::file("write", &path))?;
         }
+        self.write_index(attempt).map_err(TaskFailure::file("write", &folder))?;
         StderrLog::open(&folder.join("stderr"), self.limit_bytes)
     }
 }

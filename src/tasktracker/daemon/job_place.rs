@@ -2,18 +2,19 @@
 //! who holds it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::committer::OutputCommitter;
 use super::super::failure::TaskFailure;
 use super::super::plan::StreamingPlan;
 use super::super::shuffle::signature::ShuffleSecret;
-use super::super::working_folder::{cache_entries, localize, unpack_jar};
+use super::super::working_folder::{cache_entries, copy, localize, unpack_jar};
+use super::local_folders::LocalFolders;
 use crate::config::Configuration;
 use crate::config::keys;
 use crate::fs::{FileSystem, FileUri};
-use crate::wire::{JobId, Task};
+use crate::wire::{AttemptId, JobId, Task};
 
 /// The longest job.xml or token file that is read, bytes.
 const LONGEST_FILE_BYTES: u64 = 64 << 20;
@@ -25,8 +26,11 @@ pub struct JobPlace {
     pub job: JobId,
     /// Its owner.
     pub user: String,
-    /// All of it that is on this machine.
-    pub folder: PathBuf,
+    /// All of it that is on this machine, but for its attempts.
+    folder: PathBuf,
+    /// On each of these disks there may be a folder of this name.
+    folders: Arc<LocalFolders>,
+    name: String,
     /// job.xml over the tracker's values.
     pub configuration: Configuration,
     /// Who may fetch its map output.
@@ -57,11 +61,17 @@ fn unusable(what: &str, reason: impl ToString) -> TaskFailure {
 // === impl JobPlace ===
 
 impl JobPlace {
-    /// Brings what all attempts of the task's job need into `folder`, which is new.
+    /// Brings what all attempts of the task's job need into a folder of this name, which is new.
     ///
     /// # Errors
     /// [`TaskFailure`]: a file of the job cannot be read.
-    pub fn make(task: &Task, folder: &Path, system: &FileUri, cluster: &Configuration) -> Result<Self, TaskFailure> {
+    pub fn make(
+        task: &Task,
+        (folders, name): (Arc<LocalFolders>, String),
+        system: &FileUri,
+        cluster: &Configuration,
+    ) -> Result<Self, TaskFailure> {
+        let folder = folders.next().join(&name);
         let job = task.status.attempt.task.job;
         let read = |uri: &FileUri| {
             let bytes = FileSystem::of(uri).read_limited(uri, LONGEST_FILE_BYTES);
@@ -73,7 +83,7 @@ impl JobPlace {
         configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
         let token = read(&system.join(&job.to_string())?.join("jobToken")?)?;
         let secret = ShuffleSecret::of_token_file(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;
-        fs::create_dir_all(folder).map_err(TaskFailure::file("make", folder))?;
+        fs::create_dir_all(&folder).map_err(TaskFailure::file("make", &folder))?;
         let write = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             fs::write(&path, bytes).map_err(TaskFailure::file("write", &path))
@@ -84,7 +94,9 @@ impl JobPlace {
         Ok(Self {
             job,
             user: task.user.to_string(),
-            folder: folder.to_owned(),
+            folder,
+            folders,
+            name,
             configuration,
             secret,
             plan,
@@ -100,12 +112,12 @@ impl JobPlace {
         self.plan.as_ref().map_err(|reason| unusable("a built-in tasktracker cannot run this job", reason))
     }
 
-    /// Its output folder.
+    /// Its output folder, if it has one; also that of a job whose maps and reduces only a stock TaskTracker can run.
     ///
     /// # Errors
-    /// As [`Self::plan`].
-    pub fn committer(&self) -> Result<OutputCommitter, TaskFailure> {
-        Ok(OutputCommitter::new(self.plan()?.output.folder.clone()))
+    /// [`TaskFailure::Unusable`] when its output is committed by Java code.
+    pub fn committer(&self) -> Result<Option<OutputCommitter>, TaskFailure> {
+        OutputCommitter::of_job(&self.configuration)
     }
 
     /// Whether success is marked in the output folder.
@@ -127,13 +139,14 @@ impl JobPlace {
 
     fn bring_files(&self) -> Result<JobFiles, TaskFailure> {
         let mut files = JobFiles::default();
-        let jar = self.configuration.named("mapred.jar").map_err(|error| unusable("mapred.jar", error))?;
-        if let Some(jar) = jar.filter(|jar| !jar.value.trim().is_empty()) {
-            let source = FileUri::parse(jar.value.trim()).map_err(|error| unusable("mapred.jar", error))?;
+        let unusable_jar = |error: &dyn std::fmt::Display| unusable(keys::JOB_JAR.name, error);
+        let jar = self.configuration.text(&keys::JOB_JAR).map_err(|error| unusable_jar(&error))?;
+        if let Some(jar) = jar {
+            let source = FileUri::parse(jar.trim()).map_err(|error| unusable_jar(&error))?;
             let content = self.folder.join("jars");
             let local = content.join("job.jar");
             fs::create_dir_all(&content).map_err(TaskFailure::file("make", &content))?;
-            fs::copy(source.as_path(), &local).map_err(TaskFailure::file("copy", source.as_path()))?;
+            copy(source.as_path(), &local)?;
             unpack_jar(&local, &content)?;
             (files.jar, files.jar_content) = (Some(local), Some(content));
         }
@@ -145,6 +158,11 @@ impl JobPlace {
         let shared = self.shared_folder();
         fs::create_dir_all(&shared).map_err(TaskFailure::file("make", &shared))?;
         Ok(files)
+    }
+
+    /// A folder for an attempt, on the disk whose turn it is. Not made yet.
+    pub fn folder_for(&self, attempt: AttemptId) -> PathBuf {
+        self.folders.next().join(&self.name).join(attempt.to_string())
     }
 
     /// Shared by the job's tasks here (`job.local.dir`).
@@ -160,7 +178,9 @@ impl JobPlace {
 
 impl Drop for JobPlace {
     fn drop(&mut self) {
-        // What cannot be removed now goes at the next start.
-        let _ = fs::remove_dir_all(&self.folder);
+        for folder in self.folders.all() {
+            // What cannot be removed now goes at the next start.
+            let _ = fs::remove_dir_all(folder.join(&self.name));
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::super::failure::TaskFailure;
 use super::super::shuffle::servlet::ServedOutputs;
 use super::super::shuffle::signature::ShuffleSecret;
 use super::job_place::JobPlace;
+use super::local_folders::LocalFolders;
 use crate::config::Configuration;
 use crate::fs::FileUri;
 use crate::wire::{AttemptId, JobId, Task};
@@ -18,8 +19,8 @@ type Arriving = Arc<Mutex<Option<Arc<JobPlace>>>>;
 /// All jobs of which something is here.
 #[derive(Debug)]
 pub struct JobsHere {
-    /// Folders of jobs lie in it.
-    folder: PathBuf,
+    /// Folders of jobs lie in them.
+    folders: Arc<LocalFolders>,
     configuration: Configuration,
     system: OnceLock<FileUri>,
     state: Mutex<State>,
@@ -36,13 +37,18 @@ struct State {
 // === impl JobsHere ===
 
 impl JobsHere {
-    /// None yet; they will lie in `folder`.
-    pub fn new(folder: PathBuf, configuration: Configuration) -> Self {
-        Self { folder, configuration, system: OnceLock::new(), state: Mutex::default() }
+    /// None yet; they will lie in `folders`.
+    pub fn new(folders: Arc<LocalFolders>, configuration: Configuration) -> Self {
+        Self { folders, configuration, system: OnceLock::new(), state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where files of jobs lie.
+    pub fn folders(&self) -> &LocalFolders {
+        &self.folders
     }
 
     /// Where the JobTracker keeps the jobs' tokens; the first word holds.
@@ -56,11 +62,11 @@ impl JobsHere {
     /// [`TaskFailure`]
     pub fn place(&self, task: &Task) -> Result<Arc<JobPlace>, TaskFailure> {
         let job = task.status.attempt.task.job;
-        let (arriving, folder) = {
+        let (arriving, name) = {
             let mut state = self.state();
             state.places += 1;
-            let folder = self.folder.join(format!("{job}.{}", state.places));
-            (state.jobs.entry(job).or_default().clone(), folder)
+            let name = format!("{job}.{}", state.places);
+            (state.jobs.entry(job).or_default().clone(), name)
         };
         let mut place = arriving.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = &*place {
@@ -70,7 +76,7 @@ impl JobsHere {
             what: "the JobTracker".to_owned(),
             reason: "has not told where tokens are".to_owned(),
         })?;
-        let made = Arc::new(JobPlace::make(task, &folder, system, &self.configuration)?);
+        let made = Arc::new(JobPlace::make(task, (self.folders.clone(), name), system, &self.configuration)?);
         *place = Some(made.clone());
         Ok(made)
     }

@@ -1,7 +1,8 @@
 //! Logs of attempts: where they lie, which part of them is asked for, and how long they are kept (1.2.1 `TaskLog`, `TaskLogServlet`).
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,10 +39,30 @@ impl AttemptLogs {
         let _ = file.and_then(|mut file| writeln!(file, "{words}"));
     }
 
-    /// One log, if the attempt ran here.
-    pub fn read(&self, attempt: AttemptId, name: &str) -> Option<Vec<u8>> {
+    /// The part of a log that is asked for, if the attempt ran here: the file, where the part begins, and how long it is, bytes.
+    pub fn open_part(
+        &self,
+        attempt: AttemptId,
+        name: &str,
+        start: i64,
+        end: i64,
+    ) -> Option<io::Result<(File, Range<u64>)>> {
         let folder = self.folder_of(attempt);
-        folder.is_dir().then(|| fs::read(folder.join(name)).unwrap_or_default())
+        if !folder.is_dir() {
+            return None;
+        }
+        let opened = File::open(folder.join(name)).and_then(|file| {
+            let length = file.metadata()?.len();
+            Ok((file, part(length, start, end)))
+        });
+        Some(opened)
+    }
+
+    /// Says where the logs are, as stock trackers do for who reads the files themselves (1.2.1 `TaskLog.writeToIndexFile`).
+    pub fn write_index(&self, attempt: AttemptId) -> io::Result<()> {
+        let folder = self.folder_of(attempt);
+        let parts: String = NAMES.iter().map(|name| format!("{name}:0 -1\n")).collect();
+        fs::write(folder.join("log.index"), format!("LOG_DIR:{}\n{parts}", folder.display()))
     }
 
     /// Removes the logs of jobs that nobody has written to for so long.
@@ -56,15 +77,15 @@ impl AttemptLogs {
     }
 }
 
-/// The part that `start` and `end` ask for: offsets, the end not included; negative ones count from the end of the log, one byte
-/// beyond its last being -1.
-pub fn part(log: &[u8], start: i64, end: i64) -> &[u8] {
-    let length = i64::try_from(log.len()).unwrap_or(i64::MAX);
+/// The part of a log of so many bytes that `start` and `end` ask for: offsets, the end not included; negative ones count from the end
+/// of the log, one byte beyond its last being -1.
+pub fn part(length: u64, start: i64, end: i64) -> Range<u64> {
+    let length = i64::try_from(length).unwrap_or(i64::MAX);
     let place = |offset: i64| {
         let offset = if offset < 0 { length.saturating_add(offset).saturating_add(1) } else { offset };
-        usize::try_from(offset.clamp(0, length)).unwrap_or(0)
+        u64::try_from(offset.clamp(0, length)).unwrap_or(0)
     };
-    log.get(place(start)..place(end)).unwrap_or_default()
+    place(start)..place(end).max(place(start))
 }
 
 #[cfg(test)]
@@ -73,12 +94,25 @@ mod tests {
 
     #[test]
     fn parts_of_logs_are_those_of_hadoop() {
-        let log = b"0123456789";
-        assert_eq!(part(log, 0, -1), log);
-        assert_eq!(part(log, -6, -1), b"56789");
-        assert_eq!(part(log, -4097, -1), log);
-        assert_eq!(part(log, 2, 4), b"23");
-        assert_eq!(part(log, 4, 2), b"");
-        assert_eq!(part(log, 20, 30), b"");
+        assert_eq!(part(10, 0, -1), 0..10);
+        assert_eq!(part(10, -6, -1), 5..10);
+        assert_eq!(part(10, -4097, -1), 0..10);
+        assert_eq!(part(10, 2, 4), 2..4);
+        assert!(part(10, 4, 2).is_empty() && part(10, 20, 30).is_empty());
+    }
+
+    #[test]
+    fn logs_are_there_for_attempts_that_ran_here() {
+        let scratch = tempfile::tempdir().unwrap();
+        let logs = AttemptLogs { folder: scratch.path().to_owned(), limit_bytes: None, retain: Duration::ZERO };
+        let attempt = "attempt_202611211027_0016_m_000000_0".parse().unwrap();
+        assert!(logs.open_part(attempt, "stderr", 0, -1).is_none());
+        logs.note(attempt, "words");
+        logs.write_index(attempt).unwrap();
+        assert_eq!(logs.open_part(attempt, "syslog", 2, -1).unwrap().unwrap().1, 2..6);
+        assert!(logs.open_part(attempt, "stderr", 0, -1).unwrap().is_err());
+        let index = fs::read_to_string(logs.folder_of(attempt).join("log.index")).unwrap();
+        let folder = logs.folder_of(attempt);
+        assert_eq!(index, format!("LOG_DIR:{}\nstdout:0 -1\nstderr:0 -1\nsyslog:0 -1\n", folder.display()));
     }
 }

@@ -13,8 +13,10 @@ pub mod handle;
 pub mod held;
 pub mod job_place;
 pub mod jobs_here;
+pub mod local_folders;
 pub mod logs;
 pub mod map_news;
+pub mod memory_watch;
 pub mod settings;
 pub mod web;
 
@@ -30,15 +32,28 @@ use tokio::sync::{mpsc, oneshot};
 use conversation::{Conversation, ConversationError, TrackerFace};
 use execution::Workshop;
 use jobs_here::JobsHere;
+use local_folders::LocalFolders;
 use logs::AttemptLogs;
 use map_news::MapNewsDesk;
+use memory_watch::MemoryWatch;
 pub use settings::TaskTrackerSettings;
 use web::Pages;
 
+use crate::http::{WebLimits, accept_until};
 use crate::wire::STREAMING_ONLY;
 
 /// How long the end waits for the processes of attempts.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Who serves map output to reduces waits for their disks, and reduces come all at once.
+const WEB_LIMITS: WebLimits = WebLimits {
+    connections: 400,
+    header_bytes: 16 << 10,
+    headers: 64,
+    header_read: Duration::from_secs(30),
+    write: Duration::from_secs(180),
+    // At the end nobody needs what is on its way.
+    drain: Duration::ZERO,
+};
 /// How often old logs are looked for.
 const LOG_ROUND: Duration = Duration::from_secs(3600);
 
@@ -65,6 +80,12 @@ pub enum TaskTrackerError {
         /// What the system said.
         source: io::Error,
     },
+    /// Another tasktracker's folder.
+    #[error("another tasktracker works in {}; give this one another with -D mapred.local.dir=DIR", folder.display())]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The system gives no runtime, thread or signal.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),
@@ -81,18 +102,20 @@ pub struct Running {
     /// Where map output and logs are served.
     pub http: SocketAddr,
     /// Where files of jobs lie.
-    pub folder: PathBuf,
+    pub folders: Vec<PathBuf>,
     /// Where logs lie.
     pub logs: PathBuf,
 }
 
-/// Runs a tasktracker until `stop` is done; `started` is told what runs. Processes of attempts end with it.
+/// Runs a tasktracker until `stop` is done; `started` is told what runs. `keeper` is this program, which keeps commands
+/// ([`super::keeper`]): then their processes end with the tasktracker, however it ends.
 ///
 /// # Errors
 /// [`TaskTrackerError`]
 pub fn run(
     settings: TaskTrackerSettings,
     environment: BTreeMap<String, String>,
+    keeper: Option<PathBuf>,
     stop: impl Future<Output = ()>,
     started: impl FnOnce(&Running),
 ) -> Result<(), TaskTrackerError> {
@@ -101,14 +124,13 @@ pub fn run(
     let listener = TcpListener::bind((settings.http_address.host.as_str(), settings.http_address.port));
     let listener = listener.map_err(unheard)?;
     let http = listener.local_addr().map_err(unheard)?;
+    // Another tracker of this machine has another port.
+    let folders = Arc::new(LocalFolders::take(&settings.local_folders, http.port(), &settings.user)?);
     let local = settings.local_folders.first().cloned().unwrap_or_default();
-    // Another tracker of this machine has another port; one that was here before it has left nothing that counts.
-    let folder = local.join(format!("tasktracker-{}", http.port()));
-    new_folder(&folder, &settings.user)?;
     let logs = settings.log_folder.clone().unwrap_or(local).join("userlogs");
     make_folder(&logs, &settings.user)?;
 
-    let jobs = Arc::new(JobsHere::new(folder.clone(), settings.configuration.clone()));
+    let jobs = Arc::new(JobsHere::new(folders.clone(), settings.configuration.clone()));
     let news = Arc::new(MapNewsDesk::default());
     let (lost, lost_received) = mpsc::unbounded_channel();
     let (events, events_received) = mpsc::unbounded_channel();
@@ -118,9 +140,20 @@ pub fn run(
     let about = format!("{name}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker);
     let pages = Pages { jobs: jobs.clone(), logs: attempt_logs.clone(), lost, port: http.port(), about };
     let web = WebThread::start(listener, pages)?;
-    let workshop = Arc::new(Workshop { jobs, news: news.clone(), logs: attempt_logs, environment, events });
+    let memory = Arc::<MemoryWatch>::default();
+    let workshop = Arc::new(Workshop {
+        jobs,
+        news: news.clone(),
+        logs: attempt_logs,
+        environment,
+        keeper,
+        memory: memory.clone(),
+        limits_memory: settings.limits_memory,
+        events,
+    });
+    let memory_interval = settings.memory_interval;
     let face = TrackerFace { name: name.clone(), http_port: http.port() };
-    let running = Running { name, http, folder: folder.clone(), logs };
+    let running = Running { name, http, folders: folders.all().map(Path::to_owned).collect(), logs };
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
@@ -131,14 +164,14 @@ pub fn run(
             () = stop => Ok(()),
             ended = conversation.hold() => ended.map(|never| match never {}),
             () = news.serve(&jobtracker, &user) => Ok(()),
+            () = memory.serve(memory_interval) => Ok(()),
             () = remove_old_logs(&workshop.logs) => Ok(()),
         };
         conversation.end(PATIENCE).await;
         ended
     });
     web.end();
-    // What cannot be removed now goes at the next start.
-    let _ = std::fs::remove_dir_all(&folder);
+    folders.remove();
     Ok(ended?)
 }
 
@@ -153,15 +186,6 @@ async fn remove_old_logs(logs: &AttemptLogs) {
 fn make_folder(folder: &Path, user: &str) -> Result<(), TaskTrackerError> {
     let unusable = |source| TaskTrackerError::Folder { folder: folder.to_owned(), user: user.to_owned(), source };
     std::fs::create_dir_all(folder).map_err(unusable)
-}
-
-fn new_folder(folder: &Path, user: &str) -> Result<(), TaskTrackerError> {
-    match std::fs::remove_dir_all(folder) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(TaskTrackerError::Folder { folder: folder.to_owned(), user: user.to_owned(), source })
-        }
-        _ => make_folder(folder, user),
-    }
 }
 
 /// The thread that serves HTTP.
@@ -181,15 +205,11 @@ impl WebThread {
             let _guard = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        let serve = move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    // `serve` ends only by an error that it never has.
-                    _ = axum::serve(listener, web::router(pages)).into_future() => {}
-                    _ = stopped => {}
-                }
-            });
+        let shutdown = async {
+            // A sender that is gone stops it too.
+            let _ = stopped.await;
         };
+        let serve = move || runtime.block_on(accept_until(listener, web::router(pages), WEB_LIMITS, shutdown));
         let thread = std::thread::Builder::new().name("tracker web".to_owned()).spawn(serve)?;
         Ok(Self { stop, thread })
     }

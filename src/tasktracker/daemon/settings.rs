@@ -1,6 +1,7 @@
 //! What a tasktracker runs on: its values of the conf folder, typed and checked once, at start.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::config::keys;
 use crate::config::{ConfigError, Configuration, HostPort};
@@ -19,7 +20,7 @@ pub struct TaskTrackerSettings {
     pub http_address: HostPort,
     /// Attempts at a time.
     pub slots: PerKind<u32>,
-    /// Scratch folders, the first of which is used.
+    /// Scratch folders, one on each disk.
     pub local_folders: Vec<PathBuf>,
     /// Where logs of tasks lie; `None`: in the scratch folder.
     pub log_folder: Option<PathBuf>,
@@ -29,6 +30,11 @@ pub struct TaskTrackerSettings {
     pub log_retain_hours: u64,
     /// With less room no tasks are asked for, bytes.
     pub least_room_bytes: u64,
+    /// Whether attempts may take no more memory than their jobs ask for: the slots' memory is set (1.2.1
+    /// `TaskTracker.initializeMemoryManagement`).
+    pub limits_memory: bool,
+    /// Between two looks at the memory of attempts.
+    pub memory_interval: Duration,
     /// What job.xml files are laid over.
     pub configuration: Configuration,
 }
@@ -61,6 +67,9 @@ impl TaskTrackerSettings {
             log_limit_bytes: configuration.limit::<u64>(&keys::USERLOG_LIMIT, 1)?.map(|limit_kb| limit_kb << 10),
             log_retain_hours: configuration.number(&keys::USERLOG_RETAIN)?,
             least_room_bytes: configuration.number(&keys::LOCAL_SPACE_START)?,
+            limits_memory: configuration.limit::<u64>(&keys::MAP_SLOT_MEMORY, 1)?.is_some()
+                && configuration.limit::<u64>(&keys::REDUCE_SLOT_MEMORY, 1)?.is_some(),
+            memory_interval: Duration::from_millis(configuration.number(&keys::MEMORY_INTERVAL)?),
             configuration,
         })
     }

@@ -14,14 +14,18 @@ use axum::routing::get;
 use hyper::body::{Frame, SizeHint};
 use hyper::ext::ReasonPhrase;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinHandle;
 
 use super::super::shuffle::servlet::{self, FileRange, ServletAnswer, ServletRequest};
 use super::jobs_here::JobsHere;
-use super::logs::{AttemptLogs, NAMES, part};
+use super::logs::{AttemptLogs, NAMES};
 use crate::wire::AttemptId;
 
 /// Read from a file at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;
+
+/// Of a log that is shown to people, bytes.
+const MOST_SHOWN_BYTES: u64 = 1 << 20;
 
 /// What the pages are made of.
 #[derive(Clone, Debug)]
@@ -38,12 +42,20 @@ pub struct Pages {
     pub about: String,
 }
 
-/// A part of a file on its way. It is read where it is sent: the reader waits for this disk anyway.
+/// A part of a file on its way, read piece by piece on other threads.
 struct FileBody {
-    file: File,
+    source: Source,
     left_bytes: u64,
     attempt: Option<(AttemptId, String)>,
     lost: UnboundedSender<(AttemptId, String)>,
+}
+
+/// Where the next piece comes from.
+enum Source {
+    File(File),
+    Reading(JoinHandle<(File, io::Result<Vec<u8>>)>),
+    /// It failed.
+    Gone,
 }
 
 /// The routes.
@@ -61,20 +73,27 @@ async fn about(State(pages): State<Arc<Pages>>) -> String {
 
 async fn map_output(State(pages): State<Arc<Pages>>, request: Request) -> Response<Body> {
     let path_and_query = request.uri().path_and_query().map_or("", |whole| whole.as_str());
-    let asked = ServletRequest {
-        path_and_query,
-        url_hash: request.headers().get("UrlHash").and_then(|hash| hash.to_str().ok()),
-        local_port: pages.port,
+    let path_and_query = path_and_query.to_owned();
+    let url_hash = request.headers().get("UrlHash").and_then(|hash| hash.to_str().ok()).map(str::to_owned);
+    let looking = pages.clone();
+    // The index of the output and the output itself are files.
+    let found = tokio::task::spawn_blocking(move || {
+        let asked =
+            ServletRequest { path_and_query: &path_and_query, url_hash: url_hash.as_deref(), local_port: looking.port };
+        let answer = servlet::answer(&asked, &*looking.jobs);
+        let opened = answer.body.as_ref().map(open);
+        (answer, opened)
+    });
+    let Ok((answer, opened)) = found.await else {
+        return plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot be read");
     };
-    let answer = servlet::answer(&asked, &*pages.jobs);
-    match &answer.body {
+    let length_bytes = answer.body.as_ref().map_or(0, |range| range.length_bytes);
+    match opened {
         None => refused(&pages, &answer),
-        Some(range) => match open(range) {
-            Ok(file) => sent(&pages, &answer, file, range.length_bytes),
-            Err(error) => match served_attempt(&answer) {
-                Some((attempt, reduce)) => refused(&pages, &servlet::unreadable(attempt, &reduce, &error.to_string())),
-                None => plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot be read"),
-            },
+        Some(Ok(file)) => sent(&pages, &answer, file, length_bytes),
+        Some(Err(error)) => match served_attempt(&answer) {
+            Some((attempt, reduce)) => refused(&pages, &servlet::unreadable(attempt, &reduce, &error.to_string())),
+            None => plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot be read"),
         },
     }
 }
@@ -93,7 +112,7 @@ fn served_attempt(answer: &ServletAnswer) -> Option<(AttemptId, String)> {
 
 fn sent(pages: &Pages, answer: &ServletAnswer, file: File, length_bytes: u64) -> Response<Body> {
     let attempt = served_attempt(answer);
-    let body = FileBody { file, left_bytes: length_bytes, attempt, lost: pages.lost.clone() };
+    let body = FileBody { source: Source::File(file), left_bytes: length_bytes, attempt, lost: pages.lost.clone() };
     with_headers(Response::new(Body::new(body)), answer)
 }
 
@@ -153,26 +172,59 @@ async fn task_log(State(pages): State<Arc<Pages>>, Query(query): Query<LogQuery>
             "filter is missing, or none of stdout, stderr, syslog, debugout, profile",
         );
     }
-    let mut page = Vec::new();
-    for name in names {
-        let Some(log) = pages.logs.read(attempt, name) else {
-            return plain(StatusCode::GONE, "no logs of this attempt here");
-        };
-        let log = part(&log, query.start, query.end.unwrap_or(-1));
-        if is_plain {
-            page.extend_from_slice(log);
-        } else {
-            page.extend_from_slice(format!("<b><u>{name} logs</u></b><br>\n<pre>\n").as_bytes());
-            page.extend_from_slice(escaped(&String::from_utf8_lossy(log)).as_bytes());
-            page.extend_from_slice(b"</pre>\n<hr>\n");
+    let looking = pages.clone();
+    let (start, end) = (query.start, query.end.unwrap_or(-1));
+    let found = tokio::task::spawn_blocking(move || {
+        if let ([name], true) = (&names[..], is_plain) {
+            return plain_log(&looking, attempt, name, (start, end));
         }
-    }
-    let mut response = Response::new(Body::from(page));
+        log_page(&looking.logs, attempt, &names, (start, end)).map(Body::from)
+    });
+    let Ok(Some(body)) = found.await else {
+        return plain(StatusCode::GONE, "no logs of this attempt here");
+    };
+    let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     // What a task wrote is shown, never run.
     response.headers_mut().insert("X-Content-Type-Options", HeaderValue::from_static("nosniff"));
     response.headers_mut().insert("Content-Security-Policy", HeaderValue::from_static("default-src 'none'"));
     response
+}
+
+/// A log as it is; one that was not written is empty.
+fn plain_log(pages: &Pages, attempt: AttemptId, name: &str, (start, end): (i64, i64)) -> Option<Body> {
+    let opened = pages.logs.open_part(attempt, name, start, end)?.and_then(|(mut file, part)| {
+        file.seek(SeekFrom::Start(part.start))?;
+        Ok((file, part))
+    });
+    let Ok((file, part)) = opened else { return Some(Body::empty()) };
+    let source = Source::File(file);
+    Some(Body::new(FileBody { source, left_bytes: part.end - part.start, attempt: None, lost: pages.lost.clone() }))
+}
+
+/// Logs for people: of each no more than its last [`MOST_SHOWN_BYTES`].
+fn log_page(logs: &AttemptLogs, attempt: AttemptId, names: &[&str], (start, end): (i64, i64)) -> Option<Vec<u8>> {
+    let mut page = Vec::new();
+    for name in names {
+        let mut log = Vec::new();
+        let mut left_out = 0;
+        if let Ok((mut file, part)) = logs.open_part(attempt, name, start, end)? {
+            left_out = (part.end - part.start).saturating_sub(MOST_SHOWN_BYTES);
+            // What cannot be read is not shown.
+            let _ = file
+                .seek(SeekFrom::Start(part.start + left_out))
+                .and_then(|_| file.take(part.end - part.start - left_out).read_to_end(&mut log));
+        }
+        page.extend_from_slice(format!("<b><u>{name} logs</u></b><br>\n<pre>\n").as_bytes());
+        if left_out > 0 {
+            page.extend_from_slice(
+                format!("({left_out} bytes before; plaintext=true&amp;filter={name} gives all)\n").as_bytes(),
+            );
+        }
+        page.extend_from_slice(escaped(&String::from_utf8_lossy(&log)).as_bytes());
+        page.extend_from_slice(b"</pre>\n<hr>\n");
+    }
+    Some(page)
 }
 
 fn escaped(text: &str) -> String {
@@ -181,26 +233,50 @@ fn escaped(text: &str) -> String {
 
 // === impl FileBody ===
 
+impl FileBody {
+    fn tell_lost(&mut self, error: &io::Error) {
+        if let Some((attempt, reduce)) = self.attempt.take() {
+            // Nobody hears it when the tracker ends.
+            let _ = self.lost.send((attempt, servlet::unreadable(attempt, &reduce, &error.to_string()).reason));
+        }
+    }
+}
+
 impl hyper::body::Body for FileBody {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        if self.left_bytes == 0 {
-            return Poll::Ready(None);
-        }
-        let most = usize::try_from(self.left_bytes).unwrap_or(usize::MAX).min(PIECE_BYTES);
-        let mut piece = vec![0; most];
-        match self.file.read_exact(&mut piece) {
-            Ok(()) => {
-                self.left_bytes -= most as u64;
-                Poll::Ready(Some(Ok(Frame::data(piece.into()))))
-            }
-            Err(error) => {
-                if let Some((attempt, reduce)) = self.attempt.take() {
-                    let _ = self.lost.send((attempt, servlet::unreadable(attempt, &reduce, &error.to_string()).reason));
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        loop {
+            match std::mem::replace(&mut self.source, Source::Gone) {
+                _ if self.left_bytes == 0 => return Poll::Ready(None),
+                Source::Gone => return Poll::Ready(None),
+                Source::File(mut file) => {
+                    let bytes = usize::try_from(self.left_bytes).unwrap_or(usize::MAX).min(PIECE_BYTES);
+                    self.source = Source::Reading(tokio::task::spawn_blocking(move || {
+                        let mut piece = vec![0; bytes];
+                        let read = file.read_exact(&mut piece);
+                        (file, read.map(|()| piece))
+                    }));
                 }
-                Poll::Ready(Some(Err(error)))
+                Source::Reading(mut reading) => {
+                    let Poll::Ready(read) = Pin::new(&mut reading).poll(context) else {
+                        self.source = Source::Reading(reading);
+                        return Poll::Pending;
+                    };
+                    return Poll::Ready(Some(match read {
+                        Ok((file, Ok(piece))) => {
+                            self.source = Source::File(file);
+                            self.left_bytes -= piece.len() as u64;
+                            Ok(Frame::data(piece.into()))
+                        }
+                        Ok((_, Err(error))) => {
+                            self.tell_lost(&error);
+                            Err(error)
+                        }
+                        Err(broken) => Err(io::Error::other(broken)),
+                    }));
+                }
             }
         }
     }

@@ -126,6 +126,7 @@ impl Stage {
             folder: &folder,
             work_folder: &work_folder,
             environment: &environment,
+            keeper: None,
             log: None,
             progress,
         })

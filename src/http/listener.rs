@@ -32,7 +32,7 @@ const FIRST_REQUEST_PATIENCE: Duration = Duration::from_millis(500);
 const MIN_HEADER_BYTES: usize = 8192;
 
 /// Serves until `shutdown`. At the connection limit nothing more is accepted; nothing accepted is closed for it.
-pub(super) async fn accept_until(
+pub async fn accept_until(
     listener: TcpListener,
     router: Router,
     limits: WebLimits,

@@ -1,4 +1,4 @@
-//! How much of the daemon a client over HTTP may take.
+//! How much of a daemon a client over HTTP may take.
 
 use std::time::Duration;
 
@@ -15,8 +15,6 @@ pub struct WebLimits {
     pub header_read: Duration,
     /// Time in which a client must take at least a byte of its answer.
     pub write: Duration,
-    /// Time the owner has for an answer; 503 after it.
-    pub answer: Duration,
     /// Time that requests in hand have when the server stops.
     pub drain: Duration,
 }
@@ -31,7 +29,6 @@ impl Default for WebLimits {
             headers: 64,
             header_read: Duration::from_secs(10),
             write: Duration::from_secs(20),
-            answer: Duration::from_secs(30),
             drain: Duration::from_secs(5),
         }
     }

@@ -1,9 +1,10 @@
-//! The socket between the two processes: words as JSON behind their length, plain bytes, and descriptors.
+//! A socket between two processes of this program: words as JSON behind their length, plain bytes, and descriptors.
 //!
 //! Everything here blocks, for as long as it is told at most.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use rustix::cmsg_space;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    SendFlags, recv, recvmsg, sendmsg,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,19 +26,25 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// One end.
 #[derive(Debug)]
-pub(super) struct Channel(UnixStream);
+pub struct Channel(UnixStream);
 
 // === impl Channel ===
 
 impl Channel {
     /// An end of ours, and one for the new process.
-    pub(super) fn pair() -> io::Result<(Self, OwnedFd)> {
+    ///
+    /// # Errors
+    /// Those of the system, and of the socket.
+    pub fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = UnixStream::pair()?;
         Ok((Self::on(ours)?, theirs.into()))
     }
 
     /// The end that this process was given in the place of its standard input, which reads as empty from now on.
-    pub(super) fn of_stdin() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Those of the system, and of the socket.
+    pub fn of_stdin() -> io::Result<Self> {
         let stream = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
         Self::on(stream)
@@ -48,7 +55,11 @@ impl Channel {
         Ok(Self(stream))
     }
 
-    pub(super) fn tell(&self, word: &impl Serialize) -> io::Result<()> {
+    /// Says a word.
+    ///
+    /// # Errors
+    /// Those of the socket; nobody is there any more.
+    pub fn tell(&self, word: &impl Serialize) -> io::Result<()> {
         let mut bytes = vec![0; 4];
         serde_json::to_writer(&mut bytes, word)?;
         let length = u32::try_from(bytes.len() - 4).map_err(io::Error::other)?;
@@ -57,7 +68,10 @@ impl Channel {
     }
 
     /// Waits as long as `patience` says, for ever without.
-    pub(super) fn hear<T: DeserializeOwned>(&self, patience: Option<Duration>) -> io::Result<T> {
+    ///
+    /// # Errors
+    /// Those of the system, and of the socket.
+    pub fn hear<T: DeserializeOwned>(&self, patience: Option<Duration>) -> io::Result<T> {
         self.0.set_read_timeout(patience)?;
         let mut length = [0; 4];
         (&self.0).read_exact(&mut length)?;
@@ -68,11 +82,19 @@ impl Channel {
         Ok(serde_json::from_slice(&self.hear_bytes(length)?)?)
     }
 
-    pub(super) fn tell_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+    /// Says bytes.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn tell_bytes(&self, bytes: &[u8]) -> io::Result<()> {
         (&self.0).write_all(bytes)
     }
 
-    pub(super) fn hear_bytes(&self, count: usize) -> io::Result<Vec<u8>> {
+    /// Waits for so many bytes.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn hear_bytes(&self, count: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let count = count as u64;
         if (&self.0).take(count).read_to_end(&mut bytes)? as u64 != count {
@@ -81,8 +103,26 @@ impl Channel {
         Ok(bytes)
     }
 
+    /// Says that nothing more will be said: the other end reads to an end.
+    pub fn end_talk(&self) {
+        // Whoever is gone needs not be told.
+        let _ = self.0.shutdown(Shutdown::Write);
+    }
+
+    /// Whether the other end is gone and has left no word. Does not wait, and takes nothing.
+    pub fn is_over(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match recv(self.0.as_fd(), &mut [0; 1], flags) {
+            Ok((_, bytes)) => bytes == 0,
+            Err(error) => error != rustix::io::Errno::AGAIN && error != rustix::io::Errno::INTR,
+        }
+    }
+
     /// Hands copies of descriptors over, in this order.
-    pub(super) fn give(&self, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of the system, and of the socket.
+    pub fn give(&self, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         for some in descriptors.chunks(AT_ONCE) {
             let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(AT_ONCE))];
             let mut message = SendAncillaryBuffer::new(&mut room);
@@ -94,7 +134,10 @@ impl Channel {
     }
 
     /// Takes so many descriptors.
-    pub(super) fn take(&self, count: usize) -> io::Result<Vec<OwnedFd>> {
+    ///
+    /// # Errors
+    /// Those of the system, and of the socket.
+    pub fn take(&self, count: usize) -> io::Result<Vec<OwnedFd>> {
         let mut taken = Vec::with_capacity(count.min(1 << 16));
         while taken.len() < count {
             let before = taken.len();
@@ -120,6 +163,12 @@ impl Channel {
             }
         }
         Ok(taken)
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

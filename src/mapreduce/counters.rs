@@ -30,13 +30,14 @@ pub struct CounterValues {
 pub struct CounterInterner {
     // Looked up by the hash of the names; iterated only to forget, where order is nothing.
     schemas: FxHashMap<u64, Vec<Arc<CounterSchema>>>,
-    count: usize,
+    /// About what they take of memory.
+    bytes: usize,
     /// So many make it look for unused ones.
-    shrink_at: usize,
+    shrink_at_bytes: usize,
 }
 
-/// Fewer schemas than this are kept whether they are used or not.
-const FEW_SCHEMAS: usize = 256;
+/// Less than this is kept whether it is used or not; some hundred times what usual tasks count.
+const LITTLE_BYTES: usize = 1 << 20;
 
 /// A running sum over the counters of many attempts.
 ///
@@ -54,17 +55,17 @@ const MAX_PARTS: usize = 32;
 
 impl Default for CounterInterner {
     fn default() -> Self {
-        Self { schemas: FxHashMap::default(), count: 0, shrink_at: FEW_SCHEMAS }
+        Self { schemas: FxHashMap::default(), bytes: 0, shrink_at_bytes: LITTLE_BYTES }
     }
 }
 
 impl CounterInterner {
     /// Keeps the values of `counters`, and their names when nobody has sent them before. Names that no attempt uses any
-    /// more are forgotten when their number has doubled.
+    /// more are forgotten when all together have become twice as large.
     pub fn intern(&mut self, counters: &ReportedCounters) -> CounterValues {
-        if self.count >= self.shrink_at {
+        if self.bytes >= self.shrink_at_bytes {
             self.shrink();
-            self.shrink_at = (2 * self.count).max(FEW_SCHEMAS);
+            self.shrink_at_bytes = (2 * self.bytes).max(LITTLE_BYTES);
         }
         let mut hasher = FxHasher::default();
         counters.names().hash(&mut hasher);
@@ -79,18 +80,18 @@ impl CounterInterner {
         }
         let schema = Arc::new(CounterSchema { encoded: counters.names().into(), names });
         same_hash.push(schema.clone());
-        self.count += 1;
+        self.bytes += schema.bytes();
         CounterValues { schema, values }
     }
 
     fn shrink(&mut self) {
-        let mut count = 0;
+        let mut bytes = 0;
         self.schemas.retain(|_, schemas| {
             schemas.retain(|schema| Arc::strong_count(schema) > 1);
-            count += schemas.len();
+            bytes += schemas.iter().map(|schema| schema.bytes()).sum::<usize>();
             !schemas.is_empty()
         });
-        self.count = count;
+        self.bytes = bytes;
     }
 }
 
@@ -170,6 +171,12 @@ impl CounterSum {
 // === impl CounterSchema ===
 
 impl CounterSchema {
+    /// About what it takes of memory: each name is there as it travels and by itself.
+    fn bytes(&self) -> usize {
+        let counters: usize = self.names.groups.iter().map(|group| 1 + group.counters.len()).sum();
+        2 * self.encoded.len() + counters * size_of::<Counter>() + size_of::<Self>()
+    }
+
     /// The names, with all values zero.
     pub fn names(&self) -> &Counters {
         &self.names
@@ -296,10 +303,12 @@ mod tests {
     fn unused_names_are_forgotten() {
         let mut interner = CounterInterner::default();
         let kept = interner.intern(&reported(&[("g", "a", 1)]));
-        for number in 0..10 * FEW_SCHEMAS {
-            drop(interner.intern(&reported(&[("g", &number.to_string(), 1)])));
+        let long = "n".repeat(LITTLE_BYTES / 10);
+        for number in 0..100 {
+            drop(interner.intern(&reported(&[("g", &format!("{long}{number}"), 1)])));
         }
-        assert!(interner.count <= FEW_SCHEMAS);
+        let left: usize = interner.schemas.values().flatten().map(|schema| schema.bytes()).sum();
+        assert!(left == interner.bytes && left < 2 * LITTLE_BYTES, "{left} bytes");
         assert!(Arc::ptr_eq(&kept.schema, &interner.intern(&reported(&[("g", "a", 1)])).schema));
     }
 }

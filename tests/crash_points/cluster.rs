@@ -32,8 +32,8 @@ pub struct Cluster {
     /// Tasks whose success was answered.
     succeeded: BTreeSet<TaskId>,
     events: BTreeMap<JobId, Vec<TaskCompletionEvent>>,
-    /// Maps of jobs whose reduces read them.
-    maps: BTreeMap<JobId, i32>,
+    /// Maps and reduces of jobs whose reduces read the maps' output.
+    sizes: BTreeMap<JobId, (i32, u32)>,
     /// Jobs of which a tracker keeps output of maps.
     outputs: Vec<BTreeSet<JobId>>,
 }
@@ -55,7 +55,7 @@ impl Cluster {
             killed: BTreeSet::new(),
             succeeded: BTreeSet::new(),
             events: BTreeMap::new(),
-            maps: BTreeMap::new(),
+            sizes: BTreeMap::new(),
             outputs: vec![BTreeSet::new(); TRACKERS as usize],
         }
     }
@@ -117,13 +117,14 @@ impl Cluster {
                 .filter(|task| task.state == AttemptState::Succeeded && !self.killed.contains(&task.attempt))
                 .map(|task| task.attempt.task)
                 .collect();
-            let has_anything = !request.status.tasks.is_empty() || !self.outputs[number].is_empty();
+            let has_output = self.outputs[number].iter().any(|job| self.is_read(*job));
+            let has_anything = !request.status.tasks.is_empty() || has_output;
             let call = Call::InterTracker(InterTrackerCall::Heartbeat { request });
             let caller = format!("tracker {number}");
             let (value, _) = self.call(stage, (&caller, "mapred"), Protocol::InterTracker, &call);
             let Ok(Value::Heartbeat(answer)) = value else { panic!("{value:?}") };
             let is_output = |task: &TaskId| {
-                task.kind == Kind::Map && self.maps.get(&task.job).is_some_and(|maps| task.number < *maps)
+                task.kind == Kind::Map && self.sizes.get(&task.job).is_some_and(|(maps, _)| task.number < *maps)
             };
             self.outputs[number].extend(succeeded.iter().filter(|task| is_output(task)).map(|task| task.job));
             self.succeeded.extend(succeeded);
@@ -137,6 +138,13 @@ impl Cluster {
         }
     }
 
+    /// Whether a reduce of the job may still fetch output of its maps.
+    fn is_read(&self, job: JobId) -> bool {
+        let Some(&(_, reduces)) = self.sizes.get(&job) else { return false };
+        let is_done = |number| self.succeeded.iter().any(|task| *task == TaskId { job, kind: Kind::Reduce, number });
+        !(0..reduces as i32).all(is_done)
+    }
+
     fn judge(&mut self, answer: &HeartbeatResponse, has_anything: bool) {
         for action in &answer.actions {
             match action {
@@ -146,7 +154,7 @@ impl Cluster {
                     let is_done = self.succeeded.contains(&attempt.task) && !task.task_cleanup;
                     assert!(!is_done, "{attempt} is launched, though its task is done");
                 }
-                // Nobody remembers a tracker that has nothing.
+                // Nobody remembers a tracker that has nothing, or only what nobody reads.
                 Action::ReinitTracker => assert!(!has_anything, "a tracker is told to lose what it has"),
                 _ => {}
             }
@@ -196,7 +204,7 @@ impl Cluster {
                     assert_eq!(status.id, id);
                     self.events.insert(id, Vec::new());
                     if reduces > 0 {
-                        self.maps.insert(id, maps as i32);
+                        self.sizes.insert(id, (maps as i32, reduces));
                     }
                     return id;
                 }

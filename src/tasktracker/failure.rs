@@ -57,7 +57,7 @@ pub enum TaskFailure {
         /// What the system said.
         source: io::Error,
     },
-    /// Records between maps and reduces could not be written or read; [`Self::in_folder`] says where.
+    /// Records between maps and reduces could not be written or read; `Self::in_folder` says where.
     #[error("sorted records: {0}")]
     SortedRecords(io::Error),
     /// An index is damaged.

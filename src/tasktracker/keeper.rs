@@ -3,8 +3,8 @@
 //! All descendants of the command stay below the keeper, also those that leave its process group or lose their parents: it is their
 //! subreaper. When the attempt is over, or when the tasktracker is gone, however it ended, the keeper kills until none is left.
 //!
-//! The keeper is this very program, started with [`KEEP_COMMAND`]. Its standard input is a [`Channel`]: it takes an [`Order`] and the
-//! three pipes of the command, says how the start went, and then one byte when the command has ended. It hears [`TERMINATE`], and the
+//! The keeper is this very program, started with [`KEEP_COMMAND`]. Its standard input is a [`Channel`]: it takes an `Order` and the
+//! three pipes of the command, says how the start went, and then one byte when the command has ended. It hears `TERMINATE`, and the
 //! end of the talk, which means to kill. Its own environment is empty, so that the job's cannot lead it astray.
 
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};

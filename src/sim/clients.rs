@@ -74,11 +74,7 @@ impl World<'_> {
         if self.judge.live_jobs() + self.submissions.len() >= self.plan.most_live_jobs {
             return Ok(());
         }
-        let step = self.step(Event::NewJobId, &Intent::Other)?;
-        let Reply::JobId(id) = step.reply else { return Ok(()) };
-        if !self.is_sent(step.wait_for) {
-            return Ok(());
-        }
+        let Some(id) = self.new_job_id()? else { return Ok(()) };
         let Some(Some(user)) = self.users.get(place) else { return Ok(()) };
         let mut random = Random::stream(chance, place as u64);
         // Some try another's queue.
@@ -94,9 +90,17 @@ impl World<'_> {
 
     /// A submission that a crash has cut off, as a new job.
     pub(super) fn submit_anew(&mut self, submission: Submission) -> Result<(), Violation> {
-        let step = self.step(Event::NewJobId, &Intent::Other)?;
-        let Reply::JobId(id) = step.reply else { return Ok(()) };
+        let Some(id) = self.new_job_id()? else { return Ok(()) };
         self.begin_submission(Submission { id, phase: Phase::Ask, held: None, ..submission }, None)
+    }
+
+    /// An id for a job; who does not get the answer gives up.
+    fn new_job_id(&mut self) -> Result<Option<JobId>, Violation> {
+        let step = self.step(Event::NewJobId, &Intent::Other)?;
+        Ok(match step.reply {
+            Reply::JobId(id) if self.is_sent(step.wait_for) => Some(id),
+            _ => None,
+        })
     }
 
     fn begin_submission(&mut self, submission: Submission, pause_ms: Option<u64>) -> Result<(), Violation> {

@@ -7,7 +7,8 @@
 # after its start the ports were open and the first heartbeat was answered. In the end every accepted job must have ended as its
 # failures and kills say, no attempt may have been launched twice, none of a finished task again, every credit must be accounted for; and in a
 # run of at least 16 lives, long enough for what is kept to be full by its second quarter, the last quarter may take no more than a tenth more
-# than the second. Needs no Java. Ends with 1 when anything was wrong.
+# than the second; of state.db that is what is in it but for the market's history, which is folded and thinned after days. Needs no Java.
+# Ends with 1 when anything was wrong.
 #
 # The long one:    cargo build --release --bins --examples &&
 #     JOBTRACKER_PROGRAM=target/release/jobtracker tests/hadoop/soak.sh --minutes 60 --kill-every-s 60

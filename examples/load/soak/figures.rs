@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::ensure;
+use rusqlite::Connection;
 
 use crate::server_process::ServerProcess;
 
@@ -44,6 +45,8 @@ pub struct Life {
     pub port_ms: Option<u128>,
     /// As said.
     pub first_ms: Option<u128>,
+    /// What is in state.db but for the market's history, bytes.
+    pub kept_bytes: u64,
     /// Movements of money, by their number.
     pub movements: i64,
     /// What was wrong.
@@ -137,6 +140,14 @@ impl Life {
     }
 }
 
+/// What is in the state.db of a copy, bytes, without free pages and without the ledger and the ticks: they grow for days before they are
+/// folded and thinned.
+pub fn kept_bytes(copy: &Path) -> anyhow::Result<u64> {
+    let sql = "SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name NOT LIKE 'ledger%' AND name <> 'tick'";
+    let bytes: i64 = Connection::open(copy.join("state.db"))?.query_row(sql, [], |row| row.get(0))?;
+    Ok(bytes.cast_unsigned())
+}
+
 /// Prints restart times and growth, and fails when the last quarter of the lives takes more than the second. Nothing is said of a run
 /// whose second quarter begins before `filled_jobs` jobs have ended: what is kept was still filling then.
 pub fn judge(lives: &[Life], filled_jobs: u64) -> anyhow::Result<()> {
@@ -160,13 +171,15 @@ pub fn judge(lives: &[Life], filled_jobs: u64) -> anyhow::Result<()> {
         return Ok(());
     }
     let of = |lives: &[Life]| Sample::mean(&lives.iter().map(|life| life.mean).collect::<Vec<_>>());
-    let (second, last) = (of(&lives[quarter..2 * quarter]), of(&lives[lives.len() - quarter..]));
+    let kept = |lives: &[Life]| lives.iter().map(|life| life.kept_bytes).sum::<u64>() / lives.len() as u64;
+    let (seconds, lasts) = (&lives[quarter..2 * quarter], &lives[lives.len() - quarter..]);
+    let (second, last) = (of(seconds), of(lasts));
     let mut grown = Vec::new();
     for (what, before, after) in [
         ("resident bytes", second.resident_bytes, last.resident_bytes),
         ("threads", second.threads, last.threads),
         ("open files", second.open_files, last.open_files),
-        ("bytes of state.db", second.database_bytes, last.database_bytes),
+        ("bytes in state.db but for the market's history", kept(seconds), kept(lasts)),
         ("bytes of its log", second.log_bytes, last.log_bytes),
     ] {
         println!("{what}: {before} in the second quarter, {after} in the last");

@@ -269,15 +269,17 @@ impl Run {
             wrong.extend(money::violations(&evidence, &left, started_ms, &mut seen).0);
             wrong.extend(promises::violations(&evidence, &seen.ledger, &mut book, &world));
             wrong.extend(image::violations(&evidence, &world.first_accounts()).0);
-            Ok(Audit { audited: Audited { left: evidence, seen }, book, wrong })
+            let kept_bytes = figures::kept_bytes(&copy)?;
+            Ok(Audit { audited: Audited { left: evidence, seen }, kept_bytes, book, wrong })
         })
     }
 
     /// What came of an audit; `aged` is the number up to which the ledger was made older after the copy.
     fn take_audit(&mut self, audit: Audit, mut life: Life, aged: Option<i64>) {
-        let Audit { mut audited, book, wrong } = audit;
+        let Audit { mut audited, kept_bytes, book, wrong } = audit;
         self.stage.callers.book.replace(book);
         self.wrong.extend(wrong);
+        life.kept_bytes = kept_bytes;
         life.movements = audited.left.ledger.last().map_or(0, |row| row.number);
         if let Some(last) = aged {
             forget_age(&mut audited.seen, &mut audited.left, last);
@@ -332,6 +334,7 @@ impl Run {
 /// What an audit gives back.
 struct Audit {
     audited: Audited,
+    kept_bytes: u64,
     book: crate::bidding::book::Book,
     wrong: Vec<String>,
 }

@@ -41,6 +41,8 @@ const POLLERS: usize = 4;
 const FINISHED_JOBS: u32 = 200;
 /// Those that it keeps on the disk: few enough for `state.db` to be as large as it gets in the first quarter of a run.
 const FINISHED_JOBS_ON_DISK: u32 = 250;
+/// Jobs after which a run is steady: those kept are full, and as many are unfinished as will be.
+const STEADY_AFTER_JOBS: u64 = 4 * FINISHED_JOBS_ON_DISK as u64;
 /// Before every so many starts all but the last movements of money are made older than the ledger's detail is kept.
 const AGED_EACH: u32 = 10;
 /// Those last movements: as many each time, for `state.db` to be as large as it gets in the first quarter of a run.
@@ -321,7 +323,7 @@ impl Run {
             left.jobs.len(),
             left.preempted,
         );
-        let flat = figures::judge(&self.lives, 2 * u64::from(FINISHED_JOBS_ON_DISK));
+        let flat = figures::judge(&self.lives, STEADY_AFTER_JOBS);
         println!("{} violations", self.wrong.len());
         for text in self.wrong.iter().take(SHOWN) {
             println!("wrong: {text}");

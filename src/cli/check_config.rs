@@ -103,8 +103,7 @@ impl Daemon {
 
     /// The keys of a section that it reads.
     fn keys(self, section: &Section) -> impl Iterator<Item = &'static Key> + use<> {
-        let of_jobs = section.keys == keys::JOB || section.keys == keys::STREAMING;
-        let reads_all = self == Daemon::JobTracker || of_jobs || section.keys == keys::TRACKER;
+        let reads_all = self == Daemon::JobTracker || is_of_jobs(section) || section.keys == keys::TRACKER;
         section.keys.iter().filter(move |key| reads_all || keys::READ_BY_TRACKER.contains(key))
     }
 }
@@ -113,7 +112,7 @@ impl Daemon {
 fn values(text: &mut String, configuration: &Configuration, daemon: Daemon) -> Vec<ConfigError> {
     let mut errors = Vec::new();
     for section in keys::SECTIONS {
-        let of_jobs = section.keys == keys::JOB || section.keys == keys::STREAMING;
+        let of_jobs = is_of_jobs(section);
         let mut told = String::new();
         for key in daemon.keys(section).filter(|key| !key.name.contains("<queue>")) {
             match configuration.checked(key) {
@@ -134,6 +133,11 @@ fn values(text: &mut String, configuration: &Configuration, daemon: Daemon) -> V
     }
     text.push('\n');
     errors
+}
+
+/// Whether the keys are those of jobs.
+fn is_of_jobs(section: &Section) -> bool {
+    section.keys == keys::JOB || section.keys == keys::STREAMING
 }
 
 /// Keys that nothing reads, where that is most likely a mistake: under our own prefixes, and nearly called as one that is read.

@@ -114,7 +114,9 @@ impl<'a> Story<'a> {
     async fn go_on(&mut self, moment: &Moment, screen: &mut Screen) -> Result<(), DemoError> {
         let (done, all) = moment.maps(self.options.maps);
         if self.users[1].job.is_none() {
-            let Some(alice) = self.users[0].view.filter(|_| moment.is_sold_to(1)) else { return Ok(()) };
+            // A short job may be over before any tick has sold her slots.
+            let may_go_on = |view: &JobView| view.state.is_over() || moment.is_sold_to(1);
+            let Some(alice) = self.users[0].view.filter(may_go_on) else { return Ok(()) };
             let since = *self.alone_since.get_or_insert(moment.tick);
             if moment.tick - since >= TICKS_ALONE || alice.map.finished * 3 >= alice.map.total {
                 self.submit(1, screen).await?;

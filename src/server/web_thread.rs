@@ -11,7 +11,7 @@ use crate::config::settings::HttpLimits;
 use crate::web::{WebLimits, WebState};
 
 use super::handle::OwnerHandle;
-use super::host_name::host_name;
+use crate::config::host_name;
 
 /// The HTTP library needs this much room for a head.
 const LEAST_HEADER_BYTES: usize = 8_192;

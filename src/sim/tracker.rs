@@ -117,7 +117,7 @@ impl SimTracker {
                 dir_failures: 0,
                 max_map_slots: self.slots.map as i32,
                 max_reduce_slots: self.slots.reduce as i32,
-                resources: resources(self.free_disk_bytes.unwrap_or(-1)),
+                resources: ResourceStatus::of_space(self.free_disk_bytes.unwrap_or(-1)),
                 tasks: self.attempts.iter().map(|attempt| attempt.report(now_mono_ms, wall_ms)).collect(),
                 health: HealthStatus {
                     healthy: self.is_healthy,
@@ -212,21 +212,5 @@ impl SimTracker {
     /// Whether it is at work on an attempt, has done it, or keeps its output.
     pub(super) fn has(&self, id: AttemptId) -> bool {
         self.outputs.contains(&id) || self.attempts.iter().any(|attempt| attempt.id == id && attempt.is_worth())
-    }
-}
-
-fn resources(free_disk_bytes: i64) -> ResourceStatus {
-    ResourceStatus {
-        total_virtual_bytes: -1,
-        total_physical_bytes: -1,
-        available_virtual_bytes: -1,
-        available_physical_bytes: -1,
-        map_slot_bytes: -1,
-        reduce_slot_bytes: -1,
-        available_space_bytes: free_disk_bytes,
-        cumulative_cpu_ms: -1,
-        cpu_khz: -1,
-        processors: -1,
-        cpu_percent: -1.0,
     }
 }

@@ -55,6 +55,26 @@ pub struct ResourceStatus {
     pub cpu_percent: f32,
 }
 
+impl ResourceStatus {
+    /// Of a tracker that knows only the free bytes of its local directories; -1 where not even those.
+    #[must_use]
+    pub const fn of_space(available_space_bytes: i64) -> Self {
+        Self {
+            total_virtual_bytes: -1,
+            total_physical_bytes: -1,
+            available_virtual_bytes: -1,
+            available_physical_bytes: -1,
+            map_slot_bytes: -1,
+            reduce_slot_bytes: -1,
+            available_space_bytes,
+            cumulative_cpu_ms: -1,
+            cpu_khz: -1,
+            processors: -1,
+            cpu_percent: -1.0,
+        }
+    }
+}
+
 /// What the node health script says (1.2.1 `TaskTrackerHealthStatus`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthStatus {

@@ -319,7 +319,7 @@ impl Cluster {
                 dir_failures: 0,
                 max_map_slots: tracker.slots.0,
                 max_reduce_slots: tracker.slots.1,
-                resources: ResourceStatus { available_space_bytes: tracker.free_disk_bytes, ..unknown_resources() },
+                resources: ResourceStatus::of_space(tracker.free_disk_bytes),
                 tasks: tracker.tasks.iter().map(report).collect(),
                 health: HealthStatus { healthy: true, report: "".into(), last_reported_ms: 0 },
             },
@@ -529,22 +529,6 @@ fn report(task: &FakeTask) -> TaskStatus {
         }),
         next_record_range: Default::default(),
         reduce: task.reduces.then(ReduceProgress::default),
-    }
-}
-
-fn unknown_resources() -> ResourceStatus {
-    ResourceStatus {
-        total_virtual_bytes: -1,
-        total_physical_bytes: -1,
-        available_virtual_bytes: -1,
-        available_physical_bytes: -1,
-        map_slot_bytes: -1,
-        reduce_slot_bytes: -1,
-        available_space_bytes: -1,
-        cumulative_cpu_ms: -1,
-        cpu_khz: -1,
-        processors: -1,
-        cpu_percent: -1.0,
     }
 }
 

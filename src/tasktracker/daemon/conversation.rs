@@ -306,17 +306,5 @@ fn remove_aside(files: impl Send + 'static) {
 }
 
 fn resources(room_bytes: Option<u64>) -> ResourceStatus {
-    ResourceStatus {
-        total_virtual_bytes: -1,
-        total_physical_bytes: -1,
-        available_virtual_bytes: -1,
-        available_physical_bytes: -1,
-        map_slot_bytes: -1,
-        reduce_slot_bytes: -1,
-        available_space_bytes: room_bytes.map_or(i64::MAX, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)),
-        cumulative_cpu_ms: -1,
-        cpu_khz: -1,
-        processors: -1,
-        cpu_percent: -1.0,
-    }
+    ResourceStatus::of_space(room_bytes.map_or(i64::MAX, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)))
 }

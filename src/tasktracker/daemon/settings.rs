@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::keys;
-use crate::config::{ConfigError, Configuration, HostPort};
+use crate::config::{ConfigError, Configuration, HostPort, host_name};
 use crate::scheduler::PerKind;
 
 /// Everything a tasktracker is told from outside.
@@ -72,14 +72,5 @@ impl TaskTrackerSettings {
             memory_interval: Duration::from_millis(configuration.number(&keys::MEMORY_INTERVAL)?),
             configuration,
         })
-    }
-}
-
-/// The name of this machine, as its kernel knows it; `localhost` when that is no name.
-fn host_name() -> String {
-    let name = rustix::system::uname();
-    match name.nodename().to_str() {
-        Ok(name) if !name.is_empty() => name.to_owned(),
-        _ => "localhost".to_owned(),
     }
 }

@@ -92,7 +92,6 @@ pub const FLOATS: &[&str] = &[
     "src/mapreduce/task.rs",
     "src/mapreduce/view.rs",
     "src/sim/attempt.rs",
-    "src/sim/tracker.rs",
     "src/wire/job.rs",
     "src/wire/job/codec.rs",
     "src/wire/reader.rs",

@@ -36,8 +36,8 @@ pub struct Engine {
     pub(super) host_faults: HostFaults,
     pub(super) interner: CounterInterner,
     pub(super) trackers: BTreeMap<Arc<str>, Tracker>,
-    /// Connections that the last heartbeat of a tracker came on and that are still open, with its name.
-    pub(super) connections: BTreeMap<u64, Arc<str>>,
+    /// Connections that heartbeats came on and that are still open.
+    pub(super) connections: BTreeSet<u64>,
     /// Trackers that still have to receive a finished job's KILL_JOB.
     pub(super) kill_debts: BTreeMap<JobId, KillDebt>,
     /// Finished jobs, oldest first.
@@ -106,7 +106,7 @@ impl Engine {
             host_faults: HostFaults::default(),
             interner: restored.interner,
             trackers: BTreeMap::new(),
-            connections: BTreeMap::new(),
+            connections: BTreeSet::new(),
             kill_debts: BTreeMap::new(),
             finished: VecDeque::new(),
             live_jobs: BTreeMap::new(),
@@ -161,6 +161,7 @@ impl Engine {
                 self.connections.remove(&connection);
                 (Reply::Done, Wait::Nothing)
             }
+            Event::SpeakersCarried { speakers } => self.speakers_carried(speakers, now),
             Event::TrackerError { tracker, class, message } => {
                 let class = class.unwrap_or_else(|| "no class".to_owned());
                 self.log_line(LogLevel::Warning, format!("{tracker} reports {class}: {message}"));

@@ -6,7 +6,7 @@ use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
 use crate::wire::{AttemptId, Credentials, HeartbeatRequest, JobId};
 
-use super::{FactNumber, FoundJob, HostLists, IdOwner, QueueConfig};
+use super::{CarriedSpeaker, FactNumber, FoundJob, HostLists, IdOwner, QueueConfig};
 
 /// Who asks: the user of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,11 @@ pub enum Event {
     ConnectionClosed {
         /// Its number.
         connection: u64,
+    },
+    /// Connections of trackers were handed over by an earlier process.
+    SpeakersCarried {
+        /// The trackers that were heard on them.
+        speakers: Vec<CarriedSpeaker>,
     },
     /// A tracker's own complaint.
     TrackerError {

@@ -1,6 +1,7 @@
 //! One term of the daemon: from opening the store to closing it.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::settings::{HttpLimits, SchedulerKind};
+use crate::engine::CarriedSpeaker;
 use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
 
 use super::acl_file::AclFile;
@@ -20,7 +22,7 @@ use super::handover::{Asked, Control, Offer, Outcome, Successor};
 use super::office::{Office, Ports, TOLD_TO_STOP};
 use super::owner::Owner;
 use super::reload::Reload;
-use super::rpc::RpcLimits;
+use super::rpc::{Carried, CarriedTracker, RpcLimits};
 use super::start::{Found, ServeError, Serving, store_options, wake};
 use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
 use super::web_thread::WebThread;
@@ -188,10 +190,11 @@ impl Office<'_> {
         web.stop();
         drop((web, acl_watch));
         self.handed_over = Some(owner.with_engine(|engine| engine.tracker_names().cloned().collect()));
+        let speakers: Vec<_> = owner.with_engine(|engine| engine.speakers(clock.now()).collect());
         let closed = close(budget_image, owner, store);
         match (served, leaving) {
             (Ok(carried), Some((successor, asked, since_ms))) => {
-                self.carried = carried;
+                self.carried = with_trackers(carried, speakers);
                 Ok(TermEnd::Leaving(Box::new(Leaving { successor, asked, closed, clock, since_ms })))
             }
             (served, _) => {
@@ -201,6 +204,18 @@ impl Office<'_> {
             }
         }
     }
+}
+
+/// Connections with the trackers that are heard on them.
+fn with_trackers(mut carried: Vec<Carried>, speakers: Vec<CarriedSpeaker>) -> Vec<Carried> {
+    let mut by_number: BTreeMap<u64, Vec<CarriedTracker>> = BTreeMap::new();
+    for CarriedSpeaker { tracker, connection, is_sure } in speakers {
+        by_number.entry(connection).or_default().push(CarriedTracker { name: tracker, is_sure });
+    }
+    for connection in &mut carried {
+        connection.trackers = by_number.remove(&connection.number).unwrap_or_default();
+    }
+    carried
 }
 
 /// Closes what a term has opened.

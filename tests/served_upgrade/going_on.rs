@@ -158,3 +158,27 @@ fn a_changed_address_is_bound_anew_and_connections_go_on() {
     idle.asks();
     assert_eq!(serving.stop().0, 0);
 }
+
+/// The new process knows on which connection each tracker is heard.
+#[test]
+fn a_tracker_is_heard_on_its_own_connection_after_an_upgrade_and_nobody_else_for_it() {
+    let place = unsigned_place();
+    let mut serving = place.start();
+    let mut own = client(&serving, Protocol::InterTracker);
+    let mut tracker = Tracker::new();
+    tracker.take(own.call(&tracker.heartbeat()));
+    upgrade(&place, &mut serving, &[]);
+    let heartbeat = tracker.heartbeat();
+    let mut stranger = client(&serving, Protocol::InterTracker);
+    let refused = std::thread::spawn(move || stranger.refused(&heartbeat));
+    // Whenever the stranger is taken, the tracker calls after it.
+    while !refused.is_finished() {
+        let before = tracker.request.response_id;
+        tracker.take(own.call(&tracker.heartbeat()));
+        assert_eq!(tracker.request.response_id, before.wrapping_add(1));
+    }
+    let text = refused.join().unwrap();
+    assert!(text.contains("DisallowedTaskTrackerException: TaskTracker tracker_"), "{text}");
+    let (code, log) = serving.stop();
+    assert_eq!(code, 0, "{log}");
+}

@@ -94,6 +94,18 @@ impl Client {
         hear(&mut self.stream, self.calls, call.method().returns)
     }
 
+    /// What a call is refused with.
+    pub fn refused(&mut self, call: &Call) -> String {
+        self.calls += 1;
+        let mut frame = Vec::new();
+        encode_call(&mut frame, self.calls, call);
+        self.stream.write_all(&frame).unwrap();
+        match hear_outcome(&mut self.stream, self.calls, call.method().returns) {
+            Outcome::Error(exception) => exception.message,
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// Any call.
     pub fn asks(&mut self) {
         assert!(matches!(self.call(&JobSubmissionCall::GetNewJobId.into_call()), Value::JobId(_)));
@@ -129,6 +141,13 @@ fn opening(protocol: Protocol) -> Vec<u8> {
 }
 
 fn hear(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Value {
+    match hear_outcome(stream, id, returns) {
+        Outcome::Value(value) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn hear_outcome(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Outcome {
     let mut heard = Vec::new();
     loop {
         let mut room = [0; 4096];
@@ -137,8 +156,7 @@ fn hear(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Value {
         heard.extend_from_slice(&room[..count]);
         if let Some((response, _)) = decode_response(returns, &heard).unwrap() {
             assert_eq!(response.id, id);
-            let Outcome::Value(value) = response.outcome else { panic!("{:?}", response.outcome) };
-            return value;
+            return response.outcome;
         }
     }
 }

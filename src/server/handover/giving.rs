@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::Channel;
-use crate::server::rpc::{Carried, Introduction};
+use crate::server::rpc::{Carried, CarriedTracker, Introduction};
 
-use super::message::{ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, ToSuccessor, VERSION};
+use super::message::{
+    ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, ToSuccessor, TrackerEntry, VERSION,
+};
 
 /// How long the new process may take to read its configuration.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
@@ -181,6 +183,14 @@ impl Drop for Successor {
     }
 }
 
+// === impl TrackerEntry ===
+
+impl TrackerEntry {
+    fn of(tracker: &CarriedTracker) -> Self {
+        Self { name: tracker.name.to_string(), is_sure: tracker.is_sure }
+    }
+}
+
 /// Blocking.
 fn give(channel: &Channel, estate: &Estate) -> io::Result<()> {
     let connections = estate.connections.iter().map(|connection| ConnectionEntry {
@@ -190,6 +200,8 @@ fn give(channel: &Channel, estate: &Estate) -> io::Result<()> {
                 IntroductionEntry::Done { protocol: protocol.clone(), user: user.to_string() }
             }
         },
+        has_beaten: Some(connection.has_beaten),
+        trackers: connection.trackers.iter().map(TrackerEntry::of).collect(),
         unread_bytes: connection.unread.len(),
         unsent_bytes: connection.unsent.len(),
     });

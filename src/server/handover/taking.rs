@@ -7,9 +7,12 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use crate::channel::Channel;
-use crate::server::rpc::{Carried, Introduction};
+use crate::server::rpc::{Carried, CarriedTracker, Introduction};
+use crate::wire::protocol::Protocol;
 
-use super::message::{FromSuccessor, IntroductionEntry, Inventory, Offer, Port, ToSuccessor, VERSION};
+use super::message::{
+    ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, Port, ToSuccessor, TrackerEntry, VERSION,
+};
 
 /// The running daemon that this process goes on for.
 #[derive(Debug)]
@@ -70,19 +73,32 @@ impl Predecessor {
         for entry in connections {
             let unread = self.channel.hear_bytes(entry.unread_bytes)?;
             let unsent = self.channel.hear_bytes(entry.unsent_bytes)?;
-            said.push((entry.introduction, unread, unsent));
+            said.push((entry, unread, unsent));
         }
         let fixed = 2 + usize::from(has_control);
         let mut descriptors = self.channel.take(fixed + said.len())?.into_iter();
         let mut next = || descriptors.next().ok_or(io::ErrorKind::UnexpectedEof);
         let (rpc, http) = (next()?.into(), next()?.into());
         let control = has_control.then(&mut next).transpose()?.map(UnixListener::from);
-        let connections = said.into_iter().zip(descriptors).map(|((introduction, unread, unsent), socket)| {
+        let connections = said.into_iter().zip(descriptors).map(|((entry, unread, unsent), socket)| {
+            let ConnectionEntry { introduction, has_beaten, trackers, .. } = entry;
             let introduction = match introduction {
                 IntroductionEntry::Opening(stage) => Introduction::Opening(stage),
                 IntroductionEntry::Done { protocol, user } => Introduction::Done { protocol, user: user.into() },
             };
-            Carried { socket, introduction, unread, unsent }
+            let names_trackers_protocol = introduction.protocol() == Some(Protocol::InterTracker.class_name());
+            let trackers = trackers
+                .into_iter()
+                .map(|TrackerEntry { name, is_sure }| CarriedTracker { name: name.into(), is_sure });
+            Carried {
+                number: 0,
+                socket,
+                introduction,
+                has_beaten: has_beaten.unwrap_or(names_trackers_protocol),
+                trackers: trackers.collect(),
+                unread,
+                unsent,
+            }
         });
         let trackers = trackers.into_iter().map(Arc::from).collect();
         Ok(Inheritance { rpc, http, control, trackers, connections: connections.collect() })

@@ -14,10 +14,7 @@ pub enum Speaker {
     /// It is the tracker's own connection.
     Own,
     /// The tracker is not known, or its own connection is closed.
-    Absent {
-        /// The host that it was registered from, if it is known.
-        host: Option<Arc<str>>,
-    },
+    Absent,
     /// The tracker's own connection is another one, which is open.
     Elsewhere(OwnConnection),
 }
@@ -52,12 +49,12 @@ pub struct CarriedSpeaker {
 impl Engine {
     /// How the tracker of that name stands to a connection.
     pub fn speaker(&self, tracker: &str, connection: u64, now: Now) -> Speaker {
-        let Some(tracker) = self.trackers.get(tracker) else { return Speaker::Absent { host: None } };
+        let Some(tracker) = self.trackers.get(tracker) else { return Speaker::Absent };
         if tracker.connection == connection {
             return Speaker::Own;
         }
         if !self.connections.contains(&tracker.connection) {
-            return Speaker::Absent { host: Some(tracker.host.clone()) };
+            return Speaker::Absent;
         }
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
         Speaker::Elsewhere(OwnConnection {
@@ -66,6 +63,11 @@ impl Engine {
             is_silent: silent_ms > self.longest_silence_ms(),
             is_sure: tracker.is_sure(self.config.tracker_expiry_ms, now),
         })
+    }
+
+    /// The host that a tracker is registered from; none when it is not known.
+    pub fn host_of_tracker(&self, tracker: &str) -> Option<Arc<str>> {
+        self.trackers.get(tracker).map(|tracker| tracker.host.clone())
     }
 
     /// The longest pause between two heartbeats that a tracker was told, ms.

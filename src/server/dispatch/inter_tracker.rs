@@ -39,10 +39,10 @@ impl Dispatcher {
         let ask = |engine: &Engine| engine.speaker(&request.status.name, ticket.connection(), now);
         match self.owner.with_engine(ask) {
             Speaker::Own => self.take_heartbeat(request, ticket),
-            Speaker::Absent { .. } | Speaker::Elsewhere(_) if self.admission.is_listed() => {
+            Speaker::Absent | Speaker::Elsewhere(_) if self.admission.is_listed() => {
                 drop(tokio::task::spawn_local(self.clone().judge_host(request, ticket)));
             }
-            Speaker::Absent { .. } => self.take_heartbeat(request, ticket),
+            Speaker::Absent => self.take_heartbeat(request, ticket),
             Speaker::Elsewhere(_) => drop(tokio::task::spawn_local(self.clone().judge_newcomer(request, ticket))),
         }
     }

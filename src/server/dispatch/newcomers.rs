@@ -110,7 +110,7 @@ impl Dispatcher {
             }
             let now = self.owner.clock().now();
             let own = match self.owner.with_engine(|engine| engine.speaker(&tracker, ticket.connection(), now)) {
-                Speaker::Own | Speaker::Absent { .. } => return self.take_heartbeat(request, ticket),
+                Speaker::Own | Speaker::Absent => return self.take_heartbeat(request, ticket),
                 Speaker::Elsewhere(own) => own,
             };
             if contested.as_ref().is_none_or(|(connection, _, _)| *connection != own.connection) {
@@ -164,8 +164,13 @@ impl Dispatcher {
                 return;
             }
             let is_late = self.owner.clock().mono_ms() >= deadline_ms;
+            // A host must not speak for another's tracker either.
+            let registered = self.owner.with_engine(|engine| engine.host_of_tracker(tracker));
+            let other = registered.filter(|registered| **registered != **host);
+            let is_of_other =
+                other.is_some_and(|other| self.admission.admits(&other, address) == Admitted::WrongAddress);
             let why = match self.admission.admits(host, address) {
-                Admitted::Yes if is_named_after(tracker, host) => {
+                Admitted::Yes if !is_of_other => {
                     drop(hold);
                     return self.judge_newcomer(request, ticket).await;
                 }
@@ -180,7 +185,7 @@ impl Dispatcher {
                     }
                     continue;
                 }
-                Admitted::Yes => "its name is not that of its host",
+                Admitted::Yes => "a tracker of that name is registered from another host",
                 Admitted::NotListed => "its host is not in mapred.hosts",
                 Admitted::WrongAddress => "its host does not have that address",
             };
@@ -220,12 +225,6 @@ fn verdict(own: &OwnConnection, began_ms: u64, now_ms: u64, patience_ms: u64, pr
         // Where the kernel does not tell, a connection whose peer is gone has ended by now.
         Some(true) | None => Verdict::IsAnother,
     }
-}
-
-/// Whether a tracker's name is one of that host: `tracker_HOST:` and more, as stock TaskTrackers make it.
-fn is_named_after(tracker: &str, host: &str) -> bool {
-    let rest = tracker.strip_prefix("tracker_").and_then(|rest| rest.strip_prefix(host));
-    rest.is_some_and(|rest| rest.starts_with(':'))
 }
 
 /// A tracker's name, cut and without control characters.

@@ -16,4 +16,5 @@ mod foreign;
 mod harm;
 mod jobs;
 mod logs;
+mod web;
 mod worker;

@@ -32,6 +32,10 @@ pub struct Cluster {
 
 pub struct Worker {
     child: Child,
+    /// Where its web is.
+    pub http: SocketAddr,
+    /// What it said at its start.
+    pub said: Vec<String>,
 }
 
 impl Cluster {
@@ -93,9 +97,10 @@ impl Cluster {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let said: Vec<String> = lines.by_ref().take(5).map(Result::unwrap).collect();
         assert_eq!(said.len(), 5, "{said:#?}");
+        let http = said[2].split("http://").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
         // Read on, or it would wait for a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        self.workers.push(Worker { child });
+        self.workers.push(Worker { child, http, said });
     }
 
     /// Ends a worker as a crash does.

@@ -4,7 +4,7 @@
 //! Such a request still carries the page's host name, which is none of ours.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::Router;
@@ -42,6 +42,9 @@ impl ServedNames {
     #[must_use]
     pub fn is_served(&self, authority: &str) -> bool {
         let Some(names) = &self.names else { return true };
+        if authority.parse::<IpAddr>().is_ok() {
+            return true;
+        }
         if let Some(bracketed) = authority.strip_prefix('[') {
             let Some((address, port)) = bracketed.split_once(']') else { return false };
             let has_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
@@ -52,7 +55,7 @@ impl ServedNames {
             _ => authority,
         };
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-        host == "localhost" || names.contains(&host) || host.parse::<IpAddr>().is_ok()
+        host == "localhost" || names.contains(&host) || host.parse::<Ipv4Addr>().is_ok()
     }
 
     /// The first name in a request that is not served. A request without any names none: no browser sends it.

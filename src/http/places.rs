@@ -176,7 +176,8 @@ impl Table {
             *count += 1;
             *can_close |= open.can_close();
         }
-        let greediest = counts.into_iter().filter(|(_, (_, can_close))| *can_close).max_by_key(|(_, (count, _))| *count);
+        let greediest =
+            counts.into_iter().filter(|(_, (_, can_close))| *can_close).max_by_key(|(_, (count, _))| *count);
         let Some((peer, _)) = greediest else { return };
         if !self.close_idle_of(peer) {
             let queued = self.open.values_mut().rfind(|open| open.peer == peer && open.can_close());

@@ -1,7 +1,6 @@
 //! Sorted runs into one (1.2.1 `Merger`): as many at a time as `io.sort.factor` allows, with runs in between on disk.
 
 use std::cmp::Ordering;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 

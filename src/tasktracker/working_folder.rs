@@ -1,9 +1,9 @@
 //! What a command finds in its working directory: the content of the job's jar and its cache files, as links (1.2.1
 //! `TaskRunner.setupWorkDir`, `TrackerDistributedCacheManager`).
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
@@ -182,7 +182,11 @@ pub fn prepare(
     }
     let temporary = folder.join(temporary);
     // It may be a folder of everybody's, such as /tmp.
-    fs::create_dir_all(&temporary).map_err(TaskFailure::file("make", &temporary))
+    DirBuilder::new()
+        .recursive(true)
+        .mode(FOLDER_MODE)
+        .create(&temporary)
+        .map_err(TaskFailure::file("make", &temporary))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use crate::served::PATIENCE;
 use crate::served::answered::Answered;
@@ -32,4 +33,26 @@ fn a_request_under_another_host_name_is_refused() {
     }
     cluster.add_worker(&["jobtracker.web.hosts=*"]);
     assert_eq!(get_under(cluster.workers[1].http, "evil.example", "/").status, 200);
+}
+
+#[test]
+fn idle_connections_make_no_fetch_wait() {
+    let cluster = Cluster::new(1);
+    let http = cluster.workers[0].http;
+    let idle: Vec<TcpStream> = (0..520)
+        .map(|_| {
+            let mut stream = TcpStream::connect(http).unwrap();
+            write!(stream, "GET / HTTP/1.1\r\nHost: {http}\r\n\r\n").unwrap();
+            stream
+        })
+        .collect();
+    // An idle connection is closed after 30 s.
+    let patience = Duration::from_secs(10);
+    let mut fetch = TcpStream::connect_timeout(&http, patience).unwrap();
+    fetch.set_read_timeout(Some(patience)).unwrap();
+    write!(fetch, "GET / HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    fetch.read_to_end(&mut answer).unwrap();
+    assert_eq!(Answered::parse(&answer).status, 200);
+    drop(idle);
 }

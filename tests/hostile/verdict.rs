@@ -23,8 +23,6 @@ const AFTER: Duration = Duration::from_millis(400);
 
 /// Attacks that still succeed, each with the reason; their tests print it and pass.
 const NOT_YET: &[(&str, &str)] = &[
-    ("job files swapped for pipes", "job files are opened by their names"),
-    ("job files that never end", "job files are opened by their names"),
     ("the daemon's values in a job's", "a job's values see the daemon's"),
     ("names of 10 MB", "names have no limit"),
     ("a heartbeat of many reports", "reports have no limit"),
@@ -32,7 +30,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("trackers beside the list", "the peer's address is not looked at"),
     ("trackers in name only", "what a connection has done is not looked at"),
     ("half requests", "half requests hold places"),
-    ("a flood of job ids", "the oldest id is void"),
     ("trackers that share a host", "registering looks at all of a host"),
 ];
 

@@ -89,7 +89,7 @@ fn only_listed_hosts_are_served_and_only_from_their_own_addresses() {
         };
         let (unknown, ()) = tokio::join!(unknown, others);
         assert_eq!(unknown, None);
-        // The list read anew.
+        // The list read again.
         std::fs::write(&hosts, "127.0.0.8\n").unwrap();
         let mut administrator = rig.administrator("mapred").await;
         administrator.call(&AdminOperationsCall::RefreshNodes.into_call()).await.unwrap();

@@ -85,19 +85,19 @@ async fn run_state(rig: &Rig, id: JobId) -> RunState {
 }
 
 #[test]
-fn while_a_tracker_beats_nobody_else_reports_for_it_or_gets_its_answers() {
+fn while_a_tracker_beats_no_other_connection_reports_for_it_or_gets_its_answers() {
     with_daemon(Wanted::default(), async |rig: Rig| {
         rig.gate.open();
         let (id, mut line, mut tracker) = map_running(&rig).await;
         let response_id = tracker.request.response_id;
-        // One with the right response id and one that would be answered with the last answer, which tells it.
+        // One with the right response id and one that would be answered with the last answer, which has it.
         for said in [response_id, response_id.wrapping_sub(7)] {
             let mut lie = Tracker::new();
             lie.request = tracker.request.clone();
             lie.all_are(AttemptState::Succeeded);
             let newcomer = calling(rig.tracker_client().await, stolen(&lie, said));
             rig.settle().await;
-            assert!(!newcomer.is_finished(), "held, until the tracker itself is heard");
+            assert!(!newcomer.is_finished(), "held, until the tracker itself calls");
             let before = tracker.request.response_id;
             beat(&mut line, &mut tracker).await;
             assert_eq!(tracker.request.response_id, before.wrapping_add(1), "the tracker notices nothing");
@@ -177,7 +177,7 @@ fn one_connection_speaks_for_many_trackers_and_its_end_frees_them_all() {
 }
 
 #[test]
-fn who_hangs_up_while_it_is_held_is_never_heard() {
+fn who_hangs_up_while_it_is_held_is_never_served() {
     with_daemon(Wanted::default(), async |rig: Rig| {
         rig.gate.open();
         let (id, line, mut tracker) = map_running(&rig).await;
@@ -217,7 +217,7 @@ fn held_newcomers_do_not_keep_the_daemon_from_stopping() {
 
 /// The tracker's machine lost its power and came back under the same address, or its kernel gave the connection up.
 #[test]
-fn a_tracker_whose_machine_has_forgotten_the_connection_is_heard_on_a_new_one() {
+fn a_tracker_whose_machine_has_forgotten_the_connection_is_served_on_a_new_one() {
     let Some(network) = Network::new() else { return };
     network.with_daemon(async |rig: Rig| {
         let mut line = network.connect(&rig).await;
@@ -234,7 +234,7 @@ fn a_tracker_whose_machine_has_forgotten_the_connection_is_heard_on_a_new_one() 
 
 /// Its address changed, and nothing answers under the old one: silent, or with an answer that got lost on its way.
 #[test]
-fn a_tracker_that_comes_from_another_address_is_heard_when_the_old_one_does_not_answer() {
+fn a_tracker_that_comes_from_another_address_is_served_when_the_old_one_does_not_answer() {
     for is_answer_lost in [false, true] {
         let Some(network) = Network::new() else { return };
         network.with_daemon(async |rig: Rig| {

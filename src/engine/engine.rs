@@ -170,6 +170,7 @@ impl Engine {
             Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),
             Event::NewJobId { owner } => self.new_job_id(owner),
             Event::UnusedIdFound { id, owner } => self.unused_id_found(id, owner),
+            Event::IdsCarried { ids } => self.ids_carried(ids),
             Event::SubmitAsked { id, caller } => self.submit_asked(id, &caller),
             Event::SubmissionRead(read) => self.submission_read(*read, now),
             Event::SystemDirWritten { id } => self.system_dir_written(id),

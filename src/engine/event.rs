@@ -94,6 +94,11 @@ pub enum Event {
         /// The caller that submits under it: nobody remembers who got it.
         owner: IdOwner,
     },
+    /// Job ids were handed over by an earlier process.
+    IdsCarried {
+        /// Those that waited for their submission, with the users who got them.
+        ids: Vec<(JobId, Arc<str>)>,
+    },
     /// A client submits; its files are still to be read. Answered by [`Reply::Submission`](super::Reply::Submission).
     SubmitAsked {
         /// The id the client was given.

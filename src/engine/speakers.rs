@@ -1,4 +1,4 @@
-//! The connection that each tracker is heard on.
+//! The connection that each tracker is served on.
 //!
 //! A tracker's own connection is the one that its last heartbeat came on, as long as it is open. Whether another one may
 //! take its place is found out by the edge before a heartbeat comes here.
@@ -70,12 +70,12 @@ impl Engine {
         self.trackers.get(tracker).map(|tracker| tracker.host.clone())
     }
 
-    /// The longest pause between two heartbeats that a tracker was told, ms.
+    /// The longest pause between two heartbeats that a tracker was given, ms.
     pub fn longest_interval_ms(&self) -> u64 {
         u64::try_from(self.config.heartbeat.interval_ms(self.trackers.len(), true)).unwrap_or(0)
     }
 
-    /// All open connections of trackers, for a process that goes on with them.
+    /// All open connections of trackers, to hand over to another process.
     pub fn speakers(&self, now: Now) -> impl Iterator<Item = CarriedSpeaker> {
         let open = self.trackers.values().filter(|tracker| self.connections.contains(&tracker.connection));
         open.map(move |tracker| CarriedSpeaker {
@@ -85,7 +85,7 @@ impl Engine {
         })
     }
 
-    /// Trackers of an earlier process are heard where they were. Those that are not known any more start anew anyway.
+    /// Trackers of an earlier process keep their connections. Those that are not known any more must register again anyway.
     pub(super) fn speakers_carried(&mut self, speakers: Vec<CarriedSpeaker>, now: Now) -> (Reply, Wait) {
         for CarriedSpeaker { tracker, connection, is_sure } in speakers {
             if let Some(tracker) = self.trackers.get_mut(&tracker) {

@@ -5,7 +5,7 @@
 //! address that is not known. Where that fails the last known addresses hold. A host of which no address is known yet is
 //! neither served nor refused: a stock TaskTracker that is refused ends, and an outage of DNS must not end a cluster.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
@@ -23,6 +23,8 @@ use super::clock::Clock;
 const BELIEVED_MS: u64 = 300_000;
 /// Pause before a name without any address is asked for again, ms; an unexpected address has a name asked for this often.
 const RETRY_MS: u64 = 10_000;
+/// At most one refusal is logged in so long, ms.
+const LINE_MS: u64 = 1_000;
 /// Names that are resolved at one time: each takes a thread while it lasts.
 const AT_ONE_TIME: usize = 8;
 
@@ -34,6 +36,8 @@ type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>>>>;
 pub(super) struct Admission {
     clock: Clock,
     listed: Option<Listed>,
+    /// When the next refusal may be logged, ms of the monotonic clock.
+    next_line_ms: Cell<u64>,
 }
 
 struct Listed {
@@ -86,7 +90,18 @@ impl Admission {
 
     fn resolving_by(admitted: AdmittedTrackers, clock: Clock, resolve: Resolve) -> Self {
         let listed = Listed { hosts: RefCell::default(), resolve, asked: Notify::new(), answered: Notify::new() };
-        Self { clock, listed: (admitted == AdmittedTrackers::Listed).then_some(listed) }
+        let listed = (admitted == AdmittedTrackers::Listed).then_some(listed);
+        Self { clock, listed, next_line_ms: Cell::new(0) }
+    }
+
+    /// Whether a refusal may be logged: one a second.
+    pub(super) fn may_log(&self) -> bool {
+        let now_ms = self.clock.mono_ms();
+        let may_log = now_ms >= self.next_line_ms.get();
+        if may_log {
+            self.next_line_ms.set(now_ms + LINE_MS);
+        }
+        may_log
     }
 
     /// Whether hosts are looked at.
@@ -240,7 +255,6 @@ async fn addresses(host: String) -> io::Result<Vec<IpAddr>> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::time::Duration;
 
     use super::*;

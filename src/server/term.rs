@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::settings::{HttpLimits, SchedulerKind};
-use crate::engine::CarriedSpeaker;
+use crate::engine::{CarriedSpeaker, Event};
 use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
 
 use super::acl_file::AclFile;
@@ -115,6 +115,7 @@ impl Office<'_> {
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let handle = handle.with_ledger(store.ledger());
         let owner = daemon.owner().clone();
+        owner.step(Event::IdsCarried { ids: std::mem::take(&mut self.open_ids) });
         let web = Web::new(http, handle, http_limits, market.is_some());
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
@@ -189,6 +190,7 @@ impl Office<'_> {
         let served = daemon.run_until(rpc_port, std::mem::take(&mut self.carried), leave).await;
         web.stop();
         drop((web, acl_watch));
+        self.open_ids = owner.with_engine(|engine| engine.open_ids().collect());
         self.handed_over = Some(owner.with_engine(|engine| engine.tracker_names().cloned().collect()));
         let speakers: Vec<_> = owner.with_engine(|engine| engine.speakers(clock.now()).collect());
         let closed = close(budget_image, owner, store);

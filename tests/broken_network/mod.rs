@@ -114,7 +114,7 @@ impl Network {
         assert!(ip(&format!("-n {} neigh replace {address} {wrong} dev eth nud permanent", self.daemon)));
     }
 
-    /// Nobody has the tracker's address any more, its machine has another one.
+    /// The tracker's machine has another address, and no machine has the old one.
     pub fn change_trackers_address(&self) {
         self.unplug();
         assert!(self.plug_in() && ip(&format!("-n {} address add {TRACKER_LATER} dev eth", self.tracker)));

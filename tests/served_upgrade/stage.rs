@@ -76,11 +76,15 @@ pub struct Client {
 
 impl Client {
     pub fn of(rpc: SocketAddr, protocol: Protocol) -> Self {
+        Self::of_user("alice", rpc, protocol)
+    }
+
+    fn of_user(user: &str, rpc: SocketAddr, protocol: Protocol) -> Self {
         let stream = TcpStream::connect(rpc).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut client = Self { stream, calls: 0 };
-        client.stream.write_all(&opening(protocol)).unwrap();
+        client.stream.write_all(&opening(user, protocol)).unwrap();
         let (protocol, client_version) = (protocol.class_name().to_owned(), protocol.version());
         assert_eq!(client.call(&Call::ProtocolVersion { protocol, client_version }), Value::Long(client_version));
         client
@@ -133,8 +137,13 @@ pub fn client(serving: &Serving, protocol: Protocol) -> Client {
     Client::of(serving.rpc(), protocol)
 }
 
-fn opening(protocol: Protocol) -> Vec<u8> {
-    let user = ConnectionUser { effective: "alice".to_owned(), real: None };
+/// A job client of another user than alice.
+pub fn client_of(user: &str, serving: &Serving) -> Client {
+    Client::of_user(user, serving.rpc(), Protocol::JobSubmission)
+}
+
+fn opening(user: &str, protocol: Protocol) -> Vec<u8> {
+    let user = ConnectionUser { effective: user.to_owned(), real: None };
     let mut text = Vec::new();
     encode_opening(&mut text, &ConnectionHeader { protocol: protocol.class_name().into(), user: Some(user) });
     text
@@ -172,7 +181,7 @@ pub struct RawClient {
 impl RawClient {
     /// Says so much of its opening and one call; less than nothing is counted from the end.
     pub fn that_says(serving: &Serving, count: isize) -> Self {
-        let mut text = opening(Protocol::JobSubmission);
+        let mut text = opening("alice", Protocol::JobSubmission);
         encode_call(&mut text, 7, &JobSubmissionCall::GetSystemDir.into_call());
         let stream = TcpStream::connect(serving.rpc()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

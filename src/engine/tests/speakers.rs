@@ -49,7 +49,7 @@ fn a_tracker_that_moves_leaves_its_connection_to_the_others_on_it() {
     assert_eq!(own(&cluster).connection, cluster.trackers[0].connection);
 }
 
-/// Whoever takes an open place, or comes first after a restart, may be a stranger: what looks like a second one may be the tracker.
+/// The first to connect after a restart may be a stranger, and the second one the tracker.
 #[test]
 fn only_a_free_name_or_a_long_time_make_sure() {
     let mut cluster = registered();

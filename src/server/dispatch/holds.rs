@@ -57,7 +57,7 @@ impl Holds {
         Hold { holds: self.clone(), origin, number, held }
     }
 
-    /// Nobody is held any more: those that are shall come again.
+    /// Gives up all: their senders come again.
     pub(super) fn give_up_all(&self) {
         while self.give_up_oldest_of_greediest() {}
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_holds_the_most_gives_up_its_oldest() {
+    fn the_host_that_holds_the_most_gives_up_its_oldest() {
         let holds = Rc::new(Holds::default());
         let modest = holds.add(1, 100);
         let greedy: Vec<Hold> = (0..20).map(|_| holds.add(2, 4 << 20)).collect();

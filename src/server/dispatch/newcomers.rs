@@ -6,8 +6,8 @@
 //! - the tracker speaks on its own connection, or its peer's kernel answers there and it spoke lately: the newcomer is
 //!   another one, and is refused.
 //!
-//! It goes on being held where neither can be told, and where the own connection itself may be the stranger's. No other
-//! heartbeat waits for it.
+//! It stays held where neither is known, and where the own connection itself may be the stranger's. No other heartbeat
+//! waits for it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const PATIENCE_MS: u64 = 5_000;
 /// How long a heartbeat is held for the addresses of its host, ms.
 const RESOLVED_MS: u64 = 10_000;
 /// Most of a client's own words that a text repeats, bytes.
-const MAX_TOLD_BYTES: usize = 64;
+const MAX_SHOWN_BYTES: usize = 64;
 
 /// Own connections of trackers that newcomers claim to be.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ struct Contested {
     probe: Probe,
     /// A heartbeat has come on it, or it has closed.
     changed: Notify,
-    is_told: Cell<bool>,
+    is_logged: Cell<bool>,
 }
 
 /// What is known of a newcomer.
@@ -72,7 +72,7 @@ impl Newcomers {
             return Some(contested);
         }
         let probe = ticket.probe(own)?;
-        let contested = Rc::new(Contested { probe, changed: Notify::new(), is_told: Cell::new(false) });
+        let contested = Rc::new(Contested { probe, changed: Notify::new(), is_logged: Cell::new(false) });
         all.retain(|_, contested| contested.strong_count() > 0);
         all.insert(own, Rc::downgrade(&contested));
         Some(contested)
@@ -83,8 +83,8 @@ impl Newcomers {
 
 impl Contested {
     /// One line for all newcomers, however often they come.
-    fn tell(&self, tracker: &str, newcomer: &Ticket, outcome: &str) {
-        if !self.is_told.replace(true) {
+    fn log(&self, tracker: &str, newcomer: &Ticket, outcome: &str) {
+        if !self.is_logged.replace(true) {
             let own = self.probe.client().map_or("a closed connection".to_owned(), |client| client.to_string());
             let (name, newcomer) = (shown(tracker), newcomer.address());
             tracing::warn!("{newcomer} claims to be {name}, which is connected from {own}: {outcome}");
@@ -125,7 +125,7 @@ impl Dispatcher {
             let patience_ms = PATIENCE_MS + self.owner.with_engine(|engine| engine.longest_interval_ms());
             let until_ms = match verdict(&own, *began_ms, now.mono_ms, patience_ms, &contest.probe) {
                 Verdict::IsTracker => {
-                    contest.tell(&tracker, &ticket, "nobody answers there any more, so this is the tracker");
+                    contest.log(&tracker, &ticket, "the peer there does not answer, so this is the tracker");
                     contest.probe.give_up();
                     now.mono_ms + patience_ms
                 }
@@ -134,13 +134,13 @@ impl Dispatcher {
                     return self.take_heartbeat(request, ticket);
                 }
                 Verdict::IsAnother if own.is_sure && !own.is_silent => {
-                    contest.tell(&tracker, &ticket, "refused, for that one lives");
+                    contest.log(&tracker, &ticket, "refused, for that one lives");
                     return self.refuse_newcomer(&tracker, ticket);
                 }
                 Verdict::IsAnother => {
-                    let outcome = "not heard while that connection is open, for it may be either; jobtracker.trackers.admit = \
-                                   listed tells them apart by their addresses";
-                    contest.tell(&tracker, &ticket, outcome);
+                    let outcome = "not served while that connection is open, for either may be it; jobtracker.trackers.admit = \
+                                   listed distinguishes them by their addresses";
+                    contest.log(&tracker, &ticket, outcome);
                     now.mono_ms + patience_ms
                 }
                 Verdict::Unknown(until_ms) => until_ms,
@@ -196,7 +196,9 @@ impl Dispatcher {
                 shown(tracker),
                 shown(host)
             );
-            tracing::warn!("{text}");
+            if self.admission.may_log() {
+                tracing::warn!("{text}");
+            }
             let answer = answer_of(Reply::Refused(Refusal::DisallowedTracker(text)));
             return self.owner.answer(ticket, answer, FactNumber::default());
         }
@@ -204,7 +206,7 @@ impl Dispatcher {
 
     fn refuse_newcomer(&self, tracker: &str, ticket: Ticket) {
         let text = format!(
-            "TaskTracker {} is connected already and heard there, so another connection is not; give each TaskTracker a name of \
+            "TaskTracker {} is connected already and served there, so another connection is not; give each TaskTracker a name of \
              its own (slave.host.name, mapred.task.tracker.report.address)",
             shown(tracker)
         );
@@ -229,5 +231,5 @@ fn verdict(own: &OwnConnection, began_ms: u64, now_ms: u64, patience_ms: u64, pr
 
 /// A tracker's name, cut and without control characters.
 fn shown(tracker: &str) -> String {
-    tracker[..tracker.floor_char_boundary(MAX_TOLD_BYTES)].escape_debug().to_string()
+    tracker[..tracker.floor_char_boundary(MAX_SHOWN_BYTES)].escape_debug().to_string()
 }

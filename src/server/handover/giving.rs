@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::channel::Channel;
 use crate::server::rpc::{Carried, CarriedTracker, Introduction};
+use crate::wire::JobId;
 
 use super::message::{
     ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, ToSuccessor, TrackerEntry, VERSION,
@@ -45,6 +46,8 @@ pub(in crate::server) struct Estate {
     pub(in crate::server) control: Option<UnixListener>,
     /// The names of the trackers that serve.
     pub(in crate::server) trackers: Vec<Arc<str>>,
+    /// Job ids that wait for their submission, with their users.
+    pub(in crate::server) open_ids: Vec<(JobId, Arc<str>)>,
     pub(in crate::server) connections: Vec<Carried>,
 }
 
@@ -207,7 +210,8 @@ fn give(channel: &Channel, estate: &Estate) -> io::Result<()> {
     });
     let trackers = estate.trackers.iter().map(|name| name.to_string()).collect();
     let connections = connections.collect();
-    channel.tell(&Inventory { has_control: estate.control.is_some(), trackers, connections })?;
+    let open_ids = estate.open_ids.iter().map(|(id, user)| (id.to_string(), user.to_string())).collect();
+    channel.tell(&Inventory { has_control: estate.control.is_some(), trackers, open_ids, connections })?;
     for connection in &estate.connections {
         channel.tell_bytes(&connection.unread)?;
         channel.tell_bytes(&connection.unsent)?;

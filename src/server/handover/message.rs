@@ -60,6 +60,9 @@ pub(super) struct Inventory {
     pub(super) has_control: bool,
     /// The names of those that serve.
     pub(super) trackers: Vec<String>,
+    /// Job ids that wait for their submission, each with its user; earlier programs name none.
+    #[serde(default)]
+    pub(super) open_ids: Vec<(String, String)>,
     pub(super) connections: Vec<ConnectionEntry>,
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::channel::Channel;
 use crate::server::rpc::{Carried, CarriedTracker, Introduction};
+use crate::wire::JobId;
 use crate::wire::protocol::Protocol;
 
 use super::message::{
@@ -28,6 +29,7 @@ pub(in crate::server) struct Inheritance {
     pub(in crate::server) http: TcpListener,
     pub(in crate::server) control: Option<UnixListener>,
     pub(in crate::server) trackers: BTreeSet<Arc<str>>,
+    pub(in crate::server) open_ids: Vec<(JobId, Arc<str>)>,
     pub(in crate::server) connections: Vec<Carried>,
 }
 
@@ -68,7 +70,7 @@ impl Predecessor {
     pub(in crate::server) fn take(&self) -> io::Result<Inheritance> {
         let program_version = env!("CARGO_PKG_VERSION").to_owned();
         self.channel.tell(&FromSuccessor::Ready { version: VERSION, program_version })?;
-        let Inventory { has_control, trackers, connections } = self.channel.hear(None)?;
+        let Inventory { has_control, trackers, open_ids, connections } = self.channel.hear(None)?;
         let mut said = Vec::with_capacity(connections.len());
         for entry in connections {
             let unread = self.channel.hear_bytes(entry.unread_bytes)?;
@@ -101,7 +103,9 @@ impl Predecessor {
             }
         });
         let trackers = trackers.into_iter().map(Arc::from).collect();
-        Ok(Inheritance { rpc, http, control, trackers, connections: connections.collect() })
+        let open_ids = open_ids.into_iter().filter_map(|(id, user)| Some((id.parse().ok()?, user.into())));
+        let (open_ids, connections) = (open_ids.collect(), connections.collect());
+        Ok(Inheritance { rpc, http, control, trackers, open_ids, connections })
     }
 
     /// Says that everything is here, and waits for the word to serve. A predecessor that dies now has said it: it dies

@@ -166,8 +166,10 @@ impl<S: Service> RpcServer<S> {
         loop {
             interval.tick().await;
             let now_ms = self.shared.clock.mono_ms();
+            let mut clients = 0;
             self.shared.open.borrow_mut().retain(|_, connection| {
                 let Some(connection) = connection.upgrade() else { return false };
+                clients += usize::from(!connection.has_beaten());
                 let (waiting, since_ms) = connection.waits();
                 if now_ms.saturating_sub(since_ms) >= self.patience_ms(waiting, &connection) {
                     tracing::debug!(?waiting, since_ms, "a connection was given up");
@@ -175,7 +177,9 @@ impl<S: Service> RpcServer<S> {
                 }
                 true
             });
-            close_beyond_share(&self.open(), &self.shared.limits, now_ms);
+            if clients > self.shared.limits.share_of_address() {
+                close_beyond_share(&self.open(), &self.shared.limits, now_ms);
+            }
         }
     }
 

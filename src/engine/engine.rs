@@ -12,6 +12,7 @@ use super::fact_log::FactLog;
 use super::host_faults::HostFaults;
 use super::job_cost::JobCosts;
 use super::launching::Launching;
+use super::live_bytes::LiveBytes;
 use super::over::KillDebt;
 use super::preemption::LastPreemption;
 use super::restore::Restored;
@@ -45,6 +46,8 @@ pub struct Engine {
     pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
     /// Their tasks, by [`Limits::weight`](super::limits::Limits::weight).
     pub(super) live_tasks: u64,
+    /// Their memory, but for that of their tasks.
+    pub(super) live_bytes: LiveBytes,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
     /// The fact that tells of this start and its identifier.
@@ -111,6 +114,7 @@ impl Engine {
             finished: VecDeque::new(),
             live_jobs: BTreeMap::new(),
             live_tasks: 0,
+            live_bytes: LiveBytes::default(),
             submissions: BTreeMap::new(),
             last_job_number: 0,
             incarnation: FactNumber::default(),

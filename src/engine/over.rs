@@ -46,6 +46,7 @@ impl Engine {
         if let Some(live) = self.live_jobs.get_mut(&job.spec.queue) {
             if live.remove(&id) {
                 self.live_tasks = self.live_tasks.saturating_sub(Limits::weight(&job.spec));
+                self.live_bytes.remove(&job.spec.user, job.bytes);
             }
             if live.is_empty() {
                 self.live_jobs.remove(&job.spec.queue);

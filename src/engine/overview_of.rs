@@ -16,7 +16,7 @@ impl Engine {
     pub fn overview(&self, now: Now) -> Read<Overview> {
         let totals = self.scheduler.totals();
         let sum =
-            |left: PerKind<u32>, right: PerKind<u32>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
+            |left: PerKind<u64>, right: PerKind<u64>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
         let wide = |narrow: PerKind<u32>| PerKind::new(u64::from(narrow.map), u64::from(narrow.reduce));
         let queue = |name: &str, share: Option<String>| {
             let group = self.scheduler.group(name);
@@ -41,9 +41,9 @@ impl Engine {
             },
             start_ms: self.start.wall_ms,
             at_ms: now.wall_ms,
-            slots: totals.slots,
-            running: sum(totals.running, totals.occupied),
-            waiting: wide(totals.waiting),
+            slots: totals.slots.narrow(),
+            running: sum(totals.running, totals.occupied).narrow(),
+            waiting: totals.waiting,
             jobs_accepted: self.tallies.accepted,
             jobs_ended: self.tallies.ended,
             attempts_launched: self.tallies.launched,

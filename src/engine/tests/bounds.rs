@@ -173,10 +173,10 @@ fn texts_of_a_job_are_cut_or_refused_by_name() {
 fn memory_of_jobs_is_bounded_for_each_user_and_in_all_and_given_back() {
     let mut cluster = Cluster::new(fifo());
     let heavy = |user: &str| JobSpec { view_acl: Some("x".repeat(16 << 10)), ..spec(user, "default", 1, 0) };
-    cluster.engine.config.limits.max_live_bytes = Some(100 << 10);
-    let ids: Vec<_> = (0..2).map(|_| cluster.submit(heavy("alice")).expect("34 of 50 KiB")).collect();
+    cluster.engine.config.limits.max_live_bytes = Some(95 << 10);
+    let ids: Vec<_> = (0..2).map(|_| cluster.submit(heavy("alice")).expect("34 of 47 KiB")).collect();
     let text = cluster.submit(heavy("alice")).unwrap_err().to_string();
-    assert!(text.contains("jobs of its user") && text.contains("jobtracker.max-job-bytes is 102400"), "{text}");
+    assert!(text.contains("jobs of its user") && text.contains("jobtracker.max-job-bytes is 97280"), "{text}");
     for user in ["bob", "bob", "carol"] {
         cluster.submit(heavy(user)).expect("others have room");
     }

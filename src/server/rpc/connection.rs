@@ -333,7 +333,7 @@ impl Connection {
     }
 
     /// Its next call is not the first of a client that lost another connection, but goes on with what was said to an earlier server.
-    pub(super) fn goes_on(&self) {
+    pub(super) fn check_stop(&self) {
         self.has_called.set(true);
     }
 

@@ -95,7 +95,7 @@ impl<S: Service> RpcServer<S> {
             let (read, write) = stream.into_split();
             let place = self.places.clone().try_acquire_owned().ok();
             let connection = Connection::new(write, self.shared.clone(), place);
-            connection.goes_on();
+            connection.check_stop();
             if conversation.is_open() {
                 connection.set_open(conversation.is_tracker());
             }

@@ -106,9 +106,23 @@ fn directories_that_are_not_the_jobs_are_refused() {
             assert!(text.contains(&id.to_string()) || text.contains("not supported yet"), "{text}");
             assert_nothing_left(&rig, &mut client, id).await;
         }
-        let gone = good.replace(".staging", ".gone");
-        let (_, text) = refused(&mut client, id, gone).await;
+        // Nor is another place, another user's or a path that leads out by its text; what is refused is not repeated without end.
+        for directory in [
+            good.replace(".staging", ".gone"),
+            good.replace("alice", "bob"),
+            good.replace(".staging", ".staging/../../bob/.staging"),
+            format!("{}/{id}", "/long".repeat(100)),
+        ] {
+            let (_, text) = refused(&mut client, id, directory.clone()).await;
+            assert!(text.contains(&format!("/alice/.staging/{id} (mapreduce.jobtracker.staging.root.dir)")), "{text}");
+            assert!(directory.len() < 500 || text.len() < 400, "{text}");
+            assert_nothing_left(&rig, &mut client, id).await;
+        }
+        let folder = rig.staging_dir("alice").join(id.to_string());
+        std::fs::rename(&folder, folder.with_file_name("away")).unwrap();
+        let (_, text) = refused(&mut client, id, good.clone()).await;
         assert!(text.contains("No such file"), "{text}");
+        std::fs::rename(folder.with_file_name("away"), &folder).unwrap();
         // An id that this JobTracker has not given out.
         let foreign = JobId::new(id.identifier, 999);
         let directory = rig.stage("alice", foreign, &[MAPS], 2);
@@ -296,5 +310,41 @@ fn unsigned_and_wrongly_signed_jobs_are_denied_with_the_reason() {
         let directory = rig.stage("alice", second, &properties, 2);
         let (_, text) = refused(&mut client, second, directory).await;
         assert!(text.contains("ACCESS DENIED: "), "{text}");
+    });
+}
+
+#[test]
+fn nobody_submits_under_an_id_of_another_who_notices_nothing() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        rig.gate.open();
+        let mut alice = rig.client("alice").await;
+        let mut bob = rig.client("bob").await;
+        let id = new_job_id(&mut alice).await;
+        let directory = rig.stage("bob", id, &[MAPS], 2);
+        let (class, text) = refused(&mut bob, id, directory.clone()).await;
+        assert_eq!(class, "org.apache.hadoop.security.AccessControlException");
+        assert!(text.contains(&format!("{id} was given to another user than bob: ask for a new job id")), "{text}");
+        // From another connection of hers, as stock clients come back after ten seconds of silence.
+        let own = rig.stage("alice", id, &[MAPS], 2);
+        rig.client("alice").await.call(&submit(id, own)).await.unwrap();
+        let (_, text) = refused(&mut bob, id, directory).await;
+        assert!(text.contains("another user"), "not even the job's status: {text}");
+    });
+}
+
+#[test]
+fn a_flood_of_ids_leaves_those_of_others_alone() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        rig.gate.open();
+        let mut alice = rig.client("alice").await;
+        let id = new_job_id(&mut alice).await;
+        let mut mallory = rig.client("mallory").await;
+        let mut last = id.number;
+        for _ in 0..25_000 {
+            last = last.max(new_job_id(&mut mallory).await.number);
+        }
+        assert!(last <= 20_000, "numbers up to {last} are used up");
+        let directory = rig.stage("alice", id, &[MAPS], 2);
+        alice.call(&submit(id, directory)).await.unwrap();
     });
 }

@@ -90,13 +90,10 @@ struct Fed {
 // === impl StderrLog ===
 
 impl StderrLog {
-    /// Appends to a file until it holds `limit_bytes`; what comes then is dropped.
-    ///
-    /// # Errors
-    /// [`TaskFailure::File`].
-    pub fn open(path: &std::path::Path, limit_bytes: Option<u64>) -> Result<Self, TaskFailure> {
-        let file = File::options().create(true).append(true).open(path).map_err(TaskFailure::file("write", path))?;
-        Ok(Self { file: std::sync::Mutex::new((file, limit_bytes.unwrap_or(u64::MAX))) })
+    /// Writes to a file until `limit_bytes` are written; what comes then is dropped.
+    #[must_use]
+    pub fn new(file: File, limit_bytes: Option<u64>) -> Self {
+        Self { file: std::sync::Mutex::new((file, limit_bytes.unwrap_or(u64::MAX))) }
     }
 
     /// A line; a full disk costs words of the log, not the attempt.

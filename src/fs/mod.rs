@@ -5,8 +5,10 @@
 pub mod checksummed;
 pub mod file_uri;
 pub mod local;
+mod others;
 
 pub use file_uri::{FileUri, FileUriError};
+pub use others::access_of_others;
 pub use local::{EntryKind, FsError, LocalFileSystem};
 
 use std::ffi::OsString;

@@ -40,6 +40,8 @@ pub struct WebState<O> {
     pub host: String,
     /// Whether the scheduler has a market. Without one `/scheduler` answers 404.
     pub has_market: bool,
+    /// Whether shares of queues and costs of jobs are shown to who does not sign. The price is, in any case.
+    pub shows_money: bool,
     /// How much of the daemon a client may take.
     pub limits: WebLimits,
 }

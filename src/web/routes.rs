@@ -6,6 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{Response, StatusCode, Uri};
+use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::routing::{any, get};
 
@@ -33,6 +34,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/static/jobtracker.css", get(style))
         .fallback(unknown_path)
         .with_state(state)
+        .layer(map_response(async |answer| response::guarded(answer)))
 }
 
 async fn style() -> impl IntoResponse {

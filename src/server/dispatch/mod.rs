@@ -23,6 +23,7 @@ use super::submission::Submissions;
 
 use administration::Administration;
 use callers::Callers;
+pub(super) use callers::id_owner;
 use client_queue::ClientQueue;
 use finished_jobs::FinishedJobs;
 

@@ -33,7 +33,10 @@ mod tests {
             access_of_others(&std::fs::metadata(&path).unwrap())
         };
         assert_eq!([0o600, 0o640, 0o670, 0o601].map(access), [None; 4]);
-        assert_eq!([0o644, 0o602, 0o666].map(access), [Some("readable"), Some("writable"), Some("readable and writable")]);
+        assert_eq!(
+            [0o644, 0o602, 0o666].map(access),
+            [Some("readable"), Some("writable"), Some("readable and writable")]
+        );
         assert_eq!(access_of_others(&std::fs::metadata(folder.path()).unwrap()), None);
     }
 }

@@ -320,10 +320,15 @@ mod tests {
         let old = ReplayRefusal::TooOldForReuse { timestamp_ms: at, window_ms: 600_000 };
         assert_eq!(job(&mut guard, at, at + 10 * MINUTE + 1, &config), Err(old));
         let mut restarted = ReplayGuard::new(START + MINUTE);
-        restarted.restore(&Stamp { consumer: Consumer::Job, user: "alice".into(), key_id: KEY, timestamp_ms: at, uses: 2 });
+        restarted.restore(&Stamp {
+            consumer: Consumer::Job,
+            user: "alice".into(),
+            key_id: KEY,
+            timestamp_ms: at,
+            uses: 2,
+        });
         assert_eq!(job(&mut restarted, at, at + MINUTE, &config), Ok(3), "the count is durable");
         assert_eq!(job(&mut restarted, at, at + MINUTE, &config), Err(ReplayRefusal::UsedUp { uses: 3 }));
         assert!(job(&mut restarted, at - 1, at + MINUTE, &config).is_err());
     }
-
 }

@@ -84,8 +84,7 @@ impl AclFile {
     pub fn open(path: PathBuf) -> Result<Self, AclFileError> {
         let mark = Mark::of(&path);
         let acl = read(&path)?;
-        let list =
-            List { path, current: ArcSwap::from_pointee(acl), seen: Mutex::new(mark), error: Mutex::default() };
+        let list = List { path, current: ArcSwap::from_pointee(acl), seen: Mutex::new(mark), error: Mutex::default() };
         let list = Arc::new(list);
         let (looks, asked) = sync_channel(WAITING);
         let theirs = Arc::clone(&list);
@@ -99,7 +98,9 @@ impl AclFile {
         let path = self.path().display();
         let access = std::fs::metadata(self.path()).ok().and_then(|metadata| access_of_others(&metadata));
         if let Some(access) = access {
-            tracing::warn!("{path} is {access} for others, who could sign with the keys of everybody: chmod o-rwx {path}");
+            tracing::warn!(
+                "{path} is {access} for others, who could sign with the keys of everybody: chmod o-rwx {path}"
+            );
         }
     }
 
@@ -241,7 +242,8 @@ mod tests {
         let acl = AclFile::open(path.clone()).unwrap();
         let hangs = acl.list.seen.lock().unwrap();
         std::fs::write(&path, "bob user k2\n").unwrap();
-        let runtime = |is_paused| tokio::runtime::Builder::new_current_thread().enable_time().start_paused(is_paused).build();
+        let runtime =
+            |is_paused| tokio::runtime::Builder::new_current_thread().enable_time().start_paused(is_paused).build();
         let hurried = runtime(true).unwrap();
         for _ in 0..10 * WAITING {
             assert!(hurried.block_on(acl.latest()).get("alice").is_some());

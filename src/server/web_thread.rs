@@ -37,11 +37,7 @@ pub(super) struct WebThread {
 
 impl WebThread {
     /// Serves HTTP on `listener`.
-    pub(super) fn start(
-        listener: TcpListener,
-        owner: OwnerHandle,
-        terms: &WebTerms,
-    ) -> io::Result<Self> {
+    pub(super) fn start(listener: TcpListener, owner: OwnerHandle, terms: &WebTerms) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let limits = WebLimits {
             connections: terms.limits.max_connections,
@@ -49,13 +45,8 @@ impl WebThread {
             header_read: Duration::from_millis(terms.limits.header_timeout_ms),
             ..WebLimits::default()
         };
-        let state = WebState {
-            owner,
-            host: host_name(),
-            has_market: terms.has_market,
-            shows_money: terms.shows_money,
-            limits,
-        };
+        let state =
+            WebState { owner, host: host_name(), has_market: terms.has_market, shows_money: terms.shows_money, limits };
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = move || {
             runtime.block_on(async {

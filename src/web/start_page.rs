@@ -77,7 +77,8 @@ impl<'a> StartPage<'a> {
             waiting: overview.waiting,
             healthy_trackers: overview.trackers.iter().filter(|tracker| tracker.healthy).count(),
             queues: Rows::new(&overview.queues, QueueRow::new),
-            jobs: Rows::new(&overview.jobs, |job: &JobOverview| JobRow::new(job, overview.at_ms)).of(overview.known_jobs),
+            jobs: Rows::new(&overview.jobs, |job: &JobOverview| JobRow::new(job, overview.at_ms))
+                .of(overview.known_jobs),
             trackers: Rows::new(&overview.trackers, TrackerRow::new),
         }
     }

@@ -139,9 +139,8 @@ fn defect_16_a_read_is_answered_once_over_a_crash_too() {
         (query, signature)
     };
     let statement = ours("statement", ahead + 1);
-    let at_statement = |serving: &crate::served::Serving| {
-        serving.get(&format!("/scheduler/statement?{}", statement.0), &statement.1)
-    };
+    let at_statement =
+        |serving: &crate::served::Serving| serving.get(&format!("/scheduler/statement?{}", statement.0), &statement.1);
     assert_eq!(serving.ask_at("alice", "info", ahead).status, 200);
     assert_eq!(at_statement(&serving).status, 200);
     assert_eq!(serving.ask_at("bob", "infos", ahead).status, 500, "denied, and used up");
@@ -149,7 +148,12 @@ fn defect_16_a_read_is_answered_once_over_a_crash_too() {
     for _ in 0..2 {
         let serving = place.start();
         let replayed = serving.ask_at("alice", "info", ahead);
-        assert!(replayed.is_denied() && replayed.why().contains("the last accepted"), "{} {}", replayed.status, replayed.why());
+        assert!(
+            replayed.is_denied() && replayed.why().contains("the last accepted"),
+            "{} {}",
+            replayed.status,
+            replayed.why()
+        );
         assert!(at_statement(&serving).is_denied());
         assert!(serving.ask_at("bob", "infos", ahead).why().contains("the last accepted"));
         serving.kill();

@@ -67,7 +67,13 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
         let http = listener.local_addr().unwrap();
         let host = "myhost.example.com".to_owned();
         // What jobs cost is looked up on the page.
-        let state = WebState { owner: rig.handle.clone(), host, has_market: true, shows_money: true, limits: WebLimits::default() };
+        let state = WebState {
+            owner: rig.handle.clone(),
+            host,
+            has_market: true,
+            shows_money: true,
+            limits: WebLimits::default(),
+        };
         tokio::task::spawn_local(serve(listener, state, std::future::pending()));
         // Ahead of the server's start, so that what a test sends by hand has room before it.
         let timestamp_ms = Cell::new(wall_ms() + 10_000);

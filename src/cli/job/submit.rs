@@ -10,6 +10,7 @@ use super::place::{Place, PlaceArguments};
 use super::progress::Progress;
 use super::submit_arguments::SubmitArguments;
 use crate::cli::market_text::{Form, json};
+use crate::cli::terminal::print_error;
 use crate::client::job::submit::{Prepared, Signing, Submitted};
 use crate::client::job::view::{CounterLine, JobState};
 use crate::client::job::watch::{Costs, Standing, watch};

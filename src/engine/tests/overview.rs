@@ -10,7 +10,8 @@ fn jobs_are_counted_however_many_there_are() {
     let mut cluster = Cluster::new(fifo());
     let ids: Vec<_> = (0..JOBS).map(|_| cluster.submit(spec("alice", "default", 1, 0)).unwrap()).collect();
     let counted = |cluster: &Cluster| {
-        let Overview { preparing_jobs, running_jobs, known_jobs, jobs, .. } = cluster.engine.overview(cluster.now).value;
+        let Overview { preparing_jobs, running_jobs, known_jobs, jobs, .. } =
+            cluster.engine.overview(cluster.now).value;
         (preparing_jobs, running_jobs, known_jobs, jobs.len())
     };
     assert_eq!(counted(&cluster), (JOBS, 0, JOBS, 500));

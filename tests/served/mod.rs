@@ -313,7 +313,7 @@ pub fn try_get(http: SocketAddr, target: &str, authorization: &str) -> io::Resul
     stream.set_read_timeout(Some(PATIENCE))?;
     let authorization =
         if authorization.is_empty() { String::new() } else { format!("Authorization: {authorization}\r\n") };
-    let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{authorization}\r\n");
+    let request = format!("GET {target} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n{authorization}\r\n");
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::config::keys;
 use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
+
+use crate::web::ServedNames;
 
 use super::acl_file::AclFile;
 use super::acl_watch::AclWatch;
@@ -117,7 +120,8 @@ impl Office<'_> {
         let handle = handle.with_ledger(store.ledger());
         let owner = daemon.owner().clone();
         let (has_market, shows_money) = (market.is_some(), market.is_some_and(|market| market.is_public));
-        let web = Web::new(http, handle, WebTerms { limits: http_limits, has_market, shows_money });
+        let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
+        let web = Web::new(http, handle, WebTerms { limits: http_limits, names, has_market, shows_money });
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::config::settings::HttpLimits;
-use crate::web::{WebLimits, WebState};
+use crate::web::{ServedNames, WebLimits, WebState};
 
 use super::handle::OwnerHandle;
 use crate::config::host_name;
@@ -16,11 +16,13 @@ use crate::config::host_name;
 /// The HTTP library needs this much room for a head.
 const LEAST_HEADER_BYTES: usize = 8_192;
 
-/// What the web server shows, and to how many.
+/// What the web server shows, under which names, and to how many.
 #[derive(Clone, Debug)]
 pub(super) struct WebTerms {
     /// Limits on connections.
     pub(super) limits: HttpLimits,
+    /// Names that requests may be addressed to.
+    pub(super) names: ServedNames,
     /// Whether the scheduler has a market.
     pub(super) has_market: bool,
     /// Whether shares and costs are shown to who does not sign.
@@ -45,8 +47,14 @@ impl WebThread {
             header_read: Duration::from_millis(terms.limits.header_timeout_ms),
             ..WebLimits::default()
         };
-        let state =
-            WebState { owner, host: host_name(), has_market: terms.has_market, shows_money: terms.shows_money, limits };
+        let state = WebState {
+            owner,
+            names: terms.names.clone(),
+            host: host_name(),
+            has_market: terms.has_market,
+            shows_money: terms.shows_money,
+            limits,
+        };
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = move || {
             runtime.block_on(async {

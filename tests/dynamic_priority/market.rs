@@ -10,7 +10,7 @@ use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::scheduler::Kind;
 use jobtracker::server::wall_ms;
-use jobtracker::web::{WebLimits, WebState, serve};
+use jobtracker::web::{ServedNames, WebLimits, WebState, serve};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 use jobtracker::wire::{Action, AttemptId, AttemptState, JobId, RunState};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -13,7 +13,9 @@ use jobtracker::market::{
     QueueUse, ServletRequest, SpendingHistory, Statement, StatementPage, budget_file,
 };
 use jobtracker::scheduler::PerKind;
-use jobtracker::web::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, WebLimits, WebState, serve};
+use jobtracker::web::{
+    Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, ServedNames, WebLimits, WebState, serve,
+};
 use jobtracker::wire::JobId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -180,7 +182,14 @@ impl Stage {
         });
         let address = listener.local_addr().unwrap();
         let owner = Handle(Arc::clone(&cluster));
-        let state = WebState { owner, host: "myhost.example.com".to_owned(), has_market, shows_money, limits };
+        let state = WebState {
+            names: ServedNames::new(Some(["h".to_owned()]), "jobtracker.web.hosts"),
+            owner,
+            host: "myhost.example.com".to_owned(),
+            has_market,
+            shows_money,
+            limits,
+        };
         let (shutdown, told) = oneshot::channel();
         let serving = tokio::spawn(serve(listener, state, async { told.await.unwrap_or_default() }));
         Stage { cluster, address, serving, shutdown: Some(shutdown), timestamp_ms: AtomicI64::new(START_MS) }

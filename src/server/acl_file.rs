@@ -175,23 +175,19 @@ impl List {
         }
         // Taken before reading: a change in between is seen next time.
         *seen = mark;
-        let read = read(&self.path);
-        let mut error = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        match read {
+        let error = match read(&self.path) {
             Ok(acl) => {
                 if has_changed {
                     tracing::info!("{}: {} users may sign", self.path.display(), acl.len());
                 }
                 self.current.store(Arc::new(acl));
-                *error = None;
+                None
             }
-            Err(wrong) => {
-                let text = format!("{wrong}; the last good list stays in force");
-                if error.as_ref() != Some(&text) {
-                    tracing::warn!("{text}");
-                }
-                *error = Some(text);
-            }
+            Err(wrong) => Some(format!("{wrong}; the last good list stays in force")),
+        };
+        let before = std::mem::replace(&mut *self.error.lock().unwrap_or_else(PoisonError::into_inner), error.clone());
+        if let Some(text) = error.filter(|text| before.as_ref() != Some(text)) {
+            tracing::warn!("{text}");
         }
     }
 }

@@ -68,6 +68,7 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
         let host = "myhost.example.com".to_owned();
         // What jobs cost is looked up on the page.
         let state = WebState {
+            names: ServedNames::new(Some(["h".to_owned()]), "jobtracker.web.hosts"),
             owner: rig.handle.clone(),
             host,
             has_market: true,

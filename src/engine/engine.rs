@@ -44,6 +44,10 @@ pub struct Engine {
     pub(super) finished: VecDeque<JobId>,
     /// Unfinished jobs of each queue that has any.
     pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
+    /// How many there are of all queues.
+    pub(super) live_job_count: u64,
+    /// Those of them that have left PREP.
+    pub(super) running_jobs: BTreeSet<JobId>,
     /// Their tasks, by [`Limits::weight`](super::limits::Limits::weight).
     pub(super) live_tasks: u64,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
@@ -110,6 +114,8 @@ impl Engine {
             kill_debts: BTreeMap::new(),
             finished: VecDeque::new(),
             live_jobs: BTreeMap::new(),
+            live_job_count: 0,
+            running_jobs: BTreeSet::new(),
             live_tasks: 0,
             submissions: BTreeMap::new(),
             last_job_number: 0,
@@ -234,8 +240,10 @@ impl Engine {
         let mut over = Vec::new();
         for fact in std::mem::take(&mut self.job_facts) {
             let id = fact.job();
-            if matches!(fact, JobFact::Ended { .. }) {
-                over.push(id);
+            match fact {
+                JobFact::Running { .. } => drop(self.running_jobs.insert(id)),
+                JobFact::Ended { .. } => over.push(id),
+                _ => {}
             }
             let number = self.log.push(Fact::Job(fact));
             if let Some(job) = self.jobs.get_mut(id) {

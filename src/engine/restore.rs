@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{
-    AttemptRole, CounterInterner, FinishedJob, Job, Outcome, StoredAttempt, StoredJob, Trackers, Whereabouts,
+    AttemptRole, CounterInterner, FinishedJob, Job, JobState, Outcome, StoredAttempt, StoredJob, Trackers, Whereabouts,
 };
 use crate::market::MarketFact;
 use crate::scheduler::{AppSpec, Kind};
@@ -102,6 +102,10 @@ impl Engine {
                 self.job_costs.reopen(&job, costs.remove(&id));
             }
             self.live_jobs.entry(job.spec.queue.clone()).or_default().insert(id);
+            self.live_job_count += 1;
+            if job.state() == JobState::Running {
+                self.running_jobs.insert(id);
+            }
             self.live_tasks += Limits::weight(&job.spec);
             self.jobs.insert(job);
         }

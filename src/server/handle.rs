@@ -145,18 +145,18 @@ impl crate::web::Owner for OwnerHandle {
         self.read_ledger(|ledger| &ledger.statements, move |reader| reader.spending_history(&queue, page)).await
     }
 
-    fn acl(&self) -> Arc<Acl> {
-        self.acl.as_ref().map(|acl| acl.current()).unwrap_or_default()
+    async fn acl(&self) -> Arc<Acl> {
+        match &self.acl {
+            Some(acl) => acl.latest().await,
+            None => Arc::default(),
+        }
     }
 
     fn health(&self) -> Health {
         let is_alive = !self.requests.is_closed();
         let is_serving = self.serving.load(Ordering::Relaxed);
         let store = self.store.borrow().health.clone();
-        let acl_error = self.acl.as_ref().and_then(|acl| {
-            acl.current();
-            acl.error()
-        });
+        let acl_error = self.acl.as_ref().and_then(|acl| acl.error());
         let budget_error = self.budget.as_ref().and_then(ImageWatch::trouble);
         let text = match (&store, acl_error.as_ref().or(budget_error.as_ref())) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),

@@ -68,8 +68,8 @@ pub trait Owner: Send + Sync + 'static {
     /// [`OwnerGone`] when no answer will come.
     fn overview(&self) -> impl Future<Output = Result<Arc<Overview>, OwnerGone>> + Send;
 
-    /// Who may sign: the content of the file at this moment, or the last one that could be read.
-    fn acl(&self) -> Arc<Acl>;
+    /// Who may sign: the content of the file at this moment, or the last one that could be read. Blocks nobody.
+    fn acl(&self) -> impl Future<Output = Arc<Acl>> + Send;
 
     /// How the daemon fares. Answers at once, also when the owner does not.
     fn health(&self) -> Health;

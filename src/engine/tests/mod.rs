@@ -18,6 +18,7 @@ mod limits;
 mod market;
 mod market_laws;
 mod outlook;
+mod overview;
 mod preemption;
 mod preemption_laws;
 mod restart;

@@ -12,6 +12,7 @@ use super::fact_log::FactLog;
 use super::host_faults::HostFaults;
 use super::job_cost::JobCosts;
 use super::launching::Launching;
+use super::live_bytes::LiveBytes;
 use super::open_ids::OpenIds;
 use super::over::KillDebt;
 use super::preemption::LastPreemption;
@@ -50,6 +51,8 @@ pub struct Engine {
     pub(super) running_jobs: BTreeSet<JobId>,
     /// Their tasks, by [`Limits::weight`](super::limits::Limits::weight).
     pub(super) live_tasks: u64,
+    /// Their memory, but for that of their tasks.
+    pub(super) live_bytes: LiveBytes,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
     /// The fact that tells of this start and its identifier.
@@ -117,6 +120,7 @@ impl Engine {
             live_job_count: 0,
             running_jobs: BTreeSet::new(),
             live_tasks: 0,
+            live_bytes: LiveBytes::default(),
             submissions: BTreeMap::new(),
             last_job_number: 0,
             incarnation: FactNumber::default(),

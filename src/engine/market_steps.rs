@@ -85,7 +85,7 @@ impl Engine {
             return;
         }
         self.next_tick_mono_ms = next_on_grid(self.next_tick_mono_ms, alloc_interval_ms, now);
-        let slots = self.scheduler.totals().slots;
+        let slots = self.scheduler.totals().slots.narrow();
         let Some(market) = &mut self.market else { return };
         let (usage, groups) = usage(market, &self.scheduler);
         let tick = market.tick(&usage, slots, now);

@@ -19,6 +19,7 @@ mod inspection;
 mod job_cost;
 mod launching;
 mod limits;
+mod live_bytes;
 mod loss;
 mod market_steps;
 mod now;

@@ -47,6 +47,7 @@ impl Engine {
             if live.remove(&id) {
                 self.live_job_count = self.live_job_count.saturating_sub(1);
                 self.live_tasks = self.live_tasks.saturating_sub(Limits::weight(&job.spec));
+                self.live_bytes.remove(&job.spec.user, job.bytes);
             }
             if live.is_empty() {
                 self.live_jobs.remove(&job.spec.queue);

@@ -17,7 +17,7 @@ impl Engine {
     pub fn overview(&self, now: Now) -> Read<Overview> {
         let totals = self.scheduler.totals();
         let sum =
-            |left: PerKind<u32>, right: PerKind<u32>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
+            |left: PerKind<u64>, right: PerKind<u64>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
         let wide = |narrow: PerKind<u32>| PerKind::new(u64::from(narrow.map), u64::from(narrow.reduce));
         let queue = |name: &str, share: Option<String>| {
             let group = self.scheduler.group(name);
@@ -43,9 +43,9 @@ impl Engine {
             },
             start_ms: self.start.wall_ms,
             at_ms: now.wall_ms,
-            slots: totals.slots,
-            running: sum(totals.running, totals.occupied),
-            waiting: wide(totals.waiting),
+            slots: totals.slots.narrow(),
+            running: sum(totals.running, totals.occupied).narrow(),
+            waiting: totals.waiting,
             preparing_jobs: self.live_job_count.saturating_sub(running_jobs),
             running_jobs,
             known_jobs: self.jobs.len() as u64,

@@ -86,6 +86,8 @@ pub struct Job {
     pub id: JobId,
     /// Its name at the scheduler.
     pub app: AppId,
+    /// About what it takes of memory beside its tasks, by [`AcceptedJob::bytes`], while it is not over.
+    pub bytes: u64,
     /// What was submitted.
     pub spec: Arc<JobSpec>,
     /// Its splits.
@@ -205,6 +207,7 @@ impl Job {
         });
         let places = places.collect();
         let mut job = Self {
+            bytes: accepted.bytes(),
             places,
             racks,
             work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
@@ -226,6 +229,7 @@ impl Job {
         Self {
             id,
             app,
+            bytes: 0,
             places: Vec::new(),
             nowhere: Arc::new([]),
             racks: FxHashMap::default(),

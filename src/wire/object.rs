@@ -197,7 +197,7 @@ writables! {
     MapEventsUpdate = "org.apache.hadoop.mapred.MapTaskCompletionEventsUpdate", plain;
     RecordRange = "org.apache.hadoop.mapred.SortedRanges$Range", plain;
     AccessControlList = "org.apache.hadoop.security.authorize.AccessControlList", plain;
-    Credentials = "org.apache.hadoop.security.Credentials", plain;
+    Credentials = "org.apache.hadoop.security.Credentials", |reader| Credentials::decode_submitted(reader).map(Some);
     Token = "org.apache.hadoop.security.token.Token", plain;
 }
 

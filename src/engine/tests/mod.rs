@@ -2,6 +2,7 @@
 
 mod access;
 mod administration;
+mod bounds;
 mod cluster;
 mod crash;
 mod explain;

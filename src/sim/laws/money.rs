@@ -153,7 +153,7 @@ impl Auditor {
 
     /// The timer is about to ring.
     pub(super) fn before_tick(&mut self, engine: &Engine) {
-        self.slots = engine.inspect().scheduler().totals().slots;
+        self.slots = engine.inspect().scheduler().totals().slots.narrow();
     }
 
     /// A step is over.

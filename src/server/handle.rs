@@ -152,13 +152,14 @@ impl crate::web::Owner for OwnerHandle {
     fn health(&self) -> Health {
         let is_alive = !self.requests.is_closed();
         let is_serving = self.serving.load(Ordering::Relaxed);
-        let store = self.store.borrow().health.clone();
+        let Durable { health: store, rowless, .. } = self.store.borrow().clone();
+        let store_error = rowless.complaint();
         let acl_error = self.acl.as_ref().and_then(|acl| {
             acl.current();
             acl.error()
         });
         let budget_error = self.budget.as_ref().and_then(ImageWatch::trouble);
-        let text = match (&store, acl_error.as_ref().or(budget_error.as_ref())) {
+        let text = match (&store, store_error.as_ref().or(acl_error.as_ref()).or(budget_error.as_ref())) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),
             _ if !is_serving => "not serving yet, or not any more".to_owned(),
             (StoreHealth::Failing { text, tries, .. }, _) => {
@@ -170,7 +171,7 @@ impl crate::web::Owner for OwnerHandle {
             (StoreHealth::Good, None) => "ok".to_owned(),
         };
         let is_ready = is_alive && is_serving && store.is_good();
-        Health { is_alive, is_ready, text, acl_error, budget_error }
+        Health { is_alive, is_ready, text, acl_error, budget_error, store_error, rowless_updates: rowless.updates }
     }
 }
 

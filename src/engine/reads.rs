@@ -175,25 +175,23 @@ impl Engine {
         Ok(Read { value: AccessControlList(list.into()), wait_for: FactNumber::default() })
     }
 
-    /// The cluster; tracker names in the detailed form only.
+    /// The cluster; tracker names in the detailed form only, for which alone it looks at each tracker.
     pub fn cluster_status(&self, detailed: bool) -> Read<ClusterStatus> {
-        let of = |is_so: &dyn Fn(&Tracker) -> bool| {
-            let trackers: Vec<&Tracker> = self.trackers.values().filter(|tracker| is_so(tracker)).collect();
-            let names = match detailed {
-                true => trackers.iter().map(|tracker| Text::from(&*tracker.name)).collect(),
-                false => Vec::new(),
-            };
-            TrackersOfState { count: count(trackers.len()), names }
+        let of = |trackers: usize, is_so: &dyn Fn(&Tracker) -> bool| {
+            let named = self.trackers.values().filter(|tracker| detailed && is_so(tracker));
+            let names = named.map(|tracker| Text::from(&*tracker.name)).collect();
+            TrackersOfState { count: count(trackers), names }
         };
         let totals = self.scheduler.totals();
+        let in_service = self.nodes.in_service();
         let value = ClusterStatus {
-            active: of(&|tracker| tracker.healthy),
-            blacklisted: of(&|tracker| !tracker.healthy),
-            graylisted: of(&|tracker| self.host_faults.is_graylisted(&tracker.host)),
+            active: of(in_service, &|tracker| tracker.healthy),
+            blacklisted: of(self.nodes.len() - in_service, &|tracker| !tracker.healthy),
+            graylisted: of(self.graylisted_trackers(), &|tracker| self.host_faults.is_graylisted(&tracker.host)),
             excluded_nodes: count(self.config.hosts.excluded.len()),
             tracker_expiry_interval_ms: self.config.tracker_expiry_ms as i64,
-            running_maps: count(self.trackers.values().map(|tracker| tracker.busy.map as usize).sum()),
-            running_reduces: count(self.trackers.values().map(|tracker| tracker.busy.reduce as usize).sum()),
+            running_maps: count_64(self.busy_slots.map),
+            running_reduces: count_64(self.busy_slots.reduce),
             max_map_slots: count(totals.slots.map as usize),
             max_reduce_slots: count(totals.slots.reduce as usize),
             used_memory_bytes: 0,
@@ -215,6 +213,10 @@ impl Engine {
 fn queue_info(name: &str, running: bool) -> JobQueueInfo {
     let state = if running { "running" } else { "stopped" };
     JobQueueInfo { name: name.into(), state: state.into(), scheduling_info: "N/A".into() }
+}
+
+fn count_64(number: u64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
 }
 
 fn count(number: usize) -> i32 {

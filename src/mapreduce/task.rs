@@ -3,8 +3,8 @@
 use crate::scheduler::HostId;
 use crate::wire::AttemptState;
 
-use super::{Attempt, CounterValues};
 use super::skipping::FailedRanges;
+use super::{Attempt, CounterValues};
 
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ mod job_costs;
 mod launching;
 mod laws;
 mod limits;
+mod long_read;
 mod market;
 mod market_laws;
 mod outlook;

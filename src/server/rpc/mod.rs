@@ -24,4 +24,4 @@ pub use conversation::Service;
 pub use limits::RpcLimits;
 pub use listener::{RpcServer, listen};
 pub use spoken::served_protocol;
-pub use ticket::{Answer, RemoteError, Ticket};
+pub use ticket::{Answer, PartedAnswer, RemoteError, Ticket};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::wire::protocol::{Value, encode_error, encode_response};
+use crate::wire::protocol::{Value, encode_error, encode_response, encode_response_start};
 
 use super::connection::Connection;
 
@@ -30,12 +30,22 @@ pub struct Ticket {
     connection: Rc<Connection>,
     id: i32,
     user: Arc<str>,
-    /// Of the call.
+    /// What the call takes until it is answered.
     bytes: usize,
     is_first: bool,
 }
 
+/// An answer that leaves in parts. Other answers on its connection wait until it is whole.
+#[derive(Debug)]
+pub struct PartedAnswer {
+    ticket: Ticket,
+    has_begun: bool,
+}
+
 const IO_EXCEPTION: &str = "java.io.IOException";
+
+/// About what a call in hand takes beside its own bytes: short ones, too, may be many.
+const CALL_IN_HAND_BYTES: usize = 512;
 
 /// The answer buffer keeps no more room than this after a long answer.
 const KEPT_ANSWER_BYTES: usize = 256 << 10;
@@ -62,7 +72,8 @@ impl RemoteError {
 // === impl Ticket ===
 
 impl Ticket {
-    pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>, bytes: usize) -> Self {
+    pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>, call_bytes: usize) -> Self {
+        let bytes = call_bytes + CALL_IN_HAND_BYTES;
         let is_first = connection.call_taken(bytes);
         Self { connection, id, user, bytes, is_first }
     }
@@ -85,7 +96,9 @@ impl Ticket {
     /// Whether earlier answers are still to be read, its own or, for a `long` one, too many of all clients: no more
     /// should be made for it now.
     pub fn is_behind(&self, long: bool) -> bool {
-        self.connection.has_outgoing() || (long && !self.connection.shared().unread.has_room())
+        self.connection.has_outgoing()
+            || self.connection.is_in_parts()
+            || (long && !self.connection.shared().unread.has_room())
     }
 
     /// Whether nobody can read an answer any more.
@@ -105,13 +118,103 @@ impl Ticket {
     pub fn answer(self, answer: &Answer) {
         let mut buffer = self.connection.shared().answer_buffer.borrow_mut();
         buffer.clear();
-        match answer {
-            Answer::Value(value) => encode_response(&mut buffer, self.id, value),
-            Answer::Error(error) => encode_error(&mut buffer, self.id, error.class, &error.message),
-        }
+        self.encode(answer, &mut buffer);
         self.connection.send(&buffer);
         buffer.clear();
         buffer.shrink_to(KEPT_ANSWER_BYTES);
+    }
+
+    /// Appends the whole response, for [`Self::answer_encoded`].
+    pub fn encode(&self, answer: &Answer, out: &mut Vec<u8>) {
+        match answer {
+            Answer::Value(value) => encode_response(out, self.id, value),
+            Answer::Error(error) => encode_error(out, self.id, error.class, &error.message),
+        }
+    }
+
+    /// Answers with a response that is encoded already.
+    pub fn answer_encoded(self, response: Vec<u8>) {
+        self.connection.send_whole(response);
+    }
+
+    /// The call that it answers.
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// Answers in parts; waits until the connection has no other such answer in hand.
+    pub async fn in_parts(self) -> PartedAnswer {
+        self.connection.begin_long().await;
+        PartedAnswer { ticket: self, has_begun: false }
+    }
+}
+
+// === impl PartedAnswer ===
+
+impl PartedAnswer {
+    /// Appends what the answer begins with, before its value.
+    pub fn start(&self, out: &mut Vec<u8>) {
+        encode_response_start(out, self.ticket.id);
+    }
+
+    /// Whether nobody can read it any more.
+    pub fn is_gone(&self) -> bool {
+        self.ticket.is_gone()
+    }
+
+    /// Whether too much waits to be read for a further part to be made. Never once calls are no longer taken: then all
+    /// that is in hand is to come to its end.
+    pub fn is_behind(&self) -> bool {
+        let connection = &self.ticket.connection;
+        // What waits behind this answer is not waited for by it.
+        let is_unread = if self.has_begun { connection.has_unsent() } else { connection.has_outgoing() };
+        (is_unread || !connection.shared().unread.has_room()) && !connection.shared().stopping.get()
+    }
+
+    /// Completes when [`Self::is_behind`] may have changed.
+    pub async fn caught_up(&self) {
+        let connection = &self.ticket.connection;
+        tokio::select! {
+            () = connection.changed() => {}
+            () = connection.shared().unread.room(), if !connection.shared().unread.has_room() => {}
+        }
+    }
+
+    /// Sends a part.
+    pub fn send(&mut self, part: &[u8]) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.ticket.connection.begin_parts();
+        }
+        self.ticket.connection.send_next(part);
+    }
+
+    /// Sends the last part.
+    pub fn finish(mut self, part: Vec<u8>) {
+        if std::mem::replace(&mut self.has_begun, false) {
+            self.ticket.connection.send_next(&part);
+            self.ticket.connection.end_parts();
+        } else {
+            self.ticket.connection.send_whole(part);
+        }
+    }
+
+    /// There is no such answer after all. Where its beginning has left only the connection's end can tell.
+    pub fn refuse(self, error: &RemoteError) {
+        if !self.has_begun {
+            let mut response = Vec::new();
+            encode_error(&mut response, self.ticket.id, error.class, &error.message);
+            self.ticket.connection.send(&response);
+        }
+    }
+}
+
+impl Drop for PartedAnswer {
+    fn drop(&mut self) {
+        if self.has_begun {
+            self.ticket.connection.abandon();
+            self.ticket.connection.end_parts();
+        }
+        self.ticket.connection.end_long();
     }
 }
 

@@ -298,3 +298,39 @@ fn unsigned_and_wrongly_signed_jobs_are_denied_with_the_reason() {
         assert!(text.contains("ACCESS DENIED: "), "{text}");
     });
 }
+
+#[test]
+fn nobody_submits_under_an_id_of_another_who_notices_nothing() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        rig.gate.open();
+        let mut alice = rig.client("alice").await;
+        let mut bob = rig.client("bob").await;
+        let id = new_job_id(&mut alice).await;
+        let directory = rig.stage("bob", id, &[MAPS], 2);
+        let (class, text) = refused(&mut bob, id, directory.clone()).await;
+        assert_eq!(class, "org.apache.hadoop.security.AccessControlException");
+        assert!(text.contains(&format!("{id} was given to another user than bob: ask for a new job id")), "{text}");
+        // From another connection of hers, as stock clients come back after ten seconds of silence.
+        let own = rig.stage("alice", id, &[MAPS], 2);
+        rig.client("alice").await.call(&submit(id, own)).await.unwrap();
+        let (_, text) = refused(&mut bob, id, directory).await;
+        assert!(text.contains("another user"), "not even the job's status: {text}");
+    });
+}
+
+#[test]
+fn a_flood_of_ids_leaves_those_of_others_alone() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        rig.gate.open();
+        let mut alice = rig.client("alice").await;
+        let id = new_job_id(&mut alice).await;
+        let mut mallory = rig.client("mallory").await;
+        let mut last = id.number;
+        for _ in 0..25_000 {
+            last = last.max(new_job_id(&mut mallory).await.number);
+        }
+        assert!(last <= 20_000, "numbers up to {last} are used up");
+        let directory = rig.stage("alice", id, &[MAPS], 2);
+        alice.call(&submit(id, directory)).await.unwrap();
+    });
+}

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jobtracker::engine::{
-    Caller, Engine, EngineConfig, Event, FactNumber, HeartbeatAnswer, HeartbeatConfig, Now, PolicyConfig, QueueConfig,
-    ReadSubmission, Reply, Restored, SubmissionReply,
+    Caller, Engine, EngineConfig, Event, FactNumber, HeartbeatAnswer, HeartbeatConfig, IdOwner, Now, PolicyConfig,
+    QueueConfig, ReadSubmission, Reply, Restored, SubmissionReply,
 };
 use jobtracker::mapreduce::{JobSpec, SplitTable};
 use jobtracker::market::{
@@ -147,7 +147,7 @@ impl World {
     /// A job whose maps have three copies of their input each, up to its acceptance.
     pub fn submission(&mut self, user: &str, maps: usize) -> ReadSubmission {
         self.now.wall_ms += 1;
-        let Reply::JobId(id) = self.step(Event::NewJobId) else { panic!("no job id") };
+        let Reply::JobId(id) = self.step(Event::NewJobId { owner: IdOwner::named(user) }) else { panic!("no job id") };
         let caller = Caller::named(user);
         self.step(Event::SubmitAsked { id, caller: caller.clone() });
         let mut splits = SplitTable::builder();

@@ -12,6 +12,7 @@ use super::fact_log::FactLog;
 use super::host_faults::HostFaults;
 use super::job_cost::JobCosts;
 use super::launching::Launching;
+use super::open_ids::OpenIds;
 use super::over::KillDebt;
 use super::preemption::LastPreemption;
 use super::restore::Restored;
@@ -51,8 +52,7 @@ pub struct Engine {
     pub(super) last_job_number: i32,
     /// The fact that tells of this start and its identifier.
     pub(super) incarnation: FactNumber,
-    /// Job ids that were given out and not used yet.
-    pub(super) open_ids: BTreeSet<JobId>,
+    pub(super) open_ids: OpenIds,
     pub(super) last_order: u64,
     pub(super) market: Option<Market>,
     /// What jobs have cost; of none without a market.
@@ -117,7 +117,7 @@ impl Engine {
             submissions: BTreeMap::new(),
             last_job_number: 0,
             incarnation: FactNumber::default(),
-            open_ids: BTreeSet::new(),
+            open_ids: OpenIds::default(),
             last_order: restored.last_order,
             market,
             job_costs: JobCosts::default(),
@@ -170,8 +170,8 @@ impl Engine {
                 (Reply::Done, Wait::Nothing)
             }
             Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),
-            Event::NewJobId => self.new_job_id(),
-            Event::UnusedIdFound { id } => self.unused_id_found(id),
+            Event::NewJobId { owner } => self.new_job_id(owner),
+            Event::UnusedIdFound { id, owner } => self.unused_id_found(id, owner),
             Event::SubmitAsked { id, caller } => self.submit_asked(id, &caller),
             Event::SubmissionRead(read) => self.submission_read(*read, now),
             Event::SystemDirWritten { id } => self.system_dir_written(id),

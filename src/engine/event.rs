@@ -6,7 +6,7 @@ use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
 use crate::wire::{AttemptId, Credentials, HeartbeatRequest, JobId};
 
-use super::{FactNumber, FoundJob, HostLists, QueueConfig};
+use super::{FactNumber, FoundJob, HostLists, IdOwner, QueueConfig};
 
 /// Who asks: the user of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,11 +78,16 @@ pub enum Event {
         rack: String,
     },
     /// A client wants a job id. Answered by [`Reply::JobId`](super::Reply::JobId).
-    NewJobId,
+    NewJobId {
+        /// Whose id it is from then on.
+        owner: IdOwner,
+    },
     /// The state store tells that an earlier incarnation gave out this id, or may have, and that no job has it.
     UnusedIdFound {
         /// The id.
         id: JobId,
+        /// The caller that submits under it: nobody remembers who got it.
+        owner: IdOwner,
     },
     /// A client submits; its files are still to be read. Answered by [`Reply::Submission`](super::Reply::Submission).
     SubmitAsked {

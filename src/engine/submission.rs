@@ -12,7 +12,7 @@ use crate::wire::{Encode, JobId, JobStatus, Text, Token, Writer};
 use super::engine::{Engine, Wait};
 use super::heartbeat::DEFAULT_RACK;
 use super::limits::Limits;
-use super::{Caller, Fact, Now, ReadSubmission, Refusal, Reply, SubmissionReply};
+use super::{Caller, Fact, IdOwner, Now, ReadSubmission, Refusal, Reply, SubmissionReply};
 
 /// A submission between its phases.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub(super) enum PendingSubmission {
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
 const MAX_TASKS: u32 = 1_000_000;
-/// Job ids that wait for their submission; the oldest goes when one more is given out.
-const MAX_OPEN_IDS: usize = 100_000;
+/// Most of a client's own words that a refusal repeats, bytes.
+const MAX_TOLD_BYTES: usize = 64;
 /// Submissions that may be under way at once.
 const MAX_PENDING: usize = 10_000;
 
@@ -55,35 +55,53 @@ impl PendingSubmission {
 // === impl Engine: submission ===
 
 impl Engine {
-    /// A job id that no other call gets.
-    pub(super) fn new_job_id(&mut self) -> (Reply, Wait) {
-        let Some(number) = self.last_job_number.checked_add(1) else {
-            return refuse(Refusal::Invalid("all job ids of this JobTracker are used up: restart it".to_owned()));
+    /// A job id for this owner alone. One that no call got before, or the greediest caller loses one that it has not used.
+    pub(super) fn new_job_id(&mut self, owner: IdOwner) -> (Reply, Wait) {
+        let identifier = self.config.identifier;
+        let id = match self.make_room_for_id().filter(|reclaimed| reclaimed.identifier == identifier) {
+            Some(reclaimed) => reclaimed,
+            None => {
+                let Some(number) = self.last_job_number.checked_add(1) else {
+                    let text = "all job ids of this JobTracker are used up: restart it";
+                    return refuse(Refusal::Invalid(text.to_owned()));
+                };
+                self.last_job_number = number;
+                JobId::new(identifier, number)
+            }
         };
-        self.last_job_number = number;
-        let id = JobId::new(self.config.identifier, number);
-        self.open(id);
+        self.open_ids.open(id, owner);
         // A crash that forgets this start would let the next one give out the same ids.
         (Reply::JobId(id), Wait::For(self.incarnation))
     }
 
     /// Whether it may be an id that a client was given before a restart, of which only the state store knows.
     pub fn is_id_of_before(&self, id: JobId) -> bool {
-        id.identifier != self.config.identifier && self.jobs.get(id).is_none() && !self.open_ids.contains(&id)
+        id.identifier != self.config.identifier && self.jobs.get(id).is_none() && !self.open_ids.contains(id)
     }
 
-    pub(super) fn unused_id_found(&mut self, id: JobId) -> (Reply, Wait) {
+    pub(super) fn unused_id_found(&mut self, id: JobId, owner: IdOwner) -> (Reply, Wait) {
         // It may have been used since the store was asked.
         if self.is_id_of_before(id) {
-            self.open(id);
+            self.make_room_for_id();
+            self.open_ids.open(id, owner);
         }
         (Reply::Done, Wait::Nothing)
     }
 
-    fn open(&mut self, id: JobId) {
-        self.open_ids.insert(id);
-        if self.open_ids.len() > MAX_OPEN_IDS {
-            self.open_ids.pop_first();
+    /// Takes an id away from the greediest caller when there is no room for another.
+    fn make_room_for_id(&mut self) -> Option<JobId> {
+        let Self { open_ids, submissions, .. } = self;
+        if open_ids.is_full() { open_ids.reclaim(|id| submissions.contains_key(&id)) } else { None }
+    }
+
+    /// Whether this user may submit under an id that waits for its submission.
+    fn check_id_owner(&self, id: JobId, user: &str) -> Result<(), Refusal> {
+        match self.open_ids.user(id) {
+            Some(owner) if **owner == *user => Ok(()),
+            Some(_) => Err(id_of_another(id, user)),
+            None => Err(Refusal::Invalid(format!(
+                "{id} was not given out by this JobTracker, or long ago, or has been used: ask for a new job id"
+            ))),
         }
     }
 
@@ -92,14 +110,15 @@ impl Engine {
             return refuse(refusal);
         }
         if let Some(job) = self.jobs.get(id) {
+            if job.spec.user != *caller.user {
+                return refuse(id_of_another(id, &caller.user));
+            }
             // 1.2.1 answers a repeated submission with the job's status.
             let status = job.status(self.config.acls_enabled);
             return (Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact));
         }
-        if !self.open_ids.contains(&id) {
-            return refuse(Refusal::Invalid(format!(
-                "{id} was not given out by this JobTracker, or long ago, or has been used: ask for a new job id"
-            )));
+        if let Err(refusal) = self.check_id_owner(id, &caller.user) {
+            return refuse(refusal);
         }
         if self.submissions.contains_key(&id) {
             return refuse(Refusal::Invalid(format!("{id} is being submitted already")));
@@ -226,7 +245,7 @@ impl Engine {
             order: accepted.order,
         };
         self.scheduler.add_app(spec).map_err(|error| Refusal::Invalid(error.to_string()))?;
-        self.open_ids.remove(&id);
+        self.open_ids.close(id);
         self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
@@ -260,6 +279,12 @@ impl Engine {
 
 pub(super) fn refuse(refusal: Refusal) -> (Reply, Wait) {
     (Reply::Refused(refusal), Wait::Nothing)
+}
+
+/// A job id belongs to the user who got it from `getNewJobId`.
+fn id_of_another(id: JobId, user: &str) -> Refusal {
+    let user = &user[..user.floor_char_boundary(MAX_TOLD_BYTES)];
+    Refusal::AccessDenied(format!("{id} was given to another user than {user}: ask for a new job id"))
 }
 
 /// The text of 1.2.1, which clients and their users know.

@@ -2,60 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-
-use thiserror::Error;
+use std::path::Path;
 
 use super::checksummed::checksums_path;
-
-/// What could not be done with a file, and what was expected of it.
-#[derive(Debug, Error)]
-pub enum FsError {
-    /// The system refused.
-    #[error("cannot {action} {}: {source}; expected {expected}", path.display())]
-    Refused {
-        /// What was tried.
-        action: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// What would have been right.
-        expected: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file is longer than it may be.
-    #[error("{}: expected at most {max_bytes} bytes", path.display())]
-    TooLong {
-        /// Its length.
-        bytes: u64,
-        /// The path.
-        path: PathBuf,
-        /// The limit, bytes.
-        max_bytes: u64,
-    },
-    /// Something else stands where a file or folder was expected.
-    #[error("{}: expected {expected}", path.display())]
-    WrongKind {
-        /// The path.
-        path: PathBuf,
-        /// What would have been right.
-        expected: &'static str,
-    },
-}
-
-impl FsError {
-    /// Whether the cause is that the path does not exist.
-    #[must_use]
-    pub fn is_not_found(&self) -> bool {
-        matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::NotFound)
-    }
-}
-
-fn refused<'a>(action: &'static str, path: &'a Path, expected: &'static str) -> impl Fn(io::Error) -> FsError + 'a {
-    move |source| FsError::Refused { action, path: path.to_owned(), expected, source }
-}
+use super::error::{FsError, refused};
+use super::untrusted::{Expected, open_behind_links};
 
 /// What may stand under a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,25 +24,13 @@ pub enum EntryKind {
 pub struct LocalFileSystem;
 
 impl LocalFileSystem {
-    /// The whole content of a regular file of at most `max_bytes`. Never holds more than that in memory.
+    /// The whole content of a regular file of at most `max_bytes`, which may lie behind links. Never holds more than that in memory,
+    /// and never waits for the writer of a pipe.
     ///
     /// # Errors
     /// [`FsError`]; a folder, pipe or device is [`FsError::WrongKind`].
     pub fn read_limited(&self, path: &Path, max_bytes: u64) -> Result<Vec<u8>, FsError> {
-        let refused = refused("read", path, "a readable file");
-        // Asked before opening: to open a pipe would wait for its writer.
-        let metadata = fs::metadata(path).map_err(&refused)?;
-        if !metadata.is_file() {
-            return Err(FsError::WrongKind { path: path.to_owned(), expected: "a regular file" });
-        }
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(&refused)?;
-        file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(&refused)?;
-        if bytes.len() as u64 > max_bytes {
-            let bytes = metadata.len().max(bytes.len() as u64);
-            return Err(FsError::TooLong { path: path.to_owned(), bytes, max_bytes });
-        }
-        Ok(bytes)
+        open_behind_links(path, &Expected::file_of_any_owner().at_most(max_bytes))?.read_limited(max_bytes)
     }
 
     /// Writes a file as a whole, with exactly these permission bits, in place of one that is there. Readers see the old

@@ -3,11 +3,23 @@
 //! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
 
 pub mod checksummed;
+mod error;
 pub mod file_uri;
+mod folder_handle;
 pub mod local;
+mod path_walk;
+mod removal;
+#[cfg(test)]
+mod tests;
+pub mod untrusted;
 
+pub use error::FsError;
 pub use file_uri::{FileUri, FileUriError};
-pub use local::{EntryKind, FsError, LocalFileSystem};
+pub use folder_handle::FolderHandle;
+pub use local::{EntryKind, LocalFileSystem};
+pub use untrusted::{
+    CheckedFile, Expected, open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below,
+};
 
 use std::ffi::OsString;
 

@@ -18,7 +18,20 @@ pub struct HeldRoom {
 /// A part of the room, until this is dropped.
 #[derive(Debug)]
 pub struct HeldPlaces {
-    _places: Option<OwnedSemaphorePermit>,
+    places: Option<OwnedSemaphorePermit>,
+}
+
+// === impl HeldPlaces ===
+
+impl HeldPlaces {
+    /// Keeps both until this is dropped.
+    pub fn join(&mut self, other: Self) {
+        match (&mut self.places, other.places) {
+            (Some(places), Some(more)) => places.merge(more),
+            (places @ None, more) => *places = more,
+            (Some(_), None) => {}
+        }
+    }
 }
 
 // === impl HeldRoom ===
@@ -33,13 +46,13 @@ impl HeldRoom {
     /// Room for so many bytes, if it is there now.
     pub fn try_take(&self, bytes: usize) -> Option<HeldPlaces> {
         let places = self.places.clone().try_acquire_many_owned(self.count(bytes)).ok()?;
-        Some(HeldPlaces { _places: Some(places) })
+        Some(HeldPlaces { places: Some(places) })
     }
 
     /// Room for so many bytes, once it is there.
     pub async fn take(&self, bytes: usize) -> HeldPlaces {
         // Nobody closes it.
-        HeldPlaces { _places: self.places.clone().acquire_many_owned(self.count(bytes)).await.ok() }
+        HeldPlaces { places: self.places.clone().acquire_many_owned(self.count(bytes)).await.ok() }
     }
 
     /// Bytes that are taken.

@@ -137,6 +137,11 @@ impl Owner {
         self.engine.borrow().market().map(|market| (market.budget_lines(), market.tick_number()))
     }
 
+    /// The last durable fact that is known of here.
+    pub fn durable(&self) -> FactNumber {
+        self.durable.get()
+    }
+
     /// The last fact of all.
     pub fn last_fact(&self) -> FactNumber {
         self.engine.borrow().last_fact()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Caller, Event, ReadSubmission, Reply, SubmissionReply};
+use crate::engine::{Caller, Event, IdOwner, ReadSubmission, Reply, SubmissionReply};
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, signature};
 use crate::scheduler::{Kind, PerKind};
@@ -74,7 +74,7 @@ impl World<'_> {
         if self.judge.live_jobs() + self.submissions.len() >= self.plan.most_live_jobs {
             return Ok(());
         }
-        let Some(id) = self.new_job_id()? else { return Ok(()) };
+        let Some(id) = self.new_job_id(place)? else { return Ok(()) };
         let Some(Some(user)) = self.users.get(place) else { return Ok(()) };
         let mut random = Random::stream(chance, place as u64);
         // Some try another's queue.
@@ -90,13 +90,15 @@ impl World<'_> {
 
     /// A submission that a crash has cut off, as a new job.
     pub(super) fn submit_anew(&mut self, submission: Submission) -> Result<(), Violation> {
-        let Some(id) = self.new_job_id()? else { return Ok(()) };
+        let Some(id) = self.new_job_id(submission.user)? else { return Ok(()) };
         self.begin_submission(Submission { id, phase: Phase::Ask, held: None, ..submission }, None)
     }
 
     /// An id for a job; who does not get the answer gives up.
-    fn new_job_id(&mut self) -> Result<Option<JobId>, Violation> {
-        let step = self.step(Event::NewJobId, &Intent::Other)?;
+    fn new_job_id(&mut self, user: usize) -> Result<Option<JobId>, Violation> {
+        let Some(Some(user)) = self.users.get(user) else { return Ok(None) };
+        let owner = IdOwner::named(user.name.as_str());
+        let step = self.step(Event::NewJobId { owner }, &Intent::Other)?;
         Ok(match step.reply {
             Reply::JobId(id) if self.is_sent(step.wait_for) => Some(id),
             _ => None,

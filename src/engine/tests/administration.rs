@@ -52,7 +52,7 @@ fn in_safe_mode_no_job_comes_in_nothing_is_killed_and_nothing_handed_out() {
     }
     set_safe_mode(&mut cluster, true, Caller::named("boss"));
     let caller = Caller::named("alice");
-    let new_id = cluster.new_job_id();
+    let new_id = cluster.new_job_id("alice");
     let attempt = id.task(Kind::Map, 0).attempt(0);
     // Jobs that are known or were never heard of make no difference.
     for event in [

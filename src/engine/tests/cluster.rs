@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::{
-    Caller, Effect, Engine, EngineConfig, Event, Fact, FactNumber, FoundJob, HeartbeatAnswer, HeartbeatConfig, Now,
-    PolicyConfig, QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
+    Caller, Effect, Engine, EngineConfig, Event, Fact, FactNumber, FoundJob, HeartbeatAnswer, HeartbeatConfig, IdOwner,
+    Now, PolicyConfig, QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
 };
 use crate::mapreduce::{JobSpec, SplitTable, TaskState};
 use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ServletRequest, Shape, VerifiedUser};
@@ -196,8 +196,8 @@ impl Cluster {
         self.step(Event::Timer { durable }).1
     }
 
-    pub fn new_job_id(&mut self) -> JobId {
-        match self.step(Event::NewJobId).0 {
+    pub fn new_job_id(&mut self, user: &str) -> JobId {
+        match self.step(Event::NewJobId { owner: IdOwner::named(user) }).0 {
             Reply::JobId(id) => id,
             other => panic!("{other:?}"),
         }
@@ -256,7 +256,7 @@ impl Cluster {
     }
 
     pub fn submit_signed(&mut self, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
-        let id = self.new_job_id();
+        let id = self.new_job_id(&spec.user);
         self.submit_as(id, spec, signature)
     }
 

@@ -28,7 +28,7 @@ fn the_job_that_was_submitted_first_pays_first() {
     let mut cluster = market(&[("alice", "100", "0.5"), ("bob", "100", "0.5")]);
     cluster.add_tracker("h0", 6, 0);
     // The later id is submitted first.
-    let late = cluster.new_job_id();
+    let late = cluster.new_job_id("alice");
     let early = submit(&mut cluster, "alice", 2);
     cluster.pass_ms(1);
     let signature = cluster.signature("alice");

@@ -181,7 +181,7 @@ fn a_job_without_money_runs_on_slots_that_nobody_pays_for() {
 fn nobody_hears_of_a_submission_before_its_signature_is_durably_used() {
     let mut cluster = market(&[("alice", "100", "1")]);
     cluster.pass_ms(1_000);
-    let id = cluster.new_job_id();
+    let id = cluster.new_job_id("alice");
     let caller = Caller::named("alice");
     cluster.step(Event::SubmitAsked { id, caller });
     let read = cluster.read_submission(id, spec("alice", "alice", 1, 0), cluster.signature("alice"));

@@ -11,6 +11,7 @@ mod flaky_hosts;
 mod graylist;
 mod heartbeats;
 mod job_costs;
+mod job_ids;
 mod launching;
 mod laws;
 mod limits;

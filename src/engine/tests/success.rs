@@ -1,7 +1,7 @@
 //! A job from submission to SUCCEEDED.
 
 use super::cluster::{Cluster, Fate, fifo, spec};
-use crate::engine::{Effect, Event, Fact, FactNumber, ReportKind};
+use crate::engine::{Effect, Event, Fact, FactNumber, IdOwner, ReportKind};
 use crate::mapreduce::{EndNotification, JobFact, JobSpec};
 use crate::market::JobSignature;
 use crate::scheduler::Kind;
@@ -125,9 +125,9 @@ fn commit_is_granted_once_and_repeated() {
 #[test]
 fn ids_are_given_once_and_only_given_ones_are_taken() {
     let mut cluster = Cluster::new(fifo());
-    let first = cluster.new_job_id();
+    let first = cluster.new_job_id("alice");
     assert_eq!(first.to_string(), "job_202611210913_0001");
-    assert_eq!(cluster.new_job_id().to_string(), "job_202611210913_0002");
+    assert_eq!(cluster.new_job_id("alice").to_string(), "job_202611210913_0002");
     let caller = crate::engine::Caller::named("alice");
     for stranger in ["job_202611210913_0003", "job_202611210913_0000", "job_202611210912_0001"] {
         let asked = Event::SubmitAsked { id: stranger.parse().unwrap(), caller: caller.clone() };
@@ -139,7 +139,7 @@ fn ids_are_given_once_and_only_given_ones_are_taken() {
 fn no_id_is_given_out_before_the_start_is_durable() {
     let mut cluster = Cluster::new(fifo());
     let start = cluster.facts.iter().position(|fact| matches!(fact, Fact::Incarnation { .. })).unwrap() as u64 + 1;
-    assert_eq!(cluster.step(Event::NewJobId).1, FactNumber(start));
+    assert_eq!(cluster.step(Event::NewJobId { owner: IdOwner::named("alice") }).1, FactNumber(start));
 }
 
 #[test]
@@ -147,12 +147,12 @@ fn an_id_of_before_a_restart_is_taken_once_the_store_has_told_that_no_job_has_it
     let mut cluster = Cluster::new(fifo());
     let id: JobId = "job_202611210912_0001".parse().unwrap();
     assert!(cluster.engine.is_id_of_before(id));
-    cluster.step(Event::UnusedIdFound { id });
+    cluster.step(Event::UnusedIdFound { id, owner: IdOwner::named("alice") });
     assert!(!cluster.engine.is_id_of_before(id));
     cluster.submit_as(id, spec("alice", "default", 1, 0), JobSignature::Missing).unwrap();
     assert!(!cluster.engine.is_id_of_before(id), "a job has it now");
     // Found unused by somebody who had asked before.
-    cluster.step(Event::UnusedIdFound { id });
+    cluster.step(Event::UnusedIdFound { id, owner: IdOwner::named("alice") });
     let asked = Event::SubmitAsked { id, caller: crate::engine::Caller::named("alice") };
     assert!(matches!(
         cluster.step(asked).0,

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::config::settings::Queues;
-use crate::engine::Caller;
+use crate::engine::{Caller, IdOwner};
 use crate::server::groups::Groups;
 use crate::server::rpc::Ticket;
 
@@ -13,6 +13,11 @@ use super::Dispatcher;
 pub(super) struct Callers {
     groups: Rc<Groups>,
     acls_enabled: bool,
+}
+
+/// The caller that a job id is given to, or that submits under one.
+pub(in crate::server) fn id_owner(ticket: &Ticket) -> IdOwner {
+    IdOwner { user: ticket.user().clone(), connection: ticket.connection(), origin: ticket.origin() }
 }
 
 // === impl Callers ===

@@ -10,7 +10,7 @@ use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::JobId;
 use crate::wire::protocol::{JobSubmissionCall, Value};
 
-use super::{Dispatcher, administration, finished_jobs};
+use super::{Dispatcher, administration, finished_jobs, id_owner};
 
 /// Events in one answer: so many are made in less than a millisecond. Whoever wants more asks again from where it ends, as stock clients and trackers do.
 const MAX_EVENTS: i32 = 1_000;
@@ -20,7 +20,7 @@ impl Dispatcher {
         use JobSubmissionCall as Ask;
         let owner = &self.owner;
         match call {
-            Ask::GetNewJobId => self.step(Event::NewJobId, ticket),
+            Ask::GetNewJobId => self.step(Event::NewJobId { owner: id_owner(&ticket) }, ticket),
             Ask::SubmitJob { job, directory, credentials } => {
                 let (Some(id), Some(submit_dir)) = (job, directory) else {
                     let text = "submitJob needs a job id that getNewJobId gave, and a directory";

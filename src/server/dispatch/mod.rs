@@ -26,6 +26,7 @@ use super::submission::Submissions;
 
 use administration::Administration;
 use callers::Callers;
+pub(super) use callers::id_owner;
 use client_queue::{Asked, ClientQueue};
 use finished_jobs::FinishedJobs;
 

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::task::Waker;
@@ -39,6 +39,8 @@ pub(super) enum Waiting {
 /// A connection. Buffers exist only while something is in them, so an idle one costs little.
 pub(super) struct Connection {
     number: u64,
+    /// Its client's.
+    address: IpAddr,
     /// Shared only with whoever carries it over.
     write: OwnedWriteHalf,
     outgoing: RefCell<Vec<u8>>,
@@ -52,6 +54,7 @@ pub(super) struct Connection {
     kept: Kept,
     calls_in_flight: Cell<u32>,
     has_called: Cell<bool>,
+    has_beaten: Cell<bool>,
     stage: Cell<Waiting>,
     since_ms: Cell<u64>,
     broken: Cell<bool>,
@@ -121,6 +124,7 @@ impl Connection {
         shared.numbers.set(number);
         let connection = Rc::new(Self {
             number,
+            address: write.peer_addr().map_or(Ipv4Addr::UNSPECIFIED.into(), |client| client.ip().to_canonical()),
             write,
             outgoing: RefCell::default(),
             in_parts: Cell::new(false),
@@ -130,6 +134,7 @@ impl Connection {
             kept: Kept::new(shared.clone()),
             calls_in_flight: Cell::new(0),
             has_called: Cell::new(false),
+            has_beaten: Cell::new(false),
             stage: Cell::new(Waiting::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
@@ -145,6 +150,21 @@ impl Connection {
     /// Where its client is.
     pub(super) fn client(&self) -> Option<SocketAddr> {
         self.write.peer_addr().ok()
+    }
+
+    /// The network address of its client; unspecified when the client was gone at once.
+    pub(super) fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Whether a heartbeat has come on it: until then a client speaks, whatever protocol it names.
+    pub(super) fn has_beaten(&self) -> bool {
+        self.has_beaten.get()
+    }
+
+    /// A heartbeat has come on it.
+    pub(super) fn set_beaten(&self) {
+        self.has_beaten.set(true);
     }
 
     /// Its number; never used twice.

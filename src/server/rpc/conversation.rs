@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::wire::frame::{Frame, FrameError, split_frame};
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, Opening, OpeningStep, SWITCH_TO_SIMPLE};
-use crate::wire::protocol::{Call, CallError, CallFrame, Protocol, decode_call};
+use crate::wire::protocol::{Call, CallError, CallFrame, InterTrackerCall, Protocol, decode_call};
 
 use super::carried::Introduction;
 use super::connection::Connection;
@@ -224,6 +224,9 @@ fn take_call<S: Service>(
     let ticket = |id| Ticket::new(connection.clone(), id, user.clone(), frame.len());
     let error = match (decode_call(spoken.read_as(), frame), spoken) {
         (Ok(CallFrame { id, call }), Spoken::Served(_)) => {
+            if matches!(call, Call::InterTracker(InterTrackerCall::Heartbeat { .. })) {
+                connection.set_beaten();
+            }
             service.take(call, ticket(id));
             return Ok(());
         }

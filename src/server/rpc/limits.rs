@@ -35,6 +35,9 @@ pub struct RpcLimits {
     /// While all places are taken, a client that is silent for so long is dropped. Stock clients hang up after ten
     /// seconds of silence by themselves.
     pub full_idle_client_ms: u64,
+    /// One address may have a quarter of the places with connections that have sent no heartbeat. Beyond it those that are
+    /// silent for so long are closed.
+    pub share_idle_ms: u64,
 }
 
 impl Default for RpcLimits {
@@ -54,6 +57,7 @@ impl Default for RpcLimits {
             held_bytes: 64 << 20,
             short_patience_ms: 5_000,
             full_idle_client_ms: 20_000,
+            share_idle_ms: 5_000,
         }
     }
 }

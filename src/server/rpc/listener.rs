@@ -15,6 +15,7 @@ use crate::server::Clock;
 use super::carried::Carried;
 use super::connection::{Connection, Shared, Waiting};
 use super::conversation::{Conversation, Service};
+use super::fair_share::close_beyond_share;
 use super::limits::RpcLimits;
 use super::reading::{SHORT_CALL_BYTES, read_calls};
 
@@ -174,6 +175,7 @@ impl<S: Service> RpcServer<S> {
                 }
                 true
             });
+            close_beyond_share(&self.open(), &self.shared.limits, now_ms);
         }
     }
 
@@ -190,9 +192,11 @@ impl<S: Service> RpcServer<S> {
                 short_if(holds_room || (full && !connection.is_tracker()), limits.frame_timeout_ms)
             }
             Waiting::Reader => short_if(!self.shared.unread.has_room(), limits.write_timeout_ms),
-            Waiting::Call if full => limits.full_idle_client_ms.min(limits.idle_client_ms),
-            Waiting::Call if crowded => limits.idle_client_ms,
-            Waiting::Heartbeat if crowded => limits.idle_tracker_ms,
+            // Who has sent no heartbeat is a client, whatever protocol it names.
+            Waiting::Heartbeat if connection.has_beaten() && crowded => limits.idle_tracker_ms,
+            Waiting::Heartbeat if connection.has_beaten() => u64::MAX,
+            Waiting::Call | Waiting::Heartbeat if full => limits.full_idle_client_ms.min(limits.idle_client_ms),
+            Waiting::Call | Waiting::Heartbeat if crowded => limits.idle_client_ms,
             Waiting::Call | Waiting::Heartbeat | Waiting::Answer => u64::MAX,
         }
     }

@@ -10,9 +10,11 @@ mod budget;
 mod carried;
 mod connection;
 mod conversation;
+mod fair_share;
 mod kept;
 mod limits;
 mod listener;
+mod origin;
 mod reading;
 mod spoken;
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! The right to answer one call.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::wire::protocol::{Value, encode_error, encode_response, encode_response_start};
 
 use super::connection::Connection;
+use super::origin::origin_of;
 
 /// What a call is answered with.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +93,16 @@ impl Ticket {
     /// The number of the connection it came on.
     pub fn connection(&self) -> u64 {
         self.connection.number()
+    }
+
+    /// The network address of its client.
+    pub fn address(&self) -> IpAddr {
+        self.connection.address()
+    }
+
+    /// A number for the host of its client.
+    pub fn origin(&self) -> u128 {
+        origin_of(self.connection.address())
     }
 
     /// Whether earlier answers are still to be read, its own or, for a `long` one, too many of all clients: no more

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
 use crate::config::Settings;
-use crate::engine::{Event, FactNumber, ReadSubmission, Reply, SubmissionReply};
+use crate::engine::{Event, FactNumber, IdOwner, ReadSubmission, Reply, SubmissionReply};
 use crate::fs::FileUri;
 use crate::store::{FaultPoint, FinishedJobReader, Health};
 use crate::wire::JobId;
 
 use super::acl_file::AclFile;
-use super::dispatch::answer_of;
+use super::dispatch::{answer_of, id_owner};
 use super::owner::Owner;
 use super::rpc::{Answer, RemoteError, Ticket};
 use super::topology::Topology;
@@ -86,7 +86,7 @@ impl Submissions {
     /// Answers a submitJob, when the job is durable or refused.
     pub async fn submit(self: Rc<Self>, asked: Asked, ticket: Ticket) {
         let mut stamped = FactNumber::default();
-        let (answer, wait_for) = match self.take_in(asked, &mut stamped).await {
+        let (answer, wait_for) = match self.take_in(asked, id_owner(&ticket), &mut stamped).await {
             Ok((reply, wait_for)) => (answer_of(reply), wait_for),
             Err(error) => (Answer::Error(error), stamped),
         };
@@ -94,9 +94,14 @@ impl Submissions {
     }
 
     /// `stamped` is the fact that a failure from there on has to wait for: a used signature.
-    async fn take_in(&self, asked: Asked, stamped: &mut FactNumber) -> Result<(Reply, FactNumber), RemoteError> {
+    async fn take_in(
+        &self,
+        asked: Asked,
+        owner: IdOwner,
+        stamped: &mut FactNumber,
+    ) -> Result<(Reply, FactNumber), RemoteError> {
         let Asked { id, caller, submit_dir, credentials } = asked;
-        self.find_id_of_before(id).await?;
+        self.find_id_of_before(id, owner).await?;
         let first = self.owner.step(Event::SubmitAsked { id, caller: caller.clone() });
         if !matches!(first.0, Reply::Submission(SubmissionReply::ReadFiles)) {
             // Refused, or a job that is known: asked again, it is answered again.
@@ -139,7 +144,7 @@ impl Submissions {
     }
 
     /// A client was given its id before a restart and submits after it: the job that it never became may come in.
-    async fn find_id_of_before(&self, id: JobId) -> Result<(), RemoteError> {
+    async fn find_id_of_before(&self, id: JobId, owner: IdOwner) -> Result<(), RemoteError> {
         let Some(store) = self.store.get().filter(|_| self.owner.with_engine(|engine| engine.is_id_of_before(id)))
         else {
             return Ok(());
@@ -148,7 +153,7 @@ impl Submissions {
         let _ = self.is_settled.subscribe().wait_for(|is_settled| *is_settled).await;
         let store = store.clone();
         if self.on_pool(move || store.is_unused(id)).await?.map_err(RemoteError::io)? {
-            self.owner.step(Event::UnusedIdFound { id });
+            self.owner.step(Event::UnusedIdFound { id, owner });
         }
         Ok(())
     }

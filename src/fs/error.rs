@@ -1,0 +1,116 @@
+//! Why something cannot be done with a file.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// What could not be done with a file, and what was expected of it.
+#[derive(Debug, Error)]
+pub enum FsError {
+    /// The system refused.
+    #[error("cannot {action} {}: {source}; expected {expected}", path.display())]
+    Refused {
+        /// What was tried.
+        action: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// What would have been right.
+        expected: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is longer than it may be.
+    #[error("{}: expected at most {max_bytes} bytes", path.display())]
+    TooLong {
+        /// Its length.
+        bytes: u64,
+        /// The path.
+        path: PathBuf,
+        /// The limit, bytes.
+        max_bytes: u64,
+    },
+    /// Something else stands where a file or folder was expected.
+    #[error("{}: expected {expected}", path.display())]
+    WrongKind {
+        /// The path.
+        path: PathBuf,
+        /// What would have been right.
+        expected: &'static str,
+    },
+    /// A symbolic link stands where none is followed.
+    #[error("{} is a symbolic link; expected a path without links", path.display())]
+    SymbolicLink {
+        /// The link.
+        path: PathBuf,
+    },
+    /// A file or folder belongs to the wrong user.
+    #[error("{} belongs to uid {owner}; expected {}", path.display(), uids(expected))]
+    WrongOwner {
+        /// The path.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// The owners that would have been right.
+        expected: Vec<u32>,
+    },
+    /// A file has further names, in folders that may be anybody's.
+    #[error("{} has {links} hard links; expected one", path.display())]
+    HardLinks {
+        /// The path.
+        path: PathBuf,
+        /// Its names.
+        links: u64,
+    },
+    /// A file is made up by the kernel: it may never end, and what it says depends on the reader.
+    #[error("{} lies on {file_system}; expected a stored file", path.display())]
+    KernelFile {
+        /// The path.
+        path: PathBuf,
+        /// The file system.
+        file_system: &'static str,
+    },
+    /// A part of a path lets others decide what the path leads to.
+    #[error("{}: {} {reason}; {expected}", path.display(), part.display())]
+    Untrusted {
+        /// The path that was asked for.
+        path: PathBuf,
+        /// The folder, link or file on it.
+        part: PathBuf,
+        /// What is wrong with that.
+        reason: String,
+        /// What would have been right, and how to get there.
+        expected: &'static str,
+    },
+}
+
+impl FsError {
+    /// Whether the cause is that the path does not exist.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::NotFound)
+    }
+
+    /// Of a file that is not found: says that it was to be read.
+    pub(super) fn at_reading(self) -> Self {
+        match self {
+            FsError::Refused { path, source, .. } => {
+                FsError::Refused { action: "read", path, expected: "a readable file", source }
+            }
+            error => error,
+        }
+    }
+}
+
+fn uids(uids: &[u32]) -> String {
+    uids.iter().map(|uid| format!("uid {uid}")).collect::<Vec<_>>().join(" or ")
+}
+
+/// For `map_err`: what was tried with which path.
+pub(super) fn refused<'a, E: Into<io::Error>>(
+    action: &'static str,
+    path: &'a Path,
+    expected: &'static str,
+) -> impl Fn(E) -> FsError + 'a {
+    move |source| FsError::Refused { action, path: path.to_owned(), expected, source: source.into() }
+}

@@ -1,0 +1,250 @@
+//! An open folder, and what is done below it without following links.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::error::{FsError, refused};
+use super::path_walk::{FOLDER, Links, components_below, open_root, walk};
+use super::removal;
+use super::untrusted::{CheckedFile, Expected, open_found};
+
+/// A folder that is open: it stays the same one, whatever happens to its name.
+///
+/// Names given to its methods are plain names; paths lie below it, and no link in them is followed.
+#[derive(Debug)]
+pub struct FolderHandle {
+    /// Opened with `O_PATH`.
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+// === impl FolderHandle ===
+
+impl FolderHandle {
+    /// Opens a folder that the caller trusts: links on the way to it are followed.
+    ///
+    /// # Errors
+    /// [`FsError`]: no folder, or the system refuses.
+    pub fn open(path: &Path) -> Result<Self, FsError> {
+        Ok(Self { folder: open_root(path)?, path: path.to_owned() })
+    }
+
+    /// Where it lay when it was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The uid it belongs to.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn owner(&self) -> Result<u32, FsError> {
+        Ok(self.stat()?.st_uid)
+    }
+
+    /// Its permission bits, with the sticky bit.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn mode(&self) -> Result<u32, FsError> {
+        Ok(self.stat()?.st_mode & 0o7777)
+    }
+
+    /// Sets its permission bits.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn set_mode(&self, mode: u32) -> Result<(), FsError> {
+        let refused = refused("change the mode of", &self.path, "a folder of the user of this process");
+        rustix::fs::fchmod(self.readable()?, Mode::from_raw_mode(mode)).map_err(refused)
+    }
+
+    /// A folder below.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link, a `..`, no folder.
+    pub fn folder(&self, path: &Path) -> Result<Self, FsError> {
+        let names = components_below(&self.path, path)?;
+        let found = walk(self.duplicate()?, &self.path, names, path, Links::Refused)?;
+        match FileType::from_raw_mode(found.stat.st_mode) {
+            FileType::Directory => Ok(Self { folder: found.entry, path: found.path }),
+            _ => Err(FsError::WrongKind { path: found.path, expected: "a folder" }),
+        }
+    }
+
+    /// A regular file below, open for reading.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link, a `..`, no regular file, not as expected.
+    pub fn file(&self, path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
+        let names = components_below(&self.path, path)?;
+        let found = walk(self.duplicate()?, &self.path, names, path, Links::Refused).map_err(FsError::at_reading)?;
+        open_found(&found, expected)
+    }
+
+    /// Makes a folder in it with exactly these permission bits, or opens the one that is there and gives it these.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link or a file is there, or the system refuses.
+    pub fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
+        let path = self.path_of(name)?;
+        let refused = refused("make folder", &path, "a folder that may be written to");
+        match rustix::fs::mkdirat(&self.folder, name, Mode::from_raw_mode(mode)) {
+            Err(error) if error != Errno::EXIST => return Err(refused(error)),
+            _ => {}
+        }
+        let made = self.folder(Path::new(name))?;
+        if made.mode()? != mode {
+            made.set_mode(mode)?;
+        }
+        Ok(made)
+    }
+
+    /// Makes a file in it that was not there, open for writing, with exactly these permission bits.
+    ///
+    /// # Errors
+    /// [`FsError`]: something has that name, or the system refuses.
+    pub fn create_file(&self, name: &OsStr, mode: u32) -> Result<File, FsError> {
+        let path = self.path_of(name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let refused = refused("write", &path, "a name that is free, in a folder that may be written to");
+        let file = rustix::fs::openat(&self.folder, name, flags, Mode::from_raw_mode(mode)).map_err(&refused)?;
+        // Once more, for the umask has taken bits away.
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(refused)?;
+        Ok(file.into())
+    }
+
+    /// Opens a file of our own for reading and writing, made with `mode` if it is missing: a lock, a database.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link, no regular file, one with further names, one of another user, or the system refuses.
+    pub fn open_own_file(&self, name: &OsStr, mode: u32) -> Result<File, FsError> {
+        let path = self.path_of(name)?;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = match rustix::fs::openat(&self.folder, name, flags, Mode::from_raw_mode(mode)) {
+            Err(Errno::LOOP) => return Err(FsError::SymbolicLink { path }),
+            opened => opened.map_err(refused("open", &path, "a file of our own"))?,
+        };
+        let stat = rustix::fs::fstat(&opened).map_err(refused("open", &path, "a file of our own"))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(FsError::WrongKind { path, expected: "a regular file" });
+        }
+        let ours = vec![rustix::process::geteuid().as_raw(), 0];
+        if !ours.contains(&stat.st_uid) {
+            return Err(FsError::WrongOwner { path, owner: stat.st_uid, expected: ours });
+        }
+        if stat.st_nlink > 1 {
+            return Err(FsError::HardLinks { path, links: u64::from(stat.st_nlink) });
+        }
+        Ok(opened.into())
+    }
+
+    /// Writes a file that was not there, with exactly these permission bits; not on disk afterwards.
+    ///
+    /// # Errors
+    /// [`FsError`]: something has that name, or the system refuses.
+    pub fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        let written = self.create_file(name, mode)?.write_all(bytes);
+        written.map_err(refused("write", &self.path.join(name), "a file system with room"))
+    }
+
+    /// Removes a file, a link, or a folder with all in it, whose links are not followed. `false` when there is nothing.
+    ///
+    /// # Errors
+    /// [`FsError`]: what the system refuses, or another file system is mounted in it; what came before is removed then.
+    pub fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
+        removal::remove(self, name, &self.path_of(name)?)
+    }
+
+    /// The names of all that is in it, in order.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn names(&self) -> Result<Vec<OsString>, FsError> {
+        let refused = refused("list", &self.path, "a folder that may be read");
+        let mut names = Vec::new();
+        for entry in Dir::new(self.readable()?).map_err(&refused)? {
+            let entry = entry.map_err(&refused)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// What stands under a name in it, links not followed; `None`: nothing.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn stat_of(&self, name: &OsStr) -> Result<Option<Stat>, FsError> {
+        let path = self.path_of(name)?;
+        match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(None),
+            stat => Ok(Some(stat.map_err(refused("look at", &path, "a folder that may be searched"))?)),
+        }
+    }
+
+    /// Makes the names in it durable.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn sync(&self) -> Result<(), FsError> {
+        rustix::fs::fsync(self.readable()?).map_err(refused("sync", &self.path, "a folder that may be read"))
+    }
+
+    /// Whether both are the same folder.
+    ///
+    /// # Errors
+    /// [`FsError`]: the system refuses.
+    pub fn is_same(&self, other: &FolderHandle) -> Result<bool, FsError> {
+        let (ours, others) = (self.stat()?, other.stat()?);
+        Ok((ours.st_dev, ours.st_ino) == (others.st_dev, others.st_ino))
+    }
+
+    pub(super) fn stat(&self) -> Result<Stat, FsError> {
+        rustix::fs::fstat(&self.folder).map_err(refused("look at", &self.path, "a folder"))
+    }
+
+    /// The folder once more, as one can list, sync and change it.
+    pub(super) fn readable(&self) -> Result<OwnedFd, FsError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.folder, ".", flags, Mode::empty()).map_err(refused(
+            "open",
+            &self.path,
+            "a folder that may be read",
+        ))
+    }
+
+    fn duplicate(&self) -> Result<OwnedFd, FsError> {
+        rustix::fs::openat(&self.folder, ".", FOLDER, Mode::empty()).map_err(refused(
+            "open",
+            &self.path,
+            "a folder that may be searched",
+        ))
+    }
+
+    /// The path of an entry.
+    fn path_of(&self, name: &OsStr) -> Result<PathBuf, FsError> {
+        if name.is_empty() || name == "." || name == ".." || name.as_bytes().contains(&b'/') {
+            return Err(FsError::WrongKind { path: self.path.join(name), expected: "a plain name" });
+        }
+        Ok(self.path.join(name))
+    }
+}
+
+impl AsFd for FolderHandle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+}

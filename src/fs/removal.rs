@@ -1,0 +1,78 @@
+//! Removes a tree that others made, on open handles: nothing outside of it is ever touched, whatever is swapped meanwhile.
+
+use std::ffi::{CString, OsStr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::error::{FsError, refused};
+use super::folder_handle::FolderHandle;
+
+/// Each level holds one handle. No job's files lie as deep.
+const MAX_DEPTH: usize = 64;
+
+/// A folder that is being emptied.
+struct Level {
+    /// Its name in the folder above.
+    name: CString,
+    folder: OwnedFd,
+    entries: Dir,
+}
+
+/// Removes what has that name in `parent`. `path` is for errors.
+pub(super) fn remove(parent: &FolderHandle, name: &OsStr, path: &Path) -> Result<bool, FsError> {
+    let refused = refused("remove", path, "a folder that may be removed");
+    let Some(stat) = parent.stat_of(name)? else { return Ok(false) };
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        return match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(false),
+            removed => removed.map(|()| true).map_err(refused),
+        };
+    }
+    let name = CString::new(name.as_encoded_bytes()).map_err(|_| refused(Errno::INVAL))?;
+    let device = parent.stat()?.st_dev;
+    let mut levels = vec![open_level(parent, name, device).map_err(&refused)?];
+    while let Some(level) = levels.last_mut() {
+        let Some(entry) = level.entries.read() else {
+            let Some(done) = levels.pop() else { break };
+            let above = levels.last().map_or_else(|| parent.as_fd(), |level| level.folder.as_fd());
+            match rustix::fs::unlinkat(above, &done.name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOENT) => {}
+                removed => removed.map_err(&refused)?,
+            }
+            continue;
+        };
+        let entry = entry.map_err(&refused)?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        // Tried as a file first: what it is cannot change between a look and the removal.
+        match rustix::fs::unlinkat(&level.folder, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => continue,
+            Err(Errno::ISDIR | Errno::PERM) => {}
+            Err(error) => return Err(refused(error)),
+        }
+        if levels.len() == MAX_DEPTH {
+            return Err(FsError::WrongKind { path: path.to_owned(), expected: "folders of at most 64 levels" });
+        }
+        let name = name.to_owned();
+        if let Some(level) = levels.last() {
+            let deeper = open_level(&level.folder, name, device).map_err(&refused)?;
+            levels.push(deeper);
+        }
+    }
+    Ok(true)
+}
+
+fn open_level(parent: impl AsFd, name: CString, device: u64) -> Result<Level, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(parent, &name, flags, Mode::empty())?;
+    if rustix::fs::fstat(&folder)?.st_dev != device {
+        return Err(Errno::XDEV);
+    }
+    let entries = Dir::read_from(&folder)?;
+    Ok(Level { name, folder, entries })
+}

@@ -1,0 +1,55 @@
+//! Places for connections by address: one host's idle clients must not keep everybody else out.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::connection::{Connection, Waiting};
+use super::limits::RpcLimits;
+use super::origin::origin_of;
+
+/// Connections without a heartbeat that any address may have, however few places there are.
+const LEAST_SHARE: usize = 8;
+
+impl RpcLimits {
+    /// Connections without a heartbeat that one address may have: a quarter of all places.
+    fn share_of_address(&self) -> usize {
+        (self.max_connections / 4).max(LEAST_SHARE)
+    }
+}
+
+/// Closes connections of addresses that have more than their share: those that are silent the longest, down to the share,
+/// none that has sent a heartbeat, none whose call is unanswered, and none that is silent for less than
+/// `limits.share_idle_ms`.
+pub(super) fn close_beyond_share(open: &[Rc<Connection>], limits: &RpcLimits, now_ms: u64) {
+    let share = limits.share_of_address();
+    if open.len() <= share {
+        return;
+    }
+    let mut by_origin: BTreeMap<u128, Vec<&Rc<Connection>>> = BTreeMap::new();
+    for connection in open.iter().filter(|connection| !connection.has_beaten() && !connection.is_broken()) {
+        by_origin.entry(origin_of(connection.address())).or_default().push(connection);
+    }
+    for connections in by_origin.into_values() {
+        let Some(excess) = connections.len().checked_sub(share).filter(|excess| *excess > 0) else { continue };
+        let silent = connections.iter().filter_map(|connection| match connection.waits() {
+            (Waiting::Answer, _) => None,
+            (_, since_ms) => {
+                (now_ms.saturating_sub(since_ms) >= limits.share_idle_ms).then_some((since_ms, connection))
+            }
+        });
+        let mut silent: Vec<_> = silent.collect();
+        silent.sort_by_key(|(since_ms, _)| *since_ms);
+        let closed = silent.iter().take(excess);
+        let count = closed.len();
+        closed.for_each(|(_, connection)| connection.abandon());
+        if let Some(first) = connections.first().filter(|_| count > 0) {
+            tracing::warn!(
+                "{} has {} connections without a heartbeat, its share is {share} (a quarter of jobtracker.rpc.max-connections): \
+                 closed {count} that were silent for {} ms",
+                first.address(),
+                connections.len(),
+                limits.share_idle_ms
+            );
+        }
+    }
+}

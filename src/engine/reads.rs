@@ -56,7 +56,8 @@ impl Engine {
         Read { value: read.value.transpose(), wait_for: read.wait_for }
     }
 
-    /// Reports on the tasks of a job; none for an unknown one. For those whom [`Self::check_view_details`] lets.
+    /// Reports on the tasks of a job, at once; none for an unknown one. Clients get them by
+    /// [`LongRead::task_reports`](super::LongRead::task_reports).
     pub fn task_reports(&self, id: JobId, kind: ReportKind) -> Read<Vec<TaskReport>> {
         let reports = self.read_job(id, |job| kind.of(job));
         Read { value: reports.value.unwrap_or_default(), wait_for: reports.wait_for }
@@ -81,19 +82,14 @@ impl Engine {
         Read { value: texts.value.unwrap_or_default(), wait_for: texts.wait_for }
     }
 
-    /// All jobs, by id.
+    /// All jobs, by id, at once: clients get them by [`LongRead::jobs`](super::LongRead::jobs).
     pub fn all_jobs(&self) -> Read<Vec<JobStatus>> {
         self.read_jobs(|_| true)
     }
 
-    /// Jobs that are not over.
+    /// Jobs that are not over, at once.
     pub fn jobs_to_complete(&self) -> Read<Vec<JobStatus>> {
         self.read_jobs(|job| job.is_to_complete())
-    }
-
-    /// Jobs of a queue that are not over.
-    pub fn jobs_of_queue(&self, queue: &str) -> Read<Vec<JobStatus>> {
-        self.read_jobs(|job| job.is_to_complete() && job.spec.queue == queue)
     }
 
     fn read_job<T>(&self, id: JobId, view: impl FnOnce(&Job) -> T) -> Read<Option<T>> {
@@ -124,9 +120,16 @@ impl Engine {
 
     /// A queue; none for an unknown one.
     pub fn queue(&self, name: &str) -> Read<Option<JobQueueInfo>> {
-        let found = self.queues();
-        let value = found.value.into_iter().find(|queue| &*queue.name == name);
-        Read { value, wait_for: found.wait_for }
+        let value = match &self.market {
+            Some(market) => {
+                market.queues().find(|queue| queue.as_str() == name).map(|queue| queue_info(queue.as_str(), true))
+            }
+            None => {
+                let found = self.config.queues.iter().find(|queue| queue.name == name);
+                found.map(|queue| queue_info(&queue.name, queue.running))
+            }
+        };
+        Read { value, wait_for: self.market_fact() }
     }
 
     /// What the caller may do in each queue where anything is allowed.

@@ -12,8 +12,8 @@ use crate::wire::protocol::{JobSubmissionCall, Value};
 
 use super::{Dispatcher, administration, finished_jobs, id_owner};
 
-/// Events in one answer: so many are made in less than a millisecond. Whoever wants more asks again from where it ends, as stock clients and trackers do.
-const MAX_EVENTS: i32 = 1_000;
+/// Events in one answer: so many take about a millisecond. Whoever wants more asks again from where it ends, as stock clients and trackers do.
+const MAX_EVENTS: i32 = 5_000;
 
 impl Dispatcher {
     pub(super) fn job_submission(self: &Rc<Self>, call: JobSubmissionCall, ticket: Ticket) {

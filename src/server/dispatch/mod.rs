@@ -150,8 +150,10 @@ impl Dispatcher {
             Ok(read) => (answer_of(read.value), read.wait_for),
             Err(error) => (Answer::Error(error.into()), FactNumber::default()),
         };
-        let this = self.clone();
+        // Weak: what the owner holds must not keep those who hold the owner.
+        let this = Rc::downgrade(self);
         let ask_again = move |ticket| {
+            let Some(this) = this.upgrade() else { return };
             let again = move |this: &Rc<Self>| this.show_answer(ticket, ask, answer_of);
             this.clients.push(Asked::Again(Box::new(again)));
         };

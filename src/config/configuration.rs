@@ -162,6 +162,13 @@ impl Configuration {
         self.entries.insert(key.name.to_owned(), entry);
     }
 
+    /// Drops what was set for a key, under all of its spellings.
+    pub fn forget(&mut self, key: &Key) {
+        for spelling in key.spellings() {
+            self.entries.remove(spelling);
+        }
+    }
+
     /// What `${name}` finds before any key, such as `user.name`.
     #[must_use]
     pub fn property(&self, name: &str) -> Option<&str> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Limits of the web server. The defaults suit a daemon that people, scripts and scrapers look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebLimits {
-    /// Connections at one time; further ones wait in the listen backlog.
+    /// Connections at one time. Beyond it idle ones are closed; where all have requests in hand, further ones wait in the listen backlog.
     pub connections: usize,
     /// Bytes of a request's first line and headers together; less than 8192 counts as 8192.
     pub header_bytes: usize,
@@ -20,6 +20,15 @@ pub struct WebLimits {
 }
 
 // === impl WebLimits ===
+
+impl WebLimits {
+    /// Most connections of one address (of one /64 of IPv6 addresses, of all loopback addresses together) that are served at one time: a
+    /// quarter, at least 1. As many more wait for their turn.
+    #[must_use]
+    pub fn connections_of_peer(&self) -> usize {
+        (self.connections / 4).max(1)
+    }
+}
 
 impl Default for WebLimits {
     fn default() -> Self {

@@ -2,10 +2,10 @@
 //!
 //! `axum::serve` has neither a header timeout nor a way to set one, so hyper's own builder is used.
 
+use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -14,12 +14,14 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use super::WebLimits;
+use super::in_hand::{AnswerBody, InHand};
+use super::places::{Entry, Peer, Places};
 use super::timed_stream::TimedStream;
 
 /// After a failed accept (no file descriptor left, say) the next is tried this much later.
@@ -31,14 +33,15 @@ const FIRST_REQUEST_PATIENCE: Duration = Duration::from_millis(500);
 /// The least buffer that hyper takes.
 const MIN_HEADER_BYTES: usize = 8192;
 
-/// Serves until `shutdown`. At the connection limit nothing more is accepted; nothing accepted is closed for it.
+/// Serves until `shutdown`, within the limits on connections of [`WebLimits`]: idle connections give way, those with a request in hand
+/// never do. While all are busy nothing more is accepted.
 pub async fn accept_until(
     listener: TcpListener,
     router: Router,
     limits: WebLimits,
     shutdown: impl Future<Output = ()>,
 ) {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits.connections, limits.connections_of_peer());
     let (stop, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -51,12 +54,11 @@ pub async fn accept_until(
                 }
             }
             accepted = accept(&listener, &places) => match accepted {
-                Ok((stream, place)) => {
+                // Its queue is full.
+                Ok((_, None)) => {}
+                Ok((stream, Some(entry))) => {
                     let (router, stopped) = (router.clone(), stopped.clone());
-                    connections.spawn(async move {
-                        serve_connection(stream, router, limits, stopped).await;
-                        drop(place);
-                    });
+                    connections.spawn(serve_connection(stream, entry, router, limits, stopped));
                 }
                 Err(error) => {
                     debug!(%error, "cannot accept an HTTP connection");
@@ -74,24 +76,39 @@ pub async fn accept_until(
     }
 }
 
-/// Waits for a free place first, so that a connection over the limit stays in the listen backlog.
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, place))
+/// Waits for room first, so that a connection over the limit stays in the listen backlog.
+async fn accept(listener: &TcpListener, places: &Arc<Places>) -> io::Result<(TcpStream, Option<Entry>)> {
+    places.wait_for_room().await;
+    let (stream, address) = listener.accept().await?;
+    Ok((stream, places.enter(Peer::from(address.ip()))))
 }
 
-async fn serve_connection(stream: TcpStream, router: Router, limits: WebLimits, mut stopped: watch::Receiver<bool>) {
+async fn serve_connection(
+    stream: TcpStream,
+    entry: Entry,
+    router: Router,
+    limits: WebLimits,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let Entry { place, begin, mut close } = entry;
+    tokio::select! {
+        biased;
+        Ok(()) = begin => {}
+        _ = &mut close => return,
+        _ = stopped.wait_for(|stopped| *stopped) => return,
+    }
     // Answers are small and whole; waiting to fill a segment only delays them.
     let _ = stream.set_nodelay(true);
     let header_bytes = limits.header_bytes.max(MIN_HEADER_BYTES);
-    let was_asked = AtomicBool::new(false);
+    let in_hand = Arc::new(InHand::new(place));
     let router = TowerToHyperService::new(router);
     let service = service_fn(|request| {
-        was_asked.store(true, Ordering::Relaxed);
-        router.call(request)
+        in_hand.begin();
+        let answer = router.call(request);
+        let in_hand = in_hand.clone();
+        async move { Ok::<_, Infallible>(answer.await?.map(|body| AnswerBody::new(body, in_hand))) }
     });
-    let stream = TokioIo::new(TimedStream::new(stream, limits.write));
+    let stream = TokioIo::new(TimedStream::new(stream, limits.write, in_hand.clone()));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_read)
@@ -102,8 +119,16 @@ async fn serve_connection(stream: TcpStream, router: Router, limits: WebLimits, 
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        _ = &mut close => {
+            if !in_hand.is_busy() {
+                return;
+            }
+            // A request came first.
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {
-            let patience = if was_asked.load(Ordering::Relaxed) { Duration::ZERO } else { FIRST_REQUEST_PATIENCE };
+            let patience = if in_hand.was_asked() { Duration::ZERO } else { FIRST_REQUEST_PATIENCE };
             match timeout(patience, connection.as_mut()).await {
                 Ok(ended) => ended,
                 Err(_) => {

@@ -2,12 +2,15 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
+
+use super::in_hand::InHand;
 
 /// A peer is slow that takes less than this in the time it has.
 const PROGRESS_BYTES: usize = 16 << 10;
@@ -21,14 +24,16 @@ pub(super) struct TimedStream {
     deadline: Option<Pin<Box<Sleep>>>,
     /// Bytes that the peer has taken since.
     taken_bytes: usize,
+    /// Hears when all is written.
+    in_hand: Arc<InHand>,
 }
 
 // === impl TimedStream ===
 
 impl TimedStream {
     /// Wraps a stream.
-    pub(super) fn new(stream: TcpStream, patience: Duration) -> Self {
-        TimedStream { stream, patience, deadline: None, taken_bytes: 0 }
+    pub(super) fn new(stream: TcpStream, patience: Duration, in_hand: Arc<InHand>) -> Self {
+        TimedStream { stream, patience, deadline: None, taken_bytes: 0, in_hand }
     }
 
     /// Passes on the outcome of a write, or the end of patience with it.
@@ -86,6 +91,7 @@ impl AsyncWrite for TimedStream {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         // All that there was is written.
         self.forget_deadline();
+        self.in_hand.all_is_written();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

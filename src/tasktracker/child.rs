@@ -17,6 +17,7 @@ use super::failure::TaskFailure;
 use super::group::Group;
 use super::keeper::Order;
 use super::lines::LineReader;
+use super::private::append_to_file;
 use super::process_tree::ProcessTable;
 use super::progress::Progress;
 use super::reporter::StderrLine;
@@ -95,7 +96,7 @@ impl StderrLog {
     /// # Errors
     /// [`TaskFailure::File`].
     pub fn open(path: &std::path::Path, limit_bytes: Option<u64>) -> Result<Self, TaskFailure> {
-        let file = File::options().create(true).append(true).open(path).map_err(TaskFailure::file("write", path))?;
+        let file = append_to_file(path).map_err(TaskFailure::file("write", path))?;
         Ok(Self { file: std::sync::Mutex::new((file, limit_bytes.unwrap_or(u64::MAX))) })
     }
 

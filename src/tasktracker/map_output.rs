@@ -2,7 +2,6 @@
 //! `file.out.index` (1.2.1 `MapTask.MapOutputBuffer`).
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::codec::Codec;
@@ -12,6 +11,7 @@ use super::failure::TaskFailure;
 use super::merge::{Merge, MergeRules, Run, copy_records};
 use super::partition::Partitioner;
 use super::plan::SortPlan;
+use super::private::{create_file, write_file};
 use super::progress::Progress;
 use super::segment_reader::Records;
 use super::segment_writer::{SegmentWriter, text_bytes};
@@ -69,7 +69,7 @@ struct SpillWriter<'a> {
 
 impl<'a> SpillWriter<'a> {
     fn create(path: PathBuf, codec: Option<Codec>, progress: &'a Progress) -> Result<Self, TaskFailure> {
-        let file = File::create(&path).map_err(TaskFailure::file("write", &path))?;
+        let file = create_file(&path).map_err(TaskFailure::file("write", &path))?;
         Ok(Self { path, file: Some(file), codec, entries: Vec::new(), end_bytes: 0, progress })
     }
 
@@ -198,7 +198,7 @@ impl<'a> MapOutput<'a> {
         };
         let index = self.rules.folder.join(INDEX_FILE);
         let entries = write_index(&output.entries);
-        let written = File::create(&index).and_then(|mut file| file.write_all(&entries));
+        let written = write_file(&index, &entries);
         written.map_err(TaskFailure::file("write", &index))?;
         self.progress.counters().add(Framework::FileBytesWritten, entries.len() as u64);
         let bytes = output.entries.iter().map(|entry| entry.lengths.stored_bytes).sum();

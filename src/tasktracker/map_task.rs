@@ -1,6 +1,5 @@
 //! A map: its split through the mapper, into sorted output or straight into the job's.
 
-use std::fs;
 use std::io::Read;
 
 use super::attempt::{Attempt, RECORDS_BETWEEN_REPORTS};
@@ -10,6 +9,7 @@ use super::failure::TaskFailure;
 use super::input::{InputSplit, SplitReader};
 use super::map_output::{MapOutput, OutputRules};
 pub use super::map_split::MapSplit;
+use super::private::make_folder;
 use crate::wire::Phase;
 
 /// What a map left.
@@ -56,7 +56,7 @@ fn run_sorted(attempt: &Attempt<'_>, split: &MapSplit) -> Result<u64, TaskFailur
         input_separator: &plan.input_separator,
         output: &plan.output,
     });
-    fs::create_dir_all(attempt.folder).map_err(TaskFailure::file("make", attempt.folder))?;
+    make_folder(attempt.folder).map_err(TaskFailure::file("make", attempt.folder))?;
     let rules = OutputRules { sort, combiner, folder: attempt.folder };
     let mut output = MapOutput::new(rules, attempt.progress);
     stream(attempt, split, |key, value| output.collect(key, value))?;

@@ -1,13 +1,13 @@
 //! Sorted runs into one (1.2.1 `Merger`): as many at a time as `io.sort.factor` allows, with runs in between on disk.
 
 use std::cmp::Ordering;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::codec::Codec;
 use super::counters::Framework;
 use super::key_order::KeyOrder;
+use super::private::create_new_file;
 use super::progress::Progress;
 use super::segment_reader::{Records, SegmentReader};
 use super::segment_writer::{SegmentLengths, SegmentWriter};
@@ -320,7 +320,7 @@ pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64)
 /// # Errors
 /// Those of reading and writing.
 pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>, progress: &Progress) -> io::Result<(Run, u64)> {
-    let mut writer = SegmentWriter::new(File::create_new(path)?, codec);
+    let mut writer = SegmentWriter::new(create_new_file(path)?, codec);
     merge.write_to(&mut writer, progress)?;
     let records = writer.records();
     let (_, lengths) = writer.finish()?;

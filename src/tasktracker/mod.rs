@@ -36,6 +36,7 @@ pub mod merge;
 pub mod output_lines;
 pub mod partition;
 pub mod plan;
+mod private;
 pub mod process_tree;
 pub mod progress;
 pub mod reduce_task;

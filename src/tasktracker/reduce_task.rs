@@ -1,6 +1,5 @@
 //! A reduce: the output of all maps fetched, merged, through the reducer, into a file of the job's output.
 
-use std::fs;
 use std::io::Read;
 
 use super::attempt::{Attempt, RECORDS_BETWEEN_REPORTS};
@@ -9,6 +8,7 @@ use super::counters::Framework;
 use super::failure::TaskFailure;
 use super::merge::{Merge, MergeRules, Run, merge_down};
 use super::plan::{CommandPlan, SortPlan};
+use super::private::make_folder;
 use super::progress::Progress;
 use super::segment_reader::Records;
 use super::shuffle::copied::{CopiedOutputs, CopyRules};
@@ -47,7 +47,7 @@ pub fn run(attempt: &Attempt<'_>, maps: u32, news: &MapNews, fetcher: &dyn Fetch
     attempt.run(|| {
         let progress = attempt.progress;
         note_counters(progress);
-        fs::create_dir_all(attempt.folder).map_err(TaskFailure::file("make", attempt.folder))?;
+        make_folder(attempt.folder).map_err(TaskFailure::file("make", attempt.folder))?;
         let (memory, disk) = shuffle(attempt, sort, maps, news, fetcher)?;
         progress.enter(Phase::Sort, "reduce > sort");
         let rules = MergeRules {

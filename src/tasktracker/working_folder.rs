@@ -1,9 +1,9 @@
 //! What a command finds in its working directory: the content of the job's jar and its cache files, as links (1.2.1
 //! `TaskRunner.setupWorkDir`, `TrackerDistributedCacheManager`).
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
@@ -11,9 +11,13 @@ use std::time::UNIX_EPOCH;
 use zip::ZipArchive;
 
 use super::failure::TaskFailure;
+use super::private::{FOLDER_MODE, create_file, make_folder, set_mode};
 use crate::config::keys::{self, Key};
 use crate::config::{ConfigError, Configuration};
 use crate::fs::FileUri;
+
+/// Unpacks the archive `$1` in the folder `$2`: for our own user only, also where that is root.
+const UNPACK_TAR: &str = "umask 077 && exec tar --no-same-owner --no-same-permissions -xf \"$1\" -C \"$2\"";
 
 /// A file or archive of the distributed cache, as the job names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,16 +74,16 @@ pub fn localize(entry: &CacheEntry, folder: &Path) -> Result<PathBuf, TaskFailur
     let name = source.file_name().unwrap_or_default();
     let local = folder.join(name);
     let copy = |to: &Path| {
-        fs::create_dir_all(folder).map_err(TaskFailure::file("make", folder))?;
+        make_folder(folder).map_err(TaskFailure::file("make", folder))?;
         copy(source, to)?;
-        fs::set_permissions(to, Permissions::from_mode(0o755)).map_err(TaskFailure::file("write", to))
+        fs::set_permissions(to, Permissions::from_mode(FOLDER_MODE)).map_err(TaskFailure::file("write", to))
     };
     if !entry.is_archive {
         copy(&local)?;
         return Ok(local);
     }
     // A folder named like the archive, with the archive itself in it.
-    fs::create_dir_all(&local).map_err(TaskFailure::file("make", &local))?;
+    make_folder(&local).map_err(TaskFailure::file("make", &local))?;
     let archive = local.join(name);
     copy(&archive)?;
     let lower = name.to_string_lossy().to_lowercase();
@@ -97,11 +101,11 @@ pub fn localize(entry: &CacheEntry, folder: &Path) -> Result<PathBuf, TaskFailur
 /// [`TaskFailure::File`]
 pub(crate) fn copy(source: &Path, to: &Path) -> Result<(), TaskFailure> {
     let mut read = File::open(source).map_err(TaskFailure::file("read", source))?;
-    let copied = File::create(to).and_then(|mut written| io::copy(&mut read, &mut written));
+    let copied = create_file(to).and_then(|mut written| io::copy(&mut read, &mut written));
     copied.map(drop).map_err(TaskFailure::file("write", to))
 }
 
-/// Unpacks a jar; everything in it may be read and executed. Entries that would lie elsewhere are refused.
+/// Unpacks a jar; everything in it may be read and executed by its owner. Entries that would lie elsewhere are refused.
 ///
 /// # Errors
 /// [`TaskFailure`].
@@ -113,7 +117,7 @@ pub fn unpack_jar(jar: &Path, folder: &Path) -> Result<(), TaskFailure> {
         let mut entry = archive.by_index(at).map_err(|error| broken(error.to_string()))?;
         let inside = entry.enclosed_name().ok_or_else(|| broken(format!("{:?} leads out of it", entry.name())))?;
         let path = folder.join(inside);
-        let unpacked = if entry.is_dir() { fs::create_dir_all(&path) } else { unpack_file(&mut entry, &path) };
+        let unpacked = if entry.is_dir() { make_folder(&path) } else { unpack_file(&mut entry, &path) };
         unpacked.map_err(TaskFailure::file("write", &path))?;
     }
     Ok(())
@@ -121,15 +125,17 @@ pub fn unpack_jar(jar: &Path, folder: &Path) -> Result<(), TaskFailure> {
 
 fn unpack_file(entry: &mut impl Read, path: &Path) -> io::Result<()> {
     if let Some(above) = path.parent() {
-        fs::create_dir_all(above)?;
+        make_folder(above)?;
     }
-    let mut file = File::create(path)?;
+    let mut file = create_file(path)?;
     io::copy(entry, &mut file)?;
-    file.set_permissions(Permissions::from_mode(0o755))
+    set_mode(&file, FOLDER_MODE)
 }
 
 fn unpack_tar(archive: &Path, folder: &Path) -> Result<(), TaskFailure> {
-    let output = Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(folder).stdin(Stdio::null()).output();
+    let mut tar = Command::new("sh");
+    tar.args(["-c", UNPACK_TAR, "sh"]).arg(archive).arg(folder);
+    let output = tar.stdin(Stdio::null()).output();
     let output = output.map_err(TaskFailure::file("unpack", archive))?;
     if output.status.success() {
         return Ok(());
@@ -153,7 +159,7 @@ pub fn prepare(
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(TaskFailure::file("empty", folder)(error)),
         _ => {}
     }
-    fs::create_dir_all(folder).map_err(TaskFailure::file("make", folder))?;
+    make_folder(folder).map_err(TaskFailure::file("make", folder))?;
     if let Some(content) = jar_content {
         let entries = fs::read_dir(content).map_err(TaskFailure::file("list", content))?;
         for entry in entries {
@@ -175,7 +181,12 @@ pub fn prepare(
         }
     }
     let temporary = folder.join(temporary);
-    fs::create_dir_all(&temporary).map_err(TaskFailure::file("make", &temporary))
+    // It may be a folder of everybody's, such as /tmp.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(FOLDER_MODE)
+        .create(&temporary)
+        .map_err(TaskFailure::file("make", &temporary))
 }
 
 #[cfg(test)]
@@ -240,7 +251,7 @@ mod tests {
         assert_eq!(read("lib/a.zip"), "y");
         assert!(at("work/tmp").is_dir() && at("work/w/words.zip").exists());
         let mode = fs::metadata(at("work/mapper.py")).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o755);
+        assert_eq!(mode & 0o777, 0o700);
         let late = CacheEntry { changed_ms: 1, ..entries[0].clone() };
         assert!(localize(&late, &at("late")).unwrap_err().to_string().contains("has changed"));
     }

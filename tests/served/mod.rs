@@ -168,7 +168,7 @@ impl Place {
 
     /// The program, where this place's user reaches it.
     fn program(&self) -> PathBuf {
-        let built = PathBuf::from(env!("CARGO_BIN_EXE_jobtracker"));
+        let built = built_program();
         if !self.is_nobody {
             return built;
         }
@@ -179,6 +179,11 @@ impl Place {
         }
         here
     }
+}
+
+/// The program of this build, or the one that `JOBTRACKER_PROGRAM` names.
+pub fn built_program() -> PathBuf {
+    std::env::var_os("JOBTRACKER_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_jobtracker").into()).into()
 }
 
 // === impl Serving ===
@@ -313,7 +318,7 @@ pub fn try_get(http: SocketAddr, target: &str, authorization: &str) -> io::Resul
     stream.set_read_timeout(Some(PATIENCE))?;
     let authorization =
         if authorization.is_empty() { String::new() } else { format!("Authorization: {authorization}\r\n") };
-    let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{authorization}\r\n");
+    let request = format!("GET {target} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n{authorization}\r\n");
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
@@ -353,6 +358,11 @@ impl Log {
     /// All that has been said so far.
     pub fn text(&self) -> String {
         self.0.0.lock().unwrap().text.clone()
+    }
+
+    /// How much has been said so far.
+    pub fn bytes(&self) -> usize {
+        self.0.0.lock().unwrap().text.len()
     }
 
     /// All that was said until the end.

@@ -16,4 +16,6 @@ mod foreign;
 mod harm;
 mod jobs;
 mod logs;
+mod secrets;
+mod web;
 mod worker;

@@ -32,6 +32,8 @@ pub struct Cluster {
 
 pub struct Worker {
     child: Child,
+    /// Where its web is.
+    pub http: SocketAddr,
 }
 
 impl Cluster {
@@ -69,6 +71,13 @@ impl Cluster {
         self.start_worker(Command::new(env!("CARGO_BIN_EXE_jobtracker")), defines);
     }
 
+    /// One whose files would be open to all if it left their modes to the umask.
+    pub fn add_worker_without_umask(&mut self, defines: &[&str]) {
+        let mut command = Command::new("sh");
+        command.args(["-c", "umask 000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_jobtracker")]);
+        self.start_worker(command, defines);
+    }
+
     /// One whose local folder is a disk of so many MB; gives back the folder as it is seen from here.
     pub fn add_worker_on_small_disk(&mut self, megabytes: u32, defines: &[&str]) -> PathBuf {
         let local = self.folder().join("small");
@@ -93,9 +102,10 @@ impl Cluster {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let said: Vec<String> = lines.by_ref().take(5).map(Result::unwrap).collect();
         assert_eq!(said.len(), 5, "{said:#?}");
+        let http = said[2].split("http://").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
         // Read on, or it would wait for a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        self.workers.push(Worker { child });
+        self.workers.push(Worker { child, http });
     }
 
     /// Ends a worker as a crash does.

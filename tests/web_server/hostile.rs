@@ -89,17 +89,44 @@ async fn one_connection_carries_many_requests() {
     assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 4, "{answers}");
 }
 
+/// Half of a request for a page that is always there.
+const HALF: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n";
+
 #[tokio::test(start_paused = true)]
-async fn over_the_limit_connections_wait_and_are_not_closed() {
-    let stage = Stage::with(WebLimits { connections: 2, ..WebLimits::default() }, true).await;
-    let (first, _second) = (stage.connect().await, stage.connect().await);
-    let mut third = stage.connect().await;
-    third.write_all(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n").await.unwrap();
+async fn over_the_limit_connections_wait_while_all_are_asked_for_something() {
+    // Half of them for one address.
+    let stage = Stage::with(WebLimits { connections: 4, ..WebLimits::default() }, true).await;
+    stage.cluster.held.store(true, Ordering::SeqCst);
+    let mut busy = stage.connect().await;
+    busy.write_all(b"GET /scheduler?price HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
+    stage.cluster.asked.notified().await;
+    let mut next = stage.connect().await;
+    next.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
     let mut byte = [0];
-    let early = timeout(Duration::from_secs(5), third.read(&mut byte)).await;
+    let early = timeout(Duration::from_secs(5), next.read(&mut byte)).await;
     assert!(early.is_err(), "answered or closed beyond the limit: {early:?}");
-    drop(first);
-    assert!(read_to_end(third).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    stage.cluster.release.notify_one();
+    assert!(read_to_end(busy).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(read_to_end(next).await.starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+#[tokio::test]
+async fn idle_and_half_asked_connections_give_way() {
+    let stage = Stage::with(WebLimits { connections: 100, ..WebLimits::default() }, true).await;
+    let mut idle = Vec::new();
+    for number in 0..220 {
+        let mut stream = stage.connect().await;
+        if number % 2 == 0 {
+            stream.write_all(HALF).await.unwrap();
+        }
+        idle.push(stream);
+    }
+    // Their time is 10 s.
+    let answer = timeout(Duration::from_secs(5), stage.get("/healthz")).await.expect("waits for half requests");
+    assert_eq!(answer.status_line, "HTTP/1.1 200 OK");
+    let first = idle.remove(0);
+    let closed = timeout(Duration::from_secs(5), read_to_end(first)).await.expect("the oldest keeps its place");
+    assert_eq!(closed, "");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Keys that only this JobTracker knows.
 
-use super::Kind::{Flag, LocalPath, Number, Text};
+use super::Kind::{Flag, List, LocalPath, Number, Text};
 use super::Unit::{Bytes, Count, Days, Milliseconds};
 use super::keys;
 
@@ -44,4 +44,6 @@ keys! {
         "Largest head of an HTTP request.";
     HTTP_MAX_CONNECTIONS = "jobtracker.http.max-connections", Number(Count, 1, 1_000_000), Some("1000"),
         "HTTP connections open at once.";
+    WEB_HOSTS = "jobtracker.web.hosts", List, None,
+        "Further host names under which the web servers of the JobTracker and of the built-in tasktracker answer. Requests under any name but these, an address, `localhost`, this machine's names and the hosts of the configured addresses are refused with status 421 (DNS rebinding). `*`: every name.";
 }

@@ -15,6 +15,7 @@ use super::super::environment::{AttemptFacts, SplitFacts, environment_of};
 use super::super::failure::TaskFailure;
 use super::super::map_task::{self, MapSplit};
 use super::super::plan::ProcessPlan;
+use super::super::private::{append_to_file, make_folder};
 use super::super::progress::Progress;
 use super::super::reduce_task;
 use super::super::shuffle::http::HttpFetcher;
@@ -168,7 +169,7 @@ impl Run<'_> {
         self.tell(AttemptEvent::Runs);
         let own = place.folder_for(attempt);
         let (folder, work_folder) = (own.join("output"), own.join("work"));
-        fs::create_dir_all(&folder).map_err(TaskFailure::file("make", &folder))?;
+        make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
         let split = self.split()?;
         let environment = self.environment(place, &own, &work_folder, split.as_ref())?;
         let log = self.workshop.logs.open(attempt)?;
@@ -280,10 +281,10 @@ impl AttemptLogs {
     /// [`TaskFailure::File`]
     pub fn open(&self, attempt: AttemptId) -> Result<StderrLog, TaskFailure> {
         let folder = self.folder_of(attempt);
-        fs::create_dir_all(&folder).map_err(TaskFailure::file("make", &folder))?;
+        make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
         for name in ["stdout", "syslog"] {
             let path = folder.join(name);
-            fs::OpenOptions::new().create(true).append(true).open(&path).map_err(TaskFailure::file("write", &path))?;
+            append_to_file(&path).map_err(TaskFailure::file("write", &path))?;
         }
         self.write_index(attempt).map_err(TaskFailure::file("write", &folder))?;
         StderrLog::open(&folder.join("stderr"), self.limit_bytes)

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::super::committer::OutputCommitter;
 use super::super::failure::TaskFailure;
 use super::super::plan::StreamingPlan;
+use super::super::private::{make_folder, write_file};
 use super::super::shuffle::signature::ShuffleSecret;
 use super::super::working_folder::{cache_entries, copy, localize, unpack_jar};
 use super::local_folders::LocalFolders;
@@ -81,14 +82,16 @@ impl JobPlace {
         let mut configuration = cluster.with_property("user.name", &task.user);
         let job_xml = read(&job_file)?;
         configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
+        // It submits a job where it may be used more than once: no command and no file of ours has it.
+        configuration.forget(&keys::JOB_SIGNATURE);
+        configuration.forget(&keys::JOB_TIMESTAMP);
         let token = read(&system.join(&job.to_string())?.join("jobToken")?)?;
         let secret = ShuffleSecret::of_token_file(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;
-        fs::create_dir_all(&folder).map_err(TaskFailure::file("make", &folder))?;
+        make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
         let write = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
-            fs::write(&path, bytes).map_err(TaskFailure::file("write", &path))
+            write_file(&path, bytes).map_err(TaskFailure::file("write", &path))
         };
-        write("job.xml", &job_xml)?;
         write("jobToken", &token)?;
         let plan = StreamingPlan::read(&configuration).map_err(|error| error.to_string());
         Ok(Self {
@@ -145,7 +148,7 @@ impl JobPlace {
             let source = FileUri::parse(jar.trim()).map_err(|error| unusable_jar(&error))?;
             let content = self.folder.join("jars");
             let local = content.join("job.jar");
-            fs::create_dir_all(&content).map_err(TaskFailure::file("make", &content))?;
+            make_folder(&content).map_err(TaskFailure::file("make", &content))?;
             copy(source.as_path(), &local)?;
             unpack_jar(&local, &content)?;
             (files.jar, files.jar_content) = (Some(local), Some(content));
@@ -156,7 +159,7 @@ impl JobPlace {
             if entry.is_archive { &mut files.cache_archives } else { &mut files.cache_files }.push(local);
         }
         let shared = self.shared_folder();
-        fs::create_dir_all(&shared).map_err(TaskFailure::file("make", &shared))?;
+        make_folder(&shared).map_err(TaskFailure::file("make", &shared))?;
         Ok(files)
     }
 

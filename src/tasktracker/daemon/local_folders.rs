@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::super::private::{append_to_file, make_folder};
 use super::super::process_tree::kill_workers_in;
 use super::TaskTrackerError;
 
@@ -119,7 +120,7 @@ fn take_one(disk: &Path, port: u16) -> io::Result<Option<(PathBuf, File)>> {
     kill_workers_in(&own);
     match fs::remove_dir_all(&own) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => fs::create_dir(&own)?,
+        _ => make_folder(&own)?,
     }
     Ok(Some((own, lock)))
 }
@@ -137,7 +138,7 @@ fn sweep(folder: &Path) {
 /// Locks a file, which is made if there is none; `None` when another has locked it.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     loop {
-        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        let file = append_to_file(path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),

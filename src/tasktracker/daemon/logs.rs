@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::super::private::{append_to_file, make_folder, write_file};
 use crate::wire::AttemptId;
 
 /// What there is of an attempt.
@@ -33,8 +34,7 @@ impl AttemptLogs {
     /// Adds a line to the attempt's `syslog`, as far as that can be.
     pub fn note(&self, attempt: AttemptId, words: &str) {
         let folder = self.folder_of(attempt);
-        let file = fs::create_dir_all(&folder)
-            .and_then(|()| fs::OpenOptions::new().create(true).append(true).open(folder.join("syslog")));
+        let file = make_folder(&folder).and_then(|()| append_to_file(&folder.join("syslog")));
         // A log that cannot be written costs words, not the attempt.
         let _ = file.and_then(|mut file| writeln!(file, "{words}"));
     }
@@ -62,7 +62,7 @@ impl AttemptLogs {
     pub fn write_index(&self, attempt: AttemptId) -> io::Result<()> {
         let folder = self.folder_of(attempt);
         let parts: String = NAMES.iter().map(|name| format!("{name}:0 -1\n")).collect();
-        fs::write(folder.join("log.index"), format!("LOG_DIR:{}\n{parts}", folder.display()))
+        write_file(&folder.join("log.index"), format!("LOG_DIR:{}\n{parts}", folder.display()).as_bytes())
     }
 
     /// Removes the logs of jobs that nobody has written to for so long.

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use tokio::sync::{mpsc, oneshot};
 
 use conversation::{Conversation, ConversationError, TrackerFace};
@@ -39,14 +40,16 @@ use memory_watch::MemoryWatch;
 pub use settings::TaskTrackerSettings;
 use web::Pages;
 
-use crate::http::{WebLimits, accept_until};
+use crate::config::keys;
+use crate::http::{ServedNames, WebLimits, accept_until, require_served_name};
 use crate::wire::STREAMING_ONLY;
 
 /// How long the end waits for the processes of attempts.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Who serves map output to reduces waits for their disks, and reduces come all at once.
 const WEB_LIMITS: WebLimits = WebLimits {
-    connections: 400,
+    // 150 of one machine: more than it has reduces.
+    connections: 600,
     header_bytes: 16 << 10,
     headers: 64,
     header_read: Duration::from_secs(30),
@@ -139,7 +142,8 @@ pub fn run(
     let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
     let about = format!("{name}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker);
     let pages = Pages { jobs: jobs.clone(), logs: attempt_logs.clone(), lost, port: http.port(), about };
-    let web = WebThread::start(listener, pages)?;
+    let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
+    let web = WebThread::start(listener, require_served_name(web::router(pages), names, &[]))?;
     let memory = Arc::<MemoryWatch>::default();
     let workshop = Arc::new(Workshop {
         jobs,
@@ -197,7 +201,7 @@ struct WebThread {
 // === impl WebThread ===
 
 impl WebThread {
-    fn start(listener: TcpListener, pages: Pages) -> io::Result<Self> {
+    fn start(listener: TcpListener, router: Router) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -209,7 +213,7 @@ impl WebThread {
             // A sender that is gone stops it too.
             let _ = stopped.await;
         };
-        let serve = move || runtime.block_on(accept_until(listener, web::router(pages), WEB_LIMITS, shutdown));
+        let serve = move || runtime.block_on(accept_until(listener, router, WEB_LIMITS, shutdown));
         let thread = std::thread::Builder::new().name("tracker web".to_owned()).spawn(serve)?;
         Ok(Self { stop, thread })
     }

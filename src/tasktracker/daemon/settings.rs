@@ -1,10 +1,11 @@
 //! What a tasktracker runs on: its values of the conf folder, typed and checked once, at start.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::keys;
-use crate::config::{ConfigError, Configuration, HostPort, host_name};
+use crate::config::{ConfigError, Configuration, HostPort, host_name, web_host_names};
 use crate::scheduler::PerKind;
 
 /// Everything a tasktracker is told from outside.
@@ -18,6 +19,8 @@ pub struct TaskTrackerSettings {
     pub host: String,
     /// Where map output and logs are served; port 0: any.
     pub http_address: HostPort,
+    /// Host names that the web answers to, beside addresses; `None`: every name.
+    pub web_hosts: Option<BTreeSet<String>>,
     /// Attempts at a time.
     pub slots: PerKind<u32>,
     /// Scratch folders, one on each disk.
@@ -55,12 +58,16 @@ impl TaskTrackerSettings {
             None if http_address.is_loopback() => "localhost".to_owned(),
             None => host_name(),
         };
+        let mut web_hosts = web_host_names(&configuration)?;
+        // Reduces fetch under the name that the JobTracker knows.
+        web_hosts.iter_mut().for_each(|names| names.extend([host.clone()]));
         let user = configuration.property("user.name").unwrap_or("nobody").to_owned();
         Ok(Self {
             jobtracker: configuration.address(&keys::RPC_ADDRESS)?,
             user,
             host,
             http_address,
+            web_hosts,
             slots: PerKind::new(configuration.number(&keys::MAP_SLOTS)?, configuration.number(&keys::REDUCE_SLOTS)?),
             local_folders: configuration.local_paths(&keys::LOCAL_DIR)?,
             log_folder: configuration.local_path(&keys::HADOOP_LOG_DIR)?,

@@ -12,6 +12,7 @@ use super::super::counters::Framework;
 use super::super::failure::TaskFailure;
 use super::super::key_order::KeyOrder;
 use super::super::merge::{Merge, Run, write_run};
+use super::super::private::create_file;
 use super::super::progress::Progress;
 use super::super::segment_reader::Checked;
 use super::super::segment_writer::TRAILER_BYTES;
@@ -138,7 +139,7 @@ impl<'a> CopiedOutputs<'a> {
         };
         let path = self.rules.folder.join(format!("map_{number}.out"));
         let failed = |error| HoldError::Failed(TaskFailure::file("write", &path)(error));
-        let mut file = File::create(&path).map_err(failed)?;
+        let mut file = create_file(&path).map_err(failed)?;
         let mut body = fetched.body;
         let mut checked = Checked::new(Kept::new(&mut body, &mut file), fetched.lengths.stored_bytes);
         match io::copy(&mut checked, &mut io::sink()) {

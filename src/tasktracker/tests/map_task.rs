@@ -1,5 +1,6 @@
 //! Maps of the recorded jobs, from their input files to the recorded bytes and counters.
 
+use std::fs;
 use std::path::Path;
 
 use super::super::fixtures;

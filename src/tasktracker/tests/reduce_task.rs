@@ -1,5 +1,6 @@
 //! Whole jobs, from input files to part files, equal to what the stock cluster left.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,0 +1,94 @@
+//! Whether a connection has a request in hand: from its head until all of the answer is written.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Frame, SizeHint};
+
+use super::places::Place;
+
+/// What a connection's service, answers and stream know together.
+#[derive(Debug)]
+pub(super) struct InHand {
+    place: Place,
+    /// A body is on its way, or the service works on it.
+    has_answer_to_give: AtomicBool,
+    was_asked: AtomicBool,
+}
+
+/// The body of an answer.
+pub(super) struct AnswerBody {
+    body: Body,
+    in_hand: Arc<InHand>,
+}
+
+// === impl InHand ===
+
+impl InHand {
+    /// Of a connection that was asked for nothing yet.
+    pub(super) fn new(place: Place) -> Self {
+        Self { place, has_answer_to_give: AtomicBool::new(false), was_asked: AtomicBool::new(false) }
+    }
+
+    /// The head of a request has arrived.
+    pub(super) fn begin(&self) {
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.has_answer_to_give.store(true, Ordering::Relaxed);
+        self.place.set_busy();
+    }
+
+    /// Whether there was ever a request.
+    pub(super) fn was_asked(&self) -> bool {
+        self.was_asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is a request now.
+    pub(super) fn is_busy(&self) -> bool {
+        self.place.is_busy()
+    }
+
+    /// Nothing waits to be written.
+    pub(super) fn all_is_written(&self) {
+        if !self.has_answer_to_give.load(Ordering::Relaxed) && self.place.is_busy() {
+            self.place.set_idle();
+        }
+    }
+}
+
+// === impl AnswerBody ===
+
+impl AnswerBody {
+    /// The body of the answer to the request in hand.
+    pub(super) fn new(body: Body, in_hand: Arc<InHand>) -> Self {
+        Self { body, in_hand }
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        self.in_hand.has_answer_to_give.store(false, Ordering::Relaxed);
+    }
+}
+
+impl hyper::body::Body for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        hyper::body::Body::is_end_stream(&self.body)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        hyper::body::Body::size_hint(&self.body)
+    }
+}

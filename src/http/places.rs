@@ -1,0 +1,356 @@
+//! Which connections are open, of whom, and which of them give way when places run out.
+//!
+//! A connection is busy from the head of a request until its answer is written, and idle otherwise: fresh, between two requests, or with
+//! half a request. A peer has at most its share of places. Beyond it the peer's own oldest idle connection is closed; where all of them
+//! are busy the new one is queued: accepted and not read. When all places are taken, the peer with the most connections gives one up.
+//!
+//! Invariant: a connection that is busy is never closed for another.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+
+/// Whose a connection is: an address, the network of an IPv6 address, or this machine over loopback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Peer(IpAddr);
+
+/// What a connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    Queued,
+    /// Since this point in the order of events.
+    Idle(u64),
+    Busy,
+}
+
+/// An open connection.
+#[derive(Debug)]
+struct Open {
+    peer: Peer,
+    activity: Activity,
+    /// Lets a queued one begin.
+    begin: Option<oneshot::Sender<()>>,
+    /// Asks it to close; taken when asked. From then on it holds no place.
+    close: Option<oneshot::Sender<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    open: BTreeMap<u64, Open>,
+    events: u64,
+}
+
+/// The places of a listener.
+#[derive(Debug)]
+pub(super) struct Places {
+    table: Mutex<Table>,
+    places: usize,
+    /// Most places of a peer; as many more connections of it may be queued.
+    share: usize,
+    /// A connection was closed or became idle.
+    changed: Notify,
+}
+
+/// A connection's place; given up when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    places: Arc<Places>,
+    id: u64,
+}
+
+/// A place, and what its connection waits for.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) place: Place,
+    /// Done when the connection may be read.
+    pub(super) begin: oneshot::Receiver<()>,
+    /// Done when it is to close.
+    pub(super) close: oneshot::Receiver<()>,
+}
+
+// === impl Peer ===
+
+impl From<IpAddr> for Peer {
+    fn from(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            // Every local user has all of 127.0.0.0/8.
+            address if address.is_loopback() => Self(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V4(address) => Self(address.into()),
+            // Most hosts have a whole /64.
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                Self(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
+            }
+        }
+    }
+}
+
+// === impl Places ===
+
+impl Places {
+    /// So many places, at least one; a peer has at most `share` of them, at least one.
+    pub(super) fn new(places: usize, share: usize) -> Arc<Self> {
+        let places = places.max(1);
+        Arc::new(Self { table: Mutex::default(), places, share: share.clamp(1, places), changed: Notify::new() })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until one more connection can be accepted: a place is free, or a connection can be closed for it.
+    pub(super) async fn wait_for_room(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.table().has_room(self.places) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// A place for a new connection, perhaps in its peer's queue; `None` when that is full.
+    pub(super) fn enter(self: &Arc<Self>, peer: Peer) -> Option<Entry> {
+        let mut table = self.table();
+        let has_place = table.served(peer) < self.share || table.close_idle_of(peer);
+        if !has_place && table.queued(peer) >= self.share {
+            return None;
+        }
+        let (begin, begun) = oneshot::channel();
+        let (close, closed) = oneshot::channel();
+        table.events += 1;
+        let id = table.events;
+        let mut open = Open { peer, activity: Activity::Queued, begin: Some(begin), close: Some(close) };
+        if has_place {
+            open.begin(id);
+        }
+        if table.taken() >= self.places {
+            table.close_of_greediest();
+        }
+        table.open.insert(id, open);
+        let place = Place { places: self.clone(), id };
+        Some(Entry { place, begin: begun, close: closed })
+    }
+}
+
+// === impl Table ===
+
+impl Table {
+    fn taken(&self) -> usize {
+        self.open.values().filter(|open| open.holds_place()).count()
+    }
+
+    fn has_room(&self, places: usize) -> bool {
+        // Those that were asked to close still have their descriptors.
+        let may_grow = self.open.len() < places.saturating_mul(2);
+        may_grow && (self.taken() < places || self.open.values().any(Open::can_close))
+    }
+
+    fn of_peer(&self, peer: Peer) -> impl Iterator<Item = &Open> {
+        self.open.values().filter(move |open| open.peer == peer && open.holds_place())
+    }
+
+    fn served(&self, peer: Peer) -> usize {
+        self.of_peer(peer).filter(|open| open.activity != Activity::Queued).count()
+    }
+
+    fn queued(&self, peer: Peer) -> usize {
+        self.of_peer(peer).filter(|open| open.activity == Activity::Queued).count()
+    }
+
+    /// Closes the peer's oldest idle connection; `false` when none is idle.
+    fn close_idle_of(&mut self, peer: Peer) -> bool {
+        let of_peer = self.open.values_mut().filter(|open| open.peer == peer && open.holds_place());
+        let oldest = of_peer.filter_map(|open| open.idle_since().map(|since| (since, open)));
+        let oldest = oldest.min_by_key(|(since, _)| *since);
+        oldest.is_some_and(|(_, open)| open.ask_to_close())
+    }
+
+    /// Closes a connection of the peer that has the most: the oldest idle one, else the one queued last.
+    fn close_of_greediest(&mut self) {
+        let mut counts = BTreeMap::<Peer, (usize, bool)>::new();
+        for open in self.open.values().filter(|open| open.holds_place()) {
+            let (count, can_close) = counts.entry(open.peer).or_default();
+            *count += 1;
+            *can_close |= open.can_close();
+        }
+        let greediest =
+            counts.into_iter().filter(|(_, (_, can_close))| *can_close).max_by_key(|(_, (count, _))| *count);
+        let Some((peer, _)) = greediest else { return };
+        if !self.close_idle_of(peer) {
+            let queued = self.open.values_mut().rfind(|open| open.peer == peer && open.can_close());
+            queued.map(Open::ask_to_close);
+        }
+    }
+
+    /// Lets a queued connection of the peer begin if the peer has a place for it.
+    fn begin_queued(&mut self, peer: Peer, share: usize) {
+        if self.queued(peer) == 0 || (self.served(peer) >= share && !self.close_idle_of(peer)) {
+            return;
+        }
+        self.events += 1;
+        let since = self.events;
+        let is_first = |open: &&mut Open| open.peer == peer && open.activity == Activity::Queued && open.holds_place();
+        if let Some(first) = self.open.values_mut().find(is_first) {
+            first.begin(since);
+        }
+    }
+}
+
+// === impl Open ===
+
+impl Open {
+    fn holds_place(&self) -> bool {
+        self.close.is_some()
+    }
+
+    fn can_close(&self) -> bool {
+        self.holds_place() && self.activity != Activity::Busy
+    }
+
+    fn idle_since(&self) -> Option<u64> {
+        match self.activity {
+            Activity::Idle(since) => Some(since),
+            Activity::Queued | Activity::Busy => None,
+        }
+    }
+
+    fn begin(&mut self, since: u64) {
+        self.activity = Activity::Idle(since);
+        // One that has gone does not wait.
+        let _ = self.begin.take().map(|begin| begin.send(()));
+    }
+
+    fn ask_to_close(&mut self) -> bool {
+        let close = self.close.take();
+        let is_asked = close.is_some();
+        // One that has gone is closed.
+        let _ = close.map(|close| close.send(()));
+        is_asked
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    /// Whether a request is in hand or its answer is not written yet.
+    pub(super) fn is_busy(&self) -> bool {
+        self.places.table().open.get(&self.id).is_some_and(|open| open.activity == Activity::Busy)
+    }
+
+    /// The head of a request has arrived.
+    pub(super) fn set_busy(&self) {
+        if let Some(open) = self.places.table().open.get_mut(&self.id) {
+            open.activity = Activity::Busy;
+        }
+    }
+
+    /// The answer is written.
+    pub(super) fn set_idle(&self) {
+        let mut table = self.places.table();
+        table.events += 1;
+        let since = table.events;
+        let Some(open) = table.open.get_mut(&self.id) else { return };
+        open.activity = Activity::Idle(since);
+        let peer = open.peer;
+        table.begin_queued(peer, self.places.share);
+        drop(table);
+        self.places.changed.notify_one();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut table = self.places.table();
+        let Some(gone) = table.open.remove(&self.id) else { return };
+        table.begin_queued(gone.peer, self.places.share);
+        drop(table);
+        self.places.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(last: u8) -> Peer {
+        Peer::from(IpAddr::from([10, 0, 0, last]))
+    }
+
+    fn is_done(receiver: &mut oneshot::Receiver<()>) -> bool {
+        receiver.try_recv().is_ok()
+    }
+
+    fn enter(places: &Arc<Places>, last: u8) -> Entry {
+        places.enter(peer(last)).unwrap()
+    }
+
+    #[test]
+    fn a_peer_is_an_address_a_network_or_this_machine() {
+        let of = |text: &str| Peer::from(text.parse::<IpAddr>().unwrap());
+        assert_eq!(of("127.0.0.1"), of("127.9.9.9"));
+        assert_eq!(of("::1"), of("127.0.0.1"));
+        assert_eq!(of("::ffff:10.0.0.7"), of("10.0.0.7"));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
+        assert_ne!(of("2001:db8:0:1::1"), of("2001:db8:0:2::1"));
+        assert_ne!(of("10.0.0.7"), of("10.0.0.8"));
+    }
+
+    #[test]
+    fn a_peer_beyond_its_share_loses_its_oldest_idle_connection() {
+        let places = Places::new(100, 2);
+        let mut other = enter(&places, 9);
+        let (mut first, mut second) = (enter(&places, 1), enter(&places, 1));
+        // An answer later it is the newer one.
+        first.place.set_busy();
+        first.place.set_idle();
+        let mut third = enter(&places, 1);
+        assert!(is_done(&mut second.close) && is_done(&mut third.begin));
+        assert!(!is_done(&mut first.close) && !is_done(&mut other.close));
+    }
+
+    #[test]
+    fn where_all_are_busy_the_next_waits_for_its_turn() {
+        let places = Places::new(100, 2);
+        let mut busy = [enter(&places, 1), enter(&places, 1)];
+        busy.iter().for_each(|entry| entry.place.set_busy());
+        let (mut third, mut fourth) = (enter(&places, 1), enter(&places, 1));
+        assert!(!is_done(&mut third.begin) && places.enter(peer(1)).is_none());
+        assert!(is_done(&mut enter(&places, 2).begin));
+        // One that has its answer gives way, and one that ends.
+        busy[0].place.set_idle();
+        assert!(is_done(&mut busy[0].close) && is_done(&mut third.begin) && !is_done(&mut fourth.begin));
+        third.place.set_busy();
+        drop(busy);
+        assert!(is_done(&mut fourth.begin));
+    }
+
+    #[test]
+    fn when_places_run_out_the_greediest_gives_way() {
+        let places = Places::new(4, 4);
+        let mut few = enter(&places, 1);
+        let mut many = [enter(&places, 2), enter(&places, 2), enter(&places, 2)];
+        many[0].place.set_busy();
+        let mut new = enter(&places, 3);
+        assert!(is_done(&mut new.begin) && is_done(&mut many[1].close));
+        assert!(!is_done(&mut few.close) && !is_done(&mut many[0].close) && !is_done(&mut many[2].close));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_accepted_while_all_are_busy() {
+        let places = Places::new(2, 2);
+        let busy = [enter(&places, 1), enter(&places, 2)];
+        places.wait_for_room().await;
+        busy.iter().for_each(|entry| entry.place.set_busy());
+        let wait = tokio::spawn({
+            let places = places.clone();
+            async move { places.wait_for_room().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!wait.is_finished());
+        busy[0].place.set_idle();
+        wait.await.unwrap();
+    }
+}

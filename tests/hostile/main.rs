@@ -1,0 +1,36 @@
+//! Attacks on the running program from outside: what an attacker without a key can send or lay before it, and how honest trackers, clients
+//! and readers of pages fare meanwhile.
+//!
+//! Each attack prints one line: latencies of the honest ones in a quiet time and during the attack, memory and log, and whether all held that
+//! must hold. Small sizes by default, where latencies are printed and not asserted; `HOSTILE=whole` takes the sizes of real attackers and
+//! asserts latencies too, which is for a release build: `HOSTILE=whole cargo test --release --test hostile -- --nocapture`.
+//! `JOBTRACKER_PROGRAM` attacks another build of the program, `HOSTILE_USER=nobody` has root's tests run daemons without the rights of root.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    dead_code,
+    missing_docs,
+    reason = "a test that cannot set itself up has failed; parts of the load generator are used"
+)]
+
+#[path = "../../examples/load/fake_tracker.rs"]
+mod fake_tracker;
+#[path = "../../examples/load/job_client.rs"]
+mod job_client;
+#[path = "../../examples/load/latencies.rs"]
+mod latencies;
+#[path = "../served/mod.rs"]
+mod served;
+#[path = "../../examples/load/staging.rs"]
+mod staging;
+
+mod attacker;
+mod impostors;
+mod places;
+mod planted_files;
+mod stage;
+mod tracker_floods;
+mod verdict;
+mod victims;

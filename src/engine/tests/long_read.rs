@@ -90,34 +90,6 @@ fn reports_on_many_tasks_come_in_many_slices_and_are_the_same_bytes() {
     assert_eq!((reports.len(), first_others), (maps as usize, Some(done as usize)), "the done ones come first");
 }
 
-/// MEASURE
-#[test]
-fn measure_the_longest_hold() {
-    let (cluster, id) = half_done(100_000);
-    let begun = std::time::Instant::now();
-    let whole = value(&Value::TaskReports(cluster.engine.task_reports(id, MAPS).value));
-    let whole_ms = begun.elapsed().as_secs_f64() * 1e3;
-    let mut read = LongRead::task_reports(id, MAPS);
-    let (mut bytes, mut longest, mut slices) = (Vec::with_capacity(whole.len()), 0.0_f64, 0);
-    loop {
-        let begun = std::time::Instant::now();
-        let slice = read.next(&cluster.engine, &mut bytes);
-        longest = longest.max(begun.elapsed().as_secs_f64() * 1e3);
-        slices += 1;
-        if slice.then == Then::Done {
-            break;
-        }
-    }
-    let begun = std::time::Instant::now();
-    let counters = cluster.engine.job_counters(id).value.unwrap().unwrap();
-    let counters_ms = begun.elapsed().as_secs_f64() * 1e3;
-    eprintln!(
-        "FIGURE whole {whole_ms:.1} ms, {} bytes; longest of {slices} slices {longest:.2} ms; counters {counters_ms:.3} ms {}",
-        whole.len(),
-        counters.groups.len()
-    );
-}
-
 #[test]
 fn a_small_job_takes_one_slice() {
     let (mut cluster, id) = half_done(40);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::mapreduce::{CounterInterner, JobFact, Jobs, Launch, NodeBook, Wants};
 use crate::market::Market;
-use crate::scheduler::{AppId, Scheduler};
+use crate::scheduler::{AppId, PerKind, Scheduler};
 use crate::wire::{AttemptId, JobId};
 
 use super::fact_log::FactLog;
@@ -37,6 +37,8 @@ pub struct Engine {
     pub(super) host_faults: HostFaults,
     pub(super) interner: CounterInterner,
     pub(super) trackers: BTreeMap<Arc<str>, Tracker>,
+    /// Slots that they last said were in use, summed up.
+    pub(super) busy_slots: PerKind<u64>,
     /// Connections that the last heartbeat of a tracker came on and that are still open, with its name.
     pub(super) connections: BTreeMap<u64, Arc<str>>,
     /// Trackers that still have to receive a finished job's KILL_JOB.
@@ -113,6 +115,7 @@ impl Engine {
             host_faults: HostFaults::default(),
             interner: restored.interner,
             trackers: BTreeMap::new(),
+            busy_slots: PerKind::default(),
             connections: BTreeMap::new(),
             kill_debts: BTreeMap::new(),
             finished: VecDeque::new(),

@@ -119,6 +119,11 @@ impl Scrape {
             "Attempts chosen to leave their slots to other queues",
             overview.attempts_preempted,
         )?;
+        writer.counter(
+            "jobtracker_store_rowless_updates",
+            "Facts that found no row to change in state.db: more than 0 is a defect",
+            self.health.rowless_updates,
+        )?;
         let is_ready = u32::from(self.health.is_ready);
         writer.gauge("jobtracker_ready", "1 while jobs can be submitted and run", is_ready)
     }

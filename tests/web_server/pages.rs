@@ -214,14 +214,22 @@ async fn bad_files_are_told_though_jobs_run() {
         is_ready: true,
         acl_error: Some("hadoop.acl:2: <carol user>; the last good list stays in force".to_owned()),
         budget_error: Some("cannot write hadoop.budget".to_owned()),
+        store_error: Some("facts that found no row: 2".to_owned()),
+        rowless_updates: 2,
         ..Health::default()
     };
     let page = stage.get("/").await.body;
-    for text in ["ready</span>", "hadoop.acl:2: &#60;carol user&#62;; the last good list", "cannot write hadoop.budget"]
-    {
+    let told = [
+        "ready</span>",
+        "hadoop.acl:2: &#60;carol user&#62;; the last good list",
+        "cannot write hadoop.budget",
+        "facts that found no row: 2",
+    ];
+    for text in told {
         assert!(page.contains(text), "{text} in {page}");
     }
     let bad = stage.get("/metrics").await.body;
+    assert!(bad.contains("\njobtracker_store_rowless_updates_total 2\n"), "{bad}");
     for name in ["acl", "budget"] {
         assert!(bad.contains(&format!("\njobtracker_{name}_file_good 0\n")), "{bad}");
     }
@@ -265,6 +273,9 @@ async fn metrics_are_open_metrics() {
     # HELP jobtracker_attempts_preempted Attempts chosen to leave their slots to other queues
     # TYPE jobtracker_attempts_preempted counter
     jobtracker_attempts_preempted_total 7
+    # HELP jobtracker_store_rowless_updates Facts that found no row to change in state.db: more than 0 is a defect
+    # TYPE jobtracker_store_rowless_updates counter
+    jobtracker_store_rowless_updates_total 0
     # HELP jobtracker_ready 1 while jobs can be submitted and run
     # TYPE jobtracker_ready gauge
     jobtracker_ready 1

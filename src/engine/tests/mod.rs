@@ -16,6 +16,7 @@ mod job_ids;
 mod launching;
 mod laws;
 mod limits;
+mod long_read;
 mod market;
 mod market_laws;
 mod outlook;

@@ -73,10 +73,10 @@ mod tests {
     #[test]
     fn room_comes_back_and_the_largest_answer_fits() {
         let room = HeldRoom::new(64 << 10);
-        let half = room.try_take((32 << 10)).unwrap();
+        let half = room.try_take(32 << 10).unwrap();
         let little = room.try_take(1).unwrap();
         assert_eq!(room.taken_bytes(), (32 << 10) + PLACE_BYTES);
-        assert!(room.try_take((32 << 10)).is_none());
+        assert!(room.try_take(32 << 10).is_none());
         drop((half, little));
         assert!(room.try_take(10 << 20).is_some());
         assert_eq!(room.taken_bytes(), 0);

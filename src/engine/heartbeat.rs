@@ -215,13 +215,14 @@ impl Engine {
             self.nodes.set_slots(tracker.node, counted);
             self.nodes.set_healthy(tracker.node, tracker.healthy);
         }
-        tracker.busy = PerKind::default();
+        let was_busy = std::mem::take(&mut tracker.busy);
         for report in &status.tasks {
             if holds_slot(report) {
                 let busy = &mut tracker.busy[report.attempt.task.kind];
                 *busy = busy.saturating_add(slots(report.num_slots));
             }
         }
+        move_busy(&mut self.busy_slots, was_busy, tracker.busy);
         let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
         tracker.refuses_work = has_free && !request.accept_new_tasks;
         let name = tracker.name.clone();
@@ -425,6 +426,13 @@ impl Tracker {
             }
             LastAnswer::Encoded(body) => HeartbeatAnswer::Encoded(body.clone()),
         }
+    }
+}
+
+/// Brings the sum over all trackers up to date with what one of them says.
+pub(super) fn move_busy(sum: &mut PerKind<u64>, was: PerKind<u32>, is: PerKind<u32>) {
+    for kind in Kind::ALL {
+        sum[kind] = (sum[kind] + u64::from(is[kind])).saturating_sub(u64::from(was[kind]));
     }
 }
 

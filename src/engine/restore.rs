@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{
-    AttemptRole, CounterInterner, FinishedJob, Job, JobSpec, Outcome, StoredAttempt, StoredJob, Trackers, Whereabouts,
+    AttemptRole, CounterInterner, FinishedJob, Job, JobSpec, JobState, Outcome, StoredAttempt, StoredJob, Trackers,
+    Whereabouts,
 };
 use crate::market::MarketFact;
 use crate::scheduler::{AppSpec, Kind};
@@ -105,6 +106,10 @@ impl Engine {
                 self.job_costs.reopen(&job, costs.remove(&id));
             }
             self.live_jobs.entry(job.spec.queue.clone()).or_default().insert(id);
+            self.live_job_count += 1;
+            if job.state() == JobState::Running {
+                self.running_jobs.insert(id);
+            }
             self.live_tasks += Limits::weight(&job.spec);
             self.live_bytes.add(&job.spec.user, job.bytes);
             self.jobs.insert(job);

@@ -264,6 +264,7 @@ impl Engine {
         self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
+        self.live_job_count += 1;
         self.live_tasks += Limits::weight(&accepted.spec);
         self.live_bytes.add(&accepted.spec.user, accepted.bytes());
         self.tallies.accepted += 1;

@@ -132,7 +132,10 @@ pub struct Job {
     pub(super) output: OutputEstimate,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
+    /// Over tasks that are done.
     pub(super) counter_sums: PerKind<CounterSum>,
+    /// Over tasks at work, as their attempts last reported.
+    pub(super) running_counters: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
     /// Attempts of its maps and reduces that hold a slot: launch (ms, by the clock that never goes back), task, number.
     pub(super) at_work: PerKind<BTreeSet<(u64, u32, i32)>>,
@@ -256,6 +259,7 @@ impl Job {
             events: Vec::new(),
             counts: JobCounts::default(),
             counter_sums: PerKind::default(),
+            running_counters: PerKind::default(),
             progress_sum: PerKind::default(),
             at_work: PerKind::default(),
             in_work: PerKind::default(),
@@ -401,6 +405,7 @@ impl Job {
             self.progress_sum[kind] = sum.clamp(0.0, f64::from(self.total()[kind]));
             self.in_work[kind] = self.in_work[kind].saturating_sub(u32::from(was_in_work)) + u32::from(in_work);
             self.refresh_straggler(key);
+            self.refresh_counters(key);
         }
     }
 

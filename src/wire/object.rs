@@ -248,6 +248,12 @@ array_elements! {
     QueueAclsInfo = "[Lorg.apache.hadoop.mapred.QueueAclsInfo;";
 }
 
+/// Writes what comes before the elements of an array of `count`.
+pub(super) fn encode_array_head<T: ArrayElement>(count: usize, writer: &mut Writer<'_>) {
+    encode_class(T::ARRAY_CLASS, writer);
+    writer.count(count);
+}
+
 /// Each element repeats its class names. A null element is refused: none was ever seen.
 impl<T: ArrayElement> Object for Vec<T> {
     const CLASS: &'static str = T::ARRAY_CLASS;

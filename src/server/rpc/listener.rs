@@ -97,7 +97,7 @@ impl<S: Service> RpcServer<S> {
             let (read, write) = stream.into_split();
             let place = self.places.clone().try_acquire_owned().ok();
             let connection = Connection::new(write, self.shared.clone(), place);
-            connection.goes_on();
+            connection.check_stop();
             if has_beaten {
                 connection.set_beaten();
             }
@@ -115,10 +115,18 @@ impl<S: Service> RpcServer<S> {
 
     /// No further calls are taken from now on; completes when all that were taken are answered.
     pub(in crate::server) async fn pause(&self) {
-        self.shared.stopping.set(true);
+        self.stop_taking();
         self.service.give_up_held();
         for connection in self.open() {
             connection.settled().await;
+        }
+    }
+
+    fn stop_taking(&self) {
+        self.shared.stopping.set(true);
+        // Answers that leave in parts no longer wait for their readers.
+        for connection in self.open() {
+            connection.wake();
         }
     }
 
@@ -207,7 +215,7 @@ impl<S: Service> RpcServer<S> {
 
     /// No further calls are read from now on; completes when all that were read are answered and the answers taken.
     pub async fn finish(&self) {
-        self.shared.stopping.set(true);
+        self.stop_taking();
         self.service.give_up_held();
         for connection in self.open() {
             connection.answered().await;

@@ -78,7 +78,7 @@ fn its_job_runs_from_the_start_and_its_attempts_are_dropped() {
     assert_eq!(response.recovered_jobs, []);
     assert_eq!(cluster.run(theirs(), succeed), RunState::Succeeded);
     assert_eq!(numbers(&cluster, theirs()), BTreeSet::from([1_000]));
-    assert_eq!(lines(&cluster, "is told to drop attempt_202611210800_0007"), 4, "one line for each");
+    assert_eq!(lines(&cluster, "is told to drop attempt_202611210800_0007"), 2, "one line for each tracker");
 }
 
 #[test]

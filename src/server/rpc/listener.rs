@@ -108,9 +108,17 @@ impl<S: Service> RpcServer<S> {
 
     /// No further calls are taken from now on; completes when all that were taken are answered.
     pub(in crate::server) async fn pause(&self) {
-        self.shared.stopping.set(true);
+        self.stop_taking();
         for connection in self.open() {
             connection.settled().await;
+        }
+    }
+
+    fn stop_taking(&self) {
+        self.shared.stopping.set(true);
+        // Answers that leave in parts no longer wait for their readers.
+        for connection in self.open() {
+            connection.wake();
         }
     }
 
@@ -195,7 +203,7 @@ impl<S: Service> RpcServer<S> {
 
     /// No further calls are read from now on; completes when all that were read are answered and the answers taken.
     pub async fn finish(&self) {
-        self.shared.stopping.set(true);
+        self.stop_taking();
         for connection in self.open() {
             connection.answered().await;
         }

@@ -181,6 +181,14 @@ impl Values<'_> {
                 "set a loopback address and put an authenticating proxy in front",
             ));
         }
+        if self.configuration.list(&keys::WEB_HOSTS).is_ok_and(|names| names.iter().any(|name| name == "*")) {
+            doors.extend(self.door(
+                &keys::WEB_HOSTS,
+                Severity::Medium,
+                "a web page that somebody here visits reads this server through the visitor's browser (DNS rebinding)",
+                "list the names that people use",
+            ));
+        }
         doors
     }
 
@@ -193,6 +201,15 @@ impl Values<'_> {
         }
         let uses = self.setting(&keys::JOB_SIGNATURE_USES).and_then(|setting| keys::parse_number(&setting.value));
         let mut doors = Vec::new();
+        let visibility = self.setting(&keys::MARKET_VISIBILITY);
+        if visibility.is_some_and(|setting| setting.value.trim() == "public") {
+            doors.extend(self.door(
+                &keys::MARKET_VISIBILITY,
+                Severity::Low,
+                "every reader of the pages computes what each queue bids",
+                "set jobtracker.market.visibility = private",
+            ));
+        }
         if uses.is_some_and(|uses| uses > 1) {
             doors.extend(self.door(
                 &keys::JOB_SIGNATURE_USES,

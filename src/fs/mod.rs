@@ -11,12 +11,14 @@ mod path_walk;
 mod removal;
 #[cfg(test)]
 mod tests;
+mod trusted_folder;
 pub mod untrusted;
 
 pub use error::FsError;
 pub use file_uri::{FileUri, FileUriError};
 pub use folder_handle::FolderHandle;
 pub use local::{EntryKind, LocalFileSystem};
+pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 pub use untrusted::{
     CheckedFile, Expected, open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below,
 };

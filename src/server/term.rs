@@ -22,7 +22,7 @@ use super::owner::Owner;
 use super::reload::Reload;
 use super::rpc::RpcLimits;
 use super::start::{Found, ServeError, Serving, store_options, wake};
-use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
+use super::submission::{Leftovers, SystemDirAtStart, make_staging_root, make_system_dir};
 use super::web_thread::WebThread;
 
 /// How a term ends.
@@ -78,6 +78,7 @@ impl Office<'_> {
         let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
         let acl_watch = acl.as_ref().and_then(AclWatch::of);
         make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+        make_staging_root(&settings.directories.staging_root).map_err(ServeError::StagingRoot)?;
         let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
         let offer = self.offer();
         let Ports { rpc, http } = &self.ports;

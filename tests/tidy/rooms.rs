@@ -18,7 +18,10 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("fs", &[]),
     ("http", &[]),
     ("config", &["fs"]),
-    ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"]),
+    (
+        "store",
+        &["engine", "fs", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"],
+    ),
     ("web", &["engine", "http", "market", "scheduler", "wire"]),
     (
         "server",

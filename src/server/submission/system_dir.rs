@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::fs::{FileUri, FsError, LocalFileSystem};
+use crate::fs::{FileUri, FsError, LocalFileSystem, Privacy, TrustedFolder, open_trusted_folder};
 use crate::store::FaultPoint;
 use crate::wire::file::{JOB_TOKEN_ALIAS, JobInfo, read_token_storage};
 use crate::wire::{Decode, Encode, JobId, Reader, Text, WString, Writer};
@@ -22,9 +22,13 @@ const MAX_TOKEN_BYTES: u64 = 16 << 20;
 /// to the directory (1.2.1 `JobTracker.RecoveryManager`), and does without when it starts again.
 const COUNTS_OF_STARTS: [&str; 2] = ["jobtracker.info", "jobtracker.info.recover"];
 
-/// Makes the system directory itself, at start.
+/// Makes the system directory itself, at start. One that others have made or may change is refused.
 pub fn make_system_dir(system: &FileUri) -> Result<(), FsError> {
-    LocalFileSystem.make_dir_all(system.as_path(), DIRECTORY_MODE)?;
+    let TrustedFolder { folder, warnings } = open_trusted_folder(system.as_path(), DIRECTORY_MODE, Privacy::Private)?;
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if folder.mode()? != DIRECTORY_MODE {
+        folder.set_mode(DIRECTORY_MODE)?;
+    }
     FaultPoint::SystemDirMade.pass();
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -148,7 +148,7 @@ impl ImageFile {
         let _ = fs::remove_file(&passing);
         let kept = fs::hard_link(&self.path, &passing).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Err(error),
-            _ => fs::copy(&self.path, &passing).map(drop),
+            _ => copy_to_new(&self.path, &passing),
         });
         match kept {
             Ok(()) => {
@@ -171,17 +171,32 @@ impl ImageFile {
     }
 }
 
+/// A copy under a name that is free.
+fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    let content = fs::read(from)?;
+    let mode = fs::metadata(from)?.mode() & 0o777;
+    OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?.write_all(&content)
+}
+
 fn with_ending(path: &OsStr, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Writes a file that somebody will rename, and syncs it.
+/// Writes a file that somebody will rename, and syncs it. What stands there is left over from a crash or is a trap, so it goes.
 pub(super) fn write_new(path: &Path, mode: u32, content: &[u8]) -> Result<(), BudgetImageError> {
-    let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path);
-    let mut file = opened.map_err(at("create", path))?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at("create", path)(error)),
+        _ => {}
+    }
+    let opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+    let file = opened.map_err(at("create", path))?;
     FaultPoint::ImageNewMade.pass();
+    fill(file, mode, content, path)
+}
+
+fn fill(mut file: fs::File, mode: u32, content: &[u8], path: &Path) -> Result<(), BudgetImageError> {
     FaultPoint::ImageNewTorn.write_all(&mut file, content).map_err(at("write", path))?;
     FaultPoint::ImageNewWritten.pass();
     file.sync_all().map_err(at("write", path))?;
@@ -262,13 +277,30 @@ mod tests {
         fs::write(&path, "one").unwrap();
         let file = ImageFile::at(&path, scratch.path());
         // Takes no byte, as a full disk.
-        std::os::unix::fs::symlink("/dev/full", file.beside(".new")).unwrap();
-        let error = file.replace(b"two").unwrap_err().to_string();
+        let full = fill(OpenOptions::new().write(true).open("/dev/full").unwrap(), 0o600, b"two", &file.beside(".new"));
+        let error = full.unwrap_err().to_string();
         assert!(error.contains("budget.new") && error.contains("No space left"), "{error}");
+        fs::create_dir(file.beside(".new")).unwrap();
+        assert!(file.replace(b"two").is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
-        assert!(!fs::exists(file.beside(".new")).unwrap(), "what could not be finished takes no room");
+        fs::remove_dir(file.beside(".new")).unwrap();
         file.replace(b"two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+    }
+
+    #[test]
+    fn a_link_beside_the_file_is_not_followed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (path, secret) = (scratch.path().join("budget"), scratch.path().join("secret"));
+        fs::write(&path, "one").unwrap();
+        fs::write(&secret, "secret").unwrap();
+        let file = ImageFile::at(&path, scratch.path());
+        for ending in [".new", ".previous", ".previous.new", ".rejected-1"] {
+            std::os::unix::fs::symlink(&secret, file.beside(ending)).unwrap();
+        }
+        file.replace(b"two").unwrap();
+        assert_eq!(file.set_aside().unwrap(), file.beside(".rejected-2"));
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
 
+mod accounts;
 pub mod checksummed;
 mod error;
 pub mod file_uri;
@@ -14,6 +15,7 @@ mod tests;
 mod trusted_folder;
 pub mod untrusted;
 
+pub use accounts::Account;
 pub use error::FsError;
 pub use file_uri::{FileUri, FileUriError};
 pub use folder_handle::FolderHandle;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use crate::fs::{FsError, LocalFileSystem};
+use crate::fs::{FsError, open_named_by_conf};
 use crate::market::{Acl, AclError};
 
 /// Longest list that is read.
@@ -129,7 +129,7 @@ impl Mark {
 }
 
 fn read(path: &Path) -> Result<Acl, AclFileError> {
-    let bytes = LocalFileSystem.read_limited(path, MAX_BYTES)?;
+    let bytes = open_named_by_conf(path)?.read_limited(MAX_BYTES)?;
     let text = String::from_utf8(bytes).map_err(|_| AclFileError::NotText(path.to_owned()))?;
     Ok(Acl::parse(&text, &path.display().to_string())?)
 }

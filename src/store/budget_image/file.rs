@@ -2,21 +2,19 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::BudgetImageError;
+use crate::fs::{FsError, open_named_by_conf};
 use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
 /// Larger files are no budget files: the most queues there can be take a third of it.
 const LIMIT_BYTES: u64 = 64 << 20;
-
-/// So that opening a pipe does not wait for its writer.
-const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
 /// Mode of a budget file that was not there before.
 const NEW_FILE_MODE: u32 = 0o640;
@@ -56,25 +54,19 @@ impl ImageFile {
 
     /// The content, or `None` when there is no such file.
     pub(super) fn read(&self) -> Result<Option<Vec<u8>>, BudgetImageError> {
-        let opened = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(&self.path);
-        let file = match opened {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(at("read", &self.path)(error)),
-        };
-        // A pipe in its place would be waited for without end.
-        if !file.metadata().map_err(at("read", &self.path))?.is_file() {
-            return Err(BudgetImageError::Unreadable { path: self.path.clone(), reason: "not a file" });
+        let unreadable = |reason| BudgetImageError::Unreadable { path: self.path.clone(), reason };
+        match open_named_by_conf(&self.path).and_then(|file| file.read_limited(LIMIT_BYTES)) {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(FsError::WrongKind { .. }) => Err(unreadable("not a file")),
+            Err(FsError::TooLong { .. }) => Err(unreadable("larger than 64 MiB, so no budget file")),
+            Err(error) => Err(at("read", &self.path)(error.into())),
         }
-        let mut content = Vec::new();
-        file.take(LIMIT_BYTES + 1).read_to_end(&mut content).map_err(at("read", &self.path))?;
-        if content.len() as u64 > LIMIT_BYTES {
-            return Err(BudgetImageError::Unreadable {
-                path: self.path.clone(),
-                reason: "larger than 64 MiB, so no budget file",
-            });
-        }
-        Ok(Some(content))
+    }
+
+    /// The content of the file that is there.
+    pub(super) fn present(&self) -> Result<Vec<u8>, BudgetImageError> {
+        self.read()?.ok_or_else(|| at("read", &self.path)(io::ErrorKind::NotFound.into()))
     }
 
     /// Replaces the content. At every moment of a crash the file is wholly the old or wholly the new one. The old one
@@ -119,7 +111,7 @@ impl ImageFile {
 
     fn copy_aside(&self, place: impl Fn(&str) -> PathBuf) -> Result<PathBuf, BudgetImageError> {
         let mode = fs::metadata(&self.path).map_or(NEW_FILE_MODE, |metadata| metadata.mode() & 0o777);
-        let content = fs::read(&self.path).map_err(at("read", &self.path))?;
+        let content = self.present()?;
         let mut number = 1_u32;
         loop {
             let kept = place(&format!(".rejected-{number}"));
@@ -173,7 +165,7 @@ impl ImageFile {
 
 /// A copy under a name that is free.
 fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
-    let content = fs::read(from)?;
+    let content = open_named_by_conf(from)?.read_limited(LIMIT_BYTES)?;
     let mode = fs::metadata(from)?.mode() & 0o777;
     OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?.write_all(&content)
 }

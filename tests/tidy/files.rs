@@ -20,7 +20,6 @@ pub const OPEN_THEMSELVES: &[(&str, &str)] = &[
     ("src/channel.rs", "/dev/null"),
     ("src/cli/signer.rs", "the key file of whoever calls, who may give a pipe on purpose"),
     ("src/client/job/jar.rs", "makes the job's jar, under a name that was free"),
-    ("src/config/docs.rs", "a page of this repository, in its test"),
     ("src/demo/scratch.rs", "makes files under names that were free, in a private folder of its own"),
     ("src/demo/verdict.rs", "output of its own jobs, in a private folder of its own"),
     ("src/store/backup.rs", "a copy that it has just made"),

@@ -70,6 +70,9 @@ pub enum ServeError {
     /// The system directory.
     #[error("{0}; set mapred.system.dir to a folder that this user may write to")]
     SystemDir(FsError),
+    /// The staging root is not ours or root's alone.
+    #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
+    StagingRoot(FsError),
     /// The system gives no thread, signal or event queue.
     #[error("the system refuses {what}: {source}")]
     System {
@@ -89,7 +92,9 @@ pub enum ServeError {
 /// What to do about a state folder that is no good.
 fn mend_state(error: &StoreError) -> &'static str {
     match error {
-        StoreError::File { .. } => "; set jobtracker.state.dir to a folder that this user may write to",
+        StoreError::File { .. } | StoreError::Folder(FsError::Refused { .. } | FsError::WrongKind { .. }) => {
+            "; set jobtracker.state.dir to a folder that this user may write to"
+        }
         // These tell it themselves.
         StoreError::Held { .. } | StoreError::NewerSchema { .. } => "",
         _ => " (jobtracker.state.dir)",

@@ -70,6 +70,9 @@ pub enum ServeError {
     /// The system directory.
     #[error("{0}; set mapred.system.dir to a folder that this user may write to")]
     SystemDir(FsError),
+    /// The staging root is not ours or root's alone.
+    #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
+    StagingRoot(FsError),
     /// The system gives no thread, signal or event queue.
     #[error("the system refuses {what}: {source}")]
     System {

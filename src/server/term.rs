@@ -25,7 +25,7 @@ use super::owner::Owner;
 use super::reload::Reload;
 use super::rpc::RpcLimits;
 use super::start::{Found, ServeError, Serving, store_options, wake};
-use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
+use super::submission::{Leftovers, SystemDirAtStart, make_staging_root, make_system_dir};
 use super::web_thread::{WebTerms, WebThread};
 
 /// How a term ends.
@@ -84,6 +84,7 @@ impl Office<'_> {
         }
         let acl_watch = acl.as_deref().and_then(AclWatch::of);
         make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+        make_staging_root(&settings.directories.staging_root).map_err(ServeError::StagingRoot)?;
         let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
         let offer = self.offer();
         let Ports { rpc, http } = &self.ports;

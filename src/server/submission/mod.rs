@@ -32,6 +32,7 @@ pub use error::SubmissionError;
 pub use leftovers::Leftovers;
 pub use predecessors::SystemDirAtStart;
 pub use read::Asked;
+pub use staging::make_staging_root;
 pub use system_dir::make_system_dir;
 
 use read::{ReadFiles, Reading};

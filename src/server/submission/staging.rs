@@ -4,13 +4,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::Settings;
-use crate::fs::{Expected, FileUri, FolderHandle, FsError};
+use crate::fs::{Expected, FileUri, FolderHandle, FsError, Privacy, open_trusted_folder};
 use crate::wire::JobId;
 
 use super::accounts::Accounts;
 use super::error::SubmissionError;
 
 const AREA: &str = ".staging";
+
+/// As Hadoop's own root of that kind: each user makes a folder, and only the own one can be renamed.
+const ROOT_MODE: u32 = 0o1777;
+
+/// Makes the folder below which users stage their jobs, at start. One that others have made or may change is refused.
+///
+/// # Errors
+/// [`FsError`]. One that is missing and cannot be made is only warned of, since clients may come to make it.
+pub fn make_staging_root(root: &FileUri) -> Result<(), FsError> {
+    match open_trusted_folder(root.as_path(), ROOT_MODE, Privacy::Shared) {
+        Ok(found) => found.warnings.iter().for_each(|warning| tracing::warn!("{warning}")),
+        Err(error @ FsError::Refused { .. }) => {
+            tracing::warn!("no job can be staged before its folder is there: {error}")
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
 
 /// Where clients put the files of their jobs: `<root>/<user>/.staging/<job>`.
 #[derive(Clone, Debug)]

@@ -28,9 +28,14 @@ mod staging;
 
 mod attacker;
 mod impostors;
+mod long_texts;
+mod made_up_hosts;
+mod notifications;
 mod places;
 mod planted_files;
 mod stage;
+mod staging_folders;
+mod told_to_anybody;
 mod tracker_floods;
 mod verdict;
 mod victims;

@@ -30,6 +30,15 @@ const NOT_YET: &[(&str, &str)] = &[
     ("trackers beside the list", "the peer's address is not looked at"),
     ("trackers in name only", "what a connection has done is not looked at"),
     ("half requests", "half requests hold places"),
+    ("made-up hosts under a topology script", "all hosts are resolved before a job is judged"),
+    ("ids and directories of others", "a directory is anybody's"),
+    ("job names of 5 MB", "names of jobs have no limit"),
+    ("credentials of 60 MB", "credentials have no limit"),
+    ("other long texts of jobs", "texts of jobs have no limit"),
+    ("forged log lines", "line breaks stay"),
+    ("end notifications without end", "calls have no pace"),
+    ("the market to anybody", "there is no such key"),
+    ("pages under any name", "the host is not looked at"),
     ("trackers that share a host", "registering looks at all of a host"),
 ];
 

@@ -106,9 +106,23 @@ fn directories_that_are_not_the_jobs_are_refused() {
             assert!(text.contains(&id.to_string()) || text.contains("not supported yet"), "{text}");
             assert_nothing_left(&rig, &mut client, id).await;
         }
-        let gone = good.replace(".staging", ".gone");
-        let (_, text) = refused(&mut client, id, gone).await;
+        // Nor is another place, another user's or a path that leads out by its text; what is refused is not repeated without end.
+        for directory in [
+            good.replace(".staging", ".gone"),
+            good.replace("alice", "bob"),
+            good.replace(".staging", ".staging/../../bob/.staging"),
+            format!("{}/{id}", "/long".repeat(100)),
+        ] {
+            let (_, text) = refused(&mut client, id, directory.clone()).await;
+            assert!(text.contains(&format!("/alice/.staging/{id} (mapreduce.jobtracker.staging.root.dir)")), "{text}");
+            assert!(directory.len() < 500 || text.len() < 400, "{text}");
+            assert_nothing_left(&rig, &mut client, id).await;
+        }
+        let folder = rig.staging_dir("alice").join(id.to_string());
+        std::fs::rename(&folder, folder.with_file_name("away")).unwrap();
+        let (_, text) = refused(&mut client, id, good.clone()).await;
         assert!(text.contains("No such file"), "{text}");
+        std::fs::rename(folder.with_file_name("away"), &folder).unwrap();
         // An id that this JobTracker has not given out.
         let foreign = JobId::new(id.identifier, 999);
         let directory = rig.stage("alice", foreign, &[MAPS], 2);

@@ -19,12 +19,17 @@ pub enum SubmissionError {
         source: FileUriError,
     },
     /// The staging directory is not this job's.
-    #[error("{directory} is not the staging directory of {job}: expected one that is named {job}")]
+    #[error(
+        "{} is not the staging directory of {job}; expected {expected} (mapreduce.jobtracker.staging.root.dir)",
+        shortened(directory)
+    )]
     OtherDirectory {
         /// The job.
         job: JobId,
         /// What the client named.
         directory: String,
+        /// Where clients are sent to.
+        expected: String,
     },
     /// A file is missing, unreadable or too long.
     #[error("{0}")]
@@ -146,4 +151,13 @@ pub enum SubmissionError {
     /// The user list was never good.
     #[error("no signature can be checked: {0}")]
     Acl(AclError),
+}
+
+/// The beginning of a text that a client chose.
+fn shortened(text: &str) -> String {
+    const MOST_CHARACTERS: usize = 64;
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }

@@ -1,11 +1,13 @@
 //! submitJob in two phases: the files are read and typed here, judged by the engine, and only then is anything written.
 //! Whatever refuses the job, nothing of it stays.
 
+mod accounts;
 mod error;
 mod leftovers;
 mod predecessors;
 mod read;
 mod spec;
+mod staging;
 mod system_dir;
 
 use std::cell::OnceCell;
@@ -33,6 +35,7 @@ pub use read::Asked;
 pub use system_dir::make_system_dir;
 
 use read::{ReadFiles, Reading};
+use staging::StagingRoot;
 
 /// Submissions whose files are read or written at one time.
 const AT_ONE_TIME: usize = 16;
@@ -45,7 +48,7 @@ pub struct Submissions {
     topology: Rc<Topology>,
     reading: Reading,
     system: FileUri,
-    staging_root: FileUri,
+    staging: StagingRoot,
     turns: Semaphore,
     /// Knows the ids that were given out before a restart.
     store: OnceCell<FinishedJobReader>,
@@ -59,12 +62,13 @@ pub struct Submissions {
 impl Submissions {
     /// Submissions by these settings. `acl`: who may sign, where the scheduler asks for signatures.
     pub fn new(owner: Rc<Owner>, topology: Rc<Topology>, settings: &Settings, acl: Option<Arc<AclFile>>) -> Rc<Self> {
+        let staging = StagingRoot::new(settings);
         Rc::new(Self {
             owner,
             topology,
-            reading: Reading::new(settings, acl),
+            reading: Reading::new(settings, acl, staging.clone()),
             system: settings.directories.system.clone(),
-            staging_root: settings.directories.staging_root.clone(),
+            staging,
             turns: Semaphore::new(AT_ONE_TIME),
             store: OnceCell::new(),
             is_settled: watch::Sender::new(true),
@@ -117,7 +121,6 @@ impl Submissions {
         let racks = self.topology.racks(&files.hosts).await;
         let user = files.spec.user.clone();
         let submit_dir = files.spec.submit_dir.clone();
-        let submitter = caller.user.clone();
         let read = ReadSubmission {
             id,
             caller,
@@ -130,7 +133,7 @@ impl Submissions {
         let (reply, wait_for) = self.owner.step(Event::SubmissionRead(Box::new(read)));
         let Reply::Submission(SubmissionReply::WriteSystemDir { token_file, .. }) = reply else {
             pending.is_settled = true;
-            self.remove_refused_staging(id, &submitter, &submit_dir).await;
+            self.remove_staging(id, submit_dir).await;
             return Ok((reply, wait_for));
         };
         *stamped = wait_for;
@@ -179,29 +182,17 @@ impl Submissions {
     /// Removes what is left of a job that is over: its system directory, and `staging` if that is one of ours.
     pub async fn remove_files(&self, id: JobId, staging: Option<String>) {
         self.remove_system_dir(id).await;
-        let Some(staging) = staging else { return };
-        match FileUri::parse(&staging) {
-            // A client names the directory; only what lies where clients are sent to is removed on its word.
-            Ok(directory) if directory.is_in(&self.staging_root) && directory != self.staging_root => {
-                let removal = move || crate::fs::LocalFileSystem.remove_dir_all(directory.as_path());
-                self.report(self.on_pool(removal).await.map(|removed| removed.map(drop)));
-                FaultPoint::StagingRemoved.pass();
-            }
-            _ => tracing::warn!("{staging} of {id} stays: it does not lie in {}", self.staging_root),
+        if let Some(directory) = staging {
+            self.remove_staging(id, directory).await;
+            FaultPoint::StagingRemoved.pass();
         }
     }
 
-    /// Removes the staging directory of a refused job, for many stock clients leave it: the 1.2.1 `JobClient` cleans up only where
-    /// it happens to have opened its file system. Only the one place where this user was sent to for this job.
-    async fn remove_refused_staging(&self, id: JobId, user: &str, submit_dir: &str) {
-        let own = self.staging_root.join(user).and_then(|folder| folder.join(".staging")?.join(&id.to_string()));
-        match (own, FileUri::parse(submit_dir)) {
-            (Ok(own), Ok(directory)) if own == directory => {
-                let removal = move || crate::fs::LocalFileSystem.remove_dir_all(directory.as_path());
-                self.report(self.on_pool(removal).await.map(|removed| removed.map(drop)));
-            }
-            _ => {}
-        }
+    /// Removes the staging directory of a job that is over, or of a refused one, for many stock clients leave that: the 1.2.1 `JobClient`
+    /// cleans up only where it happens to have opened its file system.
+    async fn remove_staging(&self, id: JobId, directory: String) {
+        let staging = self.staging.clone();
+        self.report(self.on_pool(move || staging.remove(id, &directory)).await.map(|removed| removed.map(drop)));
     }
 
     /// Sees to it that no other JobTracker takes in a job that is over.

@@ -1,12 +1,11 @@
 //! The files of a submission: read, checked and typed. Blocking: runs on the pool.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::settings::JobLimits;
 use crate::config::{Configuration, JobConf, Settings};
-use crate::fs::{FileUri, FsError, LocalFileSystem};
+use crate::fs::FsError;
 use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
 use crate::market::JobSignature;
 use crate::server::acl_file::AclFile;
@@ -17,7 +16,12 @@ use crate::wire::{Credentials, JobId};
 
 use super::error::SubmissionError;
 use super::spec::job_spec;
+use super::staging::{JobDirectory, StagingRoot};
 
+/// The files of a job in its directory (1.2.1 `JobSubmissionFiles`).
+const JOB_CONF: &str = "job.xml";
+const SPLIT_META: &str = "job.splitmetainfo";
+const SPLITS: &str = "job.split";
 /// Longest `job.split` that is looked through, bytes: it has some 150 for each map.
 const LONGEST_SPLITS_BYTES: u64 = 64 << 20;
 
@@ -51,24 +55,22 @@ pub(super) struct Reading {
     limits: JobLimits,
     /// Who may sign; none where the scheduler asks for no signature.
     acl: Option<Arc<AclFile>>,
+    staging: StagingRoot,
 }
 
 // === impl Reading ===
 
 impl Reading {
-    pub(super) fn new(settings: &Settings, acl: Option<Arc<AclFile>>) -> Self {
-        Self { configuration: settings.configuration.clone(), limits: settings.job_limits, acl }
+    pub(super) fn new(settings: &Settings, acl: Option<Arc<AclFile>>, staging: StagingRoot) -> Self {
+        Self { configuration: settings.configuration.clone(), limits: settings.job_limits, acl, staging }
     }
 
     /// Reads job.xml and job.splitmetainfo. Nothing is written.
     pub(super) fn read(&self, id: JobId, user: &str, submit_dir: &str) -> Result<ReadFiles, SubmissionError> {
-        let directory = FileUri::parse(submit_dir).map_err(|source| SubmissionError::Directory { job: id, source })?;
-        if directory.as_path().file_name().is_none_or(|name| name != id.to_string().as_str()) {
-            return Err(SubmissionError::OtherDirectory { job: id, directory: submit_dir.to_owned() });
-        }
-        let (conf, only_stock) = self.job_conf(&directory.as_path().join("job.xml"), user)?;
-        let metas = self.split_metas(id, &directory.as_path().join("job.splitmetainfo"), conf.map.tasks)?;
-        let only_stock = only_stock.or_else(|| only_stock_splits(&directory.as_path().join("job.split"), &metas));
+        let directory = self.staging.open(user, id, submit_dir)?;
+        let (conf, only_stock) = self.job_conf(&directory, user)?;
+        let metas = self.split_metas(id, &directory, conf.map.tasks)?;
+        let only_stock = only_stock.or_else(|| only_stock_splits(&directory, &metas));
         let mut splits = SplitTable::builder();
         let mut hosts: BTreeSet<String> = BTreeSet::new();
         for meta in &metas {
@@ -84,7 +86,7 @@ impl Reading {
         getrandom::fill(&mut token_secret).map_err(|_| SubmissionError::NoRandomness(id))?;
         Ok(ReadFiles {
             signature: self.signature(user, &conf),
-            spec: JobSpec { only_stock, ..job_spec(user, &directory, conf) },
+            spec: JobSpec { only_stock, ..job_spec(user, directory.uri(), conf) },
             splits,
             hosts: hosts.into_iter().collect(),
             token_secret,
@@ -92,29 +94,29 @@ impl Reading {
     }
 
     /// The job's values, and why only stock TaskTrackers can run it.
-    fn job_conf(&self, path: &Path, user: &str) -> Result<(JobConf, Option<String>), SubmissionError> {
+    fn job_conf(&self, directory: &JobDirectory, user: &str) -> Result<(JobConf, Option<String>), SubmissionError> {
         let limit_bytes = self.limits.job_conf_bytes;
-        let bytes = LocalFileSystem.read_limited(path, limit_bytes).map_err(|error| match error {
+        let path = directory.path_of(JOB_CONF);
+        let bytes = directory.read(JOB_CONF, limit_bytes).map_err(|error| match error {
             FsError::TooLong { path, bytes, .. } => SubmissionError::JobConfLength { path, bytes, limit_bytes },
             error => error.into(),
         })?;
-        let bad = |source| SubmissionError::JobConf { path: path.to_owned(), source: Box::new(source) };
+        let bad = |source| SubmissionError::JobConf { path: path.clone(), source: Box::new(source) };
         let configuration = JobConf::configuration(&bytes, limit_bytes, &self.configuration, user).map_err(bad)?;
         let conf = JobConf::from_configuration(&configuration).map_err(bad)?;
         let only_stock = StreamingPlan::read(&configuration).err().map(|error| error.to_string());
         match &conf.user_name {
-            Some(found) if found != user => Err(SubmissionError::OtherUser {
-                path: path.to_owned(),
-                found: found.clone(),
-                expected: user.to_owned(),
-            }),
+            Some(found) if found != user => {
+                Err(SubmissionError::OtherUser { path: path.clone(), found: found.clone(), expected: user.to_owned() })
+            }
             _ => Ok((conf, only_stock)),
         }
     }
 
-    fn split_metas(&self, id: JobId, path: &Path, maps: u32) -> Result<Vec<SplitMeta>, SubmissionError> {
+    fn split_metas(&self, id: JobId, directory: &JobDirectory, maps: u32) -> Result<Vec<SplitMeta>, SubmissionError> {
         let limit_bytes = self.limits.split_meta_bytes;
-        let read = LocalFileSystem.read_limited(path, limit_bytes.unwrap_or(u64::MAX));
+        let path = directory.path_of(SPLIT_META);
+        let read = directory.read(SPLIT_META, limit_bytes.unwrap_or(u64::MAX));
         let bytes = read.map_err(|error| match error {
             FsError::TooLong { path, bytes, max_bytes } => {
                 SubmissionError::SplitMetaLength { job: id, path, bytes, limit_bytes: max_bytes }
@@ -122,14 +124,14 @@ impl Reading {
             error => error.into(),
         })?;
         let metas = read_split_meta(&bytes, limit_bytes)
-            .map_err(|source| SubmissionError::Splits { path: path.to_owned(), source })?;
+            .map_err(|source| SubmissionError::Splits { path: path.clone(), source })?;
         if u32::try_from(metas.len()) != Ok(maps) {
-            return Err(SubmissionError::SplitCount { path: path.to_owned(), found: metas.len(), expected: maps });
+            return Err(SubmissionError::SplitCount { path: path.clone(), found: metas.len(), expected: maps });
         }
         if let Some(limit) = self.limits.max_split_locations {
             let found = metas.iter().map(|meta| meta.locations.len());
             if let Some((split, found)) = found.enumerate().find(|(_, found)| *found > limit as usize) {
-                return Err(SubmissionError::SplitLocations { path: path.to_owned(), split, found, limit });
+                return Err(SubmissionError::SplitLocations { path: path.clone(), split, found, limit });
             }
         }
         Ok(metas)
@@ -144,8 +146,8 @@ impl Reading {
 
 /// Why only stock TaskTrackers can read the job's splits, if it is so. A file that cannot be read says nothing: neither a stock
 /// JobTracker nor the rest of ours ever looks at it, and the tasks say what is wrong with it.
-fn only_stock_splits(path: &Path, metas: &[SplitMeta]) -> Option<String> {
-    match LocalFileSystem.read_limited(path, LONGEST_SPLITS_BYTES) {
+fn only_stock_splits(directory: &JobDirectory, metas: &[SplitMeta]) -> Option<String> {
+    match directory.read(SPLITS, LONGEST_SPLITS_BYTES) {
         Ok(splits) => {
             only_stock_split(&splits, metas.iter().map(|meta| meta.offset_bytes)).map(|reason| reason.to_string())
         }

@@ -1,0 +1,131 @@
+//! The numbers of users: what the machine says of a name, remembered for a while.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::fs::{Expected, open_behind_links};
+
+/// The machine gets this long: it may have to ask a directory server.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Answers are believed this long.
+const BELIEVED_FOR: Duration = Duration::from_mins(5);
+/// Users who are remembered.
+const REMEMBERED_USERS: usize = 10_000;
+/// Longest name that is asked for, bytes.
+const LONGEST_NAME: usize = 256;
+const LONGEST_ACCOUNTS_BYTES: u64 = 64 << 20;
+
+/// Looks users up. Blocking: used on the pool.
+#[derive(Debug)]
+pub(super) struct Accounts {
+    program: &'static str,
+    known: Mutex<BTreeMap<String, (Instant, Option<u32>)>>,
+}
+
+// === impl Accounts ===
+
+impl Accounts {
+    pub(super) fn new() -> Self {
+        Self { program: "id", known: Mutex::default() }
+    }
+
+    /// The number of a user; `None` where this machine does not know the name.
+    pub(super) fn uid_of(&self, user: &str) -> Option<u32> {
+        // An account of the machine's own costs no process.
+        if let Some(uid) = local_uid(user) {
+            return Some(uid);
+        }
+        if !is_plain(user) {
+            return None;
+        }
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((asked, uid)) = known().get(user)
+            && asked.elapsed() < BELIEVED_FOR
+        {
+            return *uid;
+        }
+        let uid = ask(self.program, user);
+        let mut known = known();
+        // Names come from clients: they must not fill the memory.
+        if known.len() >= REMEMBERED_USERS {
+            known.clear();
+        }
+        known.insert(user.to_owned(), (Instant::now(), uid));
+        uid
+    }
+}
+
+/// From the accounts of this machine.
+fn local_uid(user: &str) -> Option<u32> {
+    let expected = Expected::file_of_any_owner().at_most(LONGEST_ACCOUNTS_BYTES);
+    let passwd =
+        open_behind_links("/etc/passwd".as_ref(), &expected).ok()?.read_limited(LONGEST_ACCOUNTS_BYTES).ok()?;
+    uid_in(&String::from_utf8_lossy(&passwd), user)
+}
+
+fn uid_in(passwd: &str, user: &str) -> Option<u32> {
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next()? == user).then(|| fields.nth(1)?.parse().ok())?
+    })
+}
+
+/// From wherever else the machine knows users: `id -u` asks its directory servers.
+fn ask(program: &str, user: &str) -> Option<u32> {
+    let mut command = Command::new(program);
+    command.args(["-u", "--", user]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let mut text = String::new();
+    if let Some(mut printed) = child.stdout.take() {
+        let patience = Timespec::try_from(PATIENCE).ok();
+        let is_ready =
+            poll(&mut [PollFd::new(&printed, PollFlags::IN)], patience.as_ref()).is_ok_and(|ready| ready > 0);
+        if is_ready {
+            // A number is written at once.
+            let mut bytes = [0; 32];
+            let length = printed.read(&mut bytes).unwrap_or(0);
+            text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+        } else {
+            tracing::warn!("`{program} -u` has not answered within {} s", PATIENCE.as_secs());
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    text.trim().parse().ok()
+}
+
+/// Whether a name can be put to `id`, which takes a number for a user's number.
+fn is_plain(user: &str) -> bool {
+    let is_first = |first: char| first.is_alphabetic() || first == '_';
+    let is_next = |next: char| next.is_alphanumeric() || "._-@$".contains(next);
+    user.len() <= LONGEST_NAME && user.starts_with(is_first) && user.chars().all(is_next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_found_by_name_alone() {
+        let passwd = "broken\nroot:x:0:0:root:/root:/bin/sh\nodd:x:none\nh1:x:1001:1001::/home/h1:/bin/sh\n";
+        let found = ["root", "h1", "odd", "x", "", "roo"].map(|user| uid_in(passwd, user));
+        assert_eq!(found, [Some(0), Some(1001), None, None, None, None]);
+    }
+
+    #[test]
+    fn the_machine_is_asked_for_names_alone() {
+        assert_eq!(ask("id", "root"), Some(0));
+        let accounts = Accounts::new();
+        assert_eq!(
+            ["root", "0", "-0", "no such user", "no_such_user"].map(|user| accounts.uid_of(user)),
+            [Some(0), None, None, None, None]
+        );
+        assert_eq!(accounts.known.lock().unwrap().keys().collect::<Vec<_>>(), ["no_such_user"]);
+        assert_eq!(ask("/no/such/program", "root"), None);
+    }
+}

@@ -1,0 +1,252 @@
+//! The directory in which a client left a job's files: which one it must be, and whose.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::Settings;
+use crate::fs::{Expected, FileUri, FolderHandle, FsError};
+use crate::wire::JobId;
+
+use super::accounts::Accounts;
+use super::error::SubmissionError;
+
+const AREA: &str = ".staging";
+
+/// Where clients put the files of their jobs: `<root>/<user>/.staging/<job>`.
+#[derive(Clone, Debug)]
+pub(super) struct StagingRoot {
+    root: FileUri,
+    accounts: Arc<Accounts>,
+}
+
+/// The open directory of one job, whose files are the submitter's, root's or our own.
+#[derive(Debug)]
+pub(super) struct JobDirectory {
+    uri: FileUri,
+    folder: FolderHandle,
+    owners: Vec<u32>,
+}
+
+// === impl StagingRoot ===
+
+impl StagingRoot {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self { root: settings.directories.staging_root.clone(), accounts: Arc::new(Accounts::new()) }
+    }
+
+    /// Opens the directory that a client named for its job. Blocking.
+    ///
+    /// No link is followed below the root. The directory and the one above it belong to the submitter where this machine knows that name,
+    /// else to the user to whom `<root>/<user>` belongs; to root or to us in any case.
+    pub(super) fn open(&self, user: &str, job: JobId, named: &str) -> Result<JobDirectory, SubmissionError> {
+        let uri = FileUri::parse(named).map_err(|source| SubmissionError::Directory { job, source })?;
+        if self.job_directory(user, job).as_ref() != Some(&uri) {
+            let (directory, expected) = (named.to_owned(), format!("{}/{user}/{AREA}/{job}", self.root));
+            return Err(SubmissionError::OtherDirectory { job, directory, expected });
+        }
+        let (_, folder, owners) = self.find(user, job)?;
+        Ok(JobDirectory { uri, folder, owners })
+    }
+
+    /// Removes the directory of a job that is over or refused; `false` when there was none, or when it lies elsewhere and stays. Blocking.
+    pub(super) fn remove(&self, job: JobId, named: &str) -> Result<bool, FsError> {
+        let Some(user) = FileUri::parse(named).ok().and_then(|uri| self.user_of(job, &uri)) else {
+            tracing::warn!("the directory of {job} stays: expected one in {}/USER/{AREA}", self.root);
+            return Ok(false);
+        };
+        let removed = self.find(&user, job).and_then(|(area, _, _)| area.remove(job.to_string().as_ref()));
+        match removed {
+            Err(error) if error.is_not_found() => Ok(false),
+            removed => removed,
+        }
+    }
+
+    fn job_directory(&self, user: &str, job: JobId) -> Option<FileUri> {
+        self.root.join(user).ok()?.join(AREA).ok()?.join(&job.to_string()).ok()
+    }
+
+    /// The user whose job's directory that would be.
+    fn user_of(&self, job: JobId, directory: &FileUri) -> Option<String> {
+        let below = directory.as_path().strip_prefix(self.root.as_path()).ok()?;
+        let user = below.components().next()?.as_os_str().to_str()?.to_owned();
+        (self.job_directory(&user, job)? == *directory).then_some(user)
+    }
+
+    /// A user's folder of jobs, the job's directory in it, and the users to whom both and the files may belong.
+    fn find(&self, user: &str, job: JobId) -> Result<(FolderHandle, FolderHandle, Vec<u32>), FsError> {
+        let home = FolderHandle::open(self.root.as_path())?.folder(Path::new(user))?;
+        let area = home.folder(Path::new(AREA))?;
+        let directory = area.folder(Path::new(&job.to_string()))?;
+        let found = [area.owner()?, directory.owner()?];
+        let mut owners = vec![0, rustix::process::geteuid().as_raw()];
+        owners.dedup();
+        // No name is looked up before there are files of somebody else.
+        if found.iter().any(|owner| !owners.contains(owner)) {
+            owners.insert(0, self.accounts.uid_of(user).map_or_else(|| home.owner(), Ok)?);
+        }
+        for (folder, owner) in [&area, &directory].into_iter().zip(found) {
+            if !owners.contains(&owner) {
+                return Err(FsError::WrongOwner { path: folder.path().to_owned(), owner, expected: owners });
+            }
+        }
+        Ok((area, directory, owners))
+    }
+}
+
+// === impl JobDirectory ===
+
+impl JobDirectory {
+    /// Where it lies.
+    pub(super) fn uri(&self) -> &FileUri {
+        &self.uri
+    }
+
+    /// Where a file of the job lies, for messages.
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.uri.as_path().join(name)
+    }
+
+    /// The whole content of a file of the job, of at most `max_bytes`. Blocking, as long as the file system takes.
+    pub(super) fn read(&self, name: &str, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+        let expected = Expected::file_of(self.owners.iter().copied()).at_most(max_bytes).with_one_link();
+        self.folder.file(Path::new(name), &expected)?.read_limited(max_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    /// Users of no machine.
+    const SUBMITTER: u32 = 54_321;
+    const NEIGHBOUR: u32 = 54_322;
+
+    struct Area {
+        _scratch: tempfile::TempDir,
+        root: PathBuf,
+        staging: StagingRoot,
+        job: JobId,
+    }
+
+    impl Area {
+        /// A directory of the job of user `u-1`, which no machine knows.
+        fn new() -> Self {
+            let scratch = tempfile::tempdir().unwrap();
+            let root = scratch.path().canonicalize().unwrap().join("staging");
+            let uri = FileUri::parse(root.to_str().unwrap()).unwrap();
+            let staging = StagingRoot { root: uri, accounts: Arc::new(Accounts::new()) };
+            let area = Self { _scratch: scratch, root, staging, job: "job_7_0001".parse().unwrap() };
+            fs::create_dir_all(area.path("u-1/.staging/job_7_0001")).unwrap();
+            fs::write(area.path("u-1/.staging/job_7_0001/job.xml"), "text").unwrap();
+            area
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.root.join(path)
+        }
+
+        fn open(&self, user: &str) -> Result<JobDirectory, SubmissionError> {
+            let named = self.path(&format!("{user}/.staging/{}", self.job));
+            self.staging.open(user, self.job, named.to_str().unwrap())
+        }
+
+        fn read(&self) -> Result<String, String> {
+            let directory = self.open("u-1").map_err(|error| error.to_string())?;
+            let bytes = directory.read("job.xml", 100).map_err(|error| error.to_string())?;
+            Ok(String::from_utf8(bytes).unwrap())
+        }
+
+        fn remove(&self, path: &str) -> Result<bool, FsError> {
+            self.staging.remove(self.job, self.path(path).to_str().unwrap())
+        }
+    }
+
+    #[test]
+    fn no_link_leads_to_files_or_away_from_what_is_removed() {
+        let place = Area::new();
+        fs::rename(place.path("u-1"), place.path("u-2")).unwrap();
+        fs::create_dir(place.path("u-1")).unwrap();
+        for (link, target) in [
+            ("u-1", "u-2"),
+            ("u-1/.staging", "../u-2/.staging"),
+            ("u-1/.staging/job_7_0001", "../../u-2/.staging/job_7_0001"),
+        ] {
+            let _ = fs::remove_dir_all(place.path("u-1"));
+            fs::create_dir_all(place.path(link).parent().unwrap()).unwrap();
+            symlink(target, place.path(link)).unwrap();
+            assert!(place.read().unwrap_err().contains("is a symbolic link"), "{link}");
+            assert!(place.remove("u-1/.staging/job_7_0001").is_err(), "{link}");
+            assert!(place.path("u-2/.staging/job_7_0001/job.xml").exists(), "{link}");
+            let _ = fs::remove_file(place.path("u-1"));
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_removed() {
+        let place = Area::new();
+        fs::create_dir_all(place.path("u-1/.staging/job_7_0002")).unwrap();
+        fs::create_dir_all(place.path("u-1/job_7_0001")).unwrap();
+        fs::create_dir_all(place.path("u-1/.staging/deep/job_7_0001")).unwrap();
+        for path in
+            ["", "u-1", "u-1/.staging", "u-1/.staging/job_7_0002", "u-1/job_7_0001", "u-1/.staging/deep/job_7_0001"]
+        {
+            assert!(!place.remove(path).unwrap(), "{path}");
+            assert!(place.path(path).exists(), "{path}");
+        }
+        assert!(place.remove("u-1/.staging/job_7_0001").unwrap());
+        assert!(!place.remove("u-1/.staging/job_7_0001").unwrap());
+        assert!(!place.remove("u-3/.staging/job_7_0001").unwrap());
+        assert!(!place.staging.remove(place.job, "/etc/.staging/job_7_0001").unwrap());
+    }
+
+    #[test]
+    fn a_file_with_a_second_name_is_refused() {
+        let place = Area::new();
+        assert_eq!(place.read().unwrap(), "text");
+        fs::hard_link(place.path("u-1/.staging/job_7_0001/job.xml"), place.path("twice")).unwrap();
+        assert!(place.read().unwrap_err().contains("2 hard links"));
+    }
+
+    /// Who may own the directory of a user whose name the machine does not know, and of one whose it does.
+    #[test]
+    fn directory_and_files_are_the_submitters_or_ours() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let place = Area::new();
+        let give = |path: &str, uid: u32| chown(place.path(path), Some(uid), None).unwrap();
+        let (home, area, job, file) =
+            ("u-1", "u-1/.staging", "u-1/.staging/job_7_0001", "u-1/.staging/job_7_0001/job.xml");
+        let cases = [
+            ([0, 0, 0, 0], true),
+            // The user's client made all of it.
+            ([SUBMITTER, SUBMITTER, SUBMITTER, SUBMITTER], true),
+            // A client that root ran in the user's name.
+            ([SUBMITTER, SUBMITTER, 0, 0], true),
+            ([0, 0, 0, SUBMITTER], false),
+            ([SUBMITTER, SUBMITTER, SUBMITTER, NEIGHBOUR], false),
+            ([SUBMITTER, SUBMITTER, NEIGHBOUR, NEIGHBOUR], false),
+            ([SUBMITTER, NEIGHBOUR, NEIGHBOUR, NEIGHBOUR], false),
+            ([0, NEIGHBOUR, NEIGHBOUR, NEIGHBOUR], false),
+        ];
+        for (owners, is_good) in cases {
+            [home, area, job, file].into_iter().zip(owners).for_each(|(path, uid)| give(path, uid));
+            assert_eq!(place.read().is_ok(), is_good, "{owners:?}: {:?}", place.read());
+        }
+        give(area, SUBMITTER);
+        assert!(place.remove(job).is_err(), "its directory is the neighbour's");
+        assert!(place.path(file).exists());
+        // The machine knows whose `daemon` is, whoever has made his folder.
+        fs::rename(place.path("u-1"), place.path("daemon")).unwrap();
+        let Some(known) = place.staging.accounts.uid_of("daemon") else { return };
+        for (uid, is_good) in [(known, true), (NEIGHBOUR, false)] {
+            for path in ["daemon", "daemon/.staging", "daemon/.staging/job_7_0001"] {
+                give(path, uid);
+            }
+            assert_eq!(place.open("daemon").is_ok(), is_good);
+        }
+    }
+}

@@ -21,10 +21,14 @@ mod fake_tracker;
 mod job_client;
 #[path = "../../examples/load/latencies.rs"]
 mod latencies;
+#[path = "../job_client/program.rs"]
+mod program;
 #[path = "../served/mod.rs"]
 mod served;
 #[path = "../../examples/load/staging.rs"]
 mod staging;
+#[path = "../tasktracker/worker.rs"]
+mod worker;
 
 mod attacker;
 mod impostors;
@@ -39,3 +43,4 @@ mod told_to_anybody;
 mod tracker_floods;
 mod verdict;
 mod victims;
+mod workers;

@@ -28,10 +28,7 @@ const NOT_YET: &[(&str, &str)] = &[
     ("a heartbeat of many reports", "reports have no limit"),
     ("a second tracker of a name", "the connection is not looked at"),
     ("trackers beside the list", "the peer's address is not looked at"),
-    ("trackers in name only", "what a connection has done is not looked at"),
-    ("half requests", "half requests hold places"),
     ("made-up hosts under a topology script", "all hosts are resolved before a job is judged"),
-    ("ids and directories of others", "a directory is anybody's"),
     ("job names of 5 MB", "names of jobs have no limit"),
     ("credentials of 60 MB", "credentials have no limit"),
     ("other long texts of jobs", "texts of jobs have no limit"),
@@ -39,6 +36,10 @@ const NOT_YET: &[(&str, &str)] = &[
     ("end notifications without end", "calls have no pace"),
     ("the market to anybody", "there is no such key"),
     ("pages under any name", "the host is not looked at"),
+    ("a worker and a job whose files are pipes", "files are read under a lock"),
+    ("a worker and an input of pipes", "an input is opened by its name"),
+    ("a worker and half requests", "half requests hold places"),
+    ("a worker and links among its logs", "links are followed"),
     ("trackers that share a host", "registering looks at all of a host"),
 ];
 

@@ -31,12 +31,14 @@ mod staging;
 mod worker;
 
 mod attacker;
+mod conversations;
 mod impostors;
 mod long_texts;
 mod made_up_hosts;
 mod notifications;
 mod places;
 mod planted_files;
+mod signatures;
 mod stage;
 mod staging_folders;
 mod told_to_anybody;

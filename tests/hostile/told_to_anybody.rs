@@ -53,10 +53,8 @@ fn what_the_market_keeps_to_itself() {
         let mut told = Vec::new();
         for page in pages {
             let text = read_page(stage.serving.http, &page).unwrap_or_default();
-            // Bids, budgets to the credit, shares: 7.125 / 9.5 and 2.375 / 9.5.
-            for secret in
-                ["7.125", "2.375", "5242.", "5235.", "0.75<", "0.25<", "share=", "_share", "rate=\"", "75%", "25%"]
-            {
+            // Bob's bid and budget, shares; alice's bid may be the price.
+            for secret in ["7.125", "5242.", "5235.", "0.75<", "0.25<", "share=", "_share", "rate=\""] {
                 if text.contains(secret) {
                     told.push(format!("{page}: {secret}"));
                 }

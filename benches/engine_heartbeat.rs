@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use jobtracker::engine::{Caller, Event, PolicyConfig};
+use jobtracker::engine::{Caller, Event, LongRead, PolicyConfig, ReportKind, Then};
 use jobtracker::market::MarketConfig;
 use jobtracker::scheduler::{FifoOptions, Kind};
 use world::{BusyTracker, World};
@@ -95,8 +95,25 @@ fn large_job(criterion: &mut Criterion) {
     });
     group.bench_function("reports", |bencher| {
         let (world, id) = ready();
-        let kind = jobtracker::engine::ReportKind::Work(Kind::Map);
+        let kind = ReportKind::Work(Kind::Map);
         bencher.iter(|| black_box(world.engine.task_reports(id, kind).value.len()));
+    });
+    // What a heartbeat may have to wait for.
+    group.bench_function("reports_slice", |bencher| {
+        let (world, id) = ready();
+        let begin = || LongRead::task_reports(id, ReportKind::Work(Kind::Map));
+        let (mut read, mut bytes) = (begin(), Vec::new());
+        bencher.iter(|| {
+            bytes.clear();
+            if read.next(&world.engine, &mut bytes).then != Then::More {
+                read = begin();
+            }
+            black_box(bytes.len())
+        });
+    });
+    group.bench_function("counters", |bencher| {
+        let (world, id) = ready();
+        bencher.iter(|| black_box(world.engine.job_counters(id).value.is_ok()));
     });
     group.finish();
 }

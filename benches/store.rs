@@ -132,8 +132,8 @@ fn ticks(criterion: &mut Criterion) {
         group.bench_function(format!("{queues} queues"), |bencher| {
             bencher.iter(|| {
                 now.wall_ms += 1_000;
-                let outcome = market.tick(&usage, PerKind::new(10 * queues, 0), now);
-                sink.append(FactNumber(last + 1), outcome.into_facts().map(Fact::Market).collect());
+                let tick = market.tick(&usage, PerKind::new(10 * queues, 0), now);
+                sink.append(FactNumber(last + 1), vec![Fact::Market(tick.into_fact())]);
                 last += 1;
                 runtime.block_on(async { watcher.wait_for(|durable| durable.number.0 >= last).await.unwrap().number })
             });

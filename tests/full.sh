@@ -43,8 +43,12 @@ dependencies() {
     cargo deny --log-level error --all-features check bans licenses sources
 }
 
-# Needs the network; without it, skipped loudly except in continuous integration.
+# Needs the network, or a local clone of RustSec's database in ADVISORY_DB; without either, skipped loudly except in continuous integration.
 known_holes() {
+    if [[ -n ${ADVISORY_DB:-} ]]; then
+        local -x GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$ADVISORY_DB.insteadOf"
+        local -x GIT_CONFIG_VALUE_0=https://github.com/RustSec/advisory-db
+    fi
     if cargo deny --log-level error fetch db; then
         step "known holes in dependencies" cargo deny --log-level error --all-features check advisories
     elif [[ ${CI:-} == true ]]; then

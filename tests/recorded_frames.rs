@@ -204,7 +204,9 @@ fn read_calls(protocol: Protocol, mut bytes: &[u8], events: &mut Vec<String>) ->
             Frame::Ping => "ping".to_owned(),
             Frame::Bytes(frame) => match decode_call(protocol, frame) {
                 Ok(call) => format!("{} {}", call.id, call.call.method().name),
-                Err(CallError::Method { id, text }) => format!("{id} ERROR {text}"),
+                Err(CallError::Method { id, text } | CallError::Disallowed { id, text }) => {
+                    format!("{id} ERROR {text}")
+                }
                 Err(CallError::Close(error)) => return Err(error.to_string()),
             },
         });

@@ -5,13 +5,19 @@
 mod rpc_rig;
 
 use jobtracker::client::ipc::IpcClient;
-use jobtracker::wire::protocol::{InterTrackerCall, JobSubmissionCall, Value};
+use jobtracker::server::rpc::RpcLimits;
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::{
+    Call, InterTrackerCall, JobSubmissionCall, Outcome, Protocol, ReturnType, Value, decode_response, encode_call,
+    response_id,
+};
 use jobtracker::wire::{Action, AttemptState, JobId, RunState};
 
 use jobtracker::web::Owner as _;
 
 use rpc_rig::cluster::{IntoCall, Tracker, market_request, new_job_id, submit};
-use rpc_rig::{Rig, Wanted, with_daemon};
+use rpc_rig::{PATIENCE, Rig, Wanted, send, with_daemon};
+use tokio::io::AsyncReadExt;
 
 /// A map-only job of one map that is accepted, everything durable.
 async fn submitted(rig: &Rig) -> (IpcClient, JobId) {
@@ -21,6 +27,24 @@ async fn submitted(rig: &Rig) -> (IpcClient, JobId) {
     let asking = rig.ask(client, submit(id, directory)).await;
     let (client, _) = rig.pass(asking).await;
     (client, id)
+}
+
+/// A daemon that holds so many bytes of answers for the store.
+fn holding(held_bytes: usize) -> Wanted {
+    Wanted { limits: RpcLimits { held_bytes, ..RpcLimits::default() }, ..Wanted::default() }
+}
+
+/// A job of so many maps that is accepted, everything durable; and then a launch that is not.
+async fn changed(rig: &Rig, maps: usize) -> JobId {
+    let mut client = rig.client("alice").await;
+    let id = new_job_id(&mut client).await;
+    let count = maps.to_string();
+    let directory = rig.stage("alice", id, &[("mapred.map.tasks", &count), ("mapred.reduce.tasks", "0")], maps);
+    let asking = rig.ask(client, submit(id, directory)).await;
+    rig.pass(asking).await;
+    let launching = rig.ask(rig.tracker_client().await, Tracker::new().heartbeat()).await;
+    assert!(!launching.is_answered());
+    id
 }
 
 /// The same with its setup launched and everything durable.
@@ -259,5 +283,98 @@ fn a_store_that_fails_holds_answers_and_refuses_new_jobs() {
         tracker.take(value);
         let asking = rig.ask(client, submit(id, directory)).await;
         rig.pass(asking).await;
+    });
+}
+
+/// Before, each answer was made at once and kept, whatever it took: twelve of more than half a megabyte each here.
+#[test]
+fn long_answers_that_wait_for_the_store_take_bounded_room() {
+    const ROOM_BYTES: usize = 1 << 20;
+    with_daemon(holding(ROOM_BYTES), async |rig: Rig| {
+        let id = changed(&rig, 4_000).await;
+        let mut asking = Vec::new();
+        for _ in 0..12 {
+            let reports = JobSubmissionCall::GetMapTaskReports { job: Some(id) };
+            asking.push(rig.ask(rig.client("alice").await, reports.into_call()).await);
+        }
+        // Much more than it takes to make them all.
+        for _ in 0..10 {
+            rig.settle().await;
+        }
+        assert!(asking.iter().all(|asking| !asking.is_answered()));
+        assert_eq!(rig.owner.held_room().taken_bytes(), ROOM_BYTES);
+        assert!(rig.owner.held() <= 3, "the launch, and the one answer that there is room for");
+        for asking in asking {
+            let (_, value) = rig.pass(asking).await;
+            let Value::TaskReports(reports) = value else { panic!("{value:?}") };
+            assert!(reports.len() == 4_000 && (0..).zip(&reports).all(|(number, report)| report.task.number == number));
+        }
+        assert_eq!(rig.owner.held_room().taken_bytes(), 0);
+    });
+}
+
+/// There is room for four answers; who else asks is asked anew when the store has caught up, with what has happened since.
+#[test]
+fn questions_wait_where_there_is_no_room_for_answers() {
+    const ROOM_BYTES: usize = 4 << 10;
+    with_daemon(holding(ROOM_BYTES), async |rig: Rig| {
+        let id = changed(&rig, 1).await;
+        let mut asking = Vec::new();
+        for _ in 0..30 {
+            asking.push(rig.ask(rig.client("alice").await, status_of(id)).await);
+        }
+        assert!(asking.iter().all(|asking| !asking.is_answered()));
+        assert_eq!((rig.owner.held_room().taken_bytes(), rig.owner.held()), (ROOM_BYTES, 31), "the launch is held too");
+        // The job changes on and on: each is answered all the same, and nothing is shown before it is durable.
+        for asking in asking {
+            let priority = JobSubmissionCall::SetJobPriority { job: Some(id), priority: Some("HIGH".to_owned()) };
+            let changing = rig.ask(rig.client("alice").await, priority.into_call()).await;
+            let (_, value) = rig.pass(asking).await;
+            assert_eq!(run_state(&value), RunState::Prep);
+            rig.pass(changing).await;
+        }
+    });
+}
+
+/// The long answer leaves in parts; what else is answered on the connection meanwhile comes before or behind all of it.
+#[test]
+fn an_answer_in_parts_is_not_cut_by_others() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        let id = changed(&rig, 8_000).await;
+        rig.gate.open();
+        let user = ConnectionUser { effective: "alice".to_owned(), real: None };
+        let mut bytes = Vec::new();
+        let protocol = Protocol::JobSubmission.class_name().into();
+        encode_opening(&mut bytes, &ConnectionHeader { protocol, user: Some(user) });
+        for call in 0..20 {
+            let asked = match call % 7 {
+                3 => JobSubmissionCall::GetMapTaskReports { job: Some(id) },
+                _ => JobSubmissionCall::GetJobStatus { job: Some(id) },
+            };
+            encode_call(&mut bytes, call, &Call::JobSubmission(asked));
+        }
+        let mut stream = rig.connect().await;
+        send(&mut stream, &bytes).await;
+        let (mut unread, mut answered) = (Vec::new(), Vec::new());
+        while answered.len() < 20 {
+            let mut some = vec![0; 64 << 10];
+            let count = tokio::time::timeout(PATIENCE, stream.read(&mut some)).await.unwrap().unwrap();
+            assert!(count > 0, "closed");
+            unread.extend_from_slice(&some[..count]);
+            // Decoding what is not whole is slow.
+            while let Some(call) = response_id(&unread).filter(|call| call % 7 != 3 || unread.len() > 1 << 20) {
+                let returns = if call % 7 == 3 { ReturnType::TaskReports } else { ReturnType::JobStatus };
+                let Some((response, used)) = decode_response(returns, &unread).unwrap() else { break };
+                unread.drain(..used);
+                match response.outcome {
+                    Outcome::Value(Value::TaskReports(reports)) => assert_eq!(reports.len(), 8_000),
+                    Outcome::Value(Value::JobStatus(Some(status))) => assert_eq!(status.id, id),
+                    other => panic!("{other:?}"),
+                }
+                answered.push(call);
+            }
+        }
+        answered.sort_unstable();
+        assert_eq!(answered, (0..20).collect::<Vec<_>>());
     });
 }

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use jobtracker::server::rpc::RpcLimits;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
-use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, encode_call};
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, encode_call};
+use jobtracker::wire::{AttemptState, HeartbeatRequest, Phase, TaskStatus};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use rpc_rig::cluster::{new_job_id, submit};
+use rpc_rig::cluster::{Tracker, new_job_id, submit};
 use rpc_rig::{PATIENCE, Rig, Wanted, read_bytes, read_to_close, send, with_daemon};
 
 fn opening(protocol: Protocol) -> Vec<u8> {
@@ -68,6 +69,113 @@ fn a_frame_that_is_too_long_ends_the_connection_before_its_bytes_come() {
         frame[..4].copy_from_slice(&1_000_i32.to_be_bytes());
         send(&mut stream, &frame).await;
         read_bytes(&mut stream, VERSION_ANSWER_BYTES).await;
+    });
+}
+
+/// A call of a tracker, as it travels.
+fn heartbeat(change: impl FnOnce(&mut HeartbeatRequest)) -> Vec<u8> {
+    let mut tracker = Tracker::new();
+    change(&mut tracker.request);
+    let mut bytes = Vec::new();
+    encode_call(&mut bytes, 1, &tracker.heartbeat());
+    bytes
+}
+
+/// The answer to one call on a connection of its own: status, and what follows.
+async fn answer_to(rig: &Rig, protocol: Protocol, frame: &[u8]) -> (i32, String) {
+    let mut stream = rig.connect().await;
+    send(&mut stream, &opening(protocol)).await;
+    send(&mut stream, frame).await;
+    let head = read_bytes(&mut stream, 8).await;
+    let status = i32::from_be_bytes(head[4..].try_into().unwrap());
+    let mut text = vec![0; 4 << 10];
+    let read = stream.read(&mut text).await.unwrap();
+    (status, String::from_utf8_lossy(&text[..read]).into_owned())
+}
+
+#[test]
+fn heartbeats_that_no_tracker_sends_are_disallowed_whatever_their_size() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        let long = "x".repeat(10 << 20);
+        let bad: [Box<dyn FnOnce(&mut HeartbeatRequest)>; 4] = [
+            Box::new(|request| request.status.name = long.as_str().into()),
+            Box::new(|request| request.status.host = long.as_str().into()),
+            Box::new(|request| request.status.name = "tracker_h\n2026-01-01 INFO forged".into()),
+            Box::new(|request| {
+                let mut report = request.status.tasks.first().cloned().unwrap_or_else(running);
+                report.attempt = "attempt_1_0001_m_000000_0".parse().unwrap();
+                request.status.tasks = vec![report; 20_001];
+            }),
+        ];
+        for change in bad {
+            let (status, text) = answer_to(&rig, Protocol::InterTracker, &heartbeat(change)).await;
+            assert_eq!(status, 1);
+            assert!(text.contains("org.apache.hadoop.mapred.DisallowedTaskTrackerException"), "{text}");
+            assert!(text.len() < 600, "{} bytes", text.len());
+        }
+        assert_eq!(rig.owner.with_engine(|engine| engine.tracker_names().count()), 0);
+        // An honest one beside it is heard.
+        let (status, _) = answer_to(&rig, Protocol::InterTracker, &heartbeat(|_| {})).await;
+        assert_eq!(status, 0);
+    });
+}
+
+fn running() -> TaskStatus {
+    TaskStatus {
+        attempt: "attempt_1_0001_m_000000_0".parse().unwrap(),
+        progress: 0.5,
+        num_slots: 1,
+        state: AttemptState::Running,
+        diagnostics: "".into(),
+        state_text: "".into(),
+        phase: Phase::Map,
+        start_ms: 0,
+        finish_ms: 0,
+        output_bytes: -1,
+        counters: None,
+        next_record_range: Default::default(),
+        reduce: None,
+    }
+}
+
+#[test]
+fn credentials_beyond_the_limit_are_refused_by_name_and_the_id_stays_good() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        rig.all_durable().await;
+        let directory = rig.stage("alice", id, &[("mapred.map.tasks", "1")], 1);
+        let with = |bytes: usize| {
+            let mut call = submit(id, directory.clone());
+            if let Call::JobSubmission(JobSubmissionCall::SubmitJob { credentials, .. }) = &mut call {
+                credentials.as_mut().unwrap().secrets.push(("key".into(), vec![7; bytes]));
+            }
+            call
+        };
+        for bytes in [60 << 20, (64 << 10) + 1] {
+            let mut call = Vec::new();
+            encode_call(&mut call, 1, &with(bytes));
+            let (status, text) = answer_to(&rig, Protocol::JobSubmission, &call).await;
+            assert_eq!(status, 1, "{text}");
+            assert!(text.contains("credentials of the job") && text.contains("65536"), "{text}");
+        }
+        let asking = rig.ask(client, with(60 << 10)).await;
+        let (_, status) = rig.pass(asking).await;
+        assert!(matches!(status, Value::JobStatus(Some(_))), "{status:?}");
+    });
+}
+
+#[test]
+fn users_with_names_that_nobody_has_are_told_the_limit() {
+    with_daemon(Wanted::default(), async |rig: Rig| {
+        let user = ConnectionUser { effective: "u".repeat(20_000), real: None };
+        let header = ConnectionHeader { protocol: Protocol::JobSubmission.class_name().into(), user: Some(user) };
+        let mut bytes = Vec::new();
+        encode_opening(&mut bytes, &header);
+        let mut stream = rig.connect().await;
+        send(&mut stream, &bytes).await;
+        let last_word = String::from_utf8_lossy(&read_to_close(&mut stream).await).into_owned();
+        assert!(last_word.contains("has 20000 bytes; the limit is 255") && last_word.len() < 400, "{last_word}");
     });
 }
 

@@ -6,6 +6,7 @@ mod store_stage;
 
 use jobtracker::engine::{Fact, FactNumber, JobCost};
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact, JobSpec, KillAsked};
+use jobtracker::market::{MarketFact, QueueName};
 use jobtracker::scheduler::{Kind, PerKind};
 use jobtracker::store::decode_splits;
 use jobtracker::wire::{
@@ -14,7 +15,7 @@ use jobtracker::wire::{
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use store_stage::{Scratch, accepted, incarnation, job_id, record, spec, splits};
+use store_stage::{Scratch, accepted, incarnation, job_id, record, spec, splits, wait_until};
 
 /// A query's first row, its columns joined by `|` as the sqlite3 shell prints them.
 fn row(database: &Connection, sql: &str) -> String {
@@ -315,9 +316,46 @@ fn what_jobs_have_cost_is_kept_up_to_the_last_tick() {
     assert_eq!(row(&database, &sql(2)), "job_202611210913_0002|7|20|5|12.5|12500000000000");
 }
 
+/// The daemon goes on, but does not keep it to itself: what the fact says is gone with the next restart.
 #[test]
-fn a_fact_about_something_unknown_stops_nothing() {
+fn a_fact_that_finds_no_row_stops_nothing_and_is_counted() {
     let scratch = Scratch::new();
-    recorded(&scratch, vec![Fact::Job(JobFact::Running { job: job_id(9), at_ms: 1 }), incarnation(1)]);
-    assert_eq!(scratch.open().1.last_fact, FactNumber(2));
+    let (store, _) = scratch.open();
+    let sink = store.sink();
+    let running = |number| Fact::Job(JobFact::Running { job: job_id(number), at_ms: 1 });
+    let mut last = 0;
+    let mut said = |facts: Vec<Fact>| {
+        let first = last + 1;
+        last += facts.len() as u64;
+        sink.append(FactNumber(first), facts);
+        wait_until(&sink, |durable| durable.number == FactNumber(last)).rowless
+    };
+    assert_eq!(said(vec![accepted(1, 1), running(1)]).complaint(), None);
+    let rowless = said(vec![incarnation(1), running(9), incarnation(2)]);
+    let told = "facts that found no row to change in state.db: 1, the first of them fact 4 about job_202611210913_0009";
+    assert_eq!(rowless.complaint().as_deref(), Some(told));
+    let alice: QueueName = "alice".parse().unwrap();
+    let rowless = said(vec![
+        Fact::Job(JobFact::CommitGranted { attempt: attempt(7) }),
+        // Nobody has opened the account.
+        Fact::Market(MarketFact::AccountRemoved { queue: alice }),
+        Fact::Job(JobFact::AttemptKillAsked { attempt: attempt(7), asked: KillAsked::Kill }),
+    ]);
+    assert_eq!((rowless.updates, rowless.first.as_deref()), (4, Some("fact 4 about job_202611210913_0009")));
+    store.close().unwrap();
+    assert_eq!(scratch.open().1.last_fact, FactNumber(8), "what came with it is there");
+}
+
+/// What goes for another reason too may be gone already.
+#[test]
+fn a_deletion_that_finds_nothing_is_no_loss() {
+    let scratch = Scratch::new();
+    let job = job_id(1);
+    let facts = vec![
+        Fact::TrackerForgotten { tracker: "a".into() },
+        Fact::KillJobPaid { job, tracker: "a".into() },
+        accepted(1, 1),
+        Fact::Job(JobFact::BegunAnew { job, first_attempt: 0, token_file: [1].into() }),
+    ];
+    recorded(&scratch, facts);
 }

@@ -42,7 +42,7 @@ fn lived(scratch: &Scratch, days: i64) -> Market {
     };
     tell(market.endow(lines, now(0)));
     for tick in 1..=days * TICKS_A_DAY {
-        tell(market.tick(&usage(tick), PerKind::new(20, 10), now(tick)).into_facts().collect());
+        tell(vec![market.tick(&usage(tick), PerKind::new(20, 10), now(tick)).into_fact()]);
     }
     keep_house(&store, last);
     store.close().unwrap();

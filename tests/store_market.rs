@@ -81,7 +81,7 @@ fn a_restarted_market_goes_on_as_if_nothing_had_happened() {
             let expected = never_stopped.clone().tick(&usage(tick), PerKind::new(9, 4), now(tick));
             assert_eq!(outcome, expected, "tick {tick}");
         }
-        stage.record(never_stopped.tick(&usage(tick), PerKind::new(9, 4), now(tick)).into_facts().collect());
+        stage.record(vec![never_stopped.tick(&usage(tick), PerKind::new(9, 4), now(tick)).into_fact()]);
         store.close().unwrap();
     }
     assert!(never_stopped.ledger().charged > Credits::ZERO);
@@ -95,7 +95,7 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     let mut market = Market::new(config(), START_MS);
     let lines = budget_file::parse("alice 10 1\nbob 10 1\n", "budget").unwrap();
     stage.record(market.endow(lines, now(0)));
-    stage.record(market.tick(&usage(1), PerKind::new(2, 2), now(1)).into_facts().collect());
+    stage.record(vec![market.tick(&usage(1), PerKind::new(2, 2), now(1)).into_fact()]);
     let rows = market.ledger().rows;
     let entry = |number, debit, credit, amount: &str, reason| LedgerEntry {
         number,

@@ -18,6 +18,7 @@ import hashlib
 import hmac
 import http.client
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -66,6 +67,13 @@ def first_line_of(path):
         return file.read().strip()
 
 
+def warn_of_others(path):
+    """Says so when other users of this machine can read or write a file with a key."""
+    mode = os.stat(os.path.expanduser(path)).st_mode
+    if stat.S_ISREG(mode) and mode & (stat.S_IROTH | stat.S_IWOTH):
+        print(f"scheduler.py: warning: others can read or write {path} and sign with its key: chmod 600 {path}", file=sys.stderr)
+
+
 def read_key(key_file):
     """The secret key, from the first of its three places that is given."""
     if key_file is None and os.environ.get("HADOOP_KEY"):
@@ -73,6 +81,7 @@ def read_key(key_file):
     path = key_file or KEY_FILE
     try:
         key = first_line_of(path)
+        warn_of_others(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"no key: {error} (give --key-file or set HADOOP_KEY)") from error
     if not key:

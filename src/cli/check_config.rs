@@ -6,6 +6,7 @@ use super::serve::ServeArguments;
 use crate::client::job::is_hadoop_key;
 use crate::config::error::{Origin, Warning};
 use crate::config::keys::{self, Key, Section};
+use crate::config::open_doors::{self, Grade, OpenDoor};
 use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradictions};
 use crate::tasktracker::daemon::TaskTrackerSettings;
 
@@ -71,10 +72,15 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
             for warning in &warnings {
                 line(&mut text, format_args!("warning: {warning}"));
             }
+            let doors = daemon.open_doors(&configuration);
+            for door in &doors {
+                line(&mut text, format_args!("{door}"));
+            }
             line(
                 &mut text,
                 format_args!("good: {} values set, {} warnings", configuration.written().count(), warnings.len()),
             );
+            line(&mut text, format_args!("exposure: grade {} ({} open doors)", Grade::of(&doors), doors.len()));
             Report { text, is_good: true }
         }
         Err(error) => refused(text, &[error]),
@@ -99,6 +105,14 @@ impl Daemon {
             }
         }
         Ok(warnings)
+    }
+
+    /// What it lets others do.
+    fn open_doors(self, configuration: &Configuration) -> Vec<OpenDoor> {
+        match self {
+            Daemon::JobTracker => open_doors::of_jobtracker(configuration),
+            Daemon::TaskTracker => open_doors::of_tasktracker(configuration),
+        }
     }
 
     /// The keys of a section that it reads.

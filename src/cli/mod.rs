@@ -21,9 +21,10 @@ pub mod simulate;
 mod since;
 mod statement_text;
 pub mod tasktracker;
+mod terminal;
 pub mod upgrade;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -103,7 +104,8 @@ pub fn main() -> ExitCode {
         Command::DemoTask(task) => demo::run_task(&task).map_err(|error| (1, error.to_string())),
         Command::CheckConfig(arguments) => {
             let report = check_config::run(&arguments);
-            print!("{}", report.text);
+            // Its exit code says all where nothing can be printed.
+            let _ = print(&report.text);
             return if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) };
         }
         Command::Backup(arguments) => match backup::run(&arguments) {
@@ -116,7 +118,7 @@ pub fn main() -> ExitCode {
         },
         Command::Sign(arguments) => {
             let signed = sign_command::run(&arguments, crate::server::wall_ms());
-            signed.map(|text| print!("{text}")).map_err(|error| (WRONG_USAGE, error.to_string()))
+            signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
         Command::Queue(command) => told(queue::run(&command)),
         Command::Job(command) => match job::run(command) {
@@ -131,13 +133,13 @@ pub fn main() -> ExitCode {
         Command::Price(arguments) => told(market_command::price(&arguments)),
         Command::Time(arguments) => told(market_command::time(&arguments)),
         Command::Simulate(arguments) => {
-            simulate::run(&arguments).map(|text| print!("{text}")).map_err(|text| (1, text))
+            simulate::run(&arguments).map_err(|text| (1, text)).and_then(|text| print(&text))
         }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err((code, text)) => {
-            eprintln!("jobtracker: {text}");
+            terminal::print_error(&format!("jobtracker: {text}"));
             ExitCode::from(code)
         }
     }
@@ -149,11 +151,7 @@ fn told(text: Result<String, market_command::MarketCommandError>) -> Result<(), 
 }
 
 fn print(text: &str) -> Result<(), (u8, String)> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // A reader such as `head` may have seen enough.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err((1, error.to_string())),
-        _ => Ok(()),
-    }
+    terminal::print(text).map_err(|error| (1, error.to_string()))
 }
 
 /// Lines on stderr; `RUST_LOG` says which, from `info` on by default.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::next_steps::{Started, after_serve};
 use crate::config::settings::SchedulerKind;
-use crate::config::{HostPort, LoadOptions, Settings};
+use crate::config::{LoadOptions, Settings};
 use crate::server::{Launch, Precedence, Predecessor, ServeError, Serving, as_others_name};
 
 /// Which configuration holds, for `serve` and `check-config`.
@@ -103,12 +103,17 @@ fn own_arguments() -> Vec<OsString> {
     std::env::args_os().skip(1).filter(|argument| argument != TAKE_OVER).collect()
 }
 
+/// Which callers can reach an address.
+pub(super) fn reach(address: std::net::SocketAddr) -> &'static str {
+    if address.ip().to_canonical().is_loopback() {
+        "programs of this machine"
+    } else {
+        "everybody who reaches this machine"
+    }
+}
+
 /// What runs where, who may reach it, and what to do next.
 fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
-    let reach = |address: std::net::SocketAddr| {
-        let address = HostPort { host: address.ip().to_string(), port: address.port() };
-        if address.is_loopback() { "programs of this machine" } else { "everybody who reaches this machine" }
-    };
     let conf = match &settings.conf_dir {
         Some(folder) => format!("configuration of {}", folder.display()),
         None => "standalone, without a configuration folder".to_owned(),

@@ -1,8 +1,13 @@
 //! Who signs, and with which key: the options that every signed command takes.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
 
+use super::terminal::print_error;
 use crate::config::environment::Environment;
+use crate::fs::access_of_others;
 use crate::market::Key;
 
 /// Where the key lies when nothing else is said, below the home folder: the Dynamic Priority Scheduler document's place.
@@ -75,5 +80,22 @@ impl SignerArguments {
 }
 
 fn read(path: PathBuf) -> Result<String, SignerError> {
-    std::fs::read_to_string(&path).map_err(|source| SignerError::KeyFile { path, source })
+    read_key(&path).map_err(|source| SignerError::KeyFile { path, source })
+}
+
+fn read_key(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    if let Some(access) = access_of_others(&file.metadata()?) {
+        // A command may need the key twice.
+        static TOLD: Once = Once::new();
+        let path = path.display();
+        TOLD.call_once(|| {
+            print_error(&format!(
+                "jobtracker: warning: the key file {path} is {access} for others, who could sign with its key: chmod 600 {path}"
+            ));
+        });
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
 }

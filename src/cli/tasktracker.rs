@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::next_steps::after_tasktracker;
-use crate::cli::serve::ServeArguments;
+use crate::cli::serve::{ServeArguments, reach};
 use crate::config::{ConfigError, contradictions};
 use crate::tasktracker::daemon::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
 use crate::tasktracker::keeper::THIS_PROGRAM;
@@ -83,7 +83,11 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
                 "works for the JobTracker at {jobtracker}: {} map slots, {} reduce slots; Hadoop Streaming only",
                 slots.map, slots.reduce
             ),
-            format!("map output and logs on http://{}/", running.http),
+            format!(
+                "map output and logs on http://{}/, open to {}; logs to anybody who asks",
+                running.http,
+                reach(running.http)
+            ),
             format!("files of jobs in {folders}, logs in {}", running.logs.display()),
             format!("commands of all jobs run as {user}"),
         ];

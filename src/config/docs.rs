@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::keys::{Kind, SECTIONS};
+use crate::wire::limits::{self, Beyond, Sender, Unit};
 
 const HEAD: &str = "# Configuration
 
@@ -19,6 +20,16 @@ Without a conf folder everything binds to loopback.
 Where a key has other names, the first one wins if both are set in files. A value that is not of its kind is an error that
 names file, line and key. `jobtracker check-config` prints what holds and where it was set, with `--tasktracker` for that daemon; it warns of keys that
 nothing reads, under our own prefixes or nearly called as one that is read, and of values that contradict each other.
+";
+
+const LIMITS_HEAD: &str = "
+## Limits of what is sent
+
+These are fixed. A stock client or TaskTracker comes near none of them, unless a job has such texts. No refusal and no line of the log repeats more than
+64 characters of a text that is beyond its limit.
+
+| what | sent by | most | beyond it |
+| --- | --- | --- | --- |
 ";
 
 /// The whole page.
@@ -50,7 +61,33 @@ pub fn render() -> String {
             let _ = writeln!(page, "| {} |", row.map(|cell| cell.replace('|', "\\|")).join(" | "));
         }
     }
+    page.push_str(LIMITS_HEAD);
+    for limit in limits::TABLE {
+        let _ = writeln!(page, "| {} |", limit_row(limit).join(" | "));
+    }
     page
+}
+
+fn limit_row(limit: &limits::Limit) -> [String; 4] {
+    let sender = match limit.sender {
+        Sender::Anybody => "any connection",
+        Sender::Tracker => "TaskTrackers",
+        Sender::JobClient => "job clients",
+    };
+    let most = match (limit.unit, limit.most) {
+        (Unit::Bytes, most) if most >= 1 << 20 => format!("{} MiB", most >> 20),
+        (Unit::Bytes, most) if most >= 1 << 10 && most % (1 << 10) == 0 => format!("{} KiB", most >> 10),
+        (Unit::Bytes, most) => format!("{most} bytes"),
+        (Unit::Pieces, most) => most.to_string(),
+    };
+    let beyond = match limit.beyond {
+        Beyond::Cut => "the rest is dropped",
+        Beyond::Refused => "the call fails and names the limit",
+        Beyond::Disallowed => "`DisallowedTaskTrackerException`",
+        Beyond::LeftOut => "counts as not sent",
+        Beyond::Closed => "the connection is closed",
+    };
+    [limit.what.to_owned(), sender.to_owned(), most, beyond.to_owned()]
 }
 
 #[cfg(test)]

@@ -131,6 +131,8 @@ impl Scratch {
             ("mapred.dynamic-scheduler.alloc-interval", "1"),
             ("mapred.dynamic-scheduler.budget-file", &self.text("hadoop.budget")),
             ("mapred.priority-scheduler.acl-file", &self.text("hadoop.acl")),
+            // Its page is to be looked at.
+            ("jobtracker.market.visibility", "public"),
             ("jobtracker.state.dir", &self.text("state")),
             ("hadoop.tmp.dir", &self.text("hadoop")),
         ])

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use crate::mapreduce::{CounterInterner, JobFact, Jobs, Launch, NodeBook, Wants};
 use crate::market::Market;
-use crate::scheduler::{AppId, Scheduler};
+use crate::scheduler::{AppId, PerKind, Scheduler};
 use crate::wire::{AttemptId, JobId};
 
 use super::fact_log::FactLog;
 use super::host_faults::HostFaults;
 use super::job_cost::JobCosts;
 use super::launching::Launching;
+use super::live_bytes::LiveBytes;
 use super::open_ids::OpenIds;
 use super::over::KillDebt;
 use super::preemption::LastPreemption;
@@ -36,6 +37,8 @@ pub struct Engine {
     pub(super) host_faults: HostFaults,
     pub(super) interner: CounterInterner,
     pub(super) trackers: BTreeMap<Arc<str>, Tracker>,
+    /// Slots that they last said were in use, summed up.
+    pub(super) busy_slots: PerKind<u64>,
     /// Connections that the last heartbeat of a tracker came on and that are still open, with its name.
     pub(super) connections: BTreeMap<u64, Arc<str>>,
     /// Trackers that still have to receive a finished job's KILL_JOB.
@@ -44,8 +47,14 @@ pub struct Engine {
     pub(super) finished: VecDeque<JobId>,
     /// Unfinished jobs of each queue that has any.
     pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
+    /// How many there are of all queues.
+    pub(super) live_job_count: u64,
+    /// Those of them that have left PREP.
+    pub(super) running_jobs: BTreeSet<JobId>,
     /// Their tasks, by [`Limits::weight`](super::limits::Limits::weight).
     pub(super) live_tasks: u64,
+    /// Their memory, but for that of their tasks.
+    pub(super) live_bytes: LiveBytes,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
     /// The fact that tells of this start and its identifier.
@@ -106,11 +115,15 @@ impl Engine {
             host_faults: HostFaults::default(),
             interner: restored.interner,
             trackers: BTreeMap::new(),
+            busy_slots: PerKind::default(),
             connections: BTreeMap::new(),
             kill_debts: BTreeMap::new(),
             finished: VecDeque::new(),
             live_jobs: BTreeMap::new(),
+            live_job_count: 0,
+            running_jobs: BTreeSet::new(),
             live_tasks: 0,
+            live_bytes: LiveBytes::default(),
             submissions: BTreeMap::new(),
             last_job_number: 0,
             incarnation: FactNumber::default(),
@@ -234,8 +247,10 @@ impl Engine {
         let mut over = Vec::new();
         for fact in std::mem::take(&mut self.job_facts) {
             let id = fact.job();
-            if matches!(fact, JobFact::Ended { .. }) {
-                over.push(id);
+            match fact {
+                JobFact::Running { .. } => drop(self.running_jobs.insert(id)),
+                JobFact::Ended { .. } => over.push(id),
+                _ => {}
             }
             let number = self.log.push(Fact::Job(fact));
             if let Some(job) = self.jobs.get_mut(id) {

@@ -12,7 +12,7 @@ use super::{Now, PolicyConfig, Read};
 
 /// Attempts that run at most for a round of preemption to be worked out because somebody asks: it looks at all of them,
 /// some milliseconds for which heartbeats wait.
-const RUNNING_IN_A_ROUND: u32 = 10_000;
+const RUNNING_IN_A_ROUND: u64 = 10_000;
 
 /// A job as it stands among the others.
 struct Case<'a> {
@@ -174,11 +174,11 @@ impl Engine {
         let this_job = self.scheduler.app_running(case.job.app)[kind];
         let own_queue = case.held[kind].saturating_sub(this_job);
         let mut holders = Holders {
-            total: totals.slots[kind],
+            total: totals.slots.narrow()[kind],
             this_job,
             own_queue,
-            setup_and_cleanup: totals.occupied[kind],
-            free: totals.slots[kind].saturating_sub(totals.running[kind] + totals.occupied[kind]),
+            setup_and_cleanup: totals.occupied.narrow()[kind],
+            free: narrow(totals.slots[kind].saturating_sub(totals.running[kind] + totals.occupied[kind]) as usize),
             ..Holders::default()
         };
         for other in self.scheduler.standings().filter(|other| other.name != case.job.spec.queue) {

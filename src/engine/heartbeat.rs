@@ -5,23 +5,25 @@ use std::sync::Arc;
 
 use crate::mapreduce::{NodeFace, Order};
 use crate::scheduler::{Kind, NodeId, PerKind};
+use crate::wire::limits::{HOST_NAME_BYTES, excerpt, is_node_name};
 use crate::wire::{
-    Action, AttemptState, HealthStatus, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus,
+    Action, AttemptId, AttemptState, HealthStatus, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus,
     TaskTrackerStatus, runs_streaming_only,
 };
 
 use super::adoption::{Adopted, Back, mend_diagnostics};
 use super::engine::{Engine, Wait, scene};
+use super::succession::Strays;
 use super::tracker::{Adoption, LastAnswer, Tracker};
 use super::{Effect, Fact, FactNumber, HeartbeatAnswer, LogLevel, Now, Refusal, Reply};
 
 /// What the reports of one heartbeat ask to be answered, in the order of 1.2.1.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
-    pub(super) kill_tasks: Vec<crate::wire::AttemptId>,
+    pub(super) kill_tasks: Vec<AttemptId>,
     /// Jobs that are unknown here: the tracker shall forget them.
     pub(super) forget_jobs: BTreeSet<JobId>,
-    pub(super) commits: Vec<crate::wire::AttemptId>,
+    pub(super) commits: Vec<AttemptId>,
     /// The tracker forgets something once it is answered.
     pub(super) must_last: bool,
 }
@@ -33,8 +35,9 @@ const ALIVE_GRACE_MS: u64 = 10_000;
 pub(super) const DEFAULT_RACK: &str = "/default-rack";
 /// Most trackers registered at once.
 pub(super) const MAX_TRACKERS: usize = 100_000;
-/// Most slots of a kind that a tracker is believed to have.
-const MAX_SLOTS: u32 = 100_000;
+/// Attempts that a tracker may report and nobody here has launched, beyond twice its slots: each of them is told to be dropped.
+/// Further ones are not looked at until it reports fewer.
+const STRAYS_BESIDE_SLOTS: usize = 100;
 
 // === impl Engine: heartbeats ===
 
@@ -91,6 +94,9 @@ impl Engine {
     /// Hosts that may not serve, and a second tracker under the name of a living one.
     fn refuse_tracker(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Option<Refusal> {
         let (name, host) = (&request.status.name, &request.status.host);
+        if let Some(refusal) = refuse_names(name, host) {
+            return Some(refusal);
+        }
         if !self.config.hosts.admits(host) {
             // 1.2.1 names the tracker in this text.
             return Some(Refusal::DisallowedTracker(format!(
@@ -120,6 +126,12 @@ impl Engine {
     /// How long a tracker that is well may be silent, ms.
     pub(super) fn longest_silence_ms(&self) -> u64 {
         2 * self.config.heartbeat.interval_ms(self.trackers.len(), true) as u64 + ALIVE_GRACE_MS
+    }
+
+    /// How many attempts that nobody here has launched are looked at in one heartbeat of a tracker.
+    fn strays_allowed(&self, name: &Arc<str>) -> usize {
+        let slots = self.trackers.get(name).map(|tracker| tracker.slots).unwrap_or_default();
+        2 * (slots.map as usize + slots.reduce as usize) + STRAYS_BESIDE_SLOTS
     }
 
     /// Enters a tracker. Its rack is asked for; until the answer it stands in the default rack.
@@ -165,6 +177,7 @@ impl Engine {
             answer_waits_for: FactNumber::default(),
             attempts: Default::default(),
             strays: Default::default(),
+            claims_too_many_slots: false,
             reads_events_anew: false,
             kill_tasks: Vec::new(),
             kill_jobs: Default::default(),
@@ -185,8 +198,12 @@ impl Engine {
             self.connections.insert(connection, tracker.name.clone());
             tracker.connection = connection;
         }
-        let slots = |count: i32| u32::try_from(count).unwrap_or(0).min(MAX_SLOTS);
+        let most = self.config.limits.max_tracker_slots;
+        let slots = |count: i32| u32::try_from(count).unwrap_or(0).min(most);
         let said = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
+        let claimed = PerKind::new(status.max_map_slots, status.max_reduce_slots);
+        let claims_more = Kind::ALL.into_iter().any(|kind| i64::from(claimed[kind]) > i64::from(most));
+        let is_news = claims_more && !std::mem::replace(&mut tracker.claims_too_many_slots, claims_more);
         // An unhealthy tracker has no part in the load that is spread.
         let counted = if status.health.healthy { said } else { PerKind::default() };
         self.nodes.set_free_disk(tracker.node, u64::try_from(status.resources.available_space_bytes).ok());
@@ -198,16 +215,26 @@ impl Engine {
             self.nodes.set_slots(tracker.node, counted);
             self.nodes.set_healthy(tracker.node, tracker.healthy);
         }
-        tracker.busy = PerKind::default();
+        let was_busy = std::mem::take(&mut tracker.busy);
         for report in &status.tasks {
             if holds_slot(report) {
                 let busy = &mut tracker.busy[report.attempt.task.kind];
                 *busy = busy.saturating_add(slots(report.num_slots));
             }
         }
+        move_busy(&mut self.busy_slots, was_busy, tracker.busy);
         let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
         tracker.refuses_work = has_free && !request.accept_new_tasks;
-        tracker.name.clone()
+        let name = tracker.name.clone();
+        if is_news {
+            let text = format!(
+                "{name} claims {} map slots and {} reduce slots; it gets tasks for at most {most} of a kind \
+                 (jobtracker.tracker.max-slots)",
+                claimed.map, claimed.reduce
+            );
+            self.log_line(LogLevel::Warning, text);
+        }
+        name
     }
 
     /// The tracker has received the last answer: what it told of ended jobs is done with.
@@ -234,6 +261,8 @@ impl Engine {
         let mut ending: Vec<JobId> = Vec::new();
         let forgives = self.is_in_safe_mode();
         let mut at_work = BTreeSet::new();
+        let mut ended = BTreeSet::new();
+        let mut strays = Strays::new(self.strays_allowed(name));
         for mut report in reports {
             if forgives && report.state == AttemptState::Failed {
                 // Nothing fails for what an administrator is at (1.2.1 `TaskInProgress.updateStatus`).
@@ -241,22 +270,23 @@ impl Engine {
             }
             let attempt = report.attempt;
             let live = holds_slot(&report) || report.state == AttemptState::CommitPending;
-            if live {
-                at_work.insert(attempt);
+            // No tracker tells of one attempt twice at once.
+            if !(if live { at_work.insert(attempt) } else { ended.insert(attempt) }) {
+                continue;
             }
             let Some(job) = self.jobs.get_mut(attempt.task.job) else {
-                if !self.is_expected(attempt.task.job) {
+                if !self.is_expected(attempt.task.job) && orders.forget_jobs.len() < strays.allowed {
                     orders.forget_jobs.insert(attempt.task.job);
                 }
                 if live {
-                    self.drop_stray(name, attempt, &mut orders);
+                    self.drop_stray(name, attempt, &mut strays, &mut orders);
                 }
                 continue;
             };
             let known = job.key_of(attempt.task).filter(|key| job.attempt(*key, attempt.number).is_some());
             let Some(key) = known else {
                 if live {
-                    self.drop_stray(name, attempt, &mut orders);
+                    self.drop_stray(name, attempt, &mut strays, &mut orders);
                 }
                 continue;
             };
@@ -284,6 +314,9 @@ impl Engine {
                 self.fail_attempt(map, "Too many fetch-failures", now);
             }
         }
+        if let Some(line) = strays.line(name) {
+            self.log_line(LogLevel::Warning, line);
+        }
         self.settle_strays(name, &at_work);
         for job in ending {
             self.order_anew(name, job, &mut orders, now);
@@ -297,10 +330,12 @@ impl Engine {
         let (Some(tracker), Some(job)) = (self.trackers.get(name), self.jobs.get_mut(id)) else { return };
         let first = id.task(Kind::Map, i32::MIN).attempt(i32::MIN);
         let last = id.task(Kind::Reduce, i32::MAX).attempt(i32::MAX);
+        let killed: BTreeSet<AttemptId> =
+            orders.kill_tasks.iter().filter(|attempt| attempt.task.job == id).copied().collect();
         for attempt in tracker.attempts.range(first..=last) {
             let Some(key) = job.key_of(attempt.task) else { continue };
             match job.order(key, attempt.number, &mut scene!(self, now)) {
-                Some(Order::Kill) if !orders.kill_tasks.contains(attempt) => orders.kill_tasks.push(*attempt),
+                Some(Order::Kill) if !killed.contains(attempt) => orders.kill_tasks.push(*attempt),
                 Some(Order::Commit) => orders.commits.push(*attempt),
                 _ => {}
             }
@@ -394,6 +429,13 @@ impl Tracker {
     }
 }
 
+/// Brings the sum over all trackers up to date with what one of them says.
+pub(super) fn move_busy(sum: &mut PerKind<u64>, was: PerKind<u32>, is: PerKind<u32>) {
+    for kind in Kind::ALL {
+        sum[kind] = (sum[kind] + u64::from(is[kind])).saturating_sub(u64::from(was[kind]));
+    }
+}
+
 /// Longest complaint of a health script that is kept, bytes: the rest is cut.
 const MAX_COMPLAINT_BYTES: usize = 1024;
 
@@ -404,6 +446,20 @@ fn note_complaint(complaint: &mut String, health: &HealthStatus) {
     if complaint != said {
         said.clone_into(complaint);
     }
+}
+
+/// Names that no stock tracker has: nothing of them is kept.
+fn refuse_names(name: &str, host: &str) -> Option<Refusal> {
+    let (what, bad) = match (is_node_name(name), is_node_name(host)) {
+        (true, true) => return None,
+        (false, _) => ("name", name),
+        (true, false) => ("host", host),
+    };
+    Some(Refusal::DisallowedTracker(format!(
+        "Tasktracker denied communication with jobtracker: its {what} is {:?}; expected 1 to {HOST_NAME_BYTES} bytes of \
+         printable ASCII without blanks",
+        excerpt(bad)
+    )))
 }
 
 /// An unknown tracker starts anew; the request's own id comes back.

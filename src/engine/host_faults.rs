@@ -187,7 +187,7 @@ impl Engine {
             let host: Arc<str> = self.scheduler.topology().host_name(host).into();
             let cluster = ClusterSize {
                 in_service: self.nodes.in_service(),
-                graylisted: self.host_faults.graylisted().map(|host| self.trackers_on(host)).sum(),
+                graylisted: self.graylisted_trackers(),
                 registered: self.nodes.len(),
             };
             if self.host_faults.add(&host, at_ms, cluster, &self.config.limits.faults) {
@@ -195,6 +195,11 @@ impl Engine {
                 self.log_line(LogLevel::Warning, format!("{host} is on the graylist: {reason}"));
             }
         }
+    }
+
+    /// Trackers on hosts of the graylist.
+    pub(super) fn graylisted_trackers(&self) -> usize {
+        self.host_faults.graylisted().map(|host| self.trackers_on(host)).sum()
     }
 
     fn trackers_on(&self, host: &str) -> usize {

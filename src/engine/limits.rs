@@ -7,7 +7,7 @@ use crate::wire::JobId;
 use super::{FaultConfig, Refusal};
 
 /// Limits of the cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// When a host is shown on the graylist.
     pub faults: FaultConfig,
@@ -18,6 +18,24 @@ pub struct Limits {
     pub max_task_memory_mb: Option<PerKind<u64>>,
     /// Most tasks of all jobs that are not over, by `Limits::weight` (`jobtracker.max-tasks`).
     pub max_live_tasks: Option<u64>,
+    /// Most memory for texts, splits and credentials of all jobs that are not over, bytes; one user may take half of it
+    /// (`jobtracker.max-job-bytes`).
+    pub max_live_bytes: Option<u64>,
+    /// Most slots of a kind that a tracker is believed to have (`jobtracker.tracker.max-slots`).
+    pub max_tracker_slots: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            faults: FaultConfig::default(),
+            counters: CounterLimits::default(),
+            max_task_memory_mb: None,
+            max_live_tasks: None,
+            max_live_bytes: None,
+            max_tracker_slots: 1_000,
+        }
+    }
 }
 
 // === impl Limits ===

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mapreduce::{Attempt, AttemptRole, TaskState};
+use crate::scheduler::PerKind;
 use crate::wire::{AttemptId, AttemptState, JobId};
 
 use super::engine::{Engine, Wait, scene};
+use super::heartbeat::move_busy;
 use super::tracker::Tracker;
 use super::{Fact, FactNumber, LogLevel, Now, Reply};
 
@@ -39,6 +41,7 @@ impl Engine {
         let Some(tracker) = self.trackers.remove(name) else { return };
         self.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
         self.connections.remove(&tracker.connection);
+        move_busy(&mut self.busy_slots, tracker.busy, PerKind::default());
         // Its face stays until the events about its attempts are written: they name its address.
         let mut hurt: BTreeSet<JobId> = BTreeSet::new();
         for attempt in &tracker.attempts {

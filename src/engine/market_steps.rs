@@ -85,11 +85,10 @@ impl Engine {
             return;
         }
         self.next_tick_mono_ms = next_on_grid(self.next_tick_mono_ms, alloc_interval_ms, now);
-        let slots = self.scheduler.totals().slots;
+        let slots = self.scheduler.totals().slots.narrow();
         let Some(market) = &mut self.market else { return };
         let (usage, groups) = usage(market, &self.scheduler);
-        let outcome = market.tick(&usage, slots, now);
-        let tick = &outcome.tick;
+        let tick = market.tick(&usage, slots, now);
         let money_moved = tick.turns.iter().any(|turn| turn.charge.amount() > Credits::ZERO);
         // Both are by name, and the market names no queue that was not named to it.
         let mut groups = usage.iter().zip(groups);
@@ -101,11 +100,9 @@ impl Engine {
             })
             .collect();
         self.scheduler.set_allocations(&allocations);
-        let charged = self.job_costs.charge(tick, &self.scheduler);
+        let charged = self.job_costs.charge(&tick, &self.scheduler);
         let number = tick.number;
-        for fact in outcome.into_facts() {
-            self.log.push(Fact::Market(fact));
-        }
+        self.log.push(Fact::Market(tick.into_fact()));
         if !charged.is_empty() {
             self.log.push(Fact::JobsCharged { tick: number, jobs: charged });
         }

@@ -33,7 +33,7 @@ impl Engine {
 
     /// What a queue bids against at this moment; none without a market or such a queue.
     pub(super) fn bidding(&self, queue: &QueueName) -> Option<Bidding> {
-        let slots = self.scheduler.totals().slots;
+        let slots = self.scheduler.totals().slots.narrow();
         let market = self.market.as_ref()?;
         let (usage, _) = usage(market, &self.scheduler);
         market.bidding(queue, &usage, slots, self.alloc_interval_ms())

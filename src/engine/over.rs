@@ -45,12 +45,15 @@ impl Engine {
         }
         if let Some(live) = self.live_jobs.get_mut(&job.spec.queue) {
             if live.remove(&id) {
+                self.live_job_count = self.live_job_count.saturating_sub(1);
                 self.live_tasks = self.live_tasks.saturating_sub(Limits::weight(&job.spec));
+                self.live_bytes.remove(&job.spec.user, job.bytes);
             }
             if live.is_empty() {
                 self.live_jobs.remove(&job.spec.queue);
             }
         }
+        self.running_jobs.remove(&id);
         self.job_costs.job_is_over(job, &self.scheduler);
         if outcome == Outcome::Succeeded {
             self.charge_flaky_hosts(id);

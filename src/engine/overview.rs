@@ -18,6 +18,12 @@ pub struct Overview {
     pub running: PerKind<u32>,
     /// Tasks that wait for a slot.
     pub waiting: PerKind<u64>,
+    /// Jobs that are being prepared.
+    pub preparing_jobs: u64,
+    /// Jobs that run.
+    pub running_jobs: u64,
+    /// Jobs in memory, live or finished.
+    pub known_jobs: u64,
     /// Jobs accepted since the daemon started.
     pub jobs_accepted: u64,
     /// Jobs ended since the daemon started: succeeded, failed, killed.
@@ -32,7 +38,7 @@ pub struct Overview {
     pub price: Option<String>,
     /// All queues, by name.
     pub queues: Vec<QueueOverview>,
-    /// Live jobs and the latest finished ones, newest first.
+    /// The newest jobs, live or finished, newest first; not always all of them.
     pub jobs: Vec<JobOverview>,
     /// All trackers, by name.
     pub trackers: Vec<TrackerOverview>,

@@ -2,6 +2,7 @@
 
 use crate::mapreduce::JobState;
 use crate::scheduler::PerKind;
+use crate::wire::RunState;
 
 use super::engine::Engine;
 use super::{JobOverview, Now, Overview, PolicyConfig, QueueOverview, Read, TrackerOverview};
@@ -16,7 +17,7 @@ impl Engine {
     pub fn overview(&self, now: Now) -> Read<Overview> {
         let totals = self.scheduler.totals();
         let sum =
-            |left: PerKind<u32>, right: PerKind<u32>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
+            |left: PerKind<u64>, right: PerKind<u64>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
         let wide = |narrow: PerKind<u32>| PerKind::new(u64::from(narrow.map), u64::from(narrow.reduce));
         let queue = |name: &str, share: Option<String>| {
             let group = self.scheduler.group(name);
@@ -34,6 +35,7 @@ impl Engine {
                 market.queues().map(|name| queue(name.as_str(), share(name.as_str()))).collect()
             }
         };
+        let running_jobs = self.running_jobs.len() as u64;
         let value = Overview {
             scheduler: match &self.config.policy {
                 PolicyConfig::Fifo(_) => "FIFO".to_owned(),
@@ -41,9 +43,12 @@ impl Engine {
             },
             start_ms: self.start.wall_ms,
             at_ms: now.wall_ms,
-            slots: totals.slots,
-            running: sum(totals.running, totals.occupied),
-            waiting: wide(totals.waiting),
+            slots: totals.slots.narrow(),
+            running: sum(totals.running, totals.occupied).narrow(),
+            waiting: totals.waiting,
+            preparing_jobs: self.live_job_count.saturating_sub(running_jobs),
+            running_jobs,
+            known_jobs: self.jobs.len() as u64,
             jobs_accepted: self.tallies.accepted,
             jobs_ended: self.tallies.ended,
             attempts_launched: self.tallies.launched,
@@ -54,7 +59,13 @@ impl Engine {
             jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_overview(job)).collect(),
             trackers: self.trackers.values().map(|tracker| self.tracker_overview(tracker, now)).collect(),
         };
+        debug_assert_eq!(value.running_jobs, self.jobs_in(RunState::Running), "counted while they came and went");
+        debug_assert_eq!(value.preparing_jobs, self.jobs_in(RunState::Prep), "counted while they came and went");
         Read { value, wait_for: self.log.last() }
+    }
+
+    fn jobs_in(&self, state: RunState) -> u64 {
+        self.jobs.iter().filter(|job| job.state().run_state() == state).count() as u64
     }
 
     fn tracker_overview(&self, tracker: &super::tracker::Tracker, now: Now) -> TrackerOverview {

@@ -56,7 +56,8 @@ impl Engine {
         Read { value: read.value.transpose(), wait_for: read.wait_for }
     }
 
-    /// Reports on the tasks of a job; none for an unknown one. For those whom [`Self::check_view_details`] lets.
+    /// Reports on the tasks of a job, at once; none for an unknown one. Clients get them by
+    /// [`LongRead::task_reports`](super::LongRead::task_reports).
     pub fn task_reports(&self, id: JobId, kind: ReportKind) -> Read<Vec<TaskReport>> {
         let reports = self.read_job(id, |job| kind.of(job));
         Read { value: reports.value.unwrap_or_default(), wait_for: reports.wait_for }
@@ -81,19 +82,14 @@ impl Engine {
         Read { value: texts.value.unwrap_or_default(), wait_for: texts.wait_for }
     }
 
-    /// All jobs, by id.
+    /// All jobs, by id, at once: clients get them by [`LongRead::jobs`](super::LongRead::jobs).
     pub fn all_jobs(&self) -> Read<Vec<JobStatus>> {
         self.read_jobs(|_| true)
     }
 
-    /// Jobs that are not over.
+    /// Jobs that are not over, at once.
     pub fn jobs_to_complete(&self) -> Read<Vec<JobStatus>> {
         self.read_jobs(|job| job.is_to_complete())
-    }
-
-    /// Jobs of a queue that are not over.
-    pub fn jobs_of_queue(&self, queue: &str) -> Read<Vec<JobStatus>> {
-        self.read_jobs(|job| job.is_to_complete() && job.spec.queue == queue)
     }
 
     fn read_job<T>(&self, id: JobId, view: impl FnOnce(&Job) -> T) -> Read<Option<T>> {
@@ -124,9 +120,16 @@ impl Engine {
 
     /// A queue; none for an unknown one.
     pub fn queue(&self, name: &str) -> Read<Option<JobQueueInfo>> {
-        let found = self.queues();
-        let value = found.value.into_iter().find(|queue| &*queue.name == name);
-        Read { value, wait_for: found.wait_for }
+        let value = match &self.market {
+            Some(market) => {
+                market.queues().find(|queue| queue.as_str() == name).map(|queue| queue_info(queue.as_str(), true))
+            }
+            None => {
+                let found = self.config.queues.iter().find(|queue| queue.name == name);
+                found.map(|queue| queue_info(&queue.name, queue.running))
+            }
+        };
+        Read { value, wait_for: self.market_fact() }
     }
 
     /// What the caller may do in each queue where anything is allowed.
@@ -175,25 +178,23 @@ impl Engine {
         Ok(Read { value: AccessControlList(list.into()), wait_for: FactNumber::default() })
     }
 
-    /// The cluster; tracker names in the detailed form only.
+    /// The cluster; tracker names in the detailed form only, for which alone it looks at each tracker.
     pub fn cluster_status(&self, detailed: bool) -> Read<ClusterStatus> {
-        let of = |is_so: &dyn Fn(&Tracker) -> bool| {
-            let trackers: Vec<&Tracker> = self.trackers.values().filter(|tracker| is_so(tracker)).collect();
-            let names = match detailed {
-                true => trackers.iter().map(|tracker| Text::from(&*tracker.name)).collect(),
-                false => Vec::new(),
-            };
-            TrackersOfState { count: count(trackers.len()), names }
+        let of = |trackers: usize, is_so: &dyn Fn(&Tracker) -> bool| {
+            let named = self.trackers.values().filter(|tracker| detailed && is_so(tracker));
+            let names = named.map(|tracker| Text::from(&*tracker.name)).collect();
+            TrackersOfState { count: count(trackers), names }
         };
         let totals = self.scheduler.totals();
+        let in_service = self.nodes.in_service();
         let value = ClusterStatus {
-            active: of(&|tracker| tracker.healthy),
-            blacklisted: of(&|tracker| !tracker.healthy),
-            graylisted: of(&|tracker| self.host_faults.is_graylisted(&tracker.host)),
+            active: of(in_service, &|tracker| tracker.healthy),
+            blacklisted: of(self.nodes.len() - in_service, &|tracker| !tracker.healthy),
+            graylisted: of(self.graylisted_trackers(), &|tracker| self.host_faults.is_graylisted(&tracker.host)),
             excluded_nodes: count(self.config.hosts.excluded.len()),
             tracker_expiry_interval_ms: self.config.tracker_expiry_ms as i64,
-            running_maps: count(self.trackers.values().map(|tracker| tracker.busy.map as usize).sum()),
-            running_reduces: count(self.trackers.values().map(|tracker| tracker.busy.reduce as usize).sum()),
+            running_maps: count_64(self.busy_slots.map),
+            running_reduces: count_64(self.busy_slots.reduce),
             max_map_slots: count(totals.slots.map as usize),
             max_reduce_slots: count(totals.slots.reduce as usize),
             used_memory_bytes: 0,
@@ -215,6 +216,10 @@ impl Engine {
 fn queue_info(name: &str, running: bool) -> JobQueueInfo {
     let state = if running { "running" } else { "stopped" };
     JobQueueInfo { name: name.into(), state: state.into(), scheduling_info: "N/A".into() }
+}
+
+fn count_64(number: u64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
 }
 
 fn count(number: usize) -> i32 {

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{
-    AttemptRole, CounterInterner, FinishedJob, Job, Outcome, StoredAttempt, StoredJob, Trackers, Whereabouts,
+    AttemptRole, CounterInterner, FinishedJob, Job, JobSpec, JobState, Outcome, StoredAttempt, StoredJob, Trackers,
+    Whereabouts,
 };
 use crate::market::MarketFact;
 use crate::scheduler::{AppSpec, Kind};
@@ -77,7 +78,10 @@ struct Holding {
 impl Engine {
     /// Takes up the jobs of an earlier incarnation. The facts of this are those of the start.
     pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, predecessors: Predecessors, now: Now) {
-        let RestoredJobs { mut unfinished, finished, launch_answers, kill_debts, costs, handed_over } = restored;
+        let RestoredJobs { mut unfinished, mut finished, launch_answers, kill_debts, costs, handed_over } = restored;
+        // They may have been stored when there were no limits.
+        unfinished.iter_mut().for_each(|stored| JobSpec::cut_texts(&mut stored.accepted.spec));
+        finished.iter_mut().for_each(|finished| JobSpec::cut_texts(&mut finished.spec));
         let ended_elsewhere = self.succeed(predecessors, &mut unfinished, now);
         let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
@@ -102,7 +106,12 @@ impl Engine {
                 self.job_costs.reopen(&job, costs.remove(&id));
             }
             self.live_jobs.entry(job.spec.queue.clone()).or_default().insert(id);
+            self.live_job_count += 1;
+            if job.state() == JobState::Running {
+                self.running_jobs.insert(id);
+            }
             self.live_tasks += Limits::weight(&job.spec);
+            self.live_bytes.add(&job.spec.user, job.bytes);
             self.jobs.insert(job);
         }
         for held in holdings {

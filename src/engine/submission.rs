@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitHost, SplitTable};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitHost, SplitTable, job_bytes};
 use crate::market::JobDenied;
 use crate::scheduler::AppSpec;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
-use crate::wire::{Encode, JobId, JobStatus, Text, Token, Writer};
+use crate::wire::{Credentials, Encode, JobId, JobStatus, Text, Token, Writer, limits};
 
 use super::engine::{Engine, Wait};
 use super::heartbeat::DEFAULT_RACK;
@@ -130,7 +130,8 @@ impl Engine {
         (Reply::Submission(SubmissionReply::ReadFiles), Wait::Nothing)
     }
 
-    pub(super) fn submission_read(&mut self, read: ReadSubmission, now: Now) -> (Reply, Wait) {
+    pub(super) fn submission_read(&mut self, mut read: ReadSubmission, now: Now) -> (Reply, Wait) {
+        JobSpec::cut_texts(&mut read.spec);
         match self.submissions.remove(&read.id) {
             Some(PendingSubmission::Reading(caller)) if caller == read.caller => {}
             _ => return refuse(Refusal::Invalid(format!("{} is not being submitted by this user", read.id))),
@@ -161,13 +162,16 @@ impl Engine {
         if spec.user != user {
             return Err(Refusal::Invalid(format!(
                 "job.xml of {} names user {}, but {user} submits it",
-                read.id, spec.user
+                read.id,
+                limits::excerpt(&spec.user)
             )));
         }
+        judge_texts(read.id, spec)?;
         self.judge_tasks(read.id, spec, &read.splits)?;
         let written = self.submissions.values().filter_map(PendingSubmission::spec);
         let live_tasks = self.live_tasks + written.map(Limits::weight).sum::<u64>();
         self.config.limits.judge_room(read.id, spec, live_tasks)?;
+        self.judge_bytes(read)?;
         if self.market.is_none() {
             self.judge_queue(&spec.queue, &read.caller)?;
             return self.config.limits.judge_memory(read.id, spec);
@@ -188,6 +192,17 @@ impl Engine {
             Some(Err(denied)) => Err(access_denied(&denied)),
             None => Ok(()),
         }
+    }
+
+    /// Whether there is memory for its texts, splits and credentials.
+    fn judge_bytes(&self, read: &ReadSubmission) -> Result<(), Refusal> {
+        let Some(most) = self.config.limits.max_live_bytes else { return Ok(()) };
+        let bytes = job_bytes(&read.spec, &read.splits, credentials_bytes(&read.credentials));
+        let coming = self.submissions.values().filter_map(|pending| match pending {
+            PendingSubmission::Reading(_) => None,
+            PendingSubmission::Writing(accepted) => Some((accepted.spec.user.as_str(), accepted.bytes())),
+        });
+        self.live_bytes.judge(read.id, &read.spec.user, bytes, coming, most)
     }
 
     /// Whether its files agree, and it does not have too many tasks.
@@ -249,7 +264,9 @@ impl Engine {
         self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
+        self.live_job_count += 1;
         self.live_tasks += Limits::weight(&accepted.spec);
+        self.live_bytes.add(&accepted.spec.user, accepted.bytes());
         self.tallies.accepted += 1;
         let status = job.status(self.config.acls_enabled);
         self.scheduler.set_pending(app, job.pending());
@@ -277,6 +294,37 @@ impl Engine {
     }
 }
 
+/// Texts that a job may not have at any length. What is only cut is cut before.
+pub(super) fn judge_texts(id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
+    let url = spec.end_notification.as_ref().map(|notification| notification.url.as_str());
+    let texts = [
+        ("the name of its queue", Some(spec.queue.as_str()), limits::QUEUE_NAME_BYTES),
+        ("its staging directory", Some(&spec.submit_dir), limits::SUBMIT_DIR_BYTES),
+        ("mapreduce.job.acl-view-job", spec.view_acl.as_deref(), limits::JOB_ACL_BYTES),
+        ("mapreduce.job.acl-modify-job", spec.modify_acl.as_deref(), limits::JOB_ACL_BYTES),
+        ("job.end.notification.url", url, limits::NOTIFICATION_URL_BYTES),
+    ];
+    for (what, text, most) in texts {
+        if let Some(text) = text.filter(|text| text.len() > most) {
+            return Err(Refusal::Invalid(format!(
+                "{what} of {id} has {} bytes; the limit is {most}: {}",
+                text.len(),
+                limits::excerpt(text)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// About what the credentials of a job come to in its token file.
+fn credentials_bytes(credentials: &Credentials) -> usize {
+    let tokens = credentials.tokens.iter().map(|(alias, token)| {
+        alias.len() + token.identifier.len() + token.password.len() + token.kind.len() + token.service.len()
+    });
+    let secrets = credentials.secrets.iter().map(|(alias, key)| alias.len() + key.len());
+    tokens.sum::<usize>() + secrets.sum::<usize>()
+}
+
 pub(super) fn refuse(refusal: Refusal) -> (Reply, Wait) {
     (Reply::Refused(refusal), Wait::Nothing)
 }
@@ -289,7 +337,7 @@ fn id_of_another(id: JobId, user: &str) -> Refusal {
 
 /// The text of 1.2.1, which clients and their users know.
 pub(super) fn unknown_queue(name: &str) -> Refusal {
-    Refusal::InvalidJob(format!("Queue \"{name}\" does not exist"))
+    Refusal::InvalidJob(format!("Queue \"{}\" does not exist", limits::excerpt(name)))
 }
 
 fn access_denied(denied: &JobDenied) -> Refusal {

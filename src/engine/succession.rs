@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, Outcome, SplitTable, StoredJob, next_thousand};
+use crate::wire::limits::excerpt;
 use crate::wire::{AttemptId, HeartbeatRequest, JobId};
 
 use super::adoption::Back;
 use super::engine::{Engine, Wait, scene};
 use super::heartbeat::{MAX_TRACKERS, Orders};
 use super::restore::NOT_RECOVERED;
-use super::submission::{refuse, unknown_queue};
+use super::submission::{judge_texts, refuse, unknown_queue};
 use super::tracker::Adoption;
 use super::{LogLevel, Now, Refusal, Reply, SubmissionReply};
 
@@ -56,11 +57,45 @@ pub(super) struct Succession {
     anew: BTreeSet<JobId>,
 }
 
+/// Attempts in one heartbeat that nobody here has launched.
+#[derive(Debug)]
+pub(super) struct Strays {
+    /// Most that the tracker is told to drop.
+    pub(super) allowed: usize,
+    /// The first that it is told to drop, and what is wrong with it.
+    first: Option<(AttemptId, &'static str)>,
+    /// How many it is told to drop.
+    dropped: usize,
+    /// How many more it reports.
+    passed_over: usize,
+}
+
 /// Why a job of ours that another JobTracker has ended is over.
 const ENDED_ELSEWHERE: &str = "it has ended under another JobTracker, which has used mapred.system.dir since; how it \
                                ended is not known here";
 /// No number beyond this is believed to be an attempt's: each restart of another JobTracker takes a thousand.
 const HIGHEST_NUMBER: i32 = 1_000_000;
+
+// === impl Strays ===
+
+impl Strays {
+    pub(super) fn new(allowed: usize) -> Self {
+        Self { allowed, first: None, dropped: 0, passed_over: 0 }
+    }
+
+    /// What people are told, in one line however many there are.
+    pub(super) fn line(&self, name: &str) -> Option<String> {
+        let (first, why) = self.first?;
+        let mut line = format!("{name} is told to drop {first}, {why}");
+        if self.dropped > 1 {
+            line += &format!("; and {} more", self.dropped - 1);
+        }
+        if self.passed_over > 0 {
+            line += &format!("; {} more are beyond what it can have and are not looked at", self.passed_over);
+        }
+        Some(line)
+    }
+}
 
 // === impl Engine: jobs of ours that have been elsewhere ===
 
@@ -124,7 +159,8 @@ impl Engine {
 
 impl Engine {
     /// Takes in a job that another JobTracker had accepted. Nobody asks for its signature: that one has.
-    pub(super) fn job_found(&mut self, found: FoundJob, now: Now) -> (Reply, Wait) {
+    pub(super) fn job_found(&mut self, mut found: FoundJob, now: Now) -> (Reply, Wait) {
+        JobSpec::cut_texts(&mut found.spec);
         let id = found.id;
         if !self.succession.expected.remove(&id) || self.jobs.get(id).is_some() {
             return refuse(Refusal::Invalid(format!("{id} is not waited for")));
@@ -166,12 +202,14 @@ impl Engine {
 
     fn judge_found(&self, job: &AcceptedJob) -> Result<(), Refusal> {
         let spec = &job.spec;
+        judge_texts(job.id, spec)?;
         self.judge_tasks(job.id, spec, &job.splits)?;
         self.config.limits.judge_memory(job.id, spec)?;
         if self.market.is_some() && spec.queue != spec.user {
             return Err(Refusal::AccessDenied(format!(
                 "it is a job of {} for queue {}: nobody but its owner uses a queue",
-                spec.user, spec.queue
+                excerpt(&spec.user),
+                excerpt(&spec.queue)
             )));
         }
         let is_known = self.scheduler.group(&spec.queue).is_some()
@@ -244,18 +282,24 @@ impl Engine {
     }
 
     /// A tracker is at work on an attempt that nobody here has launched: it is told to drop it, once.
-    pub(super) fn drop_stray(&mut self, name: &Arc<str>, attempt: AttemptId, orders: &mut Orders) {
+    pub(super) fn drop_stray(&mut self, name: &Arc<str>, attempt: AttemptId, strays: &mut Strays, orders: &mut Orders) {
         let Some(tracker) = self.trackers.get_mut(name) else { return };
-        if !tracker.strays.insert(attempt) {
+        if tracker.strays.contains(&attempt) {
             return;
         }
+        if tracker.strays.len() >= strays.allowed {
+            strays.passed_over += 1;
+            return;
+        }
+        tracker.strays.insert(attempt);
         let id = attempt.task.job;
         let why = match self.jobs.get(id) {
             Some(_) => "no attempt that this JobTracker has launched",
             None if self.is_expected(id) => "launched by another JobTracker",
             None => "of a job that is not known here",
         };
-        self.log_line(LogLevel::Warning, format!("{name} is told to drop {attempt}, {why}"));
+        strays.dropped += 1;
+        strays.first.get_or_insert((attempt, why));
         let Some(job) = self.jobs.get_mut(id) else {
             if self.is_expected(id) {
                 orders.kill_tasks.push(attempt);

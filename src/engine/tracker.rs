@@ -39,6 +39,8 @@ pub(super) struct Tracker {
     pub(super) attempts: BTreeSet<AttemptId>,
     /// Attempts that it is at work on and nobody here has launched; it has been told to drop them.
     pub(super) strays: BTreeSet<AttemptId>,
+    /// It says that it has more slots than any tracker is believed to have; that was logged.
+    pub(super) claims_too_many_slots: bool,
     /// Its next answer tells it to read the events of some jobs from the first one on.
     pub(super) reads_events_anew: bool,
     /// Attempts that it has not been told to drop, and will not mention itself.

@@ -7,6 +7,7 @@ mod error;
 pub mod file_uri;
 mod folder_handle;
 pub mod local;
+mod others;
 mod path_walk;
 mod removal;
 #[cfg(test)]
@@ -17,6 +18,7 @@ pub use error::FsError;
 pub use file_uri::{FileUri, FileUriError};
 pub use folder_handle::FolderHandle;
 pub use local::{EntryKind, LocalFileSystem};
+pub use others::access_of_others;
 pub use untrusted::{
     CheckedFile, Expected, open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below,
 };

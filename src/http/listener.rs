@@ -54,8 +54,7 @@ pub async fn accept_until(
                 }
             }
             accepted = accept(&listener, &places) => match accepted {
-                // Its queue is full.
-                Ok((_, None)) => {}
+                Ok((_, None)) => debug!("an HTTP connection was closed: too many of its address have requests in hand"),
                 Ok((stream, Some(entry))) => {
                     let (router, stopped) = (router.clone(), stopped.clone());
                     connections.spawn(serve_connection(stream, entry, router, limits, stopped));

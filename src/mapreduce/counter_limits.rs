@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::wire::{Counter, CounterGroup, Counters, Text};
 
-use super::job::{Job, Outcome};
-use super::{CounterTotal, Scene};
+use super::job::{Job, Outcome, TaskKey};
+use super::{CounterTotal, CounterValues, Scene};
 
 /// Limits of the counters of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +149,24 @@ impl Job {
         let mut total = CounterTotal::default();
         self.add_counters(&mut total);
         limits.apply(total.into_counters())
+    }
+
+    /// Brings the sum over tasks at work up to date with a task: its state, its attempts or their counters have changed.
+    pub(super) fn refresh_counters(&mut self, key: TaskKey) {
+        let TaskKey::Work(kind, number) = key else { return };
+        let Some(task) = self.work[kind].get_mut(number as usize) else { return };
+        let counters = task.running_counters();
+        if counters.map(CounterValues::values_at) == task.counted.as_ref().map(CounterValues::values_at) {
+            return;
+        }
+        let counters = counters.cloned();
+        let sum = &mut self.running_counters[kind];
+        if let Some(old) = std::mem::replace(&mut task.counted, counters.clone()) {
+            sum.subtract(&old);
+        }
+        if let Some(new) = counters {
+            sum.add(&new);
+        }
     }
 
     /// Fails the job when all its work is done and it has too many counters.

@@ -44,8 +44,17 @@ const LITTLE_BYTES: usize = 1 << 20;
 /// Attempts of a job send the same names, but for a few; where each sends its own, what exceeds a bound is added by name.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSum {
-    parts: Vec<(Arc<CounterSchema>, Box<[i64]>)>,
+    parts: Vec<Part>,
     by_name: Option<Box<CounterTotal>>,
+}
+
+/// The sum over attempts that count the same things.
+#[derive(Clone, Debug)]
+struct Part {
+    schema: Arc<CounterSchema>,
+    sums: Box<[i64]>,
+    /// Counters added and not taken away: without any, the names are not shown either.
+    added: i64,
 }
 
 /// Sums that are kept beside their schema.
@@ -119,6 +128,11 @@ impl CounterValues {
         &self.schema
     }
 
+    /// Where the values lie: equal for what was cloned from one another alone.
+    pub(super) fn values_at(&self) -> *const [i64] {
+        Arc::as_ptr(&self.values)
+    }
+
     /// The values, in the order of the names.
     pub fn values(&self) -> &[i64] {
         &self.values
@@ -130,23 +144,28 @@ impl CounterValues {
 impl CounterSum {
     /// Adds an attempt's counters.
     pub fn add(&mut self, values: &CounterValues) {
-        self.apply(values, i64::wrapping_add);
+        self.apply(values, i64::wrapping_add, 1);
     }
 
     /// Takes away counters that were added.
     pub fn subtract(&mut self, values: &CounterValues) {
-        self.apply(values, i64::wrapping_sub);
+        self.apply(values, i64::wrapping_sub, -1);
     }
 
-    fn apply(&mut self, values: &CounterValues, operation: fn(i64, i64) -> i64) {
-        let known = self.parts.iter_mut().find(|(schema, _)| Arc::ptr_eq(schema, &values.schema));
-        if let Some((_, sums)) = known {
-            for (sum, value) in sums.iter_mut().zip(&*values.values) {
+    fn apply(&mut self, values: &CounterValues, operation: fn(i64, i64) -> i64, added: i64) {
+        let known = self.parts.iter().position(|part| Arc::ptr_eq(&part.schema, &values.schema));
+        if let Some(part) = known.and_then(|index| self.parts.get_mut(index)) {
+            for (sum, value) in part.sums.iter_mut().zip(&*values.values) {
                 *sum = operation(*sum, *value);
+            }
+            part.added += added;
+            // What was added by name before may be taken away here, so the values decide too.
+            if part.added == 0 && part.sums.iter().all(|sum| *sum == 0) {
+                self.parts.retain(|part| !Arc::ptr_eq(&part.schema, &values.schema));
             }
         } else if self.parts.len() < MAX_PARTS {
             let sums = values.values.iter().map(|value| operation(0, *value));
-            self.parts.push((values.schema.clone(), sums.collect()));
+            self.parts.push(Part { schema: values.schema.clone(), sums: sums.collect(), added });
         } else {
             let total = self.by_name.get_or_insert_default();
             for ((group, counter), value) in values.schema.named().zip(&*values.values) {
@@ -157,7 +176,7 @@ impl CounterSum {
 
     /// Adds the sums to `total`.
     pub fn add_to(&self, total: &mut CounterTotal) {
-        for (schema, sums) in &self.parts {
+        for Part { schema, sums, .. } in &self.parts {
             for ((group, counter), sum) in schema.named().zip(sums) {
                 total.add(group, counter, *sum);
             }
@@ -277,6 +296,20 @@ mod tests {
         let mut total = CounterTotal::default();
         sum.add_to(&mut total);
         assert_eq!(total.into_counters(), counters(&[("g", "a", 101), ("h", "b", 2)]));
+    }
+
+    #[test]
+    fn names_that_nobody_counts_any_more_go() {
+        let mut interner = CounterInterner::default();
+        let early = interner.intern(&reported(&[("g", "early", 0)]));
+        let late = interner.intern(&reported(&[("g", "late", 7)]));
+        let mut sum = CounterSum::default();
+        sum.add(&early);
+        sum.add(&late);
+        sum.subtract(&early);
+        let mut total = CounterTotal::default();
+        sum.add_to(&mut total);
+        assert_eq!(total.into_counters(), counters(&[("g", "late", 7)]));
     }
 
     #[test]

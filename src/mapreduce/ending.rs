@@ -20,6 +20,8 @@ impl Job {
         task.finish_ms = scene.now.wall_ms;
         task.success_event = Some(event);
         let counters = task.attempts[position].counters.clone();
+        // Now, for the end of the job may follow.
+        self.refresh_counters(key);
         match key {
             TaskKey::Work(kind, _) => {
                 self.finished[kind] += 1;
@@ -79,10 +81,11 @@ impl Job {
         } else if Self::task_is_lost(task) {
             task.state = TaskState::Waiting;
         }
-        let waits = task.state == TaskState::Waiting;
+        let (waits, task_state) = (task.state == TaskState::Waiting, task.state);
+        self.refresh_counters(key);
         // Nobody need wait for a task that was given up, by this attempt or before it (1.2.1
         // `JobInProgress.updateTaskStatus`).
-        let status = match task.state {
+        let status = match task_state {
             TaskState::Failed | TaskState::Killed => CompletionStatus::TipFailed,
             _ if failed => CompletionStatus::Failed,
             _ => CompletionStatus::Killed,
@@ -221,11 +224,13 @@ impl Job {
             for task in self.work[kind].iter_mut().chain([&mut self.setup[kind]]) {
                 if !task.is_over() {
                     task.state = TaskState::Killed;
+                    task.counted = None;
                     task.recompute_progress();
                     task.refresh_leaving(self.app, kind, scene.scheduler);
                 }
             }
         }
+        self.running_counters = PerKind::default();
         // Nothing has run, so there is nothing to abort.
         let untouched = Kind::ALL.iter().all(|kind| self.setup[*kind].attempts.is_empty());
         if self.state == JobState::Prep && untouched {

@@ -39,6 +39,20 @@ pub struct AcceptedJob {
     pub first_attempt: i32,
 }
 
+/// About what a job takes of memory beside its tasks, bytes, with a token file of that length.
+pub fn job_bytes(spec: &JobSpec, splits: &SplitTable, token_file_bytes: usize) -> u64 {
+    (spec.bytes() + splits.bytes() + token_file_bytes) as u64
+}
+
+// === impl AcceptedJob ===
+
+impl AcceptedJob {
+    /// About what it takes of memory beside its tasks, bytes.
+    pub fn bytes(&self) -> u64 {
+        job_bytes(&self.spec, &self.splits, self.token_file.len())
+    }
+}
+
 /// Numbers are taken a thousand at a time where the job has run elsewhere: more than any task has attempts
 /// ([`Task::MAX_ATTEMPTS`](super::Task::MAX_ATTEMPTS)), and what 1.2.1 meant to do at each of its own restarts.
 pub const NUMBERS_OF_A_RUN: i32 = 1_000;

@@ -86,6 +86,8 @@ pub struct Job {
     pub id: JobId,
     /// Its name at the scheduler.
     pub app: AppId,
+    /// About what it takes of memory beside its tasks, by [`AcceptedJob::bytes`], while it is not over.
+    pub bytes: u64,
     /// What was submitted.
     pub spec: Arc<JobSpec>,
     /// Its splits.
@@ -130,7 +132,10 @@ pub struct Job {
     pub(super) output: OutputEstimate,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
+    /// Over tasks that are done.
     pub(super) counter_sums: PerKind<CounterSum>,
+    /// Over tasks at work, as their attempts last reported.
+    pub(super) running_counters: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
     /// Attempts of its maps and reduces that hold a slot: launch (ms, by the clock that never goes back), task, number.
     pub(super) at_work: PerKind<BTreeSet<(u64, u32, i32)>>,
@@ -205,6 +210,7 @@ impl Job {
         });
         let places = places.collect();
         let mut job = Self {
+            bytes: accepted.bytes(),
             places,
             racks,
             work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
@@ -226,6 +232,7 @@ impl Job {
         Self {
             id,
             app,
+            bytes: 0,
             places: Vec::new(),
             nowhere: Arc::new([]),
             racks: FxHashMap::default(),
@@ -252,6 +259,7 @@ impl Job {
             events: Vec::new(),
             counts: JobCounts::default(),
             counter_sums: PerKind::default(),
+            running_counters: PerKind::default(),
             progress_sum: PerKind::default(),
             at_work: PerKind::default(),
             in_work: PerKind::default(),
@@ -397,6 +405,7 @@ impl Job {
             self.progress_sum[kind] = sum.clamp(0.0, f64::from(self.total()[kind]));
             self.in_work[kind] = self.in_work[kind].saturating_sub(u32::from(was_in_work)) + u32::from(in_work);
             self.refresh_straggler(key);
+            self.refresh_counters(key);
         }
     }
 

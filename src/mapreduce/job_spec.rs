@@ -1,7 +1,10 @@
 //! What was submitted, typed.
 
+use std::sync::Arc;
+
 use crate::scheduler::PerKind;
 use crate::wire::Priority;
+use crate::wire::limits::{JOB_NAME_BYTES, shorten};
 
 /// A job as its submitter described it. Stored whole, so that a restart needs no other file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -72,6 +75,32 @@ pub struct JobSpec {
     /// Whom to tell that it is over: `job.end.notification.url`.
     #[serde(default)]
     pub end_notification: Option<EndNotification>,
+}
+
+/// Longest reason that is kept why only stock TaskTrackers can run a job, bytes: it may repeat values of job.xml.
+const MAX_REASON_BYTES: usize = 1 << 10;
+
+// === impl JobSpec ===
+
+impl JobSpec {
+    /// Cuts what Hadoop takes at any length, and people only read, to what is kept of it.
+    pub fn cut_texts(spec: &mut Arc<Self>) {
+        let is_long = |reason: &String| reason.len() > MAX_REASON_BYTES;
+        if spec.name.len() > JOB_NAME_BYTES || spec.only_stock.as_ref().is_some_and(is_long) {
+            let spec = Arc::make_mut(spec);
+            shorten(&mut spec.name, JOB_NAME_BYTES);
+            spec.only_stock.iter_mut().for_each(|reason| shorten(reason, MAX_REASON_BYTES));
+        }
+    }
+
+    /// About what its texts take of memory, bytes.
+    pub fn bytes(&self) -> usize {
+        let optional = [&self.view_acl, &self.modify_acl, &self.only_stock].into_iter().flatten();
+        let url = self.end_notification.iter().map(|notification| &notification.url);
+        let own = [&self.user, &self.submit_dir, &self.job_file, &self.split_file, &self.name, &self.queue];
+        let texts = own.into_iter().chain(optional).chain(url);
+        size_of::<Self>() + texts.map(String::len).sum::<usize>()
+    }
 }
 
 /// Whom to tell that a job is over, and how hard to try.

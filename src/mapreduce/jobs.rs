@@ -67,6 +67,13 @@ impl Jobs {
         self.by_id.values().filter_map(|app| self.by_app.get(app).map(|job| &**job))
     }
 
+    /// Jobs with a greater id, or all, by id. For what people ask, never for a heartbeat.
+    pub fn after(&self, id: Option<JobId>) -> impl Iterator<Item = &Job> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let range = self.by_id.range((id.map_or(Unbounded, Excluded), Unbounded));
+        range.filter_map(|(_, app)| self.by_app.get(app).map(|job| &**job))
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.by_id.len()

@@ -35,7 +35,7 @@ pub use attempt::{Attempt, KillAsked, Verdict};
 pub use counter_limits::{CounterLimits, CountersExceeded};
 pub use counters::{CounterInterner, CounterSchema, CounterSum, CounterTotal, CounterValues};
 pub use diagnostics::Diagnostics;
-pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact, next_thousand};
+pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact, job_bytes, next_thousand};
 pub use job::{Ending, Job, JobState, Outcome, TaskKey};
 pub use job_spec::{EndNotification, JobSpec};
 pub use jobs::Jobs;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::wire::limits::{JOB_HOSTS, SPLIT_HOSTS, is_node_name};
+
 /// A host that holds input, and its rack.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SplitHost {
@@ -28,6 +30,8 @@ pub struct SplitTable {
     hosts: Vec<SplitHost>,
     splits: Vec<Split>,
     locations: Vec<u32>,
+    /// Of the names of hosts and racks.
+    name_bytes: usize,
 }
 
 // === impl SplitTable ===
@@ -63,12 +67,13 @@ impl SplitTable {
     pub fn is_empty(&self) -> bool {
         self.splits.is_empty()
     }
-}
 
-/// Hosts kept of one split: more bring no task nearer to its input (1.2.1 clients write ten at most).
-const MAX_LOCATIONS: usize = 100;
-/// Hosts kept of one job; those named after are as good as unknown.
-const MAX_HOSTS: usize = 20_000;
+    /// About what it takes of memory, bytes.
+    pub fn bytes(&self) -> usize {
+        let rows = self.splits.len() * size_of::<Split>() + self.locations.len() * size_of::<u32>();
+        rows + self.hosts.len() * size_of::<SplitHost>() + self.name_bytes
+    }
+}
 
 /// Makes a [`SplitTable`].
 #[derive(Default)]
@@ -80,17 +85,18 @@ pub struct SplitTableBuilder {
 // === impl SplitTableBuilder ===
 
 impl SplitTableBuilder {
-    /// Adds the next split. Hosts beyond the bounds of this file are left out: they are hints, and names are cheap to
-    /// make up.
+    /// Adds the next split. Hosts beyond the limits, and such as no machine is called, are left out: they are hints, and names
+    /// are cheap to make up.
     pub fn push<'a>(&mut self, offset_bytes: i64, length_bytes: i64, hosts: impl IntoIterator<Item = &'a str>) {
         let first_location = count(self.table.locations.len());
         for host in hosts {
-            if self.table.locations.len() - first_location as usize >= MAX_LOCATIONS {
+            if self.table.locations.len() - first_location as usize >= SPLIT_HOSTS {
                 break;
             }
             let index = match self.by_name.get(host) {
                 Some(&index) => index,
-                None if self.table.hosts.len() >= MAX_HOSTS => continue,
+                None if !is_node_name(host) => continue,
+                None if self.table.hosts.len() >= JOB_HOSTS => continue,
                 None => {
                     let index = count(self.table.hosts.len());
                     self.table.hosts.push(SplitHost { host: host.to_owned(), rack: String::new() });
@@ -111,6 +117,7 @@ impl SplitTableBuilder {
     pub fn build(mut self, mut rack_of: impl FnMut(&str) -> String) -> SplitTable {
         for host in &mut self.table.hosts {
             host.rack = rack_of(&host.host);
+            self.table.name_bytes += host.host.len() + host.rack.len();
         }
         self.table
     }
@@ -140,14 +147,14 @@ mod tests {
 
     #[test]
     fn made_up_hosts_are_bounded_for_each_split_and_in_all() {
-        let names: Vec<String> = (0..MAX_HOSTS + 1_000).map(|host| format!("h{host}")).collect();
+        let names: Vec<String> = (0..JOB_HOSTS + 1_000).map(|host| format!("h{host}")).collect();
         let mut builder = SplitTable::builder();
         builder.push(7, 100, names.iter().map(String::as_str));
         names.iter().for_each(|host| builder.push(8, 100, [host.as_str()]));
         let table = builder.build(|_| "/default-rack".into());
-        assert_eq!(table.locations(&table.splits()[0]).len(), MAX_LOCATIONS);
-        assert_eq!(table.hosts().len(), MAX_HOSTS);
-        assert_eq!(table.locations(&table.splits()[MAX_HOSTS]).len(), 1);
-        assert!(table.locations(&table.splits()[MAX_HOSTS + 1]).is_empty());
+        assert_eq!(table.locations(&table.splits()[0]).len(), SPLIT_HOSTS);
+        assert_eq!(table.hosts().len(), JOB_HOSTS);
+        assert_eq!(table.locations(&table.splits()[JOB_HOSTS]).len(), 1);
+        assert!(table.locations(&table.splits()[JOB_HOSTS + 1]).is_empty());
     }
 }

@@ -3,8 +3,8 @@
 use crate::scheduler::HostId;
 use crate::wire::AttemptState;
 
-use super::Attempt;
 use super::skipping::FailedRanges;
+use super::{Attempt, CounterValues};
 
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct Task {
     pub(super) straggler_place: Option<u32>,
     /// Whether it counts among those that an attempt holds a slot for.
     pub(super) in_work: bool,
+    /// What it adds to the job's sum over tasks at work.
+    pub(super) counted: Option<CounterValues>,
 }
 
 // === impl Task ===
@@ -71,6 +73,7 @@ impl Task {
             failed_ranges: None,
             straggler_place: None,
             in_work: false,
+            counted: None,
         }
     }
 
@@ -116,6 +119,14 @@ impl Task {
                 at_work.max_by(|left, right| left.progress.total_cmp(&right.progress))
             }
         }
+    }
+
+    /// The counters that stand for it while it is at work.
+    pub(super) fn running_counters(&self) -> Option<&CounterValues> {
+        if self.state != TaskState::Running {
+            return None;
+        }
+        self.best_attempt()?.counters.as_ref()
     }
 
     /// The progress in whole millionths, for comparing.

@@ -69,21 +69,12 @@ impl Job {
         (f64::from(self.progress(kind)) * 1_000_000.0).round() as u32
     }
 
-    /// Adds the server's own counters and the sums over maps and reduces.
+    /// Adds the server's own counters and the sums over maps and reduces. Looks at no task.
     pub(super) fn add_counters(&self, total: &mut CounterTotal) {
         self.add_server_counters(total);
         for kind in Kind::ALL {
             self.counter_sums[kind].add_to(total);
-            if self.at_work[kind].is_empty() {
-                continue;
-            }
-            for task in self.work[kind].iter().filter(|task| task.state == TaskState::Running) {
-                if let Some(counters) = task.best_attempt().and_then(|attempt| attempt.counters.as_ref()) {
-                    let mut one = super::CounterSum::default();
-                    one.add(counters);
-                    one.add_to(total);
-                }
-            }
+            self.running_counters[kind].add_to(total);
         }
     }
 
@@ -133,10 +124,11 @@ impl Job {
         }
         let (mut done, waiting): (Vec<_>, Vec<_>) = keys.partition(|key| self.task(*key).is_complete());
         done.extend(waiting);
-        done.into_iter().map(|key| self.report(key)).collect()
+        done.into_iter().map(|key| self.task_report(key)).collect()
     }
 
-    fn report(&self, key: TaskKey) -> TaskReport {
+    /// Reports on a task.
+    pub fn task_report(&self, key: TaskKey) -> TaskReport {
         let task = self.task(key);
         let id = self.task_id(key);
         let best = task.best_attempt();

@@ -55,5 +55,5 @@ pub use standing::{QueueStanding, Standings};
 pub use state::Market;
 pub use statement::{MovementReason, Statement, StatementPage, StatementRow};
 pub use take_over::TakenOver;
-pub use tick::{QueueUse, Tick, TickOutcome};
+pub use tick::{QueueUse, Tick};
 pub use turn::{Charge, Turn};

@@ -85,9 +85,8 @@ impl Market {
             .guard
             .accept(Consumer::Servlet, &signer.user, signer.key_id, timestamp_ms, now.wall_ms, &self.config)
             .map_err(|refusal| because(Denial::Replay(refusal)))?;
-        if shape.kind.is_change() {
-            self.record(MarketFact::Stamp(stamp), facts);
-        }
+        // Of reads too: what was shown once must not be shown again to whoever has seen the request, not over a crash either.
+        self.record(MarketFact::Stamp(stamp), facts);
         check_role(signer, shape).map_err(because)
     }
 

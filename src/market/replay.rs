@@ -1,9 +1,10 @@
 //! Each signature counts once: the guard against replayed requests.
 //!
 //! Invariants: the last accepted timestamp of a key never moves back, whatever the clock, the ACL file or a restart
-//! do; a refusal moves nothing. A key that a user had before is met with its own last timestamp again.
+//! do; a refusal moves nothing; each acceptance is a fact, of reads too, so no crash makes a signature good again. A key
+//! that a user had before is met with its own last timestamp again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -98,8 +99,6 @@ pub enum ReplayRefusal {
 pub struct ReplayGuard {
     start_ms: i64,
     stamps: BTreeMap<(Consumer, String), BTreeMap<KeyId, Used>>,
-    /// Stamps that moved since they were last handed out as facts.
-    unsaved: BTreeSet<(Consumer, String, KeyId)>,
 }
 
 /// The last timestamp of one key.
@@ -114,7 +113,7 @@ struct Used {
 impl ReplayGuard {
     /// A guard that has seen nobody, of a server that started at `start_ms`, epoch ms.
     pub fn new(start_ms: i64) -> Self {
-        ReplayGuard { start_ms, stamps: BTreeMap::new(), unsaved: BTreeSet::new() }
+        ReplayGuard { start_ms, stamps: BTreeMap::new() }
     }
 
     /// When the server started, epoch ms.
@@ -129,11 +128,9 @@ impl ReplayGuard {
         if (stamp.timestamp_ms, stamp.uses) >= (used.timestamp_ms, used.uses) {
             *used = Used { timestamp_ms: stamp.timestamp_ms, uses: stamp.uses };
         }
-        self.unsaved.remove(&(stamp.consumer, stamp.user.clone(), stamp.key_id));
     }
 
-    /// Accepts a signature for its one use, or says why not. The stamp is to be stored: at once where the request
-    /// changes something, else with [`take_unsaved`](Self::take_unsaved).
+    /// Accepts a signature for its one use, or says why not. The stamp is to be stored before the request is answered.
     pub fn accept(
         &mut self,
         consumer: Consumer,
@@ -155,20 +152,7 @@ impl ReplayGuard {
         };
         let stamp = Stamp { consumer, user: user.to_owned(), key_id, timestamp_ms, uses };
         self.restore(&stamp);
-        self.unsaved.insert((consumer, user.to_owned(), key_id));
         Ok(stamp)
-    }
-
-    /// The stamps that moved and were not yet stored, in order of consumer and user. They count as stored from now.
-    pub fn take_unsaved(&mut self) -> Vec<Stamp> {
-        let unsaved = std::mem::take(&mut self.unsaved);
-        unsaved.into_iter().filter_map(|(consumer, user, key_id)| self.stamp(consumer, user, key_id)).collect()
-    }
-
-    fn stamp(&self, consumer: Consumer, user: String, key_id: KeyId) -> Option<Stamp> {
-        let key = (consumer, user);
-        let Used { timestamp_ms, uses } = *self.stamps.get(&key)?.get(&key_id)?;
-        Some(Stamp { consumer, user: key.1, key_id, timestamp_ms, uses })
     }
 
     fn last(&self, consumer: Consumer, user: &str, key_id: KeyId) -> Last {
@@ -336,20 +320,15 @@ mod tests {
         let old = ReplayRefusal::TooOldForReuse { timestamp_ms: at, window_ms: 600_000 };
         assert_eq!(job(&mut guard, at, at + 10 * MINUTE + 1, &config), Err(old));
         let mut restarted = ReplayGuard::new(START + MINUTE);
-        restarted.restore(&guard.take_unsaved()[0]);
+        restarted.restore(&Stamp {
+            consumer: Consumer::Job,
+            user: "alice".into(),
+            key_id: KEY,
+            timestamp_ms: at,
+            uses: 2,
+        });
         assert_eq!(job(&mut restarted, at, at + MINUTE, &config), Ok(3), "the count is durable");
         assert_eq!(job(&mut restarted, at, at + MINUTE, &config), Err(ReplayRefusal::UsedUp { uses: 3 }));
         assert!(job(&mut restarted, at - 1, at + MINUTE, &config).is_err());
-    }
-
-    #[test]
-    fn moved_stamps_are_handed_out_once() {
-        let mut guard = ReplayGuard::new(START);
-        let first = servlet(&mut guard, START + 1, START).unwrap();
-        assert_eq!(guard.take_unsaved(), [first]);
-        assert_eq!(guard.take_unsaved(), []);
-        let second = servlet(&mut guard, START + 2, START).unwrap();
-        guard.restore(&second);
-        assert_eq!(guard.take_unsaved(), [], "stored already");
     }
 }

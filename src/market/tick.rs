@@ -10,7 +10,6 @@ use super::credits::Credits;
 use super::fact::MarketFact;
 use super::ledger::LedgerTotals;
 use super::queue_name::QueueName;
-use super::replay::Stamp;
 use super::state::Market;
 use super::turn::Turn;
 use crate::engine::Now;
@@ -42,15 +41,6 @@ pub struct Tick {
     pub turns: Vec<Turn>,
 }
 
-/// What a tick has done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TickOutcome {
-    /// Signatures of reads that were consumed since the tick before.
-    pub stamps: Vec<Stamp>,
-    /// The tick.
-    pub tick: Tick,
-}
-
 // === impl Market ===
 
 impl Market {
@@ -58,12 +48,11 @@ impl Market {
     /// then opens the next from the bids and balances as they are now. `slots` are the cluster's.
     ///
     /// A queue is active when something of it runs or waits. One late tick is one tick.
-    pub fn tick(&mut self, usage: &[QueueUse], slots: PerKind<u32>, now: Now) -> TickOutcome {
+    pub fn tick(&mut self, usage: &[QueueUse], slots: PerKind<u32>, now: Now) -> Tick {
         let mut usage: Vec<&QueueUse> = usage.iter().collect();
         usage.sort_by(|left, right| left.queue.cmp(&right.queue));
         usage.dedup_by(|left, right| left.queue == right.queue);
 
-        let stamps = self.guard.take_unsaved();
         let mut ledger = self.ledger();
         let mut turns = Vec::with_capacity(usage.len());
         let mut bids: Vec<Bid> = Vec::with_capacity(usage.len());
@@ -89,23 +78,18 @@ impl Market {
         }
         let tick = Tick { number: self.tick_number() + 1, wall_ms: now.wall_ms, price, ledger, turns };
         self.turn(&tick);
-        TickOutcome { stamps, tick }
-    }
-}
-
-// === impl TickOutcome ===
-
-impl TickOutcome {
-    /// What changed; the tick itself is the last.
-    pub fn into_facts(self) -> impl Iterator<Item = MarketFact> {
-        let stamps = self.stamps.into_iter().map(MarketFact::Stamp);
-        stamps.chain([MarketFact::Tick(Box::new(self.tick))])
+        tick
     }
 }
 
 // === impl Tick ===
 
 impl Tick {
+    /// What changed, to be stored.
+    pub fn into_fact(self) -> MarketFact {
+        MarketFact::Tick(Box::new(self))
+    }
+
     /// The active queues with their new intervals, by name; all others have nothing.
     pub fn intervals(&self) -> impl Iterator<Item = (&QueueName, &Interval)> {
         self.turns.iter().filter_map(|turn| Some((&turn.queue, turn.interval.as_ref()?)))

@@ -1,6 +1,6 @@
 //! Demand and usage: every change goes to the app, its group, its node and the cluster in one place.
 
-use super::count::{lower, raise};
+use super::count::{lower, lower_sum, raise, raise_sum};
 use super::{AppId, HostId, Kind, NodeId, Scheduler};
 
 // === impl Scheduler ===
@@ -15,7 +15,7 @@ impl Scheduler {
         if let Some(group) = self.groups.get_mut(group) {
             raise(&mut group.waiting[kind], count);
         }
-        raise(&mut self.totals.waiting[kind], count);
+        raise_sum(&mut self.totals.waiting[kind], count);
         if !was_waiting {
             self.put_in(id, kind);
         }
@@ -47,7 +47,7 @@ impl Scheduler {
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.running[kind], 1);
         }
-        raise(&mut self.totals.running[kind], 1);
+        raise_sum(&mut self.totals.running[kind], 1);
         self.rekey(group, kind);
     }
 
@@ -62,7 +62,7 @@ impl Scheduler {
         if let Some(node) = self.nodes.get_mut(&node) {
             lower(&mut node.running[kind], 1);
         }
-        lower(&mut self.totals.running[kind], 1);
+        lower_sum(&mut self.totals.running[kind], 1);
         self.rekey(group, kind);
         self.forget_drained(id);
     }

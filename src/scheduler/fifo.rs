@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use super::assign::SKIP_BUDGET;
-use super::count::{lower, raise};
+use super::count::{lower_sum, raise_sum};
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
 use super::policy::{Policy, Shape};
@@ -28,7 +28,7 @@ pub struct FifoOptions {
 }
 
 /// Clusters up to this many nodes keep no slots free. Hadoop 1.2.1 `JobQueueTaskScheduler`.
-const MIN_CLUSTER_SIZE_FOR_PADDING: u32 = 3;
+const MIN_CLUSTER_SIZE_FOR_PADDING: u64 = 3;
 
 /// Orders all apps in one line.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Fifo {
     options: FifoOptions,
     /// Running jobs that have reduces, waiting or not, and the sum of their tasks: what the original's padding looks at.
     with_reduces: BTreeSet<(AppKey, AppId)>,
-    desired: PerKind<u32>,
+    desired: PerKind<u64>,
 }
 
 // === impl FifoOptions ===
@@ -58,12 +58,12 @@ impl Fifo {
     /// The slots to keep free of a cluster that needs `needed` tasks.
     ///
     /// The original adds up job by job and compares after each; the sum only grows, so the whole sum decides alone.
-    fn pad(&self, needed: u32, kind: Kind, node: &Node, totals: &Totals) -> u32 {
+    fn pad(&self, needed: u64, kind: Kind, node: &Node, totals: &Totals) -> u64 {
         if totals.nodes <= MIN_CLUSTER_SIZE_FOR_PADDING {
             return 0;
         }
-        let pad = u64::from(needed) * u64::from(self.options.pad_millionths) / 1_000_000;
-        u32::try_from(pad).unwrap_or(u32::MAX).min(node.slots[kind])
+        let pad = u128::from(needed) * u128::from(self.options.pad_millionths) / 1_000_000;
+        u64::try_from(pad).unwrap_or(u64::MAX).min(u64::from(node.slots[kind]))
     }
 
     /// Setup and cleanup attempts take room from both sides: the node's and the cluster's.
@@ -131,19 +131,19 @@ impl Policy for Fifo {
     fn resized(&mut self, app: &AppSpec, before: PerKind<u32>, after: PerKind<u32>) {
         let entry = (self.app_key(app), app.id);
         if before.reduce > 0 && self.with_reduces.remove(&entry) {
-            Kind::ALL.into_iter().for_each(|kind| lower(&mut self.desired[kind], before[kind]));
+            Kind::ALL.into_iter().for_each(|kind| lower_sum(&mut self.desired[kind], before[kind]));
         }
         if after.reduce > 0 && self.with_reduces.insert(entry) {
-            Kind::ALL.into_iter().for_each(|kind| raise(&mut self.desired[kind], after[kind]));
+            Kind::ALL.into_iter().for_each(|kind| raise_sum(&mut self.desired[kind], after[kind]));
         }
     }
 }
 
 /// The part of the load that falls to a node with `slots` of `capacity`: rounded up, at most its slots.
-fn part_of_load(load: u32, capacity: u32, slots: u32) -> u32 {
+fn part_of_load(load: u64, capacity: u64, slots: u32) -> u32 {
     if capacity == 0 {
         return 0;
     }
-    let part = (u64::from(load) * u64::from(slots)).div_ceil(u64::from(capacity));
+    let part = (u128::from(load) * u128::from(slots)).div_ceil(u128::from(capacity));
     u32::try_from(part).unwrap_or(u32::MAX).min(slots)
 }

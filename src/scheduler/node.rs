@@ -1,27 +1,27 @@
 //! Nodes and the sums of the cluster.
 
-use super::count::{lower, raise};
+use super::count::{lower_sum, raise_sum};
 use super::order::Position;
 use super::{HostId, Kind, PerKind, RackId};
 
-/// Sums over the cluster, kept as things change.
+/// Sums over the cluster, kept as things change; [`Scheduler::recount`](super::Scheduler::recount) counts them anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Nodes.
-    pub nodes: u32,
+    pub nodes: u64,
     /// Slots of all nodes.
-    pub slots: PerKind<u32>,
+    pub slots: PerKind<u64>,
     /// Slots held by setup and cleanup attempts.
-    pub occupied: PerKind<u32>,
+    pub occupied: PerKind<u64>,
     /// Attempts of apps that hold a slot, wherever it is.
-    pub running: PerKind<u32>,
+    pub running: PerKind<u64>,
     /// Tasks that wait.
-    pub waiting: PerKind<u32>,
+    pub waiting: PerKind<u64>,
     /// Tasks of running apps that are not done, whether anything is done for them or not: what Hadoop 1.2.1
     /// `JobQueueTaskScheduler` takes for the load.
-    pub(super) remaining: PerKind<u32>,
+    pub(super) remaining: PerKind<u64>,
     /// Slots in use as each node's last heartbeat told it: what Hadoop 1.2.1 `ClusterStatus` counts.
-    pub(super) reported: PerKind<u32>,
+    pub(super) reported: PerKind<u64>,
 }
 
 /// A node and what it holds.
@@ -60,26 +60,36 @@ impl Node {
 
     pub(super) fn set_slots(&mut self, slots: PerKind<u32>, totals: &mut Totals) {
         for kind in Kind::ALL {
-            lower(&mut totals.slots[kind], self.slots[kind]);
-            raise(&mut totals.slots[kind], slots[kind]);
+            lower_sum(&mut totals.slots[kind], self.slots[kind]);
+            raise_sum(&mut totals.slots[kind], slots[kind]);
         }
         self.slots = slots;
     }
 
     /// A heartbeat told how many slots are in use.
     pub(super) fn report(&mut self, kind: Kind, totals: &mut Totals) {
-        lower(&mut totals.reported[kind], self.reported[kind]);
+        lower_sum(&mut totals.reported[kind], self.reported[kind]);
         self.reported[kind] = self.in_use(kind);
-        raise(&mut totals.reported[kind], self.reported[kind]);
+        raise_sum(&mut totals.reported[kind], self.reported[kind]);
     }
 
     /// Takes its part out of the sums. Attempts that ran on it stay in `running` until each is said to have ended.
     pub(super) fn leave(&self, totals: &mut Totals) {
-        lower(&mut totals.nodes, 1);
+        lower_sum(&mut totals.nodes, 1);
         for kind in Kind::ALL {
-            lower(&mut totals.slots[kind], self.slots[kind]);
-            lower(&mut totals.occupied[kind], self.occupied[kind]);
-            lower(&mut totals.reported[kind], self.reported[kind]);
+            lower_sum(&mut totals.slots[kind], self.slots[kind]);
+            lower_sum(&mut totals.occupied[kind], self.occupied[kind]);
+            lower_sum(&mut totals.reported[kind], self.reported[kind]);
+        }
+    }
+
+    /// Adds its part to sums that are counted anew.
+    pub(super) fn add_to(&self, totals: &mut Totals) {
+        totals.nodes += 1;
+        for kind in Kind::ALL {
+            raise_sum(&mut totals.slots[kind], self.slots[kind]);
+            raise_sum(&mut totals.occupied[kind], self.occupied[kind]);
+            raise_sum(&mut totals.reported[kind], self.reported[kind]);
         }
     }
 

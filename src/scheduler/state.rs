@@ -5,7 +5,7 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use super::app::App;
-use super::count::{lower, raise};
+use super::count::{lower, lower_sum, raise, raise_sum};
 use super::dynamic::Dynamic;
 use super::fifo::Fifo;
 use super::group::Groups;
@@ -53,7 +53,7 @@ pub struct Scheduler {
     pub(super) policy: Box<dyn Policy>,
     pub(super) topology: Topology,
     pub(super) groups: Groups,
-    // No map is ever iterated, so their order cannot matter.
+    // No map is ever iterated but for a sum, so their order cannot matter.
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<NodeId, Node>,
     /// What each running app has to do; none for nothing.
@@ -185,7 +185,7 @@ impl Scheduler {
         }
         self.last_node = id;
         let mut node = Node::new(host, self.topology.rack_of(host));
-        raise(&mut self.totals.nodes, 1);
+        raise_sum(&mut self.totals.nodes, 1);
         node.set_slots(slots, &mut self.totals);
         self.nodes.insert(id, node);
         id
@@ -218,7 +218,7 @@ impl Scheduler {
     pub fn occupy(&mut self, node: NodeId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.occupied[kind], slots);
-            raise(&mut self.totals.occupied[kind], slots);
+            raise_sum(&mut self.totals.occupied[kind], slots);
         }
     }
 
@@ -227,13 +227,30 @@ impl Scheduler {
         if let Some(node) = self.nodes.get_mut(&node) {
             let slots = slots.min(node.occupied[kind]);
             lower(&mut node.occupied[kind], slots);
-            lower(&mut self.totals.occupied[kind], slots);
+            lower_sum(&mut self.totals.occupied[kind], slots);
         }
     }
 
     /// Sums over the cluster.
     pub fn totals(&self) -> Totals {
         self.totals
+    }
+
+    /// The same sums, added up anew from nodes and apps: for those who judge, since it looks at all of them.
+    pub fn recount(&self) -> Totals {
+        let mut totals = Totals::default();
+        // In any order, for a sum is the same.
+        self.nodes.values().for_each(|node| node.add_to(&mut totals));
+        for app in self.apps.values() {
+            for kind in Kind::ALL {
+                raise_sum(&mut totals.running[kind], app.running[kind]);
+                raise_sum(&mut totals.waiting[kind], app.tables[kind].waiting());
+            }
+        }
+        for remaining in self.remaining.values() {
+            Kind::ALL.into_iter().for_each(|kind| raise_sum(&mut totals.remaining[kind], remaining[kind]));
+        }
+        totals
     }
 }
 
@@ -305,8 +322,8 @@ impl Scheduler {
             self.remaining.insert(id, remaining)
         };
         for kind in Kind::ALL {
-            lower(&mut self.totals.remaining[kind], before.unwrap_or_default()[kind]);
-            raise(&mut self.totals.remaining[kind], remaining[kind]);
+            lower_sum(&mut self.totals.remaining[kind], before.unwrap_or_default()[kind]);
+            raise_sum(&mut self.totals.remaining[kind], remaining[kind]);
         }
     }
 
@@ -346,7 +363,7 @@ impl Scheduler {
         if let Some(group) = self.groups.get_mut(group) {
             lower(&mut group.waiting[kind], count);
         }
-        lower(&mut self.totals.waiting[kind], count);
+        lower_sum(&mut self.totals.waiting[kind], count);
     }
 
     /// Lets an app be asked.

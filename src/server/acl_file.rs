@@ -1,31 +1,53 @@
-//! The list of users that may sign: always what the file says, or the last list that could be read.
+//! The list of users that may sign: what the file says, or the last list that could be read.
+//!
+//! A thread of its own looks at the file: when the watch of its folder tells, each second, and when somebody asks, who
+//! then waits for it. So an edit counts from the next request on, also where a file system sends no events, and one
+//! that hangs keeps nobody but this thread.
 
 use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use crate::fs::{FsError, LocalFileSystem};
+use crate::fs::{FsError, LocalFileSystem, access_of_others};
 use crate::market::{Acl, AclError};
 
 /// Longest list that is read.
 const MAX_BYTES: u64 = 64 << 20;
+/// Looks where nobody asks for one and no event comes.
+const POLL: Duration = Duration::from_secs(1);
+/// Who asks waits so long for a look at a file system that is slow; then the list of before must do.
+const LOOK_PATIENCE: Duration = Duration::from_millis(200);
+/// Looks that wait for the one under way: where it hangs, who asks then waits for none.
+const WAITING: usize = 4;
 
-/// The list and the file it comes from. Shared by all who check signatures; blocking, but only for a look at the file.
+/// The list and the file it comes from. Shared by all who check signatures.
 #[derive(Debug)]
 pub struct AclFile {
-    path: PathBuf,
-    current: ArcSwap<Acl>,
-    seen: Mutex<Seen>,
+    list: Arc<List>,
+    looks: SyncSender<Look>,
+    /// Who asks goes on in the order of asking: of two requests of a user the later one must not come first.
+    order: tokio::sync::Mutex<()>,
 }
 
-/// What was last seen of the file.
-#[derive(Debug, Default)]
-struct Seen {
-    mark: Option<Mark>,
-    error: Option<String>,
+/// A wish that the file be looked at, and who waits for it, if anybody does.
+pub(super) type Look = Option<oneshot::Sender<()>>;
+
+#[derive(Debug)]
+struct List {
+    path: PathBuf,
+    current: ArcSwap<Acl>,
+    /// What was last seen of the file; held while it is looked at.
+    seen: Mutex<Option<Mark>>,
+    /// What is wrong with it.
+    error: Mutex<Option<String>>,
 }
 
 /// What tells one content of a file from another without reading it. A content changed twice within the resolution of the
@@ -50,6 +72,9 @@ pub enum AclFileError {
     /// One of its lines is wrong.
     #[error("{0}")]
     Line(#[from] AclError),
+    /// The system gives no thread.
+    #[error("no thread to look at the ACL file: {0}")]
+    Thread(io::Error),
 }
 
 // === impl AclFile ===
@@ -59,59 +84,111 @@ impl AclFile {
     pub fn open(path: PathBuf) -> Result<Self, AclFileError> {
         let mark = Mark::of(&path);
         let acl = read(&path)?;
-        let seen = Mutex::new(Seen { mark, error: None });
-        Ok(Self { path, current: ArcSwap::from_pointee(acl), seen })
+        let list = List { path, current: ArcSwap::from_pointee(acl), seen: Mutex::new(mark), error: Mutex::default() };
+        let list = Arc::new(list);
+        let (looks, asked) = sync_channel(WAITING);
+        let theirs = Arc::clone(&list);
+        let thread = std::thread::Builder::new().name("acl".to_owned());
+        thread.spawn(move || theirs.look_when_asked(&asked)).map_err(AclFileError::Thread)?;
+        Ok(Self { list, looks, order: tokio::sync::Mutex::default() })
     }
 
-    /// The list, after a look whether the file has changed. A bad change leaves the last good list in force.
+    /// Says so when other users of this machine can read the keys in the file, or put some of their own there.
+    pub(super) fn warn_of_others(&self) {
+        let path = self.path().display();
+        let access = std::fs::metadata(self.path()).ok().and_then(|metadata| access_of_others(&metadata));
+        if let Some(access) = access {
+            tracing::warn!(
+                "{path} is {access} for others, who could sign with the keys of everybody: chmod o-rwx {path}"
+            );
+        }
+    }
+
+    /// The list in force.
     pub fn current(&self) -> Arc<Acl> {
-        self.look(false);
-        self.current.load_full()
+        self.list.current.load_full()
     }
 
-    /// Reads the file even if it looks unchanged. How many may sign.
+    /// The list after a look whether the file has changed. A bad change leaves the last good list in force; a file system
+    /// that does not answer does, too.
+    pub async fn latest(&self) -> Arc<Acl> {
+        let _turn = self.order.lock().await;
+        let (told, looked) = oneshot::channel();
+        if self.looks.try_send(Some(told)).is_ok() {
+            let _ = timeout(LOOK_PATIENCE, looked).await;
+        }
+        self.current()
+    }
+
+    /// Where looks are wished for.
+    pub(super) fn looks(&self) -> SyncSender<Look> {
+        self.looks.clone()
+    }
+
+    /// Reads the file even if it looks unchanged, and waits for it. How many may sign.
     ///
     /// # Errors
     /// What is wrong with it; the last good list stays in force.
     pub fn read_anew(&self) -> Result<usize, String> {
-        self.look(true);
-        self.error().map_or_else(|| Ok(self.current.load().len()), Err)
+        self.list.look(true);
+        self.error().map_or_else(|| Ok(self.current().len()), Err)
     }
 
-    fn look(&self, even_if_unchanged: bool) {
-        let mark = Mark::of(&self.path);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_changed = mark.is_none() || mark != seen.mark;
-        if has_changed || even_if_unchanged {
-            // Taken before reading: a change in between is seen next time.
-            seen.mark = mark;
-            match read(&self.path) {
-                Ok(acl) => {
-                    if has_changed {
-                        tracing::info!("{}: {} users may sign", self.path.display(), acl.len());
-                    }
-                    self.current.store(Arc::new(acl));
-                    seen.error = None;
-                }
-                Err(error) => {
-                    let text = format!("{error}; the last good list stays in force");
-                    if seen.error.as_ref() != Some(&text) {
-                        tracing::warn!("{text}");
-                    }
-                    seen.error = Some(text);
-                }
-            }
-        }
-    }
-
-    /// What is wrong with the file now, if anything.
+    /// What is wrong with the file, if anything.
     pub fn error(&self) -> Option<String> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).error.clone()
+        self.list.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.list.path
+    }
+}
+
+// === impl List ===
+
+impl List {
+    /// Until nobody can ask any more.
+    fn look_when_asked(&self, asked: &Receiver<Look>) {
+        loop {
+            let first = match asked.recv_timeout(POLL) {
+                Ok(look) => look,
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            // One look does for all that wait by now.
+            let waiting: Vec<Look> = std::iter::once(first).chain(asked.try_iter()).collect();
+            self.look(false);
+            for told in waiting.into_iter().flatten() {
+                // Who has lost patience hears nothing.
+                let _ = told.send(());
+            }
+        }
+    }
+
+    fn look(&self, even_if_unchanged: bool) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mark = Mark::of(&self.path);
+        let has_changed = mark.is_none() || mark != *seen;
+        if !has_changed && !even_if_unchanged {
+            return;
+        }
+        // Taken before reading: a change in between is seen next time.
+        *seen = mark;
+        let error = match read(&self.path) {
+            Ok(acl) => {
+                if has_changed {
+                    tracing::info!("{}: {} users may sign", self.path.display(), acl.len());
+                }
+                self.current.store(Arc::new(acl));
+                None
+            }
+            Err(wrong) => Some(format!("{wrong}; the last good list stays in force")),
+        };
+        let before = std::mem::replace(&mut *self.error.lock().unwrap_or_else(PoisonError::into_inner), error.clone());
+        if let Some(text) = error.filter(|text| before.as_ref() != Some(text)) {
+            tracing::warn!("{text}");
+        }
     }
 }
 
@@ -145,29 +222,47 @@ mod tests {
         (folder, path)
     }
 
-    #[test]
-    fn an_edited_list_works_at_the_next_look() {
+    #[tokio::test]
+    async fn an_edited_list_works_at_the_next_look() {
         let (_folder, path) = file("alice user k1\n");
         let acl = AclFile::open(path.clone()).unwrap();
-        assert!(acl.current().get("bob").is_none());
+        assert!(acl.latest().await.get("bob").is_none());
         std::fs::write(&path, "bob user k2\n").unwrap();
-        assert!(acl.current().get("bob").is_some());
+        assert!(acl.latest().await.get("bob").is_some());
         assert!(acl.current().get("alice").is_none(), "who is no longer in the file may no longer sign");
     }
 
     #[test]
-    fn a_bad_edit_is_told_and_the_last_good_list_stays() {
+    fn who_asks_while_a_look_hangs_gets_the_list_of_before() {
+        let (_folder, path) = file("alice user k1\n");
+        let acl = AclFile::open(path.clone()).unwrap();
+        let hangs = acl.list.seen.lock().unwrap();
+        std::fs::write(&path, "bob user k2\n").unwrap();
+        let runtime =
+            |is_paused| tokio::runtime::Builder::new_current_thread().enable_time().start_paused(is_paused).build();
+        let hurried = runtime(true).unwrap();
+        for _ in 0..10 * WAITING {
+            assert!(hurried.block_on(acl.latest()).get("alice").is_some());
+        }
+        assert_eq!(acl.error(), None, "nor does health wait");
+        drop(hangs);
+        let patient = runtime(false).unwrap();
+        while patient.block_on(acl.latest()).get("bob").is_none() {}
+    }
+
+    #[tokio::test]
+    async fn a_bad_edit_is_told_and_the_last_good_list_stays() {
         let (_folder, path) = file("alice user k1\n");
         let acl = AclFile::open(path.clone()).unwrap();
         std::fs::write(&path, "alice user k1\ncarol user\n").unwrap();
-        assert!(acl.current().get("alice").is_some());
+        assert!(acl.latest().await.get("alice").is_some());
         let error = acl.error().unwrap();
         assert!(error.contains("hadoop.acl") && error.contains('2'), "{error}");
         std::fs::remove_file(&path).unwrap();
-        assert!(acl.current().get("alice").is_some());
+        assert!(acl.latest().await.get("alice").is_some());
         assert!(acl.error().unwrap().contains("hadoop.acl"));
         std::fs::write(&path, "dave admin k4\n").unwrap();
-        assert!(acl.current().get("dave").is_some());
+        assert!(acl.latest().await.get("dave").is_some());
         assert_eq!(acl.error(), None);
     }
 

@@ -1,9 +1,8 @@
 //! Watches the folder of the ACL file, so that an edit is in force, and a bad one told, before anybody signs.
 //!
-//! A comfort only: some file systems send no events, and every use of the list looks at the file itself.
+//! A comfort only: some file systems send no events, and who signs has the file looked at anyway.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -19,14 +18,14 @@ pub(super) struct AclWatch {
 // === impl AclWatch ===
 
 impl AclWatch {
-    /// Has the list look at its file when something has happened to it; without events it looks at each use all the same.
-    pub(super) fn of(acl: &Arc<AclFile>) -> Option<Self> {
-        let (path, acl) = (acl.path().to_owned(), Arc::clone(acl));
-        let told = path.clone();
-        match Self::start(&path, move || drop(acl.current())) {
+    /// Has the file looked at when something has happened to it; without events that is done each second all the same.
+    pub(super) fn of(acl: &AclFile) -> Option<Self> {
+        let looks = acl.looks();
+        // Where so many wait for a look that no place is left, one is about to come.
+        match Self::start(acl.path(), move || drop(looks.try_send(None))) {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!("{}: edits are seen at the next request, not before: {error}", told.display());
+                tracing::warn!("{}: edits are seen within a second, not at once: {error}", acl.path().display());
                 None
             }
         }

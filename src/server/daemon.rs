@@ -101,7 +101,7 @@ impl Daemon {
         let (first_fact, facts) = engine.take_start_facts();
         let store = sink.durable();
         sink.append(first_fact, facts);
-        let (owner, effects) = Owner::new(engine, sink, clock);
+        let (owner, effects) = Owner::new(engine, sink, clock, rpc_limits.held_bytes);
         let topology = Rc::new(Topology::new(&settings.trackers));
         let submissions = Submissions::new(owner.clone(), topology.clone(), settings, acl.clone());
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::engine::explanation::Explained;
 use crate::engine::{Event, Overview, Read, Reply};
 use crate::market::{
-    Acl, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
+    Acl, Answer, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
 };
 use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader, StoreError};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
@@ -28,6 +28,9 @@ const WAITING_REQUESTS: usize = 256;
 const STATEMENTS_AT_ONE_TIME: usize = 2;
 /// Age up to which a snapshot is shown again, ms: a page that many look at costs as much as one that one looks at.
 const FRESH_MS: u64 = 250;
+/// What an answer of the market takes at most, but for lists of queues, and each queue of such a list, bytes.
+const ANSWER_BYTES: usize = 4 << 10;
+const QUEUE_BYTES: usize = 256;
 /// A snapshot that is not durable after so long gives way to the one before.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -145,20 +148,21 @@ impl crate::web::Owner for OwnerHandle {
         self.read_ledger(|ledger| &ledger.statements, move |reader| reader.spending_history(&queue, page)).await
     }
 
-    fn acl(&self) -> Arc<Acl> {
-        self.acl.as_ref().map(|acl| acl.current()).unwrap_or_default()
+    async fn acl(&self) -> Arc<Acl> {
+        match &self.acl {
+            Some(acl) => acl.latest().await,
+            None => Arc::default(),
+        }
     }
 
     fn health(&self) -> Health {
         let is_alive = !self.requests.is_closed();
         let is_serving = self.serving.load(Ordering::Relaxed);
-        let store = self.store.borrow().health.clone();
-        let acl_error = self.acl.as_ref().and_then(|acl| {
-            acl.current();
-            acl.error()
-        });
+        let Durable { health: store, rowless, .. } = self.store.borrow().clone();
+        let store_error = rowless.complaint();
+        let acl_error = self.acl.as_ref().and_then(|acl| acl.error());
         let budget_error = self.budget.as_ref().and_then(ImageWatch::trouble);
-        let text = match (&store, acl_error.as_ref().or(budget_error.as_ref())) {
+        let text = match (&store, store_error.as_ref().or(acl_error.as_ref()).or(budget_error.as_ref())) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),
             _ if !is_serving => "not serving yet, or not any more".to_owned(),
             (StoreHealth::Failing { text, tries, .. }, _) => {
@@ -170,7 +174,7 @@ impl crate::web::Owner for OwnerHandle {
             (StoreHealth::Good, None) => "ok".to_owned(),
         };
         let is_ready = is_alive && is_serving && store.is_good();
-        Health { is_alive, is_ready, text, acl_error, budget_error }
+        Health { is_alive, is_ready, text, acl_error, budget_error, store_error, rowless_updates: rowless.updates }
     }
 }
 
@@ -223,17 +227,26 @@ impl Requests {
 }
 
 fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>, in_hand: &mut JoinSet<()>) {
-    // Signatures that are used up are kept, of questions too. Without a reply the request is refused.
-    if owner.is_pressed() {
-        return;
-    }
+    // Signatures that are used up are kept, of questions too, and no question can be asked anew once its signature is.
+    // Without a reply the request is refused.
+    let Some(mut places) = owner.held_room().try_take(ANSWER_BYTES).filter(|_| !owner.is_pressed()) else { return };
     let (answer, wait_for) = owner.step(Event::Market(Box::new(request)));
     let Reply::Market(result) = answer else { return };
+    let queues = match &result {
+        Ok(Answer::Queues { queues, .. }) => queues.len(),
+        Ok(Answer::Standings(standings)) => standings.len(),
+        _ => 0,
+    };
+    // What has been stepped is told; it counts as far as there is room.
+    if let Some(all) = owner.held_room().try_take(queues * QUEUE_BYTES) {
+        places.join(all);
+    }
     let owner = owner.clone();
     in_hand.spawn_local(async move {
         if owner.wait_durable(wait_for).await.is_ok() {
             let _ = reply.send(result);
         }
+        drop(places);
     });
 }
 
@@ -244,12 +257,22 @@ fn explain(
     reply: oneshot::Sender<Option<Box<Explained>>>,
     in_hand: &mut JoinSet<()>,
 ) {
-    let now = owner.clock().now();
-    let Read { value, wait_for } = owner.read(|engine| engine.explain(job, sees_names, now));
+    let explain = move |owner: &Owner| owner.read(|engine| engine.explain(job, sees_names, owner.clock().now()));
+    let Read { value, wait_for } = explain(owner);
+    if wait_for <= owner.durable() {
+        // The asker may have left.
+        let _ = reply.send(value.map(Box::new));
+        return;
+    }
+    drop(value);
     let owner = owner.clone();
     in_hand.spawn_local(async move {
+        // Asked anew then: a job that goes on changing must not keep whoever asks waiting, so that answer is kept.
         if owner.wait_durable(wait_for).await.is_ok() {
-            let _ = reply.send(value.map(Box::new));
+            let Read { value, wait_for } = explain(&owner);
+            if owner.wait_durable(wait_for).await.is_ok() {
+                let _ = reply.send(value.map(Box::new));
+            }
         }
     });
 }
@@ -259,9 +282,11 @@ fn explain(
 struct Snapshot {
     overview: Arc<Overview>,
     taken_ms: Option<u64>,
+    /// Who waits for the next one, while that is not durable.
+    waiting: Vec<oneshot::Sender<Arc<Overview>>>,
 }
 
-/// Shows the last snapshot while it is fresh, else makes one; whoever comes behind does not wait for it.
+/// Shows the last snapshot while it is fresh, else makes one; whoever comes meanwhile waits for the same.
 fn overview(
     owner: &Rc<Owner>,
     snapshot: &Rc<RefCell<Snapshot>>,
@@ -275,13 +300,26 @@ fn overview(
         let _ = reply.send(snapshot.borrow().overview.clone());
         return;
     }
+    let is_in_the_making = {
+        let waiting = &mut snapshot.borrow_mut().waiting;
+        waiting.push(reply);
+        waiting.len() > 1
+    };
+    if is_in_the_making {
+        return;
+    }
     let read = owner.overview(now);
     let (owner, snapshot) = (owner.clone(), snapshot.clone());
     in_hand.spawn_local(async move {
         let durable = tokio::time::timeout(SNAPSHOT_PATIENCE, owner.wait_durable(read.wait_for));
-        if durable.await.is_ok_and(|waited| waited.is_ok()) {
-            *snapshot.borrow_mut() = Snapshot { overview: Arc::new(read.value), taken_ms: Some(now.mono_ms) };
+        let is_durable = durable.await.is_ok_and(|waited| waited.is_ok());
+        let mut snapshot = snapshot.borrow_mut();
+        if is_durable {
+            snapshot.overview = Arc::new(read.value);
+            snapshot.taken_ms = Some(now.mono_ms);
         }
-        let _ = reply.send(snapshot.borrow().overview.clone());
+        for reply in std::mem::take(&mut snapshot.waiting) {
+            let _ = reply.send(snapshot.overview.clone());
+        }
     });
 }

@@ -16,6 +16,7 @@ mod groups;
 mod handle;
 mod handover;
 mod held;
+mod held_room;
 mod host_name;
 mod office;
 mod owner;

@@ -12,6 +12,7 @@ use crate::store::{Durable, FactSink, Health, Pressure};
 
 use super::clock::Clock;
 use super::held::HeldQueue;
+use super::held_room::{HeldPlaces, HeldRoom};
 use super::rpc::{Answer, Ticket};
 
 /// Items released in one go before others get their turn.
@@ -26,6 +27,7 @@ pub struct Owner {
     store: watch::Receiver<Durable>,
     durable: Cell<FactNumber>,
     held: RefCell<HeldQueue<Held>>,
+    held_room: HeldRoom,
     clock: Clock,
     /// For when the timer sleeps at present, ms of the monotonic clock.
     timer_ms: Cell<u64>,
@@ -35,7 +37,12 @@ pub struct Owner {
 
 /// What waits for a fact.
 enum Held {
+    /// To what has changed something, or a heartbeat: there is only the one answer, and not much of it.
     Answer(Ticket, Answer),
+    /// To a question, as it travels, and the room it takes.
+    Read(Ticket, Vec<u8>, HeldPlaces),
+    /// To be asked anew: there was no room for the answer.
+    Question(Ticket, Box<dyn FnOnce(Ticket)>),
     Effects(Vec<Effect>),
     Waiter(oneshot::Sender<()>),
 }
@@ -63,7 +70,13 @@ pub struct StoreGone;
 impl Owner {
     /// An owner whose facts go into `sink`. The effects come out of the receiver, each when it may be performed; there
     /// are never more of them than jobs and hosts.
-    pub fn new(engine: Engine, sink: FactSink, clock: Clock) -> (Rc<Self>, mpsc::UnboundedReceiver<Effect>) {
+    /// Answers that wait for the store may take `held_bytes`.
+    pub fn new(
+        engine: Engine,
+        sink: FactSink,
+        clock: Clock,
+        held_bytes: usize,
+    ) -> (Rc<Self>, mpsc::UnboundedReceiver<Effect>) {
         let (effects, performed) = mpsc::unbounded_channel();
         let store = sink.durable();
         let durable = store.borrow().number;
@@ -73,6 +86,7 @@ impl Owner {
             store,
             durable: Cell::new(durable),
             held: RefCell::default(),
+            held_room: HeldRoom::new(held_bytes),
             clock,
             timer_ms: Cell::new(u64::MAX),
             timer_moved: Notify::new(),
@@ -123,6 +137,11 @@ impl Owner {
         self.engine.borrow().market().map(|market| (market.budget_lines(), market.tick_number()))
     }
 
+    /// The last durable fact that is known of here.
+    pub fn durable(&self) -> FactNumber {
+        self.durable.get()
+    }
+
     /// The last fact of all.
     pub fn last_fact(&self) -> FactNumber {
         self.engine.borrow().last_fact()
@@ -140,6 +159,26 @@ impl Owner {
         } else {
             self.hold(number, Held::Answer(ticket, answer));
         }
+    }
+
+    /// Answers with what was read as soon as `number` is durable. Where too much waits for the store already, the answer
+    /// is given up and `ask_again` has the ticket then.
+    pub fn show(&self, ticket: Ticket, answer: &Answer, number: FactNumber, ask_again: impl FnOnce(Ticket) + 'static) {
+        if number <= self.durable.get() {
+            return ticket.answer(answer);
+        }
+        let mut response = Vec::new();
+        ticket.encode(answer, &mut response);
+        let held = match self.held_room.try_take(response.len()) {
+            Some(places) => Held::Read(ticket, response, places),
+            None => Held::Question(ticket, Box::new(ask_again)),
+        };
+        self.hold(number, held);
+    }
+
+    /// The room for answers that wait for the store.
+    pub fn held_room(&self) -> &HeldRoom {
+        &self.held_room
     }
 
     /// Completes when `number` is durable.
@@ -228,6 +267,8 @@ impl Owner {
     fn let_go(&self, held: Held) {
         match held {
             Held::Answer(ticket, answer) => ticket.answer(&answer),
+            Held::Read(ticket, response, _places) => ticket.answer_encoded(response),
+            Held::Question(ticket, ask_again) => ask_again(ticket),
             // Receivers that are gone belong to a daemon that is about to end, or to a caller who left.
             Held::Effects(effects) => effects.into_iter().for_each(|effect| drop(self.effects.send(effect))),
             Held::Waiter(waiter) => drop(waiter.send(())),

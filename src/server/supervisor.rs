@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_stuck_says_nothing() {
         let (_scratch, theirs, supervisor) = pair(Some(SILENCE));
-        let (_sender, store) = watch::channel(Durable { number: FactNumber(0), health: Health::Good });
+        let (_sender, store) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build_local(tokio::runtime::LocalOptions::default())
@@ -243,7 +243,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread", start_paused = true)]
     async fn a_store_that_fails_is_told_until_it_is_well() {
         let (_scratch, theirs, supervisor) = pair(None);
-        let (sender, store) = watch::channel(Durable { number: FactNumber(0), health: Health::Good });
+        let (sender, store) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
         theirs.set_nonblocking(true).unwrap();
         let mut follow = std::pin::pin!(supervisor.follow(store, "serving".to_owned()));
         // Between two looks of its own.

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::config::keys;
 use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
+
+use crate::web::ServedNames;
 
 use super::acl_file::AclFile;
 use super::acl_watch::AclWatch;
@@ -23,7 +26,7 @@ use super::reload::Reload;
 use super::rpc::RpcLimits;
 use super::start::{Found, ServeError, Serving, store_options, wake};
 use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
-use super::web_thread::WebThread;
+use super::web_thread::{WebTerms, WebThread};
 
 /// How a term ends.
 pub(super) enum TermEnd {
@@ -76,7 +79,10 @@ impl Office<'_> {
             SchedulerKind::Fifo(_) => None,
         };
         let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
-        let acl_watch = acl.as_ref().and_then(AclWatch::of);
+        if let Some(acl) = &acl {
+            acl.warn_of_others();
+        }
+        let acl_watch = acl.as_deref().and_then(AclWatch::of);
         make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
         let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
         let offer = self.offer();
@@ -113,7 +119,9 @@ impl Office<'_> {
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let handle = handle.with_ledger(store.ledger());
         let owner = daemon.owner().clone();
-        let web = Web::new(http, handle, http_limits, market.is_some());
+        let (has_market, shows_money) = (market.is_some(), market.is_some_and(|market| market.is_public));
+        let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
+        let web = Web::new(http, handle, WebTerms { limits: http_limits, names, has_market, shows_money });
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
@@ -251,8 +259,8 @@ impl Preparing<'_> {
 // === impl Web ===
 
 impl<'a> Web<'a> {
-    fn new(port: &'a super::ports::OpenPort, handle: OwnerHandle, limits: HttpLimits, has_market: bool) -> Self {
-        let start = move || WebThread::start(port.share()?, handle.clone(), &limits, has_market);
+    fn new(port: &'a super::ports::OpenPort, handle: OwnerHandle, terms: WebTerms) -> Self {
+        let start = move || WebThread::start(port.share()?, handle.clone(), &terms);
         Self { running: RefCell::default(), start: Box::new(start) }
     }
 

@@ -8,13 +8,26 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::config::settings::HttpLimits;
-use crate::web::{WebLimits, WebState};
+use crate::web::{ServedNames, WebLimits, WebState};
 
 use super::handle::OwnerHandle;
 use crate::config::host_name;
 
 /// The HTTP library needs this much room for a head.
 const LEAST_HEADER_BYTES: usize = 8_192;
+
+/// What the web server shows, under which names, and to how many.
+#[derive(Clone, Debug)]
+pub(super) struct WebTerms {
+    /// Limits on connections.
+    pub(super) limits: HttpLimits,
+    /// Names that requests may be addressed to.
+    pub(super) names: ServedNames,
+    /// Whether the scheduler has a market.
+    pub(super) has_market: bool,
+    /// Whether shares and costs are shown to who does not sign.
+    pub(super) shows_money: bool,
+}
 
 /// The running web server.
 pub(super) struct WebThread {
@@ -26,20 +39,22 @@ pub(super) struct WebThread {
 
 impl WebThread {
     /// Serves HTTP on `listener`.
-    pub(super) fn start(
-        listener: TcpListener,
-        owner: OwnerHandle,
-        limits: &HttpLimits,
-        has_market: bool,
-    ) -> io::Result<Self> {
+    pub(super) fn start(listener: TcpListener, owner: OwnerHandle, terms: &WebTerms) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let limits = WebLimits {
-            connections: limits.max_connections,
-            header_bytes: limits.max_header_bytes.max(LEAST_HEADER_BYTES),
-            header_read: Duration::from_millis(limits.header_timeout_ms),
+            connections: terms.limits.max_connections,
+            header_bytes: terms.limits.max_header_bytes.max(LEAST_HEADER_BYTES),
+            header_read: Duration::from_millis(terms.limits.header_timeout_ms),
             ..WebLimits::default()
         };
-        let state = WebState { owner, host: host_name(), has_market, limits };
+        let state = WebState {
+            owner,
+            names: terms.names.clone(),
+            host: host_name(),
+            has_market: terms.has_market,
+            shows_money: terms.shows_money,
+            limits,
+        };
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = move || {
             runtime.block_on(async {

@@ -50,7 +50,7 @@ impl GatedStore {
     /// A gate with nothing behind it: a fact is durable once it is let through. `last` is the last durable fact so
     /// far.
     pub fn alone(last: FactNumber) -> (Self, FactSink) {
-        let (sender, durable) = watch::channel(Durable { number: last, health: Health::Good });
+        let (sender, durable) = watch::channel(Durable { number: last, ..Durable::default() });
         Self::assemble(Behind::Nothing(sender), durable, Arc::new(Backlog::new(LIMIT_FACTS)))
     }
 

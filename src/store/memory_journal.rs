@@ -8,6 +8,7 @@ use crate::engine::{Fact, FactNumber, Restored};
 use crate::sim::Journal;
 
 use super::counter_names::CounterNames;
+use super::durable::Rowless;
 use super::error::StoreError;
 use super::opened::load;
 use super::schema::{self, LAST_FACT};
@@ -29,9 +30,13 @@ impl MemoryJournal {
     /// Writes facts that follow those so far, in one transaction.
     ///
     /// # Errors
-    /// A row that the schema refuses.
+    /// A row that the schema refuses, a fact that finds no row to change.
     pub fn write(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), StoreError> {
-        self.try_write(first, facts).map_err(|source| failed("write", source))
+        let rowless = self.try_write(first, facts).map_err(|source| failed("write", source))?;
+        match rowless.complaint() {
+            Some(text) => Err(StoreError::Damaged { path: NOWHERE.into(), text }),
+            None => Ok(()),
+        }
     }
 
     /// What a start finds now.
@@ -43,17 +48,19 @@ impl MemoryJournal {
         load(database, Path::new(NOWHERE), &StoreOptions::new(NOWHERE))
     }
 
-    fn try_write(&mut self, first: FactNumber, facts: &[Fact]) -> rusqlite::Result<()> {
+    fn try_write(&mut self, first: FactNumber, facts: &[Fact]) -> rusqlite::Result<Rowless> {
         self.database()?;
-        let Self { database: Some(database), names } = self else { return Ok(()) };
+        let Self { database: Some(database), names } = self else { return Ok(Rowless::default()) };
         let transaction = database.transaction()?;
+        let mut rowless = Rowless::default();
         let mut last = first.0.saturating_sub(1);
         for (number, fact) in (first.0..).zip(facts) {
-            rows::record(&transaction, names, FactNumber(number), fact)?;
+            rows::record(&transaction, names, &mut rowless, FactNumber(number), fact)?;
             last = number;
         }
         schema::set_meta(&transaction, LAST_FACT, last.cast_signed())?;
-        transaction.commit()
+        transaction.commit()?;
+        Ok(rowless)
     }
 
     fn database(&mut self) -> rusqlite::Result<&Connection> {

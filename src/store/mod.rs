@@ -42,7 +42,7 @@ pub use backup::{Copied, backup};
 pub use budget_image::{
     BudgetBackEnd, BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, ImageWatch, Precedence,
 };
-pub use durable::{Durable, Health};
+pub use durable::{Durable, Health, Rowless};
 pub use error::StoreError;
 pub use fault_point::FaultPoint;
 pub use figures::Figures;

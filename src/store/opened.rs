@@ -203,13 +203,14 @@ pub(crate) fn finished_after(facts: &[crate::engine::Fact], job: JobId) -> crate
 
 #[cfg(test)]
 fn recorded(facts: &[crate::engine::Fact]) -> Connection {
-    use super::{counter_names::CounterNames, rows, schema};
+    use super::{counter_names::CounterNames, durable::Rowless, rows, schema};
     let mut database = schema::in_memory().unwrap();
     let transaction = database.transaction().unwrap();
-    let mut names = CounterNames::default();
+    let (mut names, mut rowless) = (CounterNames::default(), Rowless::default());
     for (number, fact) in (1..).zip(facts) {
-        rows::record(&transaction, &mut names, FactNumber(number), fact).unwrap();
+        rows::record(&transaction, &mut names, &mut rowless, FactNumber(number), fact).unwrap();
     }
+    assert_eq!(rowless, Rowless::default());
     schema::set_meta(&transaction, LAST_FACT, facts.len() as i64).unwrap();
     transaction.commit().unwrap();
     database

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_of_version_1_goes_on_with_all_it_has() {
+    fn a_database_of_version_1_check_stop_with_all_it_has() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("state.db");
         let old = Connection::open(&path).unwrap();

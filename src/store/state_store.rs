@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::watch;
 
 use super::backup::{Copied, backup};
-use super::durable::{Durable, Health};
+use super::durable::Durable;
 use super::error::StoreError;
 use super::fault_point::FaultPoint;
 use super::figures::{Counts, Figures};
@@ -49,7 +49,7 @@ impl Store {
         let opened = opened::load(&database, &path, &options)?;
         FaultPoint::StateLoaded.pass();
         let (sender, inbox) = mpsc::channel();
-        let (durable, watcher) = watch::channel(Durable { number: opened.last_fact, health: Health::Good });
+        let (durable, watcher) = watch::channel(Durable { number: opened.last_fact, ..Durable::default() });
         let backlog = Arc::new(Backlog::new(options.backlog_limit_facts));
         let counts = Arc::new(Counts::default());
         let writer = Writer {

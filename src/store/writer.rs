@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use crate::engine::FactNumber;
 
 use super::counter_names::CounterNames;
-use super::durable::{Durable, Health};
+use super::durable::{Durable, Health, Rowless};
 use super::error::StoreError;
 use super::fault_point::FaultPoint;
 use super::figures::Counts;
@@ -117,8 +117,8 @@ impl Writer {
     fn try_commit(&mut self, names: &mut CounterNames, failure: Option<Failure>) -> Option<Failure> {
         let batches = self.queue.next_batches(self.options.transaction_limit_facts);
         match self.write(names, batches, failure.is_some()) {
-            Ok(()) => {
-                self.publish(batches);
+            Ok(rowless) => {
+                self.publish(batches, rowless);
                 None
             }
             Err(error) => {
@@ -132,8 +132,8 @@ impl Writer {
         }
     }
 
-    /// One transaction: these batches, all notes, the number of the last fact.
-    fn write(&mut self, names: &mut CounterNames, batches: usize, is_retry: bool) -> rusqlite::Result<()> {
+    /// One transaction: these batches, all notes, the number of the last fact. Tells what found no row to change.
+    fn write(&mut self, names: &mut CounterNames, batches: usize, is_retry: bool) -> rusqlite::Result<Rowless> {
         FaultPoint::CommitDue.pass();
         let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         FaultPoint::CommitBegun.pass();
@@ -143,9 +143,10 @@ impl Writer {
             false => 0,
         };
         let mut last = None;
+        let mut rowless = Rowless::default();
         for batch in self.queue.batches.iter().take(batches) {
             for (number, fact) in (batch.first.0..).zip(&batch.facts).filter(|(number, _)| *number > recorded) {
-                rows::record(&transaction, names, FactNumber(number), fact)?;
+                rows::record(&transaction, names, &mut rowless, FactNumber(number), fact)?;
                 last = Some(number);
                 FaultPoint::CommitFact.pass();
             }
@@ -160,11 +161,11 @@ impl Writer {
         FaultPoint::CommitWritten.pass();
         transaction.commit()?;
         FaultPoint::CommitDone.pass();
-        Ok(())
+        Ok(rowless)
     }
 
     /// Tells everybody that these batches, which are no longer queued, are durable.
-    fn publish(&mut self, batches: usize) {
+    fn publish(&mut self, batches: usize, rowless: Rowless) {
         let (mut facts, mut weights) = (0, 0);
         let mut last = None;
         for batch in self.queue.batches.drain(..batches) {
@@ -180,6 +181,12 @@ impl Writer {
         self.durable.send_modify(|durable| {
             durable.number = last.unwrap_or(durable.number);
             durable.health = Health::Good;
+            if durable.rowless.add(rowless)
+                && let Some(complaint) = durable.rowless.complaint()
+            {
+                // Once: health goes on saying so.
+                tracing::error!("{complaint}: what it says is lost with the next restart");
+            }
         });
         for note in self.queue.notes.drain(..) {
             // Whoever asked may have gone.
@@ -230,11 +237,13 @@ impl Writer {
         let mut is_retry = self.durable.borrow().health != Health::Good;
         while !self.queue.is_empty() {
             let batches = self.queue.next_batches(self.options.transaction_limit_facts);
-            if let Err(error) = self.write(names, batches, is_retry) {
-                self.report(&error);
-                return Err(StoreError::Unwritten { facts: self.queue.facts as u64, text: error.to_string() });
+            match self.write(names, batches, is_retry) {
+                Ok(rowless) => self.publish(batches, rowless),
+                Err(error) => {
+                    self.report(&error);
+                    return Err(StoreError::Unwritten { facts: self.queue.facts as u64, text: error.to_string() });
+                }
             }
-            self.publish(batches);
             is_retry = false;
         }
         FaultPoint::StopWritten.pass();
@@ -256,7 +265,7 @@ impl Writer {
         while !self.queue.is_empty() {
             let batches = self.queue.next_batches(self.options.transaction_limit_facts);
             match self.write(names, batches, true) {
-                Ok(()) => self.publish(batches),
+                Ok(rowless) => self.publish(batches, rowless),
                 Err(error) => {
                     tracing::error!("and {} facts before it cannot be written: {error}", self.queue.facts);
                     break;
@@ -305,7 +314,7 @@ mod tests {
     fn idle_writer(dir: &std::path::Path) -> (Writer, watch::Receiver<Durable>) {
         let folder = Folder::hold(dir).unwrap();
         let database = schema::open_for_writing(&folder.database().unwrap()).unwrap();
-        let (durable, watcher) = watch::channel(Durable { number: FactNumber(0), health: Health::Good });
+        let (durable, watcher) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
         let writer = Writer {
             database,
             inbox: mpsc::channel().1,
@@ -343,7 +352,7 @@ mod tests {
         assert!(matches!(&told.health, Health::Failing { tries: 2, text, .. } if text.contains("full")), "{told:?}");
         limit(&writer.database, pages + 1000);
         assert!(writer.try_commit(&mut names, Some(second)).is_none());
-        assert_eq!(*watcher.borrow(), Durable { number: FactNumber(1000), health: Health::Good });
+        assert_eq!(*watcher.borrow(), Durable { number: FactNumber(1000), ..Durable::default() });
     }
 
     /// A commit may be told to have failed after all of it reached the disk.

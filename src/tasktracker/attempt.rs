@@ -81,12 +81,15 @@ impl<'a> Attempt<'a> {
     /// Runs `work` under the time limit; what a failure leaves of the output is removed.
     pub(crate) fn run<T>(&self, work: impl FnOnce() -> Result<T, TaskFailure>) -> Result<T, TaskFailure> {
         // Whatever an attempt that was told to end stumbled over, that is why it ended.
-        let result = self.progress.watched(work);
-        let result = if self.progress.is_stopped() { result.map_err(|_| self.progress.reason()) } else { result };
-        if result.is_err() {
-            // As Hadoop: that this fails too is nobody's business any more.
-            let _ = self.committer().abort(self.progress.attempt());
-        }
+        let result = self.progress.watched(|| {
+            let result = work();
+            if result.is_err() || self.progress.is_stopped() {
+                // As Hadoop: that this fails too is nobody's business any more.
+                let _ = self.committer().abort(self.progress.attempt());
+            }
+            result
+        });
+        let result = if self.progress.is_stopped() { result.and(Err(self.progress.reason())) } else { result };
         result.map_err(|failure| failure.in_folder(self.folder))
     }
 }

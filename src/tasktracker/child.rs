@@ -17,7 +17,6 @@ use super::failure::TaskFailure;
 use super::group::Group;
 use super::keeper::Order;
 use super::lines::LineReader;
-use super::private::append_to_file;
 use super::process_tree::ProcessTable;
 use super::progress::Progress;
 use super::reporter::StderrLine;
@@ -91,13 +90,10 @@ struct Fed {
 // === impl StderrLog ===
 
 impl StderrLog {
-    /// Appends to a file until it holds `limit_bytes`; what comes then is dropped.
-    ///
-    /// # Errors
-    /// [`TaskFailure::File`].
-    pub fn open(path: &std::path::Path, limit_bytes: Option<u64>) -> Result<Self, TaskFailure> {
-        let file = append_to_file(path).map_err(TaskFailure::file("write", path))?;
-        Ok(Self { file: std::sync::Mutex::new((file, limit_bytes.unwrap_or(u64::MAX))) })
+    /// Writes to a file until `limit_bytes` are written; what comes then is dropped.
+    #[must_use]
+    pub fn new(file: File, limit_bytes: Option<u64>) -> Self {
+        Self { file: std::sync::Mutex::new((file, limit_bytes.unwrap_or(u64::MAX))) }
     }
 
     /// A line; a full disk costs words of the log, not the attempt.

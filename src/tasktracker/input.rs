@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::codec::{Codec, Decoder};
 use super::lines::LineReader;
+use crate::fs::{Expected, FsError, open_behind_links};
 
 /// How lines become what the command reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,14 @@ impl Read for Counted {
     }
 }
 
+/// The system's own error, where there is one: callers name the path.
+fn of_system(error: FsError) -> io::Error {
+    match error {
+        FsError::Refused { source, .. } => source,
+        error => io::Error::other(error),
+    }
+}
+
 // === impl SplitReader ===
 
 impl SplitReader {
@@ -87,7 +96,7 @@ impl SplitReader {
     /// # Errors
     /// Those of reading.
     pub fn open(split: &InputSplit<'_>, rules: ReadRules) -> io::Result<Self> {
-        let mut file = File::open(split.path)?;
+        let mut file = open_behind_links(split.path, &Expected::file_of_any_owner()).map_err(of_system)?.file;
         let codec = split.path.file_name().and_then(|name| name.to_str()).and_then(Codec::of_file);
         let (start, end) = match codec {
             Some(_) => (0, None),

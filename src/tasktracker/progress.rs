@@ -160,6 +160,11 @@ impl Progress {
         self.stop(Stop::Kill);
     }
 
+    /// Ends the attempt because work on a file took longer than this.
+    pub(crate) fn time_out(&self, limit: Duration) {
+        self.stop(Stop::Timeout(limit));
+    }
+
     /// An output could not be fetched.
     pub fn add_failed_fetch(&self, map: AttemptId) {
         let mut failed = locked(&self.failed_fetches);

@@ -2,22 +2,30 @@
 //! `TaskRunner.setupWorkDir`, `TrackerDistributedCacheManager`).
 
 use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
+use rustix::event::{Timespec, poll};
 use zip::ZipArchive;
 
 use super::failure::TaskFailure;
 use super::private::{FOLDER_MODE, create_file, make_folder, set_mode};
 use crate::config::keys::{self, Key};
 use crate::config::{ConfigError, Configuration};
-use crate::fs::FileUri;
+use crate::fs::{CheckedFile, Expected, FileUri, open_behind_links};
 
 /// Unpacks the archive `$1` in the folder `$2`: for our own user only, also where that is root.
 const UNPACK_TAR: &str = "umask 077 && exec tar --no-same-owner --no-same-permissions -xf \"$1\" -C \"$2\"";
+
+/// Between two looks at a program that unpacks.
+const LOOK: Duration = Duration::from_millis(20);
+/// Of what it says, bytes.
+const MAX_WORDS_BYTES: u64 = 4096;
+/// Copied at once, bytes.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// A file or archive of the distributed cache, as the job names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +67,38 @@ pub fn cache_entries(configuration: &Configuration) -> Result<Vec<CacheEntry>, T
     Ok(entries)
 }
 
+/// Called between pieces of long work; fails when the attempt must stop.
+pub type StopCheck<'a> = dyn Fn(WorkStep) -> Result<(), TaskFailure> + 'a;
+
+/// What long work did since the last check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkStep {
+    /// It finished a piece.
+    Advanced,
+    /// It waited.
+    Waiting,
+}
+
+/// Opens a file that a job names. It may lie behind links, but it must be a regular file.
+///
+/// # Errors
+/// [`TaskFailure::Unusable`]
+pub fn open_input(path: &Path) -> Result<CheckedFile, TaskFailure> {
+    let opened = open_behind_links(path, &Expected::file_of_any_owner());
+    opened.map_err(|error| TaskFailure::Unusable {
+        what: "a file that the job names".to_owned(),
+        reason: error.to_string(),
+    })
+}
+
 /// Brings a cache entry into `folder`, which is its own; gives back the file, or the folder of the unpacked archive.
 ///
 /// # Errors
 /// [`TaskFailure`]; also when it has changed since the job was submitted.
-pub fn localize(entry: &CacheEntry, folder: &Path) -> Result<PathBuf, TaskFailure> {
+pub fn localize(entry: &CacheEntry, folder: &Path, check_stop: &StopCheck<'_>) -> Result<PathBuf, TaskFailure> {
     let source = entry.file.as_path();
-    let changed = fs::metadata(source).and_then(|about| about.modified()).map_err(TaskFailure::file("read", source))?;
+    let file = open_input(source)?;
+    let changed = file.metadata.modified().map_err(TaskFailure::file("read", source))?;
     let since_1970 = changed.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64);
     if since_1970 != entry.changed_ms {
         let reason = format!("has changed: its time is {since_1970}, the job expects {}", entry.changed_ms);
@@ -75,7 +108,7 @@ pub fn localize(entry: &CacheEntry, folder: &Path) -> Result<PathBuf, TaskFailur
     let local = folder.join(name);
     let copy = |to: &Path| {
         make_folder(folder).map_err(TaskFailure::file("make", folder))?;
-        copy(source, to)?;
+        copy(file, to, check_stop)?;
         fs::set_permissions(to, Permissions::from_mode(FOLDER_MODE)).map_err(TaskFailure::file("write", to))
     };
     if !entry.is_archive {
@@ -88,9 +121,9 @@ pub fn localize(entry: &CacheEntry, folder: &Path) -> Result<PathBuf, TaskFailur
     copy(&archive)?;
     let lower = name.to_string_lossy().to_lowercase();
     if lower.ends_with(".jar") || lower.ends_with(".zip") {
-        unpack_jar(&archive, &local)?;
+        unpack_jar(&archive, &local, check_stop)?;
     } else if [".tar", ".tgz", ".tar.gz"].iter().any(|end| lower.ends_with(end)) {
-        unpack_tar(&archive, &local)?;
+        unpack_tar(&archive, &local, check_stop)?;
     }
     Ok(local)
 }
@@ -99,21 +132,31 @@ pub fn localize(entry: &CacheEntry, folder: &Path) -> Result<PathBuf, TaskFailur
 ///
 /// # Errors
 /// [`TaskFailure::File`]
-pub(crate) fn copy(source: &Path, to: &Path) -> Result<(), TaskFailure> {
-    let mut read = File::open(source).map_err(TaskFailure::file("read", source))?;
-    let copied = create_file(to).and_then(|mut written| io::copy(&mut read, &mut written));
-    copied.map(drop).map_err(TaskFailure::file("write", to))
+pub(crate) fn copy(source: CheckedFile, to: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
+    let CheckedFile { mut file, path, .. } = source;
+    let mut written = create_file(to).map_err(TaskFailure::file("write", to))?;
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        check_stop(WorkStep::Advanced)?;
+        let bytes = match file.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read.map_err(TaskFailure::file("read", &path))?,
+        };
+        written.write_all(&piece[..bytes]).map_err(TaskFailure::file("write", to))?;
+    }
 }
 
 /// Unpacks a jar; everything in it may be read and executed by its owner. Entries that would lie elsewhere are refused.
 ///
 /// # Errors
 /// [`TaskFailure`].
-pub fn unpack_jar(jar: &Path, folder: &Path) -> Result<(), TaskFailure> {
+pub fn unpack_jar(jar: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
     let broken = |reason: String| TaskFailure::Unusable { what: jar.display().to_string(), reason };
     let file = File::open(jar).map_err(TaskFailure::file("read", jar))?;
     let mut archive = ZipArchive::new(file).map_err(|error| broken(error.to_string()))?;
     for at in 0..archive.len() {
+        check_stop(WorkStep::Advanced)?;
         let mut entry = archive.by_index(at).map_err(|error| broken(error.to_string()))?;
         let inside = entry.enclosed_name().ok_or_else(|| broken(format!("{:?} leads out of it", entry.name())))?;
         let path = folder.join(inside);
@@ -132,16 +175,36 @@ fn unpack_file(entry: &mut impl Read, path: &Path) -> io::Result<()> {
     set_mode(&file, FOLDER_MODE)
 }
 
-fn unpack_tar(archive: &Path, folder: &Path) -> Result<(), TaskFailure> {
+fn unpack_tar(archive: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
     let mut tar = Command::new("sh");
-    tar.args(["-c", UNPACK_TAR, "sh"]).arg(archive).arg(folder);
-    let output = tar.stdin(Stdio::null()).output();
-    let output = output.map_err(TaskFailure::file("unpack", archive))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(TaskFailure::Unusable { what: archive.display().to_string(), reason })
+    tar.args(["-c", UNPACK_TAR, "sh"]).arg(archive).arg(folder).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut tar = tar.stderr(Stdio::piped()).spawn().map_err(TaskFailure::file("unpack", archive))?;
+    let stderr = tar.stderr.take();
+    std::thread::scope(|scope| {
+        let words = scope.spawn(|| stderr.map(first_words).unwrap_or_default());
+        let status = loop {
+            match tar.try_wait().map_err(TaskFailure::file("unpack", archive))? {
+                Some(status) => break status,
+                None => check_stop(WorkStep::Waiting).inspect_err(|_| {
+                    let _ = tar.kill().and_then(|()| tar.wait());
+                })?,
+            }
+            let _ = poll(&mut [], Timespec::try_from(LOOK).ok().as_ref());
+        };
+        if status.success() {
+            return Ok(());
+        }
+        let reason = words.join().unwrap_or_default();
+        Err(TaskFailure::Unusable { what: archive.display().to_string(), reason })
+    })
+}
+
+/// What a program says first; the rest is passed over.
+fn first_words(mut stderr: impl Read) -> String {
+    let mut words = Vec::new();
+    let _ = stderr.by_ref().take(MAX_WORDS_BYTES).read_to_end(&mut words);
+    let _ = io::copy(&mut stderr, &mut io::sink());
+    String::from_utf8_lossy(&words).trim().to_owned()
 }
 
 /// Makes a working directory as new: a link for each thing at the root of the unpacked jar, one for each of `links` (name and
@@ -213,7 +276,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let at = |name: &str| scratch.path().join(name);
         jar(&at("job.jar"), &[("mapper.py", "print()"), ("META-INF/MANIFEST.MF", "x"), ("lib/a.zip", "y")]);
-        unpack_jar(&at("job.jar"), &at("jars")).unwrap();
+        unpack_jar(&at("job.jar"), &at("jars"), &|_| Ok(())).unwrap();
         fs::write(at("side.txt"), "side").unwrap();
         jar(&at("words.zip"), &[("inside/w.txt", "words")]);
         fs::create_dir(at("t")).unwrap();
@@ -238,7 +301,9 @@ mod tests {
         let links: Vec<(String, PathBuf)> = entries
             .iter()
             .enumerate()
-            .map(|(n, entry)| (entry.link.clone().unwrap(), localize(entry, &at(&format!("cache/{n}"))).unwrap()))
+            .map(|(n, entry)| {
+                (entry.link.clone().unwrap(), localize(entry, &at(&format!("cache/{n}")), &|_| Ok(())).unwrap())
+            })
             .collect();
         for _ in 0..2 {
             prepare(&at("work"), Some(&at("jars")), &links, "./tmp").unwrap();
@@ -253,7 +318,7 @@ mod tests {
         let mode = fs::metadata(at("work/mapper.py")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         let late = CacheEntry { changed_ms: 1, ..entries[0].clone() };
-        assert!(localize(&late, &at("late")).unwrap_err().to_string().contains("has changed"));
+        assert!(localize(&late, &at("late"), &|_| Ok(())).unwrap_err().to_string().contains("has changed"));
     }
 
     #[test]
@@ -261,11 +326,33 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("bad.jar");
         jar(&path, &[("../evil", "x")]);
-        assert!(unpack_jar(&path, &scratch.path().join("in")).is_err());
+        assert!(unpack_jar(&path, &scratch.path().join("in"), &|_| Ok(())).is_err());
         let links = [("../evil".to_owned(), PathBuf::from("/"))];
         assert!(prepare(&scratch.path().join("work"), None, &links, "tmp").is_err());
         assert!(!scratch.path().join("evil").exists());
         fs::write(&path, "no jar").unwrap();
-        assert!(unpack_jar(&path, &scratch.path().join("in")).is_err());
+        assert!(unpack_jar(&path, &scratch.path().join("in"), &|_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn a_pipe_is_refused_at_once_and_what_is_no_archive_with_words() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let entry = |name: &str| {
+            let file = FileUri::parse(&at(name).display().to_string()).unwrap();
+            let changed = fs::metadata(at(name)).unwrap().modified().unwrap().duration_since(UNIX_EPOCH).unwrap();
+            CacheEntry { file, link: None, changed_ms: changed.as_millis() as i64, is_archive: name.ends_with("tar") }
+        };
+        let refused = localize(&entry("pipe"), &at("cache"), &|_| Ok(())).unwrap_err().to_string();
+        assert!(refused.contains("pipe") && refused.contains("a regular file"), "{refused}");
+        fs::write(at("a.tar"), "no archive").unwrap();
+        let ends = |step| if step == WorkStep::Advanced { Ok(()) } else { Err(TaskFailure::Killed) };
+        assert!(matches!(
+            localize(&entry("a.tar"), &at("cache"), &ends),
+            Err(TaskFailure::Killed | TaskFailure::Unusable { .. })
+        ));
+        let broken = localize(&entry("a.tar"), &at("again"), &|_| Ok(())).unwrap_err().to_string();
+        assert!(broken.contains("tar"), "{broken}");
     }
 }

@@ -19,7 +19,6 @@ use super::response::{self, fresh};
 use super::{Health, Owner, OwnerGone, WebState};
 use crate::engine::{Overview, QueueOverview};
 use crate::scheduler::{Kind, PerKind};
-use crate::wire::RunState;
 
 /// What scrapers of OpenMetrics are promised.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -29,8 +28,9 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> 
     let Ok(Ok(overview)) = timeout(super::ANSWER_PATIENCE, state.owner.overview()).await else {
         return response::text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
     };
-    let (health, has_market) = (state.owner.health(), state.has_market);
-    let scrape = Scrape { overview, usage: ProcessUsage::read(), health, has_market };
+    let WebState { has_market, shows_money, .. } = *state;
+    let health = state.owner.health();
+    let scrape = Scrape { overview, usage: ProcessUsage::read(), health, has_market, shows_money };
     match scrape.encode() {
         Ok(body) => fresh(StatusCode::OK, OPEN_METRICS, body),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
@@ -44,6 +44,7 @@ struct Scrape {
     usage: Option<ProcessUsage>,
     health: Health,
     has_market: bool,
+    shows_money: bool,
 }
 
 /// Writes metrics one after the other. Names carry their unit last.
@@ -118,6 +119,11 @@ impl Scrape {
             "Attempts chosen to leave their slots to other queues",
             overview.attempts_preempted,
         )?;
+        writer.counter(
+            "jobtracker_store_rowless_updates",
+            "Facts that found no row to change in state.db: more than 0 is a defect",
+            self.health.rowless_updates,
+        )?;
         let is_ready = u32::from(self.health.is_ready);
         writer.gauge("jobtracker_ready", "1 while jobs can be submitted and run", is_ready)
     }
@@ -134,9 +140,7 @@ impl Scrape {
 
     fn jobs(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let overview = &self.overview;
-        let in_state = |state| count(overview.jobs.iter().map(|job| job.state == state));
-        let live =
-            [([("state", "prep")], in_state(RunState::Prep)), ([("state", "running")], in_state(RunState::Running))];
+        let live = [([("state", "prep")], overview.preparing_jobs), ([("state", "running")], overview.running_jobs)];
         writer.gauges("jobtracker_jobs", "Jobs that are not over", live)?;
         writer.counter("jobtracker_jobs_accepted", "Jobs accepted", overview.jobs_accepted)?;
         let ended =
@@ -151,6 +155,10 @@ impl Scrape {
         writer.gauges("jobtracker_queue_tasks_waiting", "Tasks of a queue that wait for a slot", waiting)?;
         let Some(price) = self.overview.price.as_deref().and_then(approximate) else { return Ok(()) };
         writer.gauge("jobtracker_market_price", "Sum of the effective spending rates, credits for a slot", price)?;
+        // Times the price it is the queue's rate.
+        if !self.shows_money {
+            return Ok(());
+        }
         let share =
             |queue: &QueueOverview| Some(([("queue", queue.name.clone())], approximate(queue.share.as_deref()?)?));
         writer.gauges("jobtracker_queue_share", "Share a queue has bought, 0 to 1", queues.iter().filter_map(share))

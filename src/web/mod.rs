@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-pub use crate::http::WebLimits;
+pub use crate::http::{ServedNames, WebLimits};
 pub use owner::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone};
 
 /// Time that the owner has for an answer; 503 after it.
@@ -36,10 +36,14 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 pub struct WebState<O> {
     /// Who answers.
     pub owner: O,
+    /// Names that requests may be addressed to; `/healthz` answers under any.
+    pub names: ServedNames,
     /// Name of this host, as the `<host>` element and the page show it; cut at the first dot there.
     pub host: String,
     /// Whether the scheduler has a market. Without one `/scheduler` answers 404.
     pub has_market: bool,
+    /// Whether shares of queues and costs of jobs are shown to who does not sign. The price is, in any case.
+    pub shows_money: bool,
     /// How much of the daemon a client may take.
     pub limits: WebLimits,
 }

@@ -68,8 +68,8 @@ pub trait Owner: Send + Sync + 'static {
     /// [`OwnerGone`] when no answer will come.
     fn overview(&self) -> impl Future<Output = Result<Arc<Overview>, OwnerGone>> + Send;
 
-    /// Who may sign: the content of the file at this moment, or the last one that could be read.
-    fn acl(&self) -> Arc<Acl>;
+    /// Who may sign: the content of the file at this moment, or the last one that could be read. Blocks nobody.
+    fn acl(&self) -> impl Future<Output = Arc<Acl>> + Send;
 
     /// How the daemon fares. Answers at once, also when the owner does not.
     fn health(&self) -> Health;
@@ -101,6 +101,10 @@ pub struct Health {
     pub acl_error: Option<String>,
     /// Why the budget file cannot show the ledger at present.
     pub budget_error: Option<String>,
+    /// What the store has taken and cannot give back after a restart.
+    pub store_error: Option<String>,
+    /// Updates of the store that have found no row: 0, but for a defect.
+    pub rowless_updates: u64,
 }
 
 // === impl Health ===
@@ -108,6 +112,6 @@ pub struct Health {
 impl Health {
     /// What is wrong and does not keep jobs from running.
     pub fn complaints(&self) -> impl Iterator<Item = &str> {
-        [&self.acl_error, &self.budget_error].into_iter().flatten().map(String::as_str)
+        [&self.store_error, &self.acl_error, &self.budget_error].into_iter().flatten().map(String::as_str)
     }
 }

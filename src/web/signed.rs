@@ -49,7 +49,7 @@ pub(super) async fn ask<O: Owner>(
         let message = format!("HEAD must not change anything; send {} by GET or POST", shape.kind.parameter());
         return Err(Box::new(with_allow(error(StatusCode::METHOD_NOT_ALLOWED, &message), CHANGE_METHODS)));
     }
-    let verified = verify(&state.owner, &shape, &headers);
+    let verified = verify(&state.owner, &shape, &headers).await;
     if verified.is_none() && !shape.kind.is_open_to_all() {
         return Err(Box::new(denied(query, None)));
     }
@@ -113,7 +113,8 @@ pub(super) fn check_method(
 }
 
 /// Who signed the query as it came, if anybody did. The file of keys is looked at only where there is a signature.
-fn verify(owner: &impl Owner, shape: &Shape, headers: &HeaderMap) -> Option<VerifiedUser> {
+async fn verify(owner: &impl Owner, shape: &Shape, headers: &HeaderMap) -> Option<VerifiedUser> {
     let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    signature::verify(&owner.acl(), shape.user.as_deref(), &shape.query, Some(header)).ok()
+    let acl = owner.acl().await;
+    signature::verify(&acl, shape.user.as_deref(), &shape.query, Some(header)).ok()
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
-use axum::http::{HeaderValue, Response, StatusCode};
+use axum::http::{Response, StatusCode};
 use tokio::time::timeout;
 
 use super::response::{HTML, fresh, text};
@@ -16,28 +15,18 @@ use super::{Health, Owner, OwnerGone, WebState};
 use crate::engine::{JobOverview, Overview};
 use crate::market::answer::short_host;
 use crate::scheduler::PerKind;
-use crate::wire::RunState;
 
 /// Rows of a table at most. The rest is counted.
 const MAX_ROWS: usize = 1000;
-/// The page needs its style and nothing else, so nothing else may be smuggled in.
-const POLICY: &str =
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Answers `/` and `/jobtracker.jsp`.
 pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
     let Ok(Ok(overview)) = timeout(super::ANSWER_PATIENCE, state.owner.overview()).await else {
         return text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
     };
-    let page = StartPage::new(&overview, state.owner.health(), short_host(&state.host), state.has_market);
+    let page = StartPage::new(&overview, state.owner.health(), &state);
     match page.render() {
-        Ok(html) => {
-            let mut response = fresh(StatusCode::OK, HTML, html);
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-            headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-            response
-        }
+        Ok(html) => fresh(StatusCode::OK, HTML, html),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
     }
 }
@@ -50,6 +39,7 @@ struct StartPage<'a> {
     overview: &'a Overview,
     health: Health,
     has_market: bool,
+    shows_money: bool,
     started: String,
     uptime: String,
     at: String,
@@ -57,14 +47,12 @@ struct StartPage<'a> {
     reduces: Part,
     waiting: PerKind<u64>,
     healthy_trackers: usize,
-    preparing_jobs: usize,
-    running_jobs: usize,
     queues: Rows<QueueRow>,
     jobs: Rows<JobRow>,
     trackers: Rows<TrackerRow>,
 }
 
-/// The rows of a table and how many there are besides.
+/// The first rows of a table, and how many there are besides.
 struct Rows<R> {
     rows: Vec<R>,
     left_out: usize,
@@ -73,13 +61,14 @@ struct Rows<R> {
 // === impl StartPage ===
 
 impl<'a> StartPage<'a> {
-    fn new(overview: &'a Overview, health: Health, host: &'a str, has_market: bool) -> Self {
+    fn new<O>(overview: &'a Overview, health: Health, state: &'a WebState<O>) -> Self {
         let (maps, reduces) = Part::pair(overview.running, overview.slots);
         StartPage {
-            host,
+            host: short_host(&state.host),
             overview,
             health,
-            has_market,
+            has_market: state.has_market,
+            shows_money: state.shows_money,
             started: moment(overview.start_ms),
             uptime: span(overview.at_ms.saturating_sub(overview.start_ms)),
             at: moment(overview.at_ms),
@@ -87,17 +76,12 @@ impl<'a> StartPage<'a> {
             reduces,
             waiting: overview.waiting,
             healthy_trackers: overview.trackers.iter().filter(|tracker| tracker.healthy).count(),
-            preparing_jobs: jobs_in(overview, RunState::Prep),
-            running_jobs: jobs_in(overview, RunState::Running),
             queues: Rows::new(&overview.queues, QueueRow::new),
-            jobs: Rows::new(&overview.jobs, |job: &JobOverview| JobRow::new(job, overview.at_ms)),
+            jobs: Rows::new(&overview.jobs, |job: &JobOverview| JobRow::new(job, overview.at_ms))
+                .of(overview.known_jobs),
             trackers: Rows::new(&overview.trackers, TrackerRow::new),
         }
     }
-}
-
-fn jobs_in(overview: &Overview, state: RunState) -> usize {
-    overview.jobs.iter().filter(|job| job.state == state).count()
 }
 
 // === impl Rows ===
@@ -105,5 +89,11 @@ fn jobs_in(overview: &Overview, state: RunState) -> usize {
 impl<R> Rows<R> {
     fn new<T>(all: &[T], row: impl Fn(&T) -> R) -> Self {
         Rows { rows: all.iter().take(MAX_ROWS).map(row).collect(), left_out: all.len().saturating_sub(MAX_ROWS) }
+    }
+
+    /// The same where there are more than there could be rows of.
+    fn of(self, all: u64) -> Self {
+        let left_out = usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(self.rows.len());
+        Rows { left_out: left_out.max(self.left_out), ..self }
     }
 }

@@ -1,5 +1,7 @@
 //! What can be wrong with bytes.
 
+use super::limits;
+
 /// Bytes that are not what they should be: which field, where, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {offset}: {kind}")]
@@ -10,6 +12,14 @@ pub struct WireError {
     pub offset: usize,
     /// The field that was being read.
     pub what: &'static str,
+}
+
+impl WireError {
+    /// Whether it is about a limit, not about bytes that mean nothing.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        matches!(self.kind, WireErrorKind::TooLong { .. })
+    }
 }
 
 /// The ways in which bytes can be wrong.
@@ -73,11 +83,9 @@ pub enum WireErrorKind {
     },
 }
 
-/// What is shown of foreign text in an error: enough to recognise it, not enough to flood a log.
+/// What is shown of foreign bytes in an error: enough to recognise them, not enough to flood a log.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    const LONGEST_BYTES: usize = 120;
-    match bytes.get(..LONGEST_BYTES) {
-        Some(head) => format!("{}...", String::from_utf8_lossy(head)),
-        None => String::from_utf8_lossy(bytes).into_owned(),
-    }
+    // No character is longer than four bytes.
+    let head = bytes.get(..5 * 64).unwrap_or(bytes);
+    limits::excerpt(&String::from_utf8_lossy(head))
 }

@@ -12,6 +12,7 @@ mod heartbeat;
 mod id;
 mod job;
 mod jvm;
+pub mod limits;
 pub(crate) mod names;
 mod object;
 pub mod opening;

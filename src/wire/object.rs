@@ -197,7 +197,7 @@ writables! {
     MapEventsUpdate = "org.apache.hadoop.mapred.MapTaskCompletionEventsUpdate", plain;
     RecordRange = "org.apache.hadoop.mapred.SortedRanges$Range", plain;
     AccessControlList = "org.apache.hadoop.security.authorize.AccessControlList", plain;
-    Credentials = "org.apache.hadoop.security.Credentials", plain;
+    Credentials = "org.apache.hadoop.security.Credentials", |reader| Credentials::decode_submitted(reader).map(Some);
     Token = "org.apache.hadoop.security.token.Token", plain;
 }
 
@@ -246,6 +246,12 @@ array_elements! {
     TaskCompletionEvent = "[Lorg.apache.hadoop.mapred.TaskCompletionEvent;";
     JobQueueInfo = "[Lorg.apache.hadoop.mapred.JobQueueInfo;";
     QueueAclsInfo = "[Lorg.apache.hadoop.mapred.QueueAclsInfo;";
+}
+
+/// Writes what comes before the elements of an array of `count`.
+pub(super) fn encode_array_head<T: ArrayElement>(count: usize, writer: &mut Writer<'_>) {
+    encode_class(T::ARRAY_CLASS, writer);
+    writer.count(count);
 }
 
 /// Each element repeats its class names. A null element is refused: none was ever seen.

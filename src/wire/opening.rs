@@ -4,6 +4,7 @@
 //! without. All errors mean the same to the client, a closed connection, as with 1.2.1 `Server`.
 
 use super::frame::{Frame, FrameError, split_frame};
+use super::limits::PROTOCOL_NAME_BYTES;
 use super::{Decode, Encode, JavaUtf, Reader, Text, WireError, Writer};
 
 /// How a client wants to prove who it is.
@@ -184,7 +185,7 @@ impl Decode for ConnectionHeader {
     const MIN_BYTES: usize = 2;
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let protocol = reader.text("protocol")?;
+        let protocol = reader.text_within(PROTOCOL_NAME_BYTES, "protocol")?;
         let user = if reader.bool("user flag")? { Some(ConnectionUser::decode(reader)?) } else { None };
         Ok(Self { protocol, user })
     }

@@ -157,6 +157,16 @@ impl<'a> Reader<'a> {
         Ok(count)
     }
 
+    /// Refuses more than `most` of something whose length or count was announced here.
+    #[inline]
+    pub fn within(&self, length: usize, most: usize, what: &'static str) -> Result<(), WireError> {
+        if length > most {
+            let kind = WireErrorKind::TooLong { length: length as u64, limit: most as u64 };
+            return Err(self.error(kind, what));
+        }
+        Ok(())
+    }
+
     /// So many values in a row. Room is made only for a count that the bytes left can hold.
     pub fn list<T: Decode>(&mut self, count: i32, what: &'static str) -> Result<Vec<T>, WireError> {
         let count = self.count(count, T::MIN_BYTES, what)?;

@@ -1,5 +1,6 @@
 //! Counters as a task reports them: names and values apart, so that the names of many tasks can be kept once.
 
+use super::limits::COUNTER_NAMES_BYTES;
 use super::{Counter, CounterGroup, Counters, Decode, Encode, Reader, WireError, Writer};
 
 /// The counters of one report. A finished map has some 25, whose 50 names hardly ever differ from the last map's: they stay the
@@ -77,6 +78,22 @@ fn walk<'a>(
     Ok(())
 }
 
+impl ReportedCounters {
+    /// Reads the counters of a report; those of one that names more than [`COUNTER_NAMES_BYTES`] are passed over.
+    pub fn decode_kept(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+        let start = reader.clone();
+        // Hardly ever is there more left in the frame than may be kept, so this costs nothing.
+        if reader.left() > COUNTER_NAMES_BYTES {
+            walk(reader, |reader| reader.vlong("value of a counter").map(drop))?;
+            if start.up_to(reader).len() > COUNTER_NAMES_BYTES {
+                return Ok(None);
+            }
+            *reader = start;
+        }
+        Self::decode(reader).map(Some)
+    }
+}
+
 impl Decode for ReportedCounters {
     const MIN_BYTES: usize = Counters::MIN_BYTES;
 
@@ -134,6 +151,20 @@ mod tests {
             },
         );
         proptest::collection::vec(group, 0..4).prop_map(|groups| Counters { groups })
+    }
+
+    #[test]
+    fn those_with_more_names_than_are_kept_are_passed_over() {
+        for (name_bytes, is_kept) in [(COUNTER_NAMES_BYTES - 100, true), (COUNTER_NAMES_BYTES + 1, false)] {
+            let counter = Counter { name: Text("n".repeat(name_bytes)), display_name: None, value: 7 };
+            let group = CounterGroup { name: "g".into(), display_name: "G".into(), counters: vec![counter] };
+            let mut sent = Vec::new();
+            Counters { groups: vec![group] }.encode(&mut Writer::new(&mut sent));
+            sent.extend([9; 200]);
+            let mut reader = Reader::new(&sent);
+            let kept = ReportedCounters::decode_kept(&mut reader).unwrap();
+            assert_eq!((kept.is_some(), reader.left()), (is_kept, 200), "{name_bytes}");
+        }
     }
 
     proptest! {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::error::WireErrorKind;
+use super::limits;
 use super::{Decode, Encode, Reader, WireError, Writer};
 
 /// `vint` byte length, then UTF-8 (Java `Text`). Never null.
@@ -56,6 +57,31 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn text(&mut self, what: &'static str) -> Result<Text, WireError> {
         Ok(Text(String::from_utf8_lossy(self.vint_bytes(what)?).into_owned()))
+    }
+
+    /// A `Text` field of which at most `most_bytes` are kept; the rest is passed over and costs nothing.
+    #[inline]
+    pub fn text_cut(&mut self, most_bytes: usize, what: &'static str) -> Result<Text, WireError> {
+        let bytes = self.vint_bytes(what)?;
+        if bytes.len() <= most_bytes {
+            // Malformed bytes may become three each.
+            let mut text = String::from_utf8_lossy(bytes).into_owned();
+            limits::shorten(&mut text, most_bytes);
+            return Ok(Text(text));
+        }
+        let is_inside = |end: usize| bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80);
+        let end = (most_bytes.saturating_sub(3)..=most_bytes).rev().find(|end| !is_inside(*end)).unwrap_or(most_bytes);
+        let mut text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        limits::shorten(&mut text, most_bytes);
+        Ok(Text(text))
+    }
+
+    /// A `Text` field, refused when it is longer than `most_bytes`.
+    pub fn text_within(&mut self, most_bytes: usize, what: &'static str) -> Result<Text, WireError> {
+        let start = self.clone();
+        let bytes = self.vint_bytes(what)?;
+        start.within(bytes.len(), most_bytes, what)?;
+        Ok(Text(String::from_utf8_lossy(bytes).into_owned()))
     }
 }
 
@@ -294,6 +320,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_cut_text_is_the_beginning_of_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..40), most in 0_usize..40) {
+            let mut sent = Vec::new();
+            Writer::new(&mut sent).vint_bytes(&bytes);
+            sent.push(7);
+            let mut reader = Reader::new(&sent);
+            let cut = reader.text_cut(most, "text").unwrap();
+            prop_assert!(cut.len() <= most);
+            prop_assert_eq!(reader.left(), 1, "what follows is still there");
+            if let Ok(whole) = std::str::from_utf8(&bytes) {
+                prop_assert_eq!(&*cut, limits::cut(whole, most));
+            }
+            let refused = Reader::new(&sent).text_within(most, "text").is_err();
+            prop_assert_eq!(refused, bytes.len() > most);
+        }
+
         #[test]
         fn strings_come_back(text in ".{0,40}") {
             prop_assert_eq!(decoded::<Text>(&encoded(&Text(text.clone()))).unwrap().0, text.as_str());

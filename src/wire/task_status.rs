@@ -1,5 +1,6 @@
 //! What a tracker says of one attempt.
 
+use super::limits::{DIAGNOSTICS_BYTES, FAILED_FETCHES, STATE_TEXT_BYTES};
 use super::names::names;
 use super::{AttemptId, Decode, Encode, Reader, ReportedCounters, Text, WireError, Writer};
 use crate::scheduler::Kind;
@@ -144,9 +145,10 @@ impl Decode for ReduceProgress {
         let sort_finish_ms = reader.i64("end of the sort")?;
         let count = reader.i32("number of failed fetches")?;
         let count = reader.count(count, AttemptId::MIN_BYTES, "number of failed fetches")?;
-        let mut failed_fetches = Vec::with_capacity(count);
-        for _ in 0..count {
-            failed_fetches.extend(AttemptId::decode_known(reader)?);
+        let mut failed_fetches = Vec::with_capacity(count.min(FAILED_FETCHES));
+        for number in 0..count {
+            let attempt = AttemptId::decode_known(reader)?;
+            failed_fetches.extend(attempt.filter(|_| number < FAILED_FETCHES));
         }
         Ok(Self { shuffle_finish_ms, sort_finish_ms, failed_fetches })
     }
@@ -178,14 +180,14 @@ impl TaskStatus {
         let progress = reader.f32("progress of an attempt")?;
         let num_slots = reader.i32("slots of an attempt")?;
         let state = AttemptState::decode(reader)?;
-        let diagnostics = reader.text("diagnostics of an attempt")?;
-        let state_text = reader.text("state text of an attempt")?;
+        let diagnostics = reader.text_cut(DIAGNOSTICS_BYTES, "diagnostics of an attempt")?;
+        let state_text = reader.text_cut(STATE_TEXT_BYTES, "state text of an attempt")?;
         let phase = Phase::decode(reader)?;
         let start_ms = reader.i64("start of an attempt")?;
         let finish_ms = reader.i64("end of an attempt")?;
         let includes_counters = reader.bool("counters flag of an attempt")?;
         let output_bytes = reader.i64("output size of an attempt")?;
-        let counters = if includes_counters { Some(ReportedCounters::decode(reader)?) } else { None };
+        let counters = if includes_counters { ReportedCounters::decode_kept(reader)? } else { None };
         let next_record_range = RecordRange::decode(reader)?;
         let reduce = match kind {
             Kind::Map => None,

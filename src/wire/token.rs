@@ -1,5 +1,6 @@
 //! Tokens and credentials.
 
+use super::limits::CREDENTIALS_BYTES;
 use super::{Decode, Encode, Reader, Text, WireError, Writer};
 
 /// A token (`org.apache.hadoop.security.token.Token`). The password is secret: it does not print.
@@ -82,6 +83,31 @@ impl Decode for Credentials {
             secrets.push((reader.text("alias of a secret key")?, reader.vint_bytes("secret key")?.to_vec()));
         }
         Ok(Self { tokens, secrets })
+    }
+}
+
+impl Credentials {
+    /// Reads what a client sends along with a job: refused beyond [`CREDENTIALS_BYTES`], before any of it is copied.
+    pub fn decode_submitted(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let start = reader.clone();
+        let mut ahead = reader.clone();
+        let is_within =
+            |ahead: &Reader<'_>| start.within(start.up_to(ahead).len(), CREDENTIALS_BYTES, "credentials of the job");
+        let count = ahead.vint("number of tokens")?;
+        for _ in 0..ahead.count(count, 1 + Token::MIN_BYTES, "number of tokens")? {
+            for what in ["alias of a token", "identifier of a token", "password of a token", "kind of a token"] {
+                ahead.vint_bytes(what)?;
+            }
+            ahead.vint_bytes("service of a token")?;
+            is_within(&ahead)?;
+        }
+        let count = ahead.vint("number of secret keys")?;
+        for _ in 0..ahead.count(count, 2, "number of secret keys")? {
+            ahead.vint_bytes("alias of a secret key")?;
+            ahead.vint_bytes("secret key")?;
+            is_within(&ahead)?;
+        }
+        Self::decode(reader)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a tracker says of itself.
 
+use super::limits::{HEALTH_REPORT_BYTES, HEARTBEAT_REPORTS, HOST_NAME_BYTES, TRACKER_NAME_BYTES};
 use super::{Decode, Encode, Reader, TaskStatus, Text, WireError, Writer};
 use crate::scheduler::Kind;
 
@@ -101,11 +102,12 @@ pub fn runs_streaming_only(tracker: &str) -> bool {
 impl Decode for TaskTrackerStatus {
     const MIN_BYTES: usize = 50;
 
-    /// Reports on attempts that cannot be known here are left out: no tracker got those from this JobTracker.
+    /// Reports on attempts that cannot be known here are left out: no tracker got those from this JobTracker. Of names that are
+    /// too long a byte more is kept than they may have, so that whoever looks at them sees it.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self {
-            name: reader.text("name of the tracker")?,
-            host: reader.text("host of the tracker")?,
+            name: reader.text_cut(TRACKER_NAME_BYTES + 1, "name of the tracker")?,
+            host: reader.text_cut(HOST_NAME_BYTES + 1, "host of the tracker")?,
             http_port: reader.i32("HTTP port of the tracker")?,
             task_failures: reader.i32("failed tasks of the tracker")?,
             dir_failures: reader.i32("failed directories of the tracker")?,
@@ -119,8 +121,11 @@ impl Decode for TaskTrackerStatus {
 }
 
 fn decode_reports(reader: &mut Reader<'_>) -> Result<Vec<TaskStatus>, WireError> {
+    let start = reader.clone();
     let count = reader.i32("number of reports")?;
     let count = reader.count(count, 1 + TaskStatus::MIN_BYTES, "number of reports")?;
+    // Before any is looked at: so many would keep others waiting.
+    start.within(count, HEARTBEAT_REPORTS, "number of reports")?;
     let mut reports = Vec::with_capacity(count);
     for _ in 0..count {
         let kind = Kind::from_is_map(reader.bool("kind of a report")?);
@@ -194,7 +199,7 @@ impl Decode for HealthStatus {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self {
             healthy: reader.bool("health of the tracker")?,
-            report: reader.text("health report")?,
+            report: reader.text_cut(HEALTH_REPORT_BYTES, "health report")?,
             last_reported_ms: reader.i64("time of the health report")?,
         })
     }

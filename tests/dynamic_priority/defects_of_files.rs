@@ -124,6 +124,44 @@ fn defect_16_the_guard_outlives_edits_of_the_acl_and_restarts() {
     assert!(serving.ask_at("root", "infos", now + 1).is_denied());
 }
 
+/// A read was remembered in memory alone, so who had seen it had it answered once more after a crash.
+#[test]
+fn defect_16_a_read_is_answered_once_over_a_crash_too() {
+    let mut place = Place::new("alice 100 1\n");
+    // No tick comes between the answer and the crash.
+    place.overrides.push("mapred.dynamic-scheduler.alloc-interval=100".to_owned());
+    let serving = place.start();
+    // As of a signer whose clock is ahead: no start lies after that.
+    let ahead = jobtracker::server::wall_ms() + 200_000;
+    let ours = |operation: &str, timestamp_ms: i64| {
+        let query = format!("{operation}&user=alice&timestamp={timestamp_ms}");
+        let signature = jobtracker::market::signature::sign(&query, &jobtracker::market::Key::new("alicekey"));
+        (query, signature)
+    };
+    let statement = ours("statement", ahead + 1);
+    let at_statement =
+        |serving: &crate::served::Serving| serving.get(&format!("/scheduler/statement?{}", statement.0), &statement.1);
+    assert_eq!(serving.ask_at("alice", "info", ahead).status, 200);
+    assert_eq!(at_statement(&serving).status, 200);
+    assert_eq!(serving.ask_at("bob", "infos", ahead).status, 500, "denied, and used up");
+    serving.kill();
+    for _ in 0..2 {
+        let serving = place.start();
+        let replayed = serving.ask_at("alice", "info", ahead);
+        assert!(
+            replayed.is_denied() && replayed.why().contains("the last accepted"),
+            "{} {}",
+            replayed.status,
+            replayed.why()
+        );
+        assert!(at_statement(&serving).is_denied());
+        assert!(serving.ask_at("bob", "infos", ahead).why().contains("the last accepted"));
+        serving.kill();
+    }
+    // Who is honest waits for nothing.
+    assert_eq!(place.start().ask_at("alice", "info", ahead + 2).status, 200);
+}
+
 /// With a clock set back old signatures worked again.
 #[test]
 fn defect_17_a_timestamp_must_lie_within_the_window_around_now_and_after_the_last_one() {

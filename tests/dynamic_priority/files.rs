@@ -56,6 +56,39 @@ fn section_6_jobs_are_judged_by_the_list_of_the_moment_too() {
     });
 }
 
+/// Who reads keys signs as everybody, who writes them brings in keys of his own.
+#[test]
+fn files_with_keys_that_others_may_read_or_write_are_told() {
+    let place = Place::new("alice 100 1\n");
+    for (mode, told) in
+        [(0o666, "hadoop.acl is readable and writable for others"), (0o644, "hadoop.acl is readable for others")]
+    {
+        place.set_mode("etc/hadoop.acl", mode);
+        let (code, log) = place.start().stop();
+        assert_eq!((code, log.matches(told).count()), (0, 1), "{log}");
+    }
+    place.set_mode("etc/hadoop.acl", 0o640);
+    let log = place.start().stop().1;
+    assert!(!log.contains("for others"), "{log}");
+
+    let key = place.path("key");
+    fs::write(&key, "alicekey\n").unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/etc/client/scheduler.py");
+    for program in [vec![env!("CARGO_BIN_EXE_jobtracker"), "sign"], vec!["python3", script]] {
+        let warnings = |mode| {
+            place.set_mode("key", mode);
+            let mut command = std::process::Command::new(program[0]);
+            command.args(&program[1..]).args(["--job", "--user", "alice", "--key-file"]).arg(&key);
+            let output = command.env_remove("HADOOP_KEY").output().unwrap();
+            assert!(output.status.success() && output.stdout.starts_with(b"-Dmapred.job.timestamp="), "{output:?}");
+            String::from_utf8(output.stderr).unwrap()
+        };
+        let told = warnings(0o644);
+        assert!(told.lines().count() == 1 && told.contains("warning") && told.contains("others"), "{told}");
+        assert_eq!(warnings(0o600), "");
+    }
+}
+
 // The budget file.
 
 #[test]

@@ -10,7 +10,7 @@ use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::scheduler::Kind;
 use jobtracker::server::wall_ms;
-use jobtracker::web::{WebLimits, WebState, serve};
+use jobtracker::web::{ServedNames, WebLimits, WebState, serve};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 use jobtracker::wire::{Action, AttemptId, AttemptState, JobId, RunState};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -66,7 +66,15 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let http = listener.local_addr().unwrap();
         let host = "myhost.example.com".to_owned();
-        let state = WebState { owner: rig.handle.clone(), host, has_market: true, limits: WebLimits::default() };
+        // What jobs cost is looked up on the page.
+        let state = WebState {
+            names: ServedNames::new(Some(["h".to_owned()]), "jobtracker.web.hosts"),
+            owner: rig.handle.clone(),
+            host,
+            has_market: true,
+            shows_money: true,
+            limits: WebLimits::default(),
+        };
         tokio::task::spawn_local(serve(listener, state, std::future::pending()));
         // Ahead of the server's start, so that what a test sends by hand has room before it.
         let timestamp_ms = Cell::new(wall_ms() + 10_000);

@@ -175,3 +175,29 @@ fn shells_are_told_all_commands() {
         assert!(output.status.success() && script.contains("submit") && script.contains("streaming-jar"), "{shell}");
     }
 }
+
+/// A text that turns the writing direction, in a job's name.
+const TURNED: &str = "in\u{202e}voice";
+
+#[test]
+fn on_a_terminal_marks_in_what_others_wrote_are_shown_and_elsewhere_left_alone() {
+    with_daemon(Wanted::default(), |rig| async move {
+        rig.gate.open();
+        let folder = rig.folder.path();
+        let mut arguments = submission(&rig);
+        arguments.extend(["--detach".to_owned(), "-D".to_owned(), format!("mapred.job.name={TURNED}")]);
+        let id = job_id(&job(folder, &words(&arguments)).await.done());
+        let address = rig.address.to_string();
+        let list = ["list", "--jobtracker", &address, "--user", "alice"];
+        let piped = job(folder, &list).await.done();
+        assert!(piped.contains(&id) && piped.contains(TURNED), "{piped:?}");
+        // script(1) has the program run on a terminal of its own.
+        let program = env!("CARGO_BIN_EXE_jobtracker");
+        let mut command = tokio::process::Command::new("script");
+        command.args(["--quiet", "--return", "--command", &format!("{program} job {}", list.join(" ")), "/dev/null"]);
+        command.env("HOME", folder).stdin(std::process::Stdio::null()).kill_on_drop(true);
+        let shown = said(command).await.done();
+        assert!(shown.contains(&id) && shown.contains(r"in\u{202e}voice"), "{shown:?}");
+        assert!(!shown.contains('\u{202e}'), "{shown:?}");
+    });
+}

@@ -88,12 +88,14 @@ fn http_clients_that_do_not_read_or_do_not_write_are_cut_off() {
                 let mut streams = Vec::new();
                 for _ in 0..100 {
                     // Headers that do not come, a body that does not come, a request that repeats itself and reads nothing.
-                    streams.push(connect("GET /metrics HTTP/1.1\r\nHost: h\r\nX").await);
-                    streams
-                        .push(connect("POST /scheduler HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\nx").await);
+                    streams.push(connect("GET /metrics HTTP/1.1\r\nHost: localhost\r\nX").await);
+                    streams.push(
+                        connect("POST /scheduler HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nx")
+                            .await,
+                    );
                     // It has twenty seconds, which cannot be set.
                     if size(0, 1) == 1 {
-                        streams.push(connect(&"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n".repeat(500)).await);
+                        streams.push(connect(&"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(500)).await);
                     }
                 }
                 // Each is answered, or not, and closed.

@@ -19,7 +19,7 @@ async fn ask(http: std::net::SocketAddr, number: u32, time: Duration) -> u64 {
     let end = Instant::now() + time;
     let mut stream = TcpStream::connect(http).await.unwrap();
     let request = format!(
-        "GET /scheduler?addBudget=1000&queue=alice&user=root&timestamp={number} HTTP/1.1\r\nHost: h\r\n\
+        "GET /scheduler?addBudget=1000&queue=alice&user=root&timestamp={number} HTTP/1.1\r\nHost: localhost\r\n\
          Authorization: 2jmj7l5rSw0yVb/vlWAYkK/YBwk=\r\n\r\n"
     );
     let requests = request.repeat(AT_ONCE);

@@ -43,11 +43,12 @@ pub fn wait_until(sink: &FactSink, says: impl FnMut(&Durable) -> bool) -> Durabl
     runtime.block_on(async { durable.wait_for(says).await.unwrap().clone() })
 }
 
-/// Appends facts after those up to `last`, waits until they are durable, gives the new last number.
+/// Appends facts after those up to `last`, waits until they are durable, each in its row, gives the new last number.
 pub fn record(sink: &FactSink, last: FactNumber, facts: Vec<Fact>) -> FactNumber {
     let end = FactNumber(last.0 + facts.len() as u64);
     sink.append(FactNumber(last.0 + 1), facts);
-    wait_until(sink, |durable| durable.number >= end);
+    let durable = wait_until(sink, |durable| durable.number >= end);
+    assert_eq!(durable.rowless.complaint(), None);
     end
 }
 

@@ -13,6 +13,7 @@ mod disks;
 mod ends;
 mod followed;
 mod foreign;
+mod hangs;
 mod harm;
 mod jobs;
 mod logs;

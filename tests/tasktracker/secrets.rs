@@ -9,7 +9,7 @@ use crate::worker::Cluster;
 const SIGNATURE: &str = "c2lnbmF0dXJlIG9mIGFsaWNl";
 
 /// Everything in a folder, the folder too; links are not followed.
-fn all_in(folder: &Path) -> Vec<PathBuf> {
+pub fn all_in(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     if !folder.is_symlink() && folder.is_dir() {
         for entry in std::fs::read_dir(folder).unwrap() {

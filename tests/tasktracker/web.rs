@@ -56,3 +56,60 @@ fn idle_connections_make_no_fetch_wait() {
     assert_eq!(Answered::parse(&answer).status, 200);
     drop(idle);
 }
+
+#[test]
+fn every_answer_says_what_it_is() {
+    let cluster = Cluster::new(1);
+    let http = cluster.workers[0].http;
+    let attempt = "attempt_202611211027_0016_m_000000_0";
+    for (target, status) in [
+        ("/".to_owned(), 200),
+        ("/nothing".to_owned(), 404),
+        ("/mapOutput".to_owned(), 500),
+        ("/mapOutput?job=job_202611211027_0016&map=x&reduce=0".to_owned(), 500),
+        ("/tasklog".to_owned(), 400),
+        ("/tasklog?start=x".to_owned(), 400),
+        (format!("/tasklog?attemptid={attempt}"), 410),
+    ] {
+        let answer = get_under(http, "localhost", &target);
+        assert_eq!(answer.status, status, "{target}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{target}");
+        assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"), "{target}");
+    }
+}
+
+#[test]
+fn a_planted_link_among_logs_serves_no_other_file() {
+    let cluster = Cluster::new(1);
+    let secret = cluster.folder().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    // Where a task's logs lie, its command finds out by itself.
+    let logs = cluster.folder().join("mapred/local/userlogs");
+    let plant = format!(
+        "cd {}/job_*/$mapred_task_id && rm stdout && ln -s {} stdout && rm stderr && ln {} stderr && cat",
+        logs.display(),
+        secret.display(),
+        secret.display()
+    );
+    std::fs::write(cluster.folder().join("plant.sh"), plant).unwrap();
+    let words = ["submit", "--input", "in/a", "--output", "out", "--reducer", "NONE", "-D", "mapred.map.tasks=1"];
+    let said = cluster.job(&[&words[..], &["--file", "plant.sh", "--mapper", "sh plant.sh"]].concat()).done();
+    let job = said.split_whitespace().find(|word| word.starts_with("job_")).unwrap();
+    let attempt = format!("{}_m_000000_0", job.replace("job_", "attempt_"));
+    assert!(logs.join(job).join(&attempt).join("stdout").is_symlink());
+    for rest in ["&plaintext=true&filter=stdout", "&plaintext=true&filter=stderr", ""] {
+        let target = format!("/tasklog?attemptid={attempt}{rest}");
+        let answer = get_under(cluster.workers[0].http, "localhost", &target);
+        assert_eq!(answer.status, 200, "{target}");
+        assert!(!answer.body.contains("secret"), "{target}: {}", answer.body);
+    }
+}
+
+#[test]
+fn a_worker_says_who_can_reach_its_port() {
+    let mut cluster = Cluster::new(1);
+    cluster.add_worker(&["mapred.task.tracker.http.address=0.0.0.0:0"]);
+    let says = |worker: usize, words: &str| cluster.workers[worker].said.iter().any(|line| line.contains(words));
+    assert!(says(0, "open to programs of this machine; logs to anybody who asks"));
+    assert!(says(1, "open to everybody who reaches this machine; logs to anybody who asks"));
+}

@@ -34,6 +34,8 @@ pub struct Worker {
     child: Child,
     /// Where its web is.
     pub http: SocketAddr,
+    /// What it said at its start.
+    pub said: Vec<String>,
 }
 
 impl Cluster {
@@ -100,12 +102,15 @@ impl Cluster {
         command.env_remove("HADOOP_CONF_DIR").env_remove("RUST_LOG").stdin(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let said: Vec<String> = lines.by_ref().take(5).map(Result::unwrap).collect();
-        assert_eq!(said.len(), 5, "{said:#?}");
-        let http = said[2].split("http://").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
+        let mut said = Vec::new();
+        while !said.last().is_some_and(|line: &String| line.contains("commands of all jobs run as")) {
+            said.push(lines.next().unwrap_or_else(|| panic!("it ended: {said:#?}")).unwrap());
+        }
+        let served = said.iter().find_map(|line| line.split_once("map output and logs on http://"));
+        let http = served.unwrap().1.split('/').next().unwrap().parse().unwrap();
         // Read on, or it would wait for a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        self.workers.push(Worker { child, http });
+        self.workers.push(Worker { child, http, said });
     }
 
     /// Ends a worker as a crash does.

@@ -17,7 +17,8 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("channel", &[]),
     ("fs", &[]),
     ("http", &[]),
-    ("config", &["fs"]),
+    // Limits are one table, which the page on configuration shows.
+    ("config", &["fs", "wire::limits"]),
     ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"]),
     ("web", &["engine", "http", "market", "scheduler", "wire"]),
     (

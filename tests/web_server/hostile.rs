@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use crate::stage::{Stage, read_to_end};
+use crate::stage::{Answered, Stage, read_to_end};
 
 #[tokio::test]
 async fn malformed_requests_get_400_and_the_end() {
@@ -87,6 +87,32 @@ async fn one_connection_carries_many_requests() {
     stream.write_all(format!("{}{last}", request.repeat(3)).as_bytes()).await.unwrap();
     let answers = read_to_end(stream).await;
     assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 4, "{answers}");
+}
+
+/// A page has a browser resolve its own name to our address.
+#[tokio::test]
+async fn a_request_that_is_meant_for_another_name_reads_nothing() {
+    let stage = Stage::new().await;
+    let ask = async |target: &str, host: &str| {
+        let request = format!("GET {target} HTTP/1.1\r\n{host}Connection: close\r\n\r\n");
+        Answered::parse(&stage.exchange(request).await)
+    };
+    for target in ["/", "/metrics", "/scheduler?price", "/scheduler/history", "/readyz", "/static/jobtracker.css", "/x"]
+    {
+        let answer = ask(target, "Host: rebound.example:50030\r\n").await;
+        assert!(answer.status_line.starts_with("HTTP/1.1 421 "), "{target}: {}", answer.status_line);
+        assert!(answer.body.contains("jobtracker.web.hosts"), "{}", answer.body);
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert!(answer.header("content-security-policy").is_some());
+        for host in ["Host: 127.0.0.1:1\r\n", "Host: LOCALHOST\r\n", "Host: h:50030\r\n", "Host: [::1]\r\n", ""] {
+            assert!(!ask(target, host).await.status_line.contains(" 421 "), "{target} {host}");
+        }
+    }
+    let (query, signature) = stage.sign("root", "addBudget=1&queue=alice");
+    let rebound = ask(&format!("/scheduler?{query}"), &format!("Host: rebound.example\r\n{signature}")).await;
+    assert!(rebound.status_line.starts_with("HTTP/1.1 421 "), "{}", rebound.status_line);
+    assert_eq!(stage.balance("alice").as_deref(), Some("100.0"));
+    assert_eq!(ask("/healthz", "Host: rebound.example\r\n").await.body, "ok\n");
 }
 
 /// Half of a request for a page that is always there.

@@ -51,6 +51,9 @@ fn overview() -> Overview {
         slots: PerKind::new(4, 2),
         running: PerKind::new(3, 0),
         waiting: PerKind::new(12, 1),
+        preparing_jobs: 0,
+        running_jobs: 1,
+        known_jobs: 2,
         jobs_accepted: 7,
         jobs_ended: [3, 1, 2],
         attempts_launched: 99,
@@ -69,7 +72,7 @@ fn overview() -> Overview {
 }
 
 async fn stage(overview: Overview) -> Stage {
-    let stage = Stage::new().await;
+    let stage = Stage::public().await;
     *stage.cluster.overview.lock().unwrap() = Arc::new(overview);
     stage
 }
@@ -211,14 +214,22 @@ async fn bad_files_are_told_though_jobs_run() {
         is_ready: true,
         acl_error: Some("hadoop.acl:2: <carol user>; the last good list stays in force".to_owned()),
         budget_error: Some("cannot write hadoop.budget".to_owned()),
+        store_error: Some("facts that found no row: 2".to_owned()),
+        rowless_updates: 2,
         ..Health::default()
     };
     let page = stage.get("/").await.body;
-    for text in ["ready</span>", "hadoop.acl:2: &#60;carol user&#62;; the last good list", "cannot write hadoop.budget"]
-    {
+    let told = [
+        "ready</span>",
+        "hadoop.acl:2: &#60;carol user&#62;; the last good list",
+        "cannot write hadoop.budget",
+        "facts that found no row: 2",
+    ];
+    for text in told {
         assert!(page.contains(text), "{text} in {page}");
     }
     let bad = stage.get("/metrics").await.body;
+    assert!(bad.contains("\njobtracker_store_rowless_updates_total 2\n"), "{bad}");
     for name in ["acl", "budget"] {
         assert!(bad.contains(&format!("\njobtracker_{name}_file_good 0\n")), "{bad}");
     }
@@ -262,6 +273,9 @@ async fn metrics_are_open_metrics() {
     # HELP jobtracker_attempts_preempted Attempts chosen to leave their slots to other queues
     # TYPE jobtracker_attempts_preempted counter
     jobtracker_attempts_preempted_total 7
+    # HELP jobtracker_store_rowless_updates Facts that found no row to change in state.db: more than 0 is a defect
+    # TYPE jobtracker_store_rowless_updates counter
+    jobtracker_store_rowless_updates_total 0
     # HELP jobtracker_ready 1 while jobs can be submitted and run
     # TYPE jobtracker_ready gauge
     jobtracker_ready 1
@@ -306,6 +320,75 @@ async fn metrics_are_open_metrics() {
     # TYPE process_resident_memory_bytes gauge
     # EOF
     "#);
+}
+
+/// Everything that a request without a signature may be sent to.
+const UNSIGNED: [&str; 22] = [
+    "/",
+    "/jobtracker.jsp",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/static/jobtracker.css",
+    "/nothing",
+    "/scheduler",
+    "/scheduler?",
+    "/scheduler?price",
+    "/scheduler?time",
+    "/scheduler?info=alice",
+    "/scheduler?info&user=alice&timestamp=1700000000001",
+    "/scheduler?infos",
+    "/scheduler?quote=1&queue=alice",
+    "/scheduler?setSpending=1&queue=alice",
+    "/scheduler?nonsense",
+    "/scheduler/queues?queues",
+    "/scheduler/statement?statement=alice",
+    "/scheduler/history",
+    "/scheduler/history?history&queue=alice",
+    "/scheduler/explain?job=job_202611211200_0002",
+];
+
+#[tokio::test]
+async fn what_a_private_market_shows_unsigned_tells_no_share_and_no_cost() {
+    let stage = Stage::new().await;
+    *stage.cluster.overview.lock().unwrap() = Arc::new(overview());
+    for target in UNSIGNED {
+        let answer = stage.get(target).await;
+        // Share, rate, budget and cost, as the market and the jobs have them; and what is named after them.
+        for told in ["0.3333", "0.6666", "<spending>", "100.0", "12.75", "queue_share", ">Share<", ">Cost<"] {
+            assert!(!answer.body.contains(told), "{target} tells {told}: {}", answer.body);
+        }
+    }
+    assert!(stage.get("/").await.body.contains("<dd>1.5 <small>credits"), "the price is for all");
+    assert!(stage.get("/metrics").await.body.contains("jobtracker_market_price 1.5\n"));
+    let own = stage.signed("GET", "alice", "info").await.body;
+    assert!(own.contains("<share>0.333333333</share>"), "{own}");
+}
+
+#[tokio::test]
+async fn every_answer_has_a_type_that_nobody_may_guess_anew() {
+    let stage = Stage::new().await;
+    for target in UNSIGNED {
+        for method in ["GET", "HEAD", "POST", "OPTIONS", "DELETE", "PUT", "TRACE"] {
+            let answer = stage.request(method, target, "").await;
+            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{method} {target}");
+            assert!(answer.header("content-type").is_some(), "{method} {target}");
+            assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{method} {target}");
+            let policy = answer.header("content-security-policy").unwrap();
+            assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn jobs_that_are_not_shown_are_counted() {
+    let stage = stage(Overview { preparing_jobs: 123, running_jobs: 577, known_jobs: 800, ..overview() }).await;
+    let page = stage.get("/").await.body;
+    assert!(page.contains("<dd>577 <small>running</small> 123 <small>preparing</small></dd>"), "{page}");
+    assert!(page.contains("The newest 2; 798 more are not shown."), "{page}");
+    let metrics = stage.get("/metrics").await.body;
+    assert!(metrics.contains("jobtracker_jobs{state=\"prep\"} 123\n"), "{metrics}");
+    assert!(metrics.contains("jobtracker_jobs{state=\"running\"} 577\n"), "{metrics}");
 }
 
 #[tokio::test]

@@ -13,7 +13,9 @@ use jobtracker::market::{
     QueueUse, ServletRequest, SpendingHistory, Statement, StatementPage, budget_file,
 };
 use jobtracker::scheduler::PerKind;
-use jobtracker::web::{Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, WebLimits, WebState, serve};
+use jobtracker::web::{
+    Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, ServedNames, WebLimits, WebState, serve,
+};
 use jobtracker::wire::JobId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -126,7 +128,7 @@ impl Owner for Handle {
         Ok(Arc::clone(&self.0.overview.lock().unwrap()))
     }
 
-    fn acl(&self) -> Arc<Acl> {
+    async fn acl(&self) -> Arc<Acl> {
         self.0.acl_looks.fetch_add(1, Ordering::SeqCst);
         Arc::clone(&self.0.acl.lock().unwrap())
     }
@@ -149,7 +151,17 @@ impl Stage {
         Stage::on(listener, limits, has_market)
     }
 
+    /// One that shows shares and costs to everybody.
+    pub async fn public() -> Stage {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        Stage::showing(listener, WebLimits::default(), true, true)
+    }
+
     pub fn on(listener: TcpListener, limits: WebLimits, has_market: bool) -> Stage {
+        Stage::showing(listener, limits, has_market, false)
+    }
+
+    fn showing(listener: TcpListener, limits: WebLimits, has_market: bool, shows_money: bool) -> Stage {
         let mut market = Market::new(MarketConfig::default(), START_MS);
         market.endow(budget_file::parse(BUDGETS, "budget").unwrap(), now());
         market.tick(&usage(), SLOTS, now());
@@ -170,7 +182,14 @@ impl Stage {
         });
         let address = listener.local_addr().unwrap();
         let owner = Handle(Arc::clone(&cluster));
-        let state = WebState { owner, host: "myhost.example.com".to_owned(), has_market, limits };
+        let state = WebState {
+            names: ServedNames::new(Some(["h".to_owned()]), "jobtracker.web.hosts"),
+            owner,
+            host: "myhost.example.com".to_owned(),
+            has_market,
+            shows_money,
+            limits,
+        };
         let (shutdown, told) = oneshot::channel();
         let serving = tokio::spawn(serve(listener, state, async { told.await.unwrap_or_default() }));
         Stage { cluster, address, serving, shutdown: Some(shutdown), timestamp_ms: AtomicI64::new(START_MS) }

@@ -1,11 +1,12 @@
 //! How a job's way is shown: bars on a terminal, lines elsewhere.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
+use crate::cli::terminal::{print, print_error, visible};
 use crate::client::job::view::{AttemptLine, JobState, TaskTally};
 use crate::client::job::watch::{News, Standing};
 
@@ -55,7 +56,7 @@ impl Progress {
     pub(super) fn say(&mut self, text: &str) {
         match &mut self.form {
             // What a closed terminal does not show is lost; the job goes on.
-            ProgressForm::Bars { all, .. } => drop(all.println(text)),
+            ProgressForm::Bars { all, .. } => drop(all.println(visible(text))),
             ProgressForm::Lines { to_stderr, .. } => line(text, *to_stderr),
         }
     }
@@ -76,7 +77,7 @@ impl Progress {
                 for (bar, tally, more) in [(map, &standing.map, ""), (reduce, &standing.reduce, whole.as_str())] {
                     bar.set_length(tally.total.into());
                     bar.set_position(tally.finished.into());
-                    bar.set_message(tally_text(tally) + more);
+                    bar.set_message(visible(&(tally_text(tally) + more)).into_owned());
                 }
             }
             ProgressForm::Lines { last, next, to_stderr } => {
@@ -103,10 +104,10 @@ fn bars() -> ProgressForm {
 
 fn line(text: &str, to_stderr: bool) {
     if to_stderr {
-        eprintln!("{text}");
+        print_error(text);
     } else {
-        // A reader such as `head` may have seen enough.
-        let _ = writeln!(std::io::stdout(), "{text}");
+        // The job goes on, whoever reads.
+        let _ = print(&format!("{text}\n"));
     }
 }
 

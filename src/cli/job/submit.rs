@@ -10,6 +10,7 @@ use super::place::{Place, PlaceArguments};
 use super::progress::Progress;
 use super::submit_arguments::SubmitArguments;
 use crate::cli::market_text::{Form, json};
+use crate::cli::terminal::print_error;
 use crate::client::job::submit::{Prepared, Signing, Submitted};
 use crate::client::job::view::{CounterLine, JobState};
 use crate::client::job::watch::{Costs, Standing, watch};
@@ -44,8 +45,8 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let working_dir = FileUri::parse(&working_dir.to_string_lossy()).map_err(JobClientError::from)?;
     let prepared = Prepared::new(job, &place.configuration, &working_dir)?;
     if prepared.needs_built_in_worker() {
-        eprintln!(
-            "jobtracker: no --streaming-jar and none in $HADOOP_HOME/contrib/streaming: only built-in workers can run this job"
+        print_error(
+            "jobtracker: no --streaming-jar and none in $HADOOP_HOME/contrib/streaming: only built-in workers can run this job",
         );
     }
     let reduces = prepared.reduces();
@@ -93,10 +94,10 @@ async fn follow(
         End::Detached => {
             let at = place.jobtracker.address();
             let text = format!(
-                "{job} goes on; look at it with `jobtracker job status {job} --jobtracker {at}`, end it with `jobtracker job kill {job} --jobtracker {at}`\n"
+                "{job} goes on; look at it with `jobtracker job status {job} --jobtracker {at}`, end it with `jobtracker job kill {job} --jobtracker {at}`"
             );
             // For people, who pressed Ctrl-C.
-            eprint!("{text}");
+            print_error(&text);
             Ok((String::new(), ExitCode::SUCCESS))
         }
     }

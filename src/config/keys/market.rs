@@ -1,6 +1,6 @@
 //! Keys of the Dynamic Priority Scheduler (its document, "Configuration") and what we add to them.
 
-use super::Kind::{Class, LocalPath, Number};
+use super::Kind::{Class, LocalPath, Number, OneOf};
 use super::Unit::{Count, Seconds};
 use super::keys;
 
@@ -28,4 +28,6 @@ keys! {
         "How many jobs one signature may submit, for programs that submit several with one configuration.";
     JOB_SIGNATURE_WINDOW = "mapred.dynamic-scheduler.job-signature-window", Number(Seconds, 1, YEARS), Some("300"),
         "A job's signature is refused when its timestamp is further from our clock.";
+    MARKET_VISIBILITY = "jobtracker.market.visibility", OneOf(&["private", "public"]), Some("private"),
+        "Who is told shares of queues and costs of jobs: who signs for them (`private`), or everybody, on the start page and in `/metrics`, too (`public`). The price is public in any case.";
 }

@@ -30,6 +30,10 @@ keys! {
         "The build TaskTrackers are told, byte for byte theirs. Change it for trackers of another distribution.";
     MAX_LIVE_TASKS = "jobtracker.max-tasks", Number(Count, i64::MIN, i64::MAX), Some("4000000"),
         "Most maps and reduces, and four more for each job, of all jobs that are not over; a job beyond it is refused. Half a kB of memory each. Below 1: no limit.";
+    MAX_JOB_BYTES = "jobtracker.max-job-bytes", Number(Bytes, i64::MIN, i64::MAX), Some("536870912"),
+        "Most memory that texts, splits and credentials of all jobs that are not over may take, those of one user half of it; a job beyond it is refused. Below 1: no limit.";
+    TRACKER_MAX_SLOTS = "jobtracker.tracker.max-slots", Number(Count, 1, 5_000), Some("1000"),
+        "Most slots of a kind that a TaskTracker is given tasks for, whatever it claims; one line of the log names it.";
     RPC_MAX_FRAME = "jobtracker.rpc.max-frame-bytes", Number(Bytes, 1 << 16, 1 << 30), Some("67108864"),
         "Largest RPC call; a longer one closes its connection.";
     RPC_MAX_CONNECTIONS = "jobtracker.rpc.max-connections", Number(Count, 1, 1_000_000), Some("10000"),

@@ -63,6 +63,10 @@ pub struct JobLimits {
     pub max_tasks: Option<u32>,
     /// Most tasks of all jobs that are not over.
     pub max_live_tasks: Option<u64>,
+    /// Most memory for texts, splits and credentials of all jobs that are not over, bytes.
+    pub max_live_bytes: Option<u64>,
+    /// Most slots of a kind that a tracker is believed to have.
+    pub max_tracker_slots: u32,
     /// Most hosts one split may name.
     pub max_split_locations: Option<u32>,
     /// Limits of counters.
@@ -91,6 +95,8 @@ impl JobLimits {
             split_meta_bytes: configuration.limit(&keys::SPLIT_META_LIMIT, 1)?,
             max_tasks: configuration.limit(&keys::MAX_TASKS_PER_JOB, 1)?,
             max_live_tasks: configuration.limit(&keys::MAX_LIVE_TASKS, 1)?,
+            max_live_bytes: configuration.limit(&keys::MAX_JOB_BYTES, 1)?,
+            max_tracker_slots: configuration.number(&keys::TRACKER_MAX_SLOTS)?,
             max_split_locations: configuration.limit(&keys::MAX_SPLIT_LOCATIONS, 1)?,
             counters: CounterLimits {
                 counters: configuration.number(&keys::COUNTERS_MAX)?,

@@ -8,6 +8,7 @@ pub mod reread;
 mod scheduler;
 mod trackers;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use super::environment::Environment;
 use super::error::{ConfigError, Warning};
 use super::host_port::HostPort;
 use super::keys;
+use super::web_hosts::web_host_names;
 
 /// RPC address without a conf folder.
 const STANDALONE_RPC: &str = "127.0.0.1:8021";
@@ -100,6 +102,8 @@ pub struct Settings {
     pub rpc_address: HostPort,
     /// Where the web is served.
     pub http_address: HostPort,
+    /// Host names that the web answers to, beside addresses; `None`: every name.
+    pub web_hosts: Option<BTreeSet<String>>,
     /// Limits of RPC.
     pub rpc: RpcLimits,
     /// Limits of the web.
@@ -150,7 +154,7 @@ impl Settings {
         Ok((settings, warnings))
     }
 
-    /// Checks every value, without looking at the disk.
+    /// Checks every value, without looking at the disk, but for the names that this machine has in `/etc/hosts`.
     ///
     /// # Errors
     /// The first [`ConfigError`].
@@ -172,6 +176,7 @@ impl Settings {
             daemon_user: configuration.property("user.name").unwrap_or_default().to_owned(),
             rpc_address,
             http_address: http_address(&configuration)?,
+            web_hosts: web_host_names(&configuration)?,
             rpc: RpcLimits::from_configuration(&configuration)?,
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,

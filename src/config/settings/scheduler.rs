@@ -54,6 +54,8 @@ pub struct DynamicSettings {
     pub job_signature_window_ms: u64,
     /// How many jobs one signature may submit.
     pub job_signature_uses: u32,
+    /// Whether shares of queues and costs of jobs are shown to who does not sign.
+    pub is_public: bool,
 }
 
 /// What budgets come in from at the very first start and are shown by from then on.
@@ -103,6 +105,7 @@ impl DynamicSettings {
             signature_window_ms: milliseconds(&keys::SIGNATURE_WINDOW)?,
             job_signature_window_ms: milliseconds(&keys::JOB_SIGNATURE_WINDOW)?,
             job_signature_uses: configuration.number(&keys::JOB_SIGNATURE_USES)?,
+            is_public: configuration.required(&keys::MARKET_VISIBILITY)?.value.trim() == "public",
         })
     }
 }

@@ -150,6 +150,7 @@ fn the_market_has_its_documented_defaults() {
         signature_window_ms: 300_000,
         job_signature_window_ms: 300_000,
         job_signature_uses: 1,
+        is_public: false,
     };
     assert_eq!(settings.scheduler, SchedulerKind::Dynamic(expected));
     assert!(matches!(&warnings[..], [Warning::NoBudgetFile { file, .. }] if *file == budget));

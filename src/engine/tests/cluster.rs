@@ -161,7 +161,20 @@ impl Cluster {
             assert_eq!(self.engine.scheduler.app_pending(job.app), job.pending(), "{}: pending", job.id);
         }
         self.assert_leaving();
+        self.assert_status();
         (reply, wait_for)
+    }
+
+    /// What is kept for who asks about the cluster is what a recount gives.
+    fn assert_status(&self) {
+        let status = self.engine.cluster_status(true).value;
+        for of_state in [&status.active, &status.blacklisted, &status.graylisted] {
+            assert_eq!(of_state.count as usize, of_state.names.len(), "{status:?}");
+        }
+        let busy = |kind: Kind| self.engine.trackers.values().map(|tracker| u64::from(tracker.busy[kind])).sum::<u64>();
+        for kind in Kind::ALL {
+            assert_eq!(self.engine.busy_slots[kind], busy(kind), "{kind:?}: slots in use");
+        }
     }
 
     /// What the scheduler believes to come free is what a recount gives.
@@ -519,12 +532,15 @@ fn report(task: &FakeTask) -> TaskStatus {
         finish_ms: if ended { 1_795_252_001_000 } else { 0 },
         // As a map that writes as much as it reads.
         output_bytes: if ended && !task.setup_or_cleanup { 100 } else { -1 },
-        counters: ended.then(|| {
-            let group = CounterGroup {
-                name: "records".into(),
-                display_name: "Records".into(),
-                counters: vec![Counter { name: "IN".into(), display_name: None, value: 10 }],
+        counters: (task.state != AttemptState::Unassigned).then(|| {
+            // What runs has counted half, some of it under a name that its end does not mention.
+            let counter = |name: &str, value| Counter { name: name.into(), display_name: None, value };
+            let counters = match (ended, task.attempt.task.number % 2) {
+                (true, _) => vec![counter("IN", 10)],
+                (false, 0) => vec![counter("IN", 5)],
+                (false, _) => vec![counter("IN", 5), counter("OPEN", 0)],
             };
+            let group = CounterGroup { name: "records".into(), display_name: "Records".into(), counters };
             ReportedCounters::from(&Counters { groups: vec![group] })
         }),
         next_record_range: Default::default(),

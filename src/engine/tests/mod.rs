@@ -2,6 +2,7 @@
 
 mod access;
 mod administration;
+mod bounds;
 mod cluster;
 mod crash;
 mod explain;
@@ -15,9 +16,11 @@ mod job_ids;
 mod launching;
 mod laws;
 mod limits;
+mod long_read;
 mod market;
 mod market_laws;
 mod outlook;
+mod overview;
 mod preemption;
 mod preemption_laws;
 mod restart;

@@ -1,6 +1,6 @@
 //! What a job keeps for speed is what a recount gives.
 
-use crate::mapreduce::{Job, TaskKey, TaskState};
+use crate::mapreduce::{CounterSum, CounterTotal, Job, TaskKey, TaskState};
 use crate::scheduler::{Kind, PerKind};
 
 impl Job {
@@ -21,6 +21,25 @@ impl Job {
             assert_eq!(self.finished[kind] as usize, complete, "{} {kind:?}: done", self.id);
             let held = || tasks().flat_map(|task| &task.attempts).filter(|attempt| attempt.holds_slot_for_work());
             assert_eq!(self.at_work[kind].len(), held().count(), "{} {kind:?}: at work", self.id);
+            let walked = |state: fn(&TaskState) -> bool| {
+                let mut total = CounterTotal::default();
+                let best = tasks().filter(|task| state(&task.state)).filter_map(|task| task.best_attempt());
+                for counters in best.filter_map(|attempt| attempt.counters.as_ref()) {
+                    let mut one = CounterSum::default();
+                    one.add(counters);
+                    one.add_to(&mut total);
+                }
+                total.into_counters()
+            };
+            let kept = |sum: &CounterSum| {
+                let mut total = CounterTotal::default();
+                sum.add_to(&mut total);
+                total.into_counters()
+            };
+            let running = walked(|state| *state == TaskState::Running);
+            assert_eq!(kept(&self.running_counters[kind]), running, "{} {kind:?}: counters at work", self.id);
+            let done = walked(|state| matches!(state, TaskState::Complete(_)));
+            assert_eq!(kept(&self.counter_sums[kind]), done, "{} {kind:?}: counters of what is done", self.id);
             for task in tasks() {
                 for attempt in &task.attempts {
                     let may_be_marked = attempt.holds_slot_for_work() && !task.is_over();

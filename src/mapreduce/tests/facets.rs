@@ -24,9 +24,11 @@ impl Job {
             self.counts,
             self.output,
         );
-        // A counter of which nothing is left is as good as none.
-        let counters = self.counters(&Default::default()).unwrap_or_default();
-        for counter in counters.groups.iter().flat_map(|group| &group.counters).filter(|counter| counter.value != 0) {
+        // What runs says anew what it has counted.
+        let mut counters = crate::mapreduce::CounterTotal::default();
+        Kind::ALL.iter().for_each(|kind| self.counter_sums[*kind].add_to(&mut counters));
+        let counters = counters.into_counters();
+        for counter in counters.groups.iter().flat_map(|group| &group.counters) {
             writeln!(text, "{counter:?}").unwrap();
         }
         for kind in Kind::ALL {

@@ -57,14 +57,14 @@ fn commitments(market: &Market) -> BTreeMap<QueueName, (Credits, Credits)> {
     market.queues().map(|queue| (queue.clone(), of(queue))).collect()
 }
 
-fn check_tick(before: &BTreeMap<QueueName, (Credits, Credits)>, stage: &Stage, outcome: &TickOutcome) {
+fn check_tick(before: &BTreeMap<QueueName, (Credits, Credits)>, stage: &Stage, outcome: &Tick) {
     for (queue, (balance, committed)) in before {
         let paid = balance.checked_sub(stage.balance(queue.as_str())).unwrap();
         assert!(paid >= Credits::ZERO && paid <= *committed, "{queue} paid {paid} of at most {committed}");
     }
-    let shares: i128 = outcome.tick.intervals().map(|(_, interval)| interval.share.rate().units()).sum();
-    assert!(shares <= outcome.tick.price.units());
-    let charges: Vec<LedgerEntry> = outcome.tick.charges().collect();
+    let shares: i128 = outcome.intervals().map(|(_, interval)| interval.share.rate().units()).sum();
+    assert!(shares <= outcome.price.units());
+    let charges: Vec<LedgerEntry> = outcome.charges().collect();
     let charged: i128 = charges.iter().map(|entry| entry.amount.units()).sum();
     let paid: i128 = before.values().map(|(balance, _)| balance.units()).sum::<i128>() - stage.market.total().units();
     assert_eq!(charged, paid);
@@ -72,7 +72,7 @@ fn check_tick(before: &BTreeMap<QueueName, (Credits, Credits)>, stage: &Stage, o
         charges
             .iter()
             .map(|entry| entry.number)
-            .eq((1..=outcome.tick.ledger.rows).skip(outcome.tick.ledger.rows as usize - charges.len()))
+            .eq((1..=outcome.ledger.rows).skip(outcome.ledger.rows as usize - charges.len()))
     );
 }
 
@@ -171,7 +171,7 @@ proptest! {
         let mut twin = Stage { market: rebuilt(&compacted(&stage)), ..Stage::new("") };
         twin.now = stage.now;
         let usage = [("alice", map, reduce, 1), ("bob", 3, 3, 0)];
-        prop_assert_eq!(stage.tick((12, 6), &usage).tick.turns, twin.tick((12, 6), &usage).tick.turns);
+        prop_assert_eq!(stage.tick((12, 6), &usage).turns, twin.tick((12, 6), &usage).turns);
         prop_assert_eq!(stage.balance("alice"), twin.balance("alice"));
         prop_assert_eq!(twin.market.total(), twin.market.ledger().expected_balance());
     }

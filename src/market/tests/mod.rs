@@ -76,7 +76,7 @@ impl Stage {
     }
 
     /// A tick with the given use: queue, running maps, running reduces, pending.
-    fn tick(&mut self, slots: (u32, u32), usage: &[(&str, u32, u32, u64)]) -> TickOutcome {
+    fn tick(&mut self, slots: (u32, u32), usage: &[(&str, u32, u32, u64)]) -> Tick {
         let usage: Vec<QueueUse> = usage
             .iter()
             .map(|&(queue, map, reduce, pending)| QueueUse {
@@ -87,7 +87,7 @@ impl Stage {
             .collect();
         self.step_clock(1000);
         let outcome = self.market.tick(&usage, PerKind::new(slots.0, slots.1), self.now);
-        self.facts.extend(outcome.clone().into_facts());
+        self.facts.push(outcome.clone().into_fact());
         outcome
     }
 

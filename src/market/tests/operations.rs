@@ -119,17 +119,17 @@ fn timestamps_are_consumed_once_even_by_denied_requests() {
     }
 }
 
-/// Defect 5: what a servlet request changes is a fact before it is answered.
+/// Defect 5: what a servlet request changes is a fact before it is answered. So is the use of its signature, of a read's too.
 #[test]
-fn defect_05_changes_are_facts_at_once_and_stamps_of_reads_at_the_tick() {
+fn defect_05_changes_and_stamps_are_facts_at_once() {
     let mut stage = Stage::new("alice 100 0.5\n");
-    assert_eq!(stage.operated("alice", "info").facts, []);
+    let read = stage.operated("alice", "info").facts;
+    assert!(matches!(&read[..], [MarketFact::Stamp(stamp)] if stamp.user == "alice"), "{read:?}");
     let changed = stage.operated("bob", "setSpending=1&queue=alice").facts;
     assert!(matches!(&changed[..], [MarketFact::Stamp(_)]), "denied, but consumed: {changed:?}");
     let changed = stage.operated("root", "addBudget=5&queue=alice").facts;
     assert!(matches!(&changed[..], [MarketFact::Stamp(_), MarketFact::Ledger(_), MarketFact::Account { .. }]));
-    let ticked: Vec<_> = stage.tick((1, 1), &[]).into_facts().collect();
-    assert!(matches!(&ticked[..], [MarketFact::Stamp(stamp), MarketFact::Tick(_)] if stamp.user == "alice"));
+    assert_eq!(stage.operated("root", "price").facts, [], "nobody signs for the price");
 }
 
 /// Defect 9: a negative bid earned money, an endless one poisoned it.
@@ -198,7 +198,7 @@ fn defect_14_a_queue_with_jobs_stays_and_a_removed_one_is_gone() {
     });
     assert_eq!(closing, Some((Reason::Closing, credits("10"))));
     assert_eq!(class(stage.ask("root", "info=alice")), ErrorClass::NotFound);
-    assert_eq!(stage.tick((4, 0), &[("alice", 1, 0, 1)]).tick.turns, []);
+    assert_eq!(stage.tick((4, 0), &[("alice", 1, 0, 1)]).turns, []);
     assert_eq!((stage.market.total(), stage.market.ledger().expected_balance()), (credits("5"), credits("5")));
 }
 

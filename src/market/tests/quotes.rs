@@ -154,10 +154,10 @@ proptest! {
             usage[of].pending = usage[of].pending.max(1);
         }
         let outcome = market.tick(&usage, slots, NOW);
-        let (_, granted) = outcome.tick.intervals().find(|(name, _)| name.as_str() == queue).unwrap();
+        let (_, granted) = outcome.intervals().find(|(name, _)| name.as_str() == queue).unwrap();
         prop_assert_eq!((granted.share, granted.quota), (quoted.share, quoted.quota));
         prop_assert_eq!(granted.share.rate() > Credits::ZERO, quoted.is_funded);
-        prop_assert_eq!(outcome.tick.price, quoted.price);
+        prop_assert_eq!(outcome.price, quoted.price);
         prop_assert_eq!(market.account(queue).unwrap().balance(), quoted.balance);
     }
 

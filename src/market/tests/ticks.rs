@@ -2,23 +2,23 @@
 
 use super::*;
 
-fn quotas(outcome: &TickOutcome) -> Vec<(u32, u32)> {
-    outcome.tick.intervals().map(|(_, interval)| (interval.quota.map, interval.quota.reduce)).collect()
+fn quotas(outcome: &Tick) -> Vec<(u32, u32)> {
+    outcome.intervals().map(|(_, interval)| (interval.quota.map, interval.quota.reduce)).collect()
 }
 
-fn ledger_rows(outcome: &TickOutcome) -> usize {
-    outcome.tick.charges().count()
+fn ledger_rows(outcome: &Tick) -> usize {
+    outcome.charges().count()
 }
 
 #[test]
 fn the_worked_example_of_two_queues() {
     let mut stage = Stage::new("queue1 100 1\nqueue2 100 2\n");
     let opened = stage.tick((6, 0), &[("queue1", 2, 0, 1), ("queue2", 3, 0, 1)]);
-    assert_eq!((opened.tick.price, quotas(&opened)), (credits("3"), vec![(2, 0), (4, 0)]));
+    assert_eq!((opened.price, quotas(&opened)), (credits("3"), vec![(2, 0), (4, 0)]));
     assert_eq!(ledger_rows(&opened), 0, "no interval has ended yet");
     let closed = stage.tick((6, 0), &[("queue2", 3, 0, 1), ("queue1", 2, 0, 1)]);
     assert_eq!((stage.balance("queue1"), stage.balance("queue2")), (credits("98"), credits("94")));
-    let shares: Vec<String> = closed.tick.intervals().map(|(_, interval)| interval.share.to_string()).collect();
+    let shares: Vec<String> = closed.intervals().map(|(_, interval)| interval.share.to_string()).collect();
     assert_eq!(shares, ["0.333333333", "0.666666666"]);
 }
 
@@ -36,7 +36,7 @@ fn nobody_pays_for_more_than_the_quota() {
 fn idle_queues_pay_nothing() {
     let mut stage = Stage::new("queue1 100 1\nqueue2 200 1\n");
     let outcome = stage.tick((10, 10), &[("queue1", 0, 0, 0)]);
-    assert_eq!((outcome.tick.price, outcome.tick.intervals().count()), (Credits::ZERO, 0));
+    assert_eq!((outcome.price, outcome.intervals().count()), (Credits::ZERO, 0));
     stage.info("root", "addBudget=200&queue=queue1");
     stage.tick((10, 10), &[]);
     assert_eq!((stage.balance("queue1"), stage.balance("queue2")), (credits("300"), credits("200")));
@@ -64,7 +64,7 @@ fn a_charge_names_interval_rate_and_slots() {
         amount: credits("2"),
         reason: Reason::Charge { rate: credits("0.5"), map_slots: 3, reduce_slots: 1 },
     };
-    assert_eq!(outcome.tick.charges().collect::<Vec<_>>(), [expected]);
+    assert_eq!(outcome.charges().collect::<Vec<_>>(), [expected]);
 }
 
 /// Seen on the original: 8.0 at rate 0.5 with one slot used is sixteen charges down to 0.0.
@@ -77,7 +77,7 @@ fn a_budget_runs_dry_exactly() {
         assert_eq!(stage.balance("a").units(), 8_000_000_000_000 - charges * 500_000_000_000);
     }
     let dry = stage.tick((1, 0), &[("a", 1, 0, 1)]);
-    assert_eq!((dry.tick.price, quotas(&dry), stage.balance("a")), (Credits::ZERO, vec![(0, 0)], Credits::ZERO));
+    assert_eq!((dry.price, quotas(&dry), stage.balance("a")), (Credits::ZERO, vec![(0, 0)], Credits::ZERO));
     assert_eq!(stage.ask("alice", "price"), Ok(Answer::Price(Credits::ZERO)));
 }
 
@@ -87,7 +87,7 @@ fn defect_10_a_penniless_bidder_has_no_share() {
     let mut stage = Stage::new("payer 100 0.5\npoor 0 100\n");
     for usage in [[("payer", 4, 0, 4), ("poor", 0, 0, 9)], [("payer", 4, 0, 4), ("poor", 2, 0, 9)]] {
         let outcome = stage.tick((6, 0), &usage);
-        assert_eq!((outcome.tick.price, quotas(&outcome)), (credits("0.5"), vec![(6, 0), (0, 0)]));
+        assert_eq!((outcome.price, quotas(&outcome)), (credits("0.5"), vec![(6, 0), (0, 0)]));
     }
     let poor = stage.info("root", "info=poor");
     assert_eq!((poor.spending, poor.share, poor.used, poor.pending), (Credits::ZERO, Share::ZERO, 0, 9));
@@ -131,7 +131,7 @@ fn a_queue_that_only_runs_beyond_its_quota_still_counts() {
     let mut stage = Stage::new("a 100 1\nb 100 1\n");
     stage.tick((4, 0), &[("b", 0, 0, 4)]);
     let outcome = stage.tick((4, 0), &[("a", 4, 0, 0), ("b", 0, 0, 4)]);
-    assert_eq!((outcome.tick.price, quotas(&outcome)), (credits("2"), vec![(2, 0), (2, 0)]));
+    assert_eq!((outcome.price, quotas(&outcome)), (credits("2"), vec![(2, 0), (2, 0)]));
     assert_eq!(stage.balance("a"), credits("100"), "slots it had not bought are free");
 }
 
@@ -151,7 +151,7 @@ fn a_queue_named_twice_is_charged_once() {
     let mut stage = Stage::new("a 100 1\n");
     stage.tick((4, 0), &[("a", 2, 0, 0)]);
     let outcome = stage.tick((4, 0), &[("a", 2, 0, 0), ("a", 2, 0, 0), ("ghost", 1, 1, 1)]);
-    assert_eq!((stage.balance("a"), outcome.tick.intervals().count()), (credits("98"), 1));
+    assert_eq!((stage.balance("a"), outcome.intervals().count()), (credits("98"), 1));
 }
 
 #[test]

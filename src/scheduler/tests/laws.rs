@@ -169,10 +169,15 @@ fn sums_equal_a_recount(world: &World) {
         }
         let totals = scheduler.totals();
         assert_eq!(totals.nodes as usize, books.nodes.len());
-        assert_eq!(totals.slots[kind], books.nodes.values().map(|place| place.slots[kind]).sum::<u32>());
-        assert_eq!(totals.occupied[kind], books.nodes.values().map(|place| place.occupied[kind]).sum::<u32>());
-        assert_eq!(totals.running[kind], books.count(|task| task.kind == kind && runs(task.state)));
-        assert_eq!(totals.waiting[kind], books.count(|task| task.kind == kind && task.state == State::Waiting));
+        assert_eq!(totals.slots[kind], books.nodes.values().map(|place| u64::from(place.slots[kind])).sum::<u64>());
+        assert_eq!(
+            totals.occupied[kind],
+            books.nodes.values().map(|place| u64::from(place.occupied[kind])).sum::<u64>()
+        );
+        assert_eq!(totals.running[kind], u64::from(books.count(|task| task.kind == kind && runs(task.state))));
+        let waiting = books.count(|task| task.kind == kind && task.state == State::Waiting);
+        assert_eq!(totals.waiting[kind], u64::from(waiting));
+        assert_eq!(totals, scheduler.recount());
     }
 }
 
@@ -239,7 +244,7 @@ proptest! {
         }
         (0..slots.iter().copied().max().unwrap_or(0)).for_each(|_| nodes.iter().for_each(|&node| { world.beat(node); }));
         let load: u32 = loads.iter().map(|load| load.0).sum();
-        prop_assert_eq!(world.scheduler.totals().running.map, load.min(slots.iter().sum()));
+        prop_assert_eq!(world.scheduler.totals().running.map, u64::from(load.min(slots.iter().sum())));
     }
 }
 

@@ -25,7 +25,7 @@ impl Dispatcher {
         match call {
             // Everybody may know.
             AdminOperationsCall::SetSafeMode { action: SafeModeAction::Get } => {
-                self.show(ticket, self.owner.read(|engine| engine.safe_mode()), Value::Boolean);
+                self.show(ticket, |engine| engine.safe_mode(), Value::Boolean);
             }
             AdminOperationsCall::SetSafeMode { action } => self.as_member(ticket, move |this, caller, ticket| {
                 this.step(Event::SetSafeMode { on: action == SafeModeAction::Enter, caller }, ticket);

@@ -37,7 +37,7 @@ impl Callers {
 
 impl Dispatcher {
     /// Goes on with the caller of a job's or queue's operation; groups count only while access lists do.
-    pub(super) fn as_caller(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Self, Caller, Ticket) + 'static) {
+    pub(super) fn as_caller(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static) {
         if self.callers.acls_enabled {
             self.as_member(ticket, go_on);
         } else {
@@ -47,7 +47,7 @@ impl Dispatcher {
     }
 
     /// Goes on with the caller and his groups: at once if they are known, else when the machine has told them.
-    pub(super) fn as_member(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Self, Caller, Ticket) + 'static) {
+    pub(super) fn as_member(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static) {
         let user = ticket.user().clone();
         if let Some(groups) = self.callers.groups.known(&user) {
             return go_on(self, Caller { user, groups }, ticket);

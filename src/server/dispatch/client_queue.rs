@@ -2,15 +2,26 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use tokio::sync::Notify;
 
 use crate::server::rpc::Ticket;
 use crate::wire::protocol::Call;
 
+use super::Dispatcher;
+
+/// What waits for its turn.
+pub(super) enum Asked {
+    /// A call.
+    Call(Call, Ticket),
+    /// A question that was put off until what it shows is durable.
+    Again(Box<dyn FnOnce(&Rc<Dispatcher>)>),
+}
+
 /// Calls of clients that wait for their turn.
 pub(super) struct ClientQueue {
-    calls: RefCell<VecDeque<(Call, Ticket)>>,
+    calls: RefCell<VecDeque<Asked>>,
     bound: usize,
     arrived: Notify,
     room: Notify,
@@ -24,13 +35,13 @@ impl ClientQueue {
     }
 
     /// Adds a call. Callers look at [`Self::has_room`] before they read one.
-    pub(super) fn push(&self, call: Call, ticket: Ticket) {
-        self.calls.borrow_mut().push_back((call, ticket));
+    pub(super) fn push(&self, asked: Asked) {
+        self.calls.borrow_mut().push_back(asked);
         self.arrived.notify_one();
     }
 
     /// The next call, waiting for one if need be.
-    pub(super) async fn next(&self) -> (Call, Ticket) {
+    pub(super) async fn next(&self) -> Asked {
         loop {
             let next = self.calls.borrow_mut().pop_front();
             if let Some(next) = next {

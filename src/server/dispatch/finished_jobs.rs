@@ -11,7 +11,7 @@ use crate::mapreduce::Job;
 use crate::server::owner::Owner;
 use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::store::{FinishedJobReader, StoreError};
-use crate::wire::protocol::Value;
+use crate::wire::protocol::{Value, encode_response};
 use crate::wire::{AttemptId, JobId};
 
 /// Reads that go on at one time.
@@ -47,12 +47,20 @@ impl FinishedJobs {
         let (owner, turns) = (owner.clone(), self.turns.clone());
         tokio::task::spawn_local(async move {
             let _turn = turns.acquire().await;
-            let answer = match tokio::task::spawn_blocking(move || read(&reader)).await {
-                Ok(Ok(value)) => Answer::Value(value),
+            let id = ticket.id();
+            // Encoded there too: the answer may be long.
+            let read = move || {
+                let value = read(&reader)?;
+                let mut response = Vec::new();
+                encode_response(&mut response, id, &value);
+                Ok::<_, StoreError>(response)
+            };
+            let answer = match tokio::task::spawn_blocking(read).await {
+                // What is read is durable.
+                Ok(Ok(response)) => return ticket.answer_encoded(response),
                 Ok(Err(error)) => Answer::Error(RemoteError::io(error)),
                 Err(error) => Answer::Error(RemoteError::io(format_args!("the JobTracker failed at it: {error}"))),
             };
-            // What is read is durable.
             owner.answer(ticket, answer, FactNumber::default());
         });
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::engine::{Engine, Event, Read, ReportKind};
+use crate::engine::{Engine, Event, LongRead, Refusal, ReportKind, WantedJobs};
 use crate::scheduler::Kind;
 use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::server::submission::Asked;
@@ -12,8 +12,8 @@ use crate::wire::protocol::{JobSubmissionCall, Value};
 
 use super::{Dispatcher, administration, finished_jobs, id_owner};
 
-/// Events in one answer; whoever wants more asks again from where it ends, as stock clients and trackers do.
-const MAX_EVENTS: i32 = 10_000;
+/// Events in one answer: so many take about a millisecond. Whoever wants more asks again from where it ends, as stock clients and trackers do.
+const MAX_EVENTS: i32 = 5_000;
 
 impl Dispatcher {
     pub(super) fn job_submission(self: &Rc<Self>, call: JobSubmissionCall, ticket: Ticket) {
@@ -57,27 +57,23 @@ impl Dispatcher {
                 });
             }
             Ask::GetJobProfile { job } => match job {
-                Some(id) => self.show(ticket, owner.read(|engine| engine.job_profile(id)), Value::JobProfile),
+                Some(id) => self.show(ticket, move |engine| engine.job_profile(id), Value::JobProfile),
                 None => self.tell(ticket, Value::JobProfile(None)),
             },
             Ask::GetJobStatus { job } => match job {
-                Some(id) => self.show(ticket, owner.read(|engine| engine.job_status(id)), Value::JobStatus),
+                Some(id) => self.show(ticket, move |engine| engine.job_status(id), Value::JobStatus),
                 None => self.tell(ticket, Value::JobStatus(None)),
             },
             Ask::GetJobCounters { job } => match job {
                 Some(id) => self.as_caller(ticket, move |this, caller, ticket| {
-                    let read = this.owner.with_engine(|engine| {
-                        engine.check_view_counters(id, &caller).map(|()| engine.job_counters(id))
+                    let ask = move |engine: &Engine| {
+                        engine.check_view_counters(id, &caller)?;
+                        Ok::<_, Refusal>(engine.job_counters(id))
+                    };
+                    this.show_answer(ticket, ask, |counters| match counters {
+                        Ok(counters) => Answer::Value(Value::Counters(counters)),
+                        Err(exceeded) => Answer::Error(RemoteError::io(exceeded)),
                     });
-                    match read {
-                        Ok(Read { value: Err(exceeded), wait_for }) => {
-                            this.owner.answer(ticket, Answer::Error(RemoteError::io(exceeded)), wait_for);
-                        }
-                        Ok(Read { value: Ok(counters), wait_for }) => {
-                            this.owner.answer(ticket, Answer::Value(Value::Counters(counters)), wait_for);
-                        }
-                        Err(refusal) => this.refuse(ticket, refusal.into()),
-                    }
                 }),
                 None => self.tell(ticket, Value::Counters(None)),
             },
@@ -88,38 +84,39 @@ impl Dispatcher {
             Ask::GetTaskCompletionEvents { job, from, max } => self.completion_events(job, from, max, ticket),
             Ask::GetTaskDiagnostics { attempt } => match attempt {
                 Some(id) => self.as_caller(ticket, move |this, caller, ticket| {
-                    let read = this.owner.with_engine(|engine| {
-                        engine.check_view_details(id.task.job, &caller).map(|()| engine.task_diagnostics(id))
-                    });
+                    let ask = move |engine: &Engine| {
+                        engine.check_view_details(id.task.job, &caller)?;
+                        Ok::<_, Refusal>(engine.task_diagnostics(id))
+                    };
+                    let may_see = this.owner.with_engine(|engine| ask(engine).is_ok());
                     let stored = move |store: &FinishedJobReader| finished_jobs::diagnostics(store, id);
-                    let ticket =
-                        if read.is_ok() { this.read_in_store(id.task.job, ticket, stored) } else { Err(ticket) };
+                    let ticket = if may_see { this.read_in_store(id.task.job, ticket, stored) } else { Err(ticket) };
                     let Err(ticket) = ticket else { return };
-                    this.show_if_allowed(ticket, read, Value::Strings);
+                    this.show_if_allowed(ticket, ask, Value::Strings);
                 }),
                 None => self.tell(ticket, Value::Strings(Vec::new())),
             },
-            Ask::GetClusterStatus { detailed } => {
-                self.show(ticket, owner.read(|engine| engine.cluster_status(detailed)), Value::ClusterStatus);
+            Ask::GetClusterStatus { detailed: true } => self.show_long(ticket, LongRead::cluster()),
+            Ask::GetClusterStatus { detailed: false } => {
+                self.show(ticket, |engine| engine.cluster_status(false), Value::ClusterStatus);
             }
-            Ask::JobsToComplete => self.show(ticket, owner.read(|e| e.jobs_to_complete()), Value::JobStatuses),
-            Ask::GetAllJobs => self.show(ticket, owner.read(|engine| engine.all_jobs()), Value::JobStatuses),
-            Ask::GetQueues => self.show(ticket, owner.read(|engine| engine.queues()), Value::Queues),
+            Ask::JobsToComplete => self.show_long(ticket, LongRead::jobs(WantedJobs::ToComplete)),
+            Ask::GetAllJobs => self.show_long(ticket, LongRead::jobs(WantedJobs::All)),
+            Ask::GetQueues => self.show(ticket, |engine| engine.queues(), Value::Queues),
             Ask::GetQueueInfo { queue } => {
                 let name = queue.unwrap_or_default();
-                self.show(ticket, owner.read(|engine| engine.queue(&name)), Value::QueueInfo);
+                self.show(ticket, move |engine| engine.queue(&name), Value::QueueInfo);
             }
             Ask::GetJobsFromQueue { queue } => {
-                let name = queue.unwrap_or_default();
-                self.show(ticket, owner.read(|engine| engine.jobs_of_queue(&name)), Value::JobStatuses);
+                let queue = queue.unwrap_or_default();
+                self.show_long(ticket, LongRead::jobs(WantedJobs::OfQueue(queue)));
             }
             Ask::GetQueueAdmins { queue } => {
                 let name = queue.unwrap_or_default();
-                let read = owner.with_engine(|engine| engine.queue_admins(&name));
-                self.show_if_allowed(ticket, read, Value::AccessControlList);
+                self.show_if_allowed(ticket, move |engine| engine.queue_admins(&name), Value::AccessControlList);
             }
             Ask::GetQueueAclsForCurrentUser => self.as_caller(ticket, |this, caller, ticket| {
-                this.show(ticket, this.owner.read(|engine| engine.queue_acls(&caller)), Value::QueueAcls);
+                this.show(ticket, move |engine| engine.queue_acls(&caller), Value::QueueAcls);
             }),
             Ask::GetFilesystemName => self.tell(ticket, self.advertised.file_system()),
             Ask::GetSystemDir => self.system_dir(ticket),
@@ -139,13 +136,12 @@ impl Dispatcher {
     fn task_reports(self: &Rc<Self>, job: Option<JobId>, kind: ReportKind, ticket: Ticket) {
         match job {
             Some(id) => self.as_caller(ticket, move |this, caller, ticket| {
-                let read = this.owner.with_engine(|engine| {
-                    engine.check_view_details(id, &caller).map(|()| engine.task_reports(id, kind))
-                });
+                if let Err(refusal) = this.owner.with_engine(|engine| engine.check_view_details(id, &caller)) {
+                    return this.refuse(ticket, refusal.into());
+                }
                 let stored = move |store: &FinishedJobReader| finished_jobs::task_reports(store, id, kind);
-                let ticket = if read.is_ok() { this.read_in_store(id, ticket, stored) } else { Err(ticket) };
-                let Err(ticket) = ticket else { return };
-                this.show_if_allowed(ticket, read, Value::TaskReports);
+                let Err(ticket) = this.read_in_store(id, ticket, stored) else { return };
+                this.show_long(ticket, LongRead::task_reports(id, kind));
             }),
             None => self.tell(ticket, Value::TaskReports(Vec::new())),
         }
@@ -174,14 +170,13 @@ impl Dispatcher {
     }
 
     /// A part of a job's list of events. Trackers and clients ask for it.
-    pub(super) fn completion_events(&self, job: Option<JobId>, from: i32, max: i32, ticket: Ticket) {
+    pub(super) fn completion_events(self: &Rc<Self>, job: Option<JobId>, from: i32, max: i32, ticket: Ticket) {
         let range = usize::try_from(from).ok().zip(usize::try_from(max.min(MAX_EVENTS)).ok());
         match job.zip(range) {
             Some((id, (from, max))) => {
                 let read = move |store: &FinishedJobReader| store.events(id, from, max).map(Value::CompletionEvents);
                 let Err(ticket) = self.read_in_store(id, ticket, read) else { return };
-                let read = self.owner.read(|engine| engine.completion_events(id, from, max));
-                self.show(ticket, read, Value::CompletionEvents);
+                self.show(ticket, move |engine| engine.completion_events(id, from, max), Value::CompletionEvents);
             }
             None => self.tell(ticket, Value::CompletionEvents(Vec::new())),
         }

@@ -7,12 +7,15 @@ mod client_queue;
 mod finished_jobs;
 mod inter_tracker;
 mod job_submission;
+mod long_answer;
 mod remote_error;
 
 use std::rc::Rc;
 
+use tokio::sync::Semaphore;
+
 use crate::config::Settings;
-use crate::engine::{Event, FactNumber, Read, Refusal, Reply};
+use crate::engine::{Engine, Event, FactNumber, Read, Refusal, Reply};
 use crate::store::FinishedJobReader;
 use crate::wire::protocol::{Call, Value};
 
@@ -24,7 +27,7 @@ use super::submission::Submissions;
 use administration::Administration;
 use callers::Callers;
 pub(super) use callers::id_owner;
-use client_queue::ClientQueue;
+use client_queue::{Asked, ClientQueue};
 use finished_jobs::FinishedJobs;
 
 /// Answers calls by asking the engine.
@@ -36,6 +39,7 @@ pub struct Dispatcher {
     administration: Administration,
     clients: ClientQueue,
     finished_jobs: FinishedJobs,
+    slices: Semaphore,
 }
 
 /// Why nothing is changed now: what changes something waits for the store, and has a limit.
@@ -54,6 +58,7 @@ impl Dispatcher {
             administration: Administration { sources: settings.sources.clone() },
             clients: ClientQueue::new(waiting_calls),
             finished_jobs: FinishedJobs::new(),
+            slices: Semaphore::new(1),
         })
     }
 
@@ -70,13 +75,20 @@ impl Dispatcher {
     /// Takes clients' calls, one each turn. Never ends.
     pub async fn serve_clients(self: Rc<Self>) {
         loop {
-            let (call, ticket) = self.clients.next().await;
+            let (call, ticket) = match self.clients.next().await {
+                Asked::Call(call, ticket) => (call, ticket),
+                Asked::Again(ask) => {
+                    ask(&self);
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+            };
             let long = may_be_long(&call);
             if ticket.is_behind(long) && !ticket.is_gone() {
                 let dispatcher = self.clone();
                 tokio::task::spawn_local(async move {
                     ticket.caught_up(long).await;
-                    dispatcher.clients.push(call, ticket);
+                    dispatcher.clients.push(Asked::Call(call, ticket));
                 });
             } else if !ticket.is_gone() {
                 self.client_call(call, ticket);
@@ -106,17 +118,46 @@ impl Dispatcher {
         self.owner.answer(ticket, answer_of(reply), wait_for);
     }
 
-    /// Answers with what is read from the engine, once that may be shown.
-    fn show<T>(&self, ticket: Ticket, read: Read<T>, value: impl FnOnce(T) -> Value) {
-        self.owner.answer(ticket, Answer::Value(value(read.value)), read.wait_for);
+    /// Answers with what `ask` reads from the engine, once that may be shown. It may be asked anew, when too much waits for
+    /// the store to keep the answer.
+    fn show<T>(
+        self: &Rc<Self>,
+        ticket: Ticket,
+        ask: impl Fn(&Engine) -> Read<T> + 'static,
+        value: impl Fn(T) -> Value + 'static,
+    ) {
+        self.show_if_allowed(ticket, move |engine| Ok::<_, Refusal>(ask(engine)), value);
     }
 
-    /// As [`Self::show`], where not everybody may see it.
-    fn show_if_allowed<T>(&self, ticket: Ticket, read: Result<Read<T>, Refusal>, value: impl FnOnce(T) -> Value) {
-        match read {
-            Ok(read) => self.show(ticket, read, value),
-            Err(refusal) => self.refuse(ticket, refusal.into()),
-        }
+    /// As [`Self::show`], where there may be a reason to show nothing.
+    fn show_if_allowed<T, E: Into<RemoteError>>(
+        self: &Rc<Self>,
+        ticket: Ticket,
+        ask: impl Fn(&Engine) -> Result<Read<T>, E> + 'static,
+        value: impl Fn(T) -> Value + 'static,
+    ) {
+        self.show_answer(ticket, ask, move |read| Answer::Value(value(read)));
+    }
+
+    /// As [`Self::show_if_allowed`], where what is read may be an error too.
+    fn show_answer<T, E: Into<RemoteError>>(
+        self: &Rc<Self>,
+        ticket: Ticket,
+        ask: impl Fn(&Engine) -> Result<Read<T>, E> + 'static,
+        answer_of: impl Fn(T) -> Answer + 'static,
+    ) {
+        let (answer, wait_for) = match self.owner.with_engine(&ask) {
+            Ok(read) => (answer_of(read.value), read.wait_for),
+            Err(error) => (Answer::Error(error.into()), FactNumber::default()),
+        };
+        // Weak: what the owner holds must not keep those who hold the owner.
+        let this = Rc::downgrade(self);
+        let ask_again = move |ticket| {
+            let Some(this) = this.upgrade() else { return };
+            let again = move |this: &Rc<Self>| this.show_answer(ticket, ask, answer_of);
+            this.clients.push(Asked::Again(Box::new(again)));
+        };
+        self.owner.show(ticket, &answer, wait_for, ask_again);
     }
 
     /// Answers with something that needs no engine.
@@ -139,7 +180,7 @@ impl Service for Dispatcher {
                     self.refuse(ticket, RemoteError::io(format_args!("Unknown protocol to job tracker: {protocol}")))
                 }
             },
-            call => self.clients.push(call, ticket),
+            call => self.clients.push(Asked::Call(call, ticket)),
         }
     }
 

@@ -44,6 +44,11 @@ pub(super) struct Connection {
     /// Shared only with whoever carries it over.
     write: OwnedWriteHalf,
     outgoing: RefCell<Vec<u8>>,
+    /// An answer is leaving in parts: others wait in `behind`.
+    in_parts: Cell<bool>,
+    /// A long answer is in the making, or leaving: the next one is not begun.
+    long_in_hand: Cell<bool>,
+    behind: RefCell<Vec<u8>>,
     /// Bytes of `outgoing` that were taken since the timeout began.
     taken_bytes: Cell<usize>,
     kept: Kept,
@@ -122,6 +127,9 @@ impl Connection {
             address: write.peer_addr().map_or(Ipv4Addr::UNSPECIFIED.into(), |client| client.ip().to_canonical()),
             write,
             outgoing: RefCell::default(),
+            in_parts: Cell::new(false),
+            long_in_hand: Cell::new(false),
+            behind: RefCell::default(),
             taken_bytes: Cell::new(0),
             kept: Kept::new(shared.clone()),
             calls_in_flight: Cell::new(0),
@@ -169,21 +177,80 @@ impl Connection {
         if self.broken.get() {
             return;
         }
+        if self.in_parts.get() {
+            let mut behind = self.behind.borrow_mut();
+            behind.extend_from_slice(bytes);
+            self.kept.set_unread(self.outgoing.borrow().len() + behind.len());
+            return;
+        }
+        self.send_next(bytes);
+    }
+
+    /// As [`Self::send`], where nothing need be copied of what is long.
+    pub(super) fn send_whole(self: &Rc<Self>, bytes: Vec<u8>) {
+        if self.broken.get() || self.in_parts.get() || self.has_outgoing() {
+            return self.send(&bytes);
+        }
+        match write_some(&self.write, &bytes) {
+            Ok(written) if written == bytes.len() => {}
+            Ok(written) => {
+                *self.outgoing.borrow_mut() = bytes;
+                self.begin_flush(written);
+            }
+            Err(_) => self.abandon(),
+        }
+    }
+
+    /// Whether an answer is leaving in parts.
+    pub(super) fn is_in_parts(&self) -> bool {
+        self.in_parts.get()
+    }
+
+    /// Completes when no other long answer is in hand, and takes that place; or when the client is gone.
+    pub(super) async fn begin_long(&self) {
+        while self.long_in_hand.replace(true) && !self.is_broken() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// The next long answer may be begun.
+    pub(super) fn end_long(&self) {
+        self.long_in_hand.set(false);
+        self.changed.notify_waiters();
+    }
+
+    /// From now on an answer leaves in parts, by [`Self::send_next`].
+    pub(super) fn begin_parts(&self) {
+        self.in_parts.set(true);
+    }
+
+    /// The answer that left in parts is whole: what waited behind it follows.
+    pub(super) fn end_parts(self: &Rc<Self>) {
+        if self.in_parts.replace(false) {
+            let behind = self.behind.take();
+            if !behind.is_empty() {
+                self.send(&behind);
+            }
+        }
+    }
+
+    /// Sends a part, or what waits behind none.
+    pub(super) fn send_next(self: &Rc<Self>, bytes: &[u8]) {
+        if self.broken.get() {
+            return;
+        }
         let mut outgoing = self.outgoing.borrow_mut();
         if !outgoing.is_empty() {
             outgoing.extend_from_slice(bytes);
-            self.kept.set_unread(outgoing.len());
+            self.kept.set_unread(outgoing.len() + self.behind.borrow().len());
             return;
         }
         match write_some(&self.write, bytes) {
             Ok(written) if written == bytes.len() => {}
             Ok(written) => {
                 outgoing.extend_from_slice(&bytes[written..]);
-                self.kept.set_unread(outgoing.len());
                 drop(outgoing);
-                self.taken_bytes.set(0);
-                self.moved();
-                tokio::task::spawn_local(self.clone().flush());
+                self.begin_flush(0);
             }
             Err(_) => {
                 drop(outgoing);
@@ -192,9 +259,16 @@ impl Connection {
         }
     }
 
+    /// Has `outgoing`, of which the first `written` bytes are gone, follow by itself.
+    fn begin_flush(self: &Rc<Self>, written: usize) {
+        self.kept.set_unread(self.outgoing.borrow().len() + self.behind.borrow().len());
+        self.taken_bytes.set(0);
+        self.moved();
+        tokio::task::spawn_local(self.clone().flush(written));
+    }
+
     /// Writes what waits as the client makes room. At most one runs for a connection: while `outgoing` is not empty.
-    async fn flush(self: Rc<Self>) {
-        let mut written = 0;
+    async fn flush(self: Rc<Self>, mut written: usize) {
         loop {
             let writable = tokio::select! {
                 writable = self.write.writable() => writable,
@@ -225,16 +299,19 @@ impl Connection {
                 self.moved();
             }
             if written == outgoing.len() {
-                self.kept.set_unread(0);
+                self.kept.set_unread(self.behind.borrow().len());
                 *outgoing = Vec::new();
                 break self.changed.notify_waiters();
             }
+            drop(outgoing);
+            // Others get their turn, however fast it is read.
+            tokio::task::yield_now().await;
         }
     }
 
-    /// Completes when the client has read everything, or is gone.
+    /// Completes when the client has read everything and no answer is leaving in parts, or the client is gone.
     pub(super) async fn flushed(&self) {
-        while self.has_outgoing() && !self.is_broken() {
+        while (self.has_outgoing() || self.in_parts.get()) && !self.is_broken() {
             self.changed.notified().await;
         }
     }
@@ -248,6 +325,11 @@ impl Connection {
 
     /// Whether the client has not taken everything that was sent to it.
     pub(super) fn has_outgoing(&self) -> bool {
+        !self.outgoing.borrow().is_empty() || !self.behind.borrow().is_empty()
+    }
+
+    /// Whether the socket has not taken everything that is its turn.
+    pub(super) fn has_unsent(&self) -> bool {
         !self.outgoing.borrow().is_empty()
     }
 
@@ -275,7 +357,7 @@ impl Connection {
         if !unsent.is_empty() {
             self.kept.set_unread(unsent.len());
             *self.outgoing.borrow_mut() = unsent;
-            tokio::task::spawn_local(self.clone().flush());
+            tokio::task::spawn_local(self.clone().flush(0));
         }
     }
 
@@ -333,7 +415,7 @@ impl Connection {
     }
 
     /// Its next call is not the first of a client that lost another connection, but goes on with what was said to an earlier server.
-    pub(super) fn goes_on(&self) {
+    pub(super) fn check_stop(&self) {
         self.has_called.set(true);
     }
 
@@ -446,6 +528,7 @@ impl Connection {
             if let Ok(mut outgoing) = self.outgoing.try_borrow_mut() {
                 self.kept.set_unread(0);
                 *outgoing = Vec::new();
+                self.behind.take();
             }
             // Counted as free at once: nobody else is given up for the same room.
             self.kept.set_begun(0);
@@ -458,8 +541,12 @@ impl Connection {
     }
 }
 
-/// Writes until everything is written or the socket is full; tells how much went.
+/// Most bytes that are written in one go: a reader that is as fast must not keep the thread for itself.
+const WRITE_BYTES: usize = 256 << 10;
+
+/// Writes until everything is written, the socket is full or others should have their turn; tells how much went.
 fn write_some(write: &OwnedWriteHalf, bytes: &[u8]) -> io::Result<usize> {
+    let bytes = &bytes[..bytes.len().min(WRITE_BYTES)];
     let mut written = 0;
     while written < bytes.len() {
         match write.try_write(&bytes[written..]) {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::wire::frame::{Frame, FrameError, split_frame};
+use crate::wire::limits::{USER_NAME_BYTES, excerpt};
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, Opening, OpeningStep, SWITCH_TO_SIMPLE};
 use crate::wire::protocol::{Call, CallError, CallFrame, InterTrackerCall, Protocol, decode_call};
 
@@ -198,12 +199,17 @@ fn introduce(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<St
     };
     // The stock server lets a client without a name act as the server's own user.
     let refusal = match header.user {
+        Some(ConnectionUser { effective, .. }) if effective.len() > USER_NAME_BYTES => format!(
+            "the name of user {} has {} bytes; the limit is {USER_NAME_BYTES}",
+            excerpt(&effective),
+            effective.len()
+        ),
         Some(ConnectionUser { effective, real: None }) if !effective.is_empty() => {
             connection.set_open(spoken == Spoken::Served(Protocol::InterTracker));
             return Ok(Stage::Calls { spoken, user: effective.into() });
         }
         Some(ConnectionUser { effective, real: Some(real) }) => {
-            format!("User: {real} is not allowed to impersonate {effective}")
+            format!("User: {} is not allowed to impersonate {effective}", excerpt(&real))
         }
         Some(_) | None => "a connection must name its user".to_owned(),
     };
@@ -212,6 +218,7 @@ fn introduce(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<St
 }
 
 const IO_EXCEPTION: &str = "java.io.IOException";
+const DISALLOWED_EXCEPTION: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerException";
 const AUTHORIZATION_EXCEPTION: &str = "org.apache.hadoop.security.authorize.AuthorizationException";
 
 fn take_call<S: Service>(
@@ -241,6 +248,11 @@ fn take_call<S: Service>(
         }
         (Err(CallError::Method { id, text }), _) => {
             ticket(id).answer(&Answer::Error(RemoteError::verbatim(text)));
+            return Ok(());
+        }
+        (Err(CallError::Disallowed { id, text }), _) => {
+            tracing::warn!("a TaskTracker is disallowed: {text}");
+            ticket(id).answer(&Answer::Error(RemoteError::new(DISALLOWED_EXCEPTION, text)));
             return Ok(());
         }
         (Err(CallError::Close(error)), _) => {

@@ -27,6 +27,8 @@ pub struct RpcLimits {
     pub waiting_heartbeat_bytes: usize,
     /// Bytes of answers that clients have not read, over all connections. Beyond it no further long answer is made.
     pub unread_bytes: usize,
+    /// Bytes of answers that are made and wait for the store, over all connections; beyond it questions wait to be asked.
+    pub held_bytes: usize,
     /// Patience with who keeps others waiting, by the bytes above or by the last place: for an opening, a frame that has
     /// begun, an answer that is not read.
     pub short_patience_ms: u64,
@@ -52,6 +54,7 @@ impl Default for RpcLimits {
             waiting_call_bytes: 128 << 20,
             waiting_heartbeat_bytes: 512 << 20,
             unread_bytes: 256 << 20,
+            held_bytes: 64 << 20,
             short_patience_ms: 5_000,
             full_idle_client_ms: 20_000,
             share_idle_ms: 5_000,

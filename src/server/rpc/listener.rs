@@ -95,7 +95,7 @@ impl<S: Service> RpcServer<S> {
             let (read, write) = stream.into_split();
             let place = self.places.clone().try_acquire_owned().ok();
             let connection = Connection::new(write, self.shared.clone(), place);
-            connection.goes_on();
+            connection.check_stop();
             if conversation.is_open() {
                 connection.set_open(conversation.is_tracker());
             }
@@ -108,9 +108,17 @@ impl<S: Service> RpcServer<S> {
 
     /// No further calls are taken from now on; completes when all that were taken are answered.
     pub(in crate::server) async fn pause(&self) {
-        self.shared.stopping.set(true);
+        self.stop_taking();
         for connection in self.open() {
             connection.settled().await;
+        }
+    }
+
+    fn stop_taking(&self) {
+        self.shared.stopping.set(true);
+        // Answers that leave in parts no longer wait for their readers.
+        for connection in self.open() {
+            connection.wake();
         }
     }
 
@@ -195,7 +203,7 @@ impl<S: Service> RpcServer<S> {
 
     /// No further calls are read from now on; completes when all that were read are answered and the answers taken.
     pub async fn finish(&self) {
-        self.shared.stopping.set(true);
+        self.stop_taking();
         for connection in self.open() {
             connection.answered().await;
         }

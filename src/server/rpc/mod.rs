@@ -15,6 +15,7 @@ mod kept;
 mod limits;
 mod listener;
 mod origin;
+mod parted_answer;
 mod reading;
 mod spoken;
 #[cfg(test)]
@@ -25,5 +26,6 @@ pub(super) use carried::{Carried, Introduction};
 pub use conversation::Service;
 pub use limits::RpcLimits;
 pub use listener::{RpcServer, listen};
+pub use parted_answer::PartedAnswer;
 pub use spoken::served_protocol;
 pub use ticket::{Answer, RemoteError, Ticket};

@@ -29,15 +29,18 @@ pub struct RemoteError {
 
 /// The right to answer one call, now or later, at most once.
 pub struct Ticket {
-    connection: Rc<Connection>,
-    id: i32,
+    pub(super) connection: Rc<Connection>,
+    pub(super) id: i32,
     user: Arc<str>,
-    /// Of the call.
+    /// What the call takes until it is answered.
     bytes: usize,
     is_first: bool,
 }
 
 const IO_EXCEPTION: &str = "java.io.IOException";
+
+/// About what a call in hand takes beside its own bytes: short ones, too, may be many.
+const CALL_IN_HAND_BYTES: usize = 512;
 
 /// The answer buffer keeps no more room than this after a long answer.
 const KEPT_ANSWER_BYTES: usize = 256 << 10;
@@ -64,7 +67,8 @@ impl RemoteError {
 // === impl Ticket ===
 
 impl Ticket {
-    pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>, bytes: usize) -> Self {
+    pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>, call_bytes: usize) -> Self {
+        let bytes = call_bytes + CALL_IN_HAND_BYTES;
         let is_first = connection.call_taken(bytes);
         Self { connection, id, user, bytes, is_first }
     }
@@ -97,7 +101,9 @@ impl Ticket {
     /// Whether earlier answers are still to be read, its own or, for a `long` one, too many of all clients: no more
     /// should be made for it now.
     pub fn is_behind(&self, long: bool) -> bool {
-        self.connection.has_outgoing() || (long && !self.connection.shared().unread.has_room())
+        self.connection.has_outgoing()
+            || self.connection.is_in_parts()
+            || (long && !self.connection.shared().unread.has_room())
     }
 
     /// Whether nobody can read an answer any more.
@@ -117,13 +123,28 @@ impl Ticket {
     pub fn answer(self, answer: &Answer) {
         let mut buffer = self.connection.shared().answer_buffer.borrow_mut();
         buffer.clear();
-        match answer {
-            Answer::Value(value) => encode_response(&mut buffer, self.id, value),
-            Answer::Error(error) => encode_error(&mut buffer, self.id, error.class, &error.message),
-        }
+        self.encode(answer, &mut buffer);
         self.connection.send(&buffer);
         buffer.clear();
         buffer.shrink_to(KEPT_ANSWER_BYTES);
+    }
+
+    /// Appends the whole response, for [`Self::answer_encoded`].
+    pub fn encode(&self, answer: &Answer, out: &mut Vec<u8>) {
+        match answer {
+            Answer::Value(value) => encode_response(out, self.id, value),
+            Answer::Error(error) => encode_error(out, self.id, error.class, &error.message),
+        }
+    }
+
+    /// Answers with a response that is encoded already.
+    pub fn answer_encoded(self, response: Vec<u8>) {
+        self.connection.send_whole(response);
+    }
+
+    /// The call that it answers.
+    pub fn id(&self) -> i32 {
+        self.id
     }
 }
 

@@ -163,6 +163,7 @@ impl Submissions {
 
     async fn read(&self, id: JobId, user: Arc<str>, submit_dir: String) -> Result<ReadFiles, RemoteError> {
         let reading = self.reading.clone();
+        reading.look_at_keys().await;
         let read = self.on_pool(move || reading.read(id, &user, &submit_dir)).await?;
         read.map_err(RemoteError::io)
     }

@@ -65,6 +65,13 @@ impl Reading {
         Self { configuration: settings.configuration.clone(), limits: settings.job_limits, acl, staging }
     }
 
+    /// Has the list of those who may sign be that of this moment.
+    pub(super) async fn look_at_keys(&self) {
+        if let Some(acl) = &self.acl {
+            acl.latest().await;
+        }
+    }
+
     /// Reads job.xml and job.splitmetainfo. Nothing is written.
     pub(super) fn read(&self, id: JobId, user: &str, submit_dir: &str) -> Result<ReadFiles, SubmissionError> {
         let directory = self.staging.open(user, id, submit_dir)?;

@@ -247,13 +247,13 @@ impl AttemptBooks {
     /// The engine counts the same.
     pub(super) fn compare(&self, engine: &Engine) -> Result<(), String> {
         let scheduler = engine.inspect().scheduler();
-        let mut sum = PerKind::<u32>::default();
+        let mut sum = PerKind::<u64>::default();
         for (queue, usage) in &self.usage {
             let counted = scheduler.group(queue).map(|group| scheduler.usage(group)).unwrap_or_default();
             if counted != *usage {
                 return Err(format!("{queue} holds {usage:?} slots by the facts, {counted:?} by the engine"));
             }
-            Kind::ALL.into_iter().for_each(|kind| sum[kind] += usage[kind]);
+            Kind::ALL.into_iter().for_each(|kind| sum[kind] += u64::from(usage[kind]));
         }
         let counted = scheduler.totals().running;
         if counted == sum {

@@ -362,6 +362,11 @@ impl Judge {
     /// What the facts add up to is what the engine counts.
     fn compare(&self, engine: &Engine) -> Result<(), Violation> {
         self.attempts.compare(engine).map_err(|text| self.violation(Law::Order, text))?;
+        let (kept, counted) = (engine.inspect().scheduler().totals(), engine.inspect().scheduler().recount());
+        if kept != counted {
+            let text = format!("the sums over the cluster are kept as {kept:?}, and counted anew they are {counted:?}");
+            return Err(self.violation(Law::Order, text));
+        }
         let Some(auditor) = &self.money else { return Ok(()) };
         auditor.compare(engine).map_err(|text| self.violation(Law::Money, text))
     }

@@ -153,7 +153,7 @@ impl Auditor {
 
     /// The timer is about to ring.
     pub(super) fn before_tick(&mut self, engine: &Engine) {
-        self.slots = engine.inspect().scheduler().totals().slots;
+        self.slots = engine.inspect().scheduler().totals().slots.narrow();
     }
 
     /// A step is over.
@@ -212,18 +212,16 @@ impl Auditor {
         let limit = if *consumer == Consumer::Job { self.config.job_signature_uses } else { 1 };
         let key = (*consumer, user.clone(), key_id.0);
         let before = self.stamps.insert(key, (*timestamp_ms, *uses));
-        // A tick writes down what reads have used up; only the last of them.
         if before.is_some_and(|before| before >= (*timestamp_ms, *uses)) || *uses > limit {
             return Err(format!("{user}'s signature of {timestamp_ms} counts again: use {uses} after {before:?}"));
         }
         let window_ms = if *uses > 1 { self.config.job_signature_window_ms } else { self.config.signature_window_ms };
-        if *intent != Intent::Timer && timestamp_ms.abs_diff(now.wall_ms) > window_ms {
+        if timestamp_ms.abs_diff(now.wall_ms) > window_ms {
             return Err(format!("{user}'s signature of {timestamp_ms} is good at {}", now.wall_ms));
         }
         let is_due = match (consumer, intent) {
             (Consumer::Job, Intent::Submission(submitter)) => submitter == user,
             (Consumer::Servlet, Intent::Request { user: signer, .. }) => signer == user,
-            (Consumer::Servlet, Intent::Timer) => true,
             _ => false,
         };
         self.used_stamp = Some((*consumer, user.clone()));

@@ -5,6 +5,7 @@ use rusqlite::{Params, Transaction, params};
 use crate::engine::FactNumber;
 use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 use crate::store::counter_names::CounterNames;
+use crate::store::durable::Rowless;
 use crate::store::split_encoding::encode_splits;
 use crate::store::words;
 use crate::wire::{JobId, RunState, TaskCompletionEvent};
@@ -13,10 +14,11 @@ use crate::wire::{JobId, RunState, TaskCompletionEvent};
 pub(super) fn record(
     transaction: &Transaction<'_>,
     names: &mut CounterNames,
+    rowless: &mut Rowless,
     number: FactNumber,
     fact: &JobFact,
 ) -> rusqlite::Result<()> {
-    let change = |sql, values: &[&dyn rusqlite::ToSql]| change(transaction, number, sql, values);
+    let mut change = |sql, values: &[&dyn rusqlite::ToSql]| super::change(transaction, rowless, number, sql, values);
     match fact {
         JobFact::Accepted(job) => accept(transaction, job),
         JobFact::Running { job, at_ms } => change(
@@ -62,7 +64,7 @@ pub(super) fn record(
             ],
         )
         .map(drop),
-        JobFact::AttemptEnded(ended) => end_attempt(transaction, names, number, ended),
+        JobFact::AttemptEnded(ended) => end_attempt(transaction, names, rowless, number, ended),
         // What a reduce could not fetch is not kept: it is counted anew after a restart.
         JobFact::AttemptSaid { attempt, diagnostics, .. } => {
             change("UPDATE attempt SET diagnostics = ?2 WHERE attempt = ?1", params![attempt.to_string(), diagnostics])
@@ -126,12 +128,14 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
 fn end_attempt(
     transaction: &Transaction<'_>,
     names: &mut CounterNames,
+    rowless: &mut Rowless,
     number: FactNumber,
     ended: &EndedAttempt,
 ) -> rusqlite::Result<()> {
     let counters = ended.counters.as_ref().map(|counters| names.text(transaction, counters)).transpose()?;
-    change(
+    super::change(
         transaction,
+        rowless,
         number,
         "UPDATE attempt SET state = ?2, start_ms = ?3, finish_ms = ?4, shuffle_finish_ms = ?5, sort_finish_ms = ?6,
              output_bytes = ?7, diagnostics = ?8, state_text = ?9, counters = ?10,
@@ -170,20 +174,6 @@ fn place_event(transaction: &Transaction<'_>, job: JobId, event: &TaskCompletion
         ],
     )
     .map(drop)
-}
-
-/// Changes a row that an earlier fact has made. If there is none the fact is lost, which is a defect of whoever made
-/// it; stopping the daemon over it would cost more, so it is told.
-fn change(
-    transaction: &Transaction<'_>,
-    number: FactNumber,
-    sql: &str,
-    values: &[&dyn rusqlite::ToSql],
-) -> rusqlite::Result<()> {
-    if execute(transaction, sql, values)? == 0 {
-        tracing::error!(fact = number.0, "a fact about a job or attempt that no fact has introduced: {sql}");
-    }
-    Ok(())
 }
 
 fn execute(transaction: &Transaction<'_>, sql: &str, values: impl Params) -> rusqlite::Result<usize> {

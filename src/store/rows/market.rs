@@ -2,11 +2,17 @@
 
 use rusqlite::{Transaction, params};
 
-use crate::engine::JobCost;
+use crate::engine::{FactNumber, JobCost};
 use crate::market::{Consumer, Credits, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick, Turn};
+use crate::store::durable::Rowless;
 
 /// Records one fact of the market.
-pub(super) fn record(transaction: &Transaction<'_>, fact: &MarketFact) -> rusqlite::Result<()> {
+pub(super) fn record(
+    transaction: &Transaction<'_>,
+    rowless: &mut Rowless,
+    number: FactNumber,
+    fact: &MarketFact,
+) -> rusqlite::Result<()> {
     let execute = |sql, values: &[&dyn rusqlite::ToSql]| transaction.prepare_cached(sql)?.execute(values).map(drop);
     match fact {
         MarketFact::Account { queue, balance, rate } => execute(
@@ -16,7 +22,8 @@ pub(super) fn record(transaction: &Transaction<'_>, fact: &MarketFact) -> rusqli
             params![queue.as_str(), balance.to_string(), units(*balance), rate.to_string(), units(*rate)],
         ),
         MarketFact::AccountRemoved { queue } => {
-            execute("DELETE FROM account WHERE queue = ?1", params![queue.as_str()])?;
+            let remove = "DELETE FROM account WHERE queue = ?1";
+            super::change(transaction, rowless, number, remove, params![queue.as_str()])?;
             // A new queue of that name must not find the old one's interval.
             execute("DELETE FROM allocation WHERE queue = ?1", params![queue.as_str()])
         }
@@ -31,19 +38,19 @@ pub(super) fn record(transaction: &Transaction<'_>, fact: &MarketFact) -> rusqli
                 stamp.uses
             ],
         ),
-        MarketFact::Tick(tick) => turn(transaction, tick),
+        MarketFact::Tick(tick) => turn(transaction, rowless, number, tick),
     }
 }
 
 /// A tick: its charges, the balances they leave, the intervals it opens, and itself.
-fn turn(transaction: &Transaction<'_>, tick: &Tick) -> rusqlite::Result<()> {
+fn turn(transaction: &Transaction<'_>, rowless: &mut Rowless, fact: FactNumber, tick: &Tick) -> rusqlite::Result<()> {
     for entry in tick.charges() {
         book(transaction, &entry)?;
     }
-    let mut charge =
-        transaction.prepare_cached("UPDATE account SET balance = ?2, balance_units = ?3 WHERE queue = ?1")?;
     for Turn { queue, balance, .. } in tick.turns.iter().filter(|turn| turn.charge.amount() > Credits::ZERO) {
-        charge.execute(params![queue.as_str(), balance.to_string(), units(*balance)])?;
+        let charge = "UPDATE account SET balance = ?2, balance_units = ?3 WHERE queue = ?1";
+        let values = params![queue.as_str(), balance.to_string(), units(*balance)];
+        super::change(transaction, rowless, fact, charge, values)?;
     }
     let mut open =
         transaction.prepare_cached("INSERT OR REPLACE INTO allocation (queue, tick, interval) VALUES (?1, ?2, ?3)")?;

@@ -125,7 +125,7 @@ impl Conversation {
                     }
                 }
                 Some((attempt, why)) = self.lost.recv() => {
-                    self.workshop.jobs.forget_output(attempt);
+                    remove_aside(self.workshop.jobs.forget_output(attempt));
                     self.book.lose_output(attempt, &why);
                     return;
                 }
@@ -267,7 +267,7 @@ impl Conversation {
                         drop(self.book.take_event(attempt, launch, AttemptEvent::Ended(ending), wall_ms()));
                     }
                 }
-                Deed::ForgetOutput(attempt) => self.workshop.jobs.forget_output(attempt),
+                Deed::ForgetOutput(attempt) => remove_aside(self.workshop.jobs.forget_output(attempt)),
                 Deed::ForgetJob(job) => {
                     self.workshop.news.forget(job);
                     remove_aside(self.workshop.jobs.forget(job));

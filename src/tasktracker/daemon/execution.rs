@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -15,21 +16,22 @@ use super::super::environment::{AttemptFacts, SplitFacts, environment_of};
 use super::super::failure::TaskFailure;
 use super::super::map_task::{self, MapSplit};
 use super::super::plan::ProcessPlan;
-use super::super::private::{append_to_file, make_folder};
+use super::super::private::make_folder;
 use super::super::progress::Progress;
 use super::super::reduce_task;
 use super::super::shuffle::http::HttpFetcher;
 use super::super::working_folder;
 use super::book::AttemptEvent;
 use super::handle::AttemptHandle;
+use super::hang_watch::HangWatch;
 use super::held::Ending;
-use super::job_place::JobPlace;
+use super::job_place::{JobPlace, read_job_file, staging_root};
 use super::jobs_here::JobsHere;
-use super::logs::AttemptLogs;
+use super::logs::{AttemptLogs, log_file};
 use super::map_news::MapNewsDesk;
 use super::memory_watch::MemoryWatch;
 use crate::config::keys;
-use crate::fs::{FileSystem, FileUri};
+use crate::fs::{FileUri, FsError};
 use crate::wire::{AttemptId, CleanupOutcome, Phase, Task, TaskBody};
 
 /// The longest `job.split` that is read, bytes.
@@ -55,6 +57,10 @@ pub struct Workshop {
     pub memory: Arc<MemoryWatch>,
     /// Whether it has a limit.
     pub limits_memory: bool,
+    /// Who ends attempts whose files hang.
+    pub hangs: Arc<HangWatch>,
+    /// Time in which the files of a job must get on while its own limit is not known; `None`: no limit.
+    pub time_limit: Option<Duration>,
     /// Where events go.
     pub events: UnboundedSender<Told>,
 }
@@ -76,12 +82,17 @@ impl Workshop {
     /// Those of the system, when it gives no thread.
     pub fn start(self: &Arc<Self>, task: Arc<Task>, handle: Arc<AttemptHandle>, launch: u64) -> std::io::Result<()> {
         let workshop = self.clone();
+        self.hangs.add(task.status.attempt, launch, &handle);
         let name = format!("attempt {launch}");
         let run = move || {
             let run = Run { workshop: &workshop, task: &task, handle: &handle, launch };
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.to_its_end()));
             let broken = |_| Ending::Failed("the tasktracker itself failed; its log says how".to_owned());
-            run.tell(AttemptEvent::Ended(ended.unwrap_or_else(broken)));
+            if handle.end() {
+                run.tell(AttemptEvent::Ended(ended.unwrap_or_else(broken)));
+            } else {
+                workshop.hangs.note_return(run.attempt());
+            }
         };
         std::thread::Builder::new().name(name).spawn(run).map(drop)
     }
@@ -105,6 +116,8 @@ impl Run<'_> {
             Ok(output_bytes) => Ending::Succeeded { output_bytes },
             Err(failure) if self.handle.is_killed() => Ending::Killed(failure.to_string()),
             Err(failure) => {
+                // Whatever it stumbled over when it was to end, that is why it ended.
+                let failure = if self.handle.is_to_end() { self.handle.reason(attempt) } else { failure };
                 tracing::info!("{attempt} failed: {failure}");
                 self.workshop.logs.note(attempt, &failure.to_string());
                 Ending::Failed(failure.to_string())
@@ -115,14 +128,17 @@ impl Run<'_> {
     }
 
     fn run(&self) -> Result<Option<u64>, TaskFailure> {
-        let place = self.workshop.jobs.place(self.task)?;
+        let jobs = &self.workshop.jobs;
+        let place = self.handle.within(self.workshop.time_limit, || jobs.place(self.task, self.handle))?;
+        let limit = place.time_limit();
         if !self.task.is_ordinary() {
-            self.run_aside(&place)?;
+            self.handle.within(limit, || self.run_aside(&place))?;
             return Ok(None);
         }
         let output_bytes = self.run_work(&place)?;
         if let (None, Some(committer)) = (output_bytes, place.committer()?) {
-            self.commit(&committer).inspect_err(|_| drop(committer.abort(self.attempt())))?;
+            let abort = || self.handle.within(limit, || committer.abort(self.attempt()));
+            self.commit(&committer, limit).inspect_err(|_| drop(abort()))?;
         }
         Ok(output_bytes)
     }
@@ -151,11 +167,11 @@ impl Run<'_> {
         }
     }
 
-    fn commit(&self, committer: &OutputCommitter) -> Result<(), TaskFailure> {
-        if committer.needs_commit(self.attempt())? {
+    fn commit(&self, committer: &OutputCommitter, limit: Option<Duration>) -> Result<(), TaskFailure> {
+        if self.handle.within(limit, || committer.needs_commit(self.attempt()))? {
             self.tell(AttemptEvent::WaitsForCommit);
             self.handle.wait_for_leave()?;
-            committer.commit(self.attempt())?;
+            self.handle.within(limit, || committer.commit(self.attempt()))?;
         }
         Ok(())
     }
@@ -169,10 +185,14 @@ impl Run<'_> {
         self.tell(AttemptEvent::Runs);
         let own = place.folder_for(attempt);
         let (folder, work_folder) = (own.join("output"), own.join("work"));
-        make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
-        let split = self.split()?;
-        let environment = self.environment(place, &own, &work_folder, split.as_ref())?;
-        let log = self.workshop.logs.open(attempt)?;
+        self.handle.set_command(work_folder.clone(), plan.process.kill_delay);
+        let (split, environment, log) = self.handle.within(place.time_limit(), || {
+            make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
+            let split = self.split()?;
+            let environment = self.environment(place, &own, &work_folder, split.as_ref())?;
+            let log = self.workshop.logs.open(attempt)?;
+            Ok::<_, TaskFailure>((split, environment, log))
+        })?;
         let partition = u32::try_from(self.task.partition).unwrap_or(0);
         let work = Attempt {
             plan,
@@ -214,7 +234,7 @@ impl Run<'_> {
         let TaskBody::Map { split: Some(index) } = &self.task.body else { return Ok(None) };
         let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
         let file = FileUri::parse(&index.file).map_err(|error| unusable(error.to_string()))?;
-        let splits = FileSystem::of(&file).read_limited(&file, LONGEST_SPLITS_BYTES);
+        let splits = read_job_file(staging_root(file.as_path()), &file, LONGEST_SPLITS_BYTES);
         let splits = splits.map_err(|error| unusable(error.to_string()))?;
         MapSplit::read(&splits, u64::try_from(index.offset_bytes).unwrap_or(u64::MAX)).map(Some)
     }
@@ -230,7 +250,7 @@ impl Run<'_> {
             what: "job.xml".to_owned(),
             reason: error.to_string(),
         };
-        let files = place.files()?;
+        let files = place.files(self.attempt(), self.handle)?;
         let temporary = place.configuration.text(&keys::CHILD_TMP).map_err(unusable)?.unwrap_or_default();
         let temporary = temporary.trim_start_matches("./");
         working_folder::prepare(work_folder, files.jar_content.as_deref(), &files.links, temporary)?;
@@ -280,13 +300,13 @@ impl AttemptLogs {
     /// # Errors
     /// [`TaskFailure::File`]
     pub fn open(&self, attempt: AttemptId) -> Result<StderrLog, TaskFailure> {
-        let folder = self.folder_of(attempt);
-        make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
+        let unusable =
+            |error: FsError| TaskFailure::Unusable { what: "the attempt's logs".to_owned(), reason: error.to_string() };
+        let folder = self.make_folder(attempt).map_err(unusable)?;
         for name in ["stdout", "syslog"] {
-            let path = folder.join(name);
-            append_to_file(&path).map_err(TaskFailure::file("write", &path))?;
+            log_file(&folder, name).map_err(unusable)?;
         }
-        self.write_index(attempt).map_err(TaskFailure::file("write", &folder))?;
-        StderrLog::open(&folder.join("stderr"), self.limit_bytes)
+        self.write_index(attempt).map_err(TaskFailure::file("write", folder.path()))?;
+        Ok(StderrLog::new(log_file(&folder, "stderr").map_err(unusable)?, self.limit_bytes))
     }
 }

@@ -2,19 +2,22 @@
 //! who holds it.
 
 use std::fs;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::super::committer::OutputCommitter;
 use super::super::failure::TaskFailure;
 use super::super::plan::StreamingPlan;
 use super::super::private::{make_folder, write_file};
 use super::super::shuffle::signature::ShuffleSecret;
-use super::super::working_folder::{cache_entries, copy, localize, unpack_jar};
+use super::super::working_folder::{StopCheck, WorkStep, cache_entries, copy, localize, open_input, unpack_jar};
+use super::handle::AttemptHandle;
+use super::jobs_here::{Brought, LOOK};
 use super::local_folders::LocalFolders;
 use crate::config::Configuration;
 use crate::config::keys;
-use crate::fs::{FileSystem, FileUri};
+use crate::fs::{Expected, FileUri, FsError, open_below};
 use crate::wire::{AttemptId, JobId, Task};
 
 /// The longest job.xml or token file that is read, bytes.
@@ -37,7 +40,9 @@ pub struct JobPlace {
     /// Who may fetch its map output.
     pub secret: ShuffleSecret,
     plan: Result<StreamingPlan, String>,
-    files: Mutex<Option<JobFiles>>,
+    files: Mutex<Option<Brought<JobFiles>>>,
+    /// The files were brought, or could not be.
+    brought: Condvar,
 }
 
 /// What only maps and reduces need.
@@ -59,6 +64,28 @@ fn unusable(what: &str, reason: impl ToString) -> TaskFailure {
     TaskFailure::Unusable { what: what.to_owned(), reason: reason.to_string() }
 }
 
+/// `mapred.task.timeout` as a job has it, or the cluster for jobs that are not known yet; `None`: no limit.
+pub fn time_limit(configuration: &Configuration) -> Option<Duration> {
+    // A value that cannot be read is refused elsewhere.
+    configuration.limit(&keys::TASK_TIMEOUT, 1).ok().flatten().map(Duration::from_millis)
+}
+
+/// The folder from which no link is followed to a job's file: that of all users for `USER/.staging/JOB/job.xml`, else the one that the
+/// job's folder lies in.
+pub fn staging_root(job_file: &Path) -> &Path {
+    let above = |levels| job_file.ancestors().nth(levels).unwrap_or(Path::new("/"));
+    above(if above(2).ends_with(".staging") { 4 } else { 2 })
+}
+
+/// The content of a job's file, found without following links below `root`.
+///
+/// # Errors
+/// [`FsError`]: a link, no regular file, one with further names, or too long.
+pub fn read_job_file(root: &Path, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+    let expected = Expected::file_of_any_owner().with_one_link().at_most(max_bytes);
+    open_below(root, path.as_path(), &expected)?.read_limited(max_bytes)
+}
+
 // === impl JobPlace ===
 
 impl JobPlace {
@@ -74,18 +101,17 @@ impl JobPlace {
     ) -> Result<Self, TaskFailure> {
         let folder = folders.next().join(&name);
         let job = task.status.attempt.task.job;
-        let read = |uri: &FileUri| {
-            let bytes = FileSystem::of(uri).read_limited(uri, LONGEST_FILE_BYTES);
-            bytes.map_err(|error| unusable("a file of the job", error))
+        let read = |root: &Path, path: &FileUri| {
+            read_job_file(root, path, LONGEST_FILE_BYTES).map_err(|error| unusable("a file of the job", error))
         };
         let job_file = FileUri::parse(&task.job_file).map_err(|error| unusable("job.xml", error))?;
         let mut configuration = cluster.with_property("user.name", &task.user);
-        let job_xml = read(&job_file)?;
+        let job_xml = read(staging_root(job_file.as_path()), &job_file)?;
         configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
         // It submits a job where it may be used more than once: no command and no file of ours has it.
         configuration.forget(&keys::JOB_SIGNATURE);
         configuration.forget(&keys::JOB_TIMESTAMP);
-        let token = read(&system.join(&job.to_string())?.join("jobToken")?)?;
+        let token = read(system.as_path(), &system.join(&job.to_string())?.join("jobToken")?)?;
         let secret = ShuffleSecret::of_token_file(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;
         make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
         let write = |name: &str, bytes: &[u8]| {
@@ -104,6 +130,7 @@ impl JobPlace {
             secret,
             plan,
             files: Mutex::default(),
+            brought: Condvar::new(),
         })
     }
 
@@ -128,19 +155,43 @@ impl JobPlace {
         self.configuration.flag(&keys::MARK_SUCCESS).unwrap_or(true)
     }
 
-    /// The jar and the cache, brought here by whoever asks first.
-    ///
-    /// # Errors
-    /// [`TaskFailure`]; who asks next tries again.
-    pub fn files(&self) -> Result<JobFiles, TaskFailure> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if files.is_none() {
-            *files = Some(self.bring_files()?);
-        }
-        Ok(files.clone().unwrap_or_default())
+    /// Time in which its tasks must get on; `None`: no limit.
+    pub fn time_limit(&self) -> Option<Duration> {
+        time_limit(&self.configuration)
     }
 
-    fn bring_files(&self) -> Result<JobFiles, TaskFailure> {
+    /// The jar and the cache, brought here by the attempt that asks first; others wait for it.
+    ///
+    /// # Errors
+    /// [`TaskFailure`]; the attempt that asks next tries again. Also when the attempt is to end, or the one that brings the files hangs.
+    pub fn files(&self, attempt: AttemptId, handle: &Arc<AttemptHandle>) -> Result<JobFiles, TaskFailure> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match &*files {
+                Some(Brought::Here(files)) => return Ok(files.clone()),
+                Some(Brought::Coming(other)) if other.is_awaited()? => {}
+                Some(Brought::Coming(_)) | None => break,
+            }
+            handle.check(attempt)?;
+            (files, _) = self.brought.wait_timeout(files, LOOK).unwrap_or_else(PoisonError::into_inner);
+        }
+        *files = Some(Brought::Coming(handle.clone()));
+        drop(files);
+        let brought = self.bring_files(&|step| {
+            if step == WorkStep::Advanced {
+                handle.note_life();
+            }
+            handle.check(attempt)
+        });
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        *files = brought.as_ref().ok().map(|brought| Brought::Here(brought.clone()));
+        drop(files);
+        self.brought.notify_all();
+        brought
+    }
+
+    /// `check_stop` fails when there is to be an end.
+    fn bring_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
         let mut files = JobFiles::default();
         let unusable_jar = |error: &dyn std::fmt::Display| unusable(keys::JOB_JAR.name, error);
         let jar = self.configuration.text(&keys::JOB_JAR).map_err(|error| unusable_jar(&error))?;
@@ -149,12 +200,12 @@ impl JobPlace {
             let content = self.folder.join("jars");
             let local = content.join("job.jar");
             make_folder(&content).map_err(TaskFailure::file("make", &content))?;
-            copy(source.as_path(), &local)?;
-            unpack_jar(&local, &content)?;
+            copy(open_input(source.as_path())?, &local, check_stop)?;
+            unpack_jar(&local, &content, check_stop)?;
             (files.jar, files.jar_content) = (Some(local), Some(content));
         }
         for (at, entry) in cache_entries(&self.configuration)?.into_iter().enumerate() {
-            let local = localize(&entry, &self.folder.join("distcache").join(at.to_string()))?;
+            let local = localize(&entry, &self.folder.join("distcache").join(at.to_string()), check_stop)?;
             files.links.extend(entry.link.map(|link| (link, local.clone())));
             if entry.is_archive { &mut files.cache_archives } else { &mut files.cache_files }.push(local);
         }

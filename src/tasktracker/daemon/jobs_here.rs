@@ -1,20 +1,33 @@
 //! The jobs of this machine and the map outputs that are served: shared by heartbeat, threads of attempts and the web.
+//!
+//! Invariant: no lock is held over work on files, which may hang.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use super::super::failure::TaskFailure;
-use super::super::shuffle::servlet::ServedOutputs;
+use super::super::shuffle::servlet::{OutputFolder, ServedOutputs};
 use super::super::shuffle::signature::ShuffleSecret;
+use super::handle::AttemptHandle;
 use super::job_place::JobPlace;
 use super::local_folders::LocalFolders;
 use crate::config::Configuration;
 use crate::fs::FileUri;
 use crate::wire::{AttemptId, JobId, Task};
 
-/// A job that somebody brings here, or has brought.
-type Arriving = Arc<Mutex<Option<Arc<JobPlace>>>>;
+/// How often who waits for files that another brings looks whether it is to end.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+
+/// What one attempt brings here for all of its job.
+#[derive(Debug)]
+pub(super) enum Brought<T> {
+    /// The attempt is at it.
+    Coming(Arc<AttemptHandle>),
+    /// It is here.
+    Here(T),
+}
 
 /// All jobs of which something is here.
 #[derive(Debug)]
@@ -24,11 +37,13 @@ pub struct JobsHere {
     configuration: Configuration,
     system: OnceLock<FileUri>,
     state: Mutex<State>,
+    /// Something was brought, or somebody failed to.
+    brought: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    jobs: BTreeMap<JobId, Arriving>,
+    jobs: BTreeMap<JobId, Brought<Arc<JobPlace>>>,
     outputs: BTreeMap<AttemptId, (Arc<JobPlace>, PathBuf)>,
     /// No two places have one folder, not even one after the other.
     places: u64,
@@ -39,7 +54,7 @@ struct State {
 impl JobsHere {
     /// None yet; they will lie in `folders`.
     pub fn new(folders: Arc<LocalFolders>, configuration: Configuration) -> Self {
-        Self { folders, configuration, system: OnceLock::new(), state: Mutex::default() }
+        Self { folders, configuration, system: OnceLock::new(), state: Mutex::default(), brought: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -56,29 +71,47 @@ impl JobsHere {
         self.system.get_or_init(|| system);
     }
 
-    /// The place of a task's job, made by whoever comes first; others wait for it.
+    /// The place of a task's job, made by the attempt that comes first; others wait for it.
     ///
     /// # Errors
-    /// [`TaskFailure`]
-    pub fn place(&self, task: &Task) -> Result<Arc<JobPlace>, TaskFailure> {
-        let job = task.status.attempt.task.job;
-        let (arriving, name) = {
-            let mut state = self.state();
-            state.places += 1;
-            let name = format!("{job}.{}", state.places);
-            (state.jobs.entry(job).or_default().clone(), name)
-        };
-        let mut place = arriving.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = &*place {
-            return Ok(place.clone());
+    /// [`TaskFailure`]; also when the attempt is to end, or the one that brings the files hangs.
+    pub fn place(&self, task: &Task, handle: &Arc<AttemptHandle>) -> Result<Arc<JobPlace>, TaskFailure> {
+        let attempt = task.status.attempt;
+        let job = attempt.task.job;
+        let mut state = self.state();
+        loop {
+            match state.jobs.get(&job) {
+                Some(Brought::Here(place)) => return Ok(place.clone()),
+                Some(Brought::Coming(other)) if other.is_awaited()? => {}
+                Some(Brought::Coming(_)) | None => break,
+            }
+            handle.check(attempt)?;
+            (state, _) = self.brought.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
         }
+        state.places += 1;
+        let name = format!("{job}.{}", state.places);
+        state.jobs.insert(job, Brought::Coming(handle.clone()));
+        drop(state);
+        let made = self.make_place(task, name).map(Arc::new);
+        let mut state = self.state();
+        // It may have been forgotten meanwhile.
+        if matches!(state.jobs.get(&job), Some(Brought::Coming(ours)) if Arc::ptr_eq(ours, handle)) {
+            match &made {
+                Ok(place) => state.jobs.insert(job, Brought::Here(place.clone())),
+                Err(_) => state.jobs.remove(&job),
+            };
+        }
+        drop(state);
+        self.brought.notify_all();
+        made
+    }
+
+    fn make_place(&self, task: &Task, name: String) -> Result<JobPlace, TaskFailure> {
         let system = self.system.get().ok_or_else(|| TaskFailure::Unusable {
             what: "the JobTracker".to_owned(),
             reason: "has not told where tokens are".to_owned(),
         })?;
-        let made = Arc::new(JobPlace::make(task, (self.folders.clone(), name), system, &self.configuration)?);
-        *place = Some(made.clone());
-        Ok(made)
+        JobPlace::make(task, (self.folders.clone(), name), system, &self.configuration)
     }
 
     /// From now on the output of a map is served.
@@ -86,12 +119,10 @@ impl JobsHere {
         self.state().outputs.insert(attempt, (place, folder));
     }
 
-    /// It is not any more.
-    pub fn forget_output(&self, attempt: AttemptId) {
-        let gone = self.state().outputs.remove(&attempt);
-        if let Some((_, folder)) = gone {
-            let _ = std::fs::remove_dir_all(folder);
-        }
+    /// It is not any more. What is given back removes the files when it is dropped.
+    #[must_use]
+    pub fn forget_output(&self, attempt: AttemptId) -> impl Send + use<> {
+        self.state().outputs.remove(&attempt).map(|(place, folder)| Leftover { folder, _place: place })
     }
 
     /// Forgets a job; its folder goes with the last of its attempts. What is given back removes files when it is dropped.
@@ -113,14 +144,30 @@ impl JobsHere {
     }
 }
 
+/// Files of an output that is served no more; removed when dropped.
+struct Leftover {
+    folder: PathBuf,
+    _place: Arc<JobPlace>,
+}
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        // What cannot be removed now goes with its job.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
 impl ServedOutputs for JobsHere {
     fn secret(&self, job: JobId) -> Option<ShuffleSecret> {
-        let arriving = self.state().jobs.get(&job)?.clone();
-        let place = arriving.lock().unwrap_or_else(PoisonError::into_inner);
-        place.as_ref().map(|place| place.secret.clone())
+        match self.state().jobs.get(&job)? {
+            Brought::Here(place) => Some(place.secret.clone()),
+            Brought::Coming(_) => None,
+        }
     }
 
-    fn output_folder(&self, attempt: AttemptId) -> Option<PathBuf> {
-        self.state().outputs.get(&attempt).map(|(_, folder)| folder.clone())
+    fn output_folder(&self, attempt: AttemptId) -> Option<OutputFolder> {
+        let path = self.state().outputs.get(&attempt).map(|(_, folder)| folder.clone())?;
+        let root = self.folders.all().find(|root| path.starts_with(root))?.to_owned();
+        Some(OutputFolder { root, path })
     }
 }

@@ -1,7 +1,8 @@
 //! The built-in tasktracker as a daemon: it registers with a JobTracker, ours or the Java one, and runs what it is given.
 //!
 //! [`conversation`] holds the heartbeats, [`book`] what is true of the attempts, [`execution`] runs each on a thread of its own,
-//! [`jobs_here`] brings the jobs' files, [`map_news`] asks what became of maps, [`web`] serves outputs and logs.
+//! [`hang_watch`] ends it where its files hang, [`jobs_here`] brings the jobs' files, [`map_news`] asks what became of maps, [`web`]
+//! serves outputs and logs.
 //!
 //! Invariant: attempts change state only in [`book`], on one thread; all others send it events.
 
@@ -10,6 +11,7 @@ mod clock;
 pub mod conversation;
 pub mod execution;
 pub mod handle;
+pub mod hang_watch;
 pub mod held;
 pub mod job_place;
 pub mod jobs_here;
@@ -17,6 +19,7 @@ pub mod local_folders;
 pub mod logs;
 pub mod map_news;
 pub mod memory_watch;
+pub mod read_turns;
 pub mod settings;
 pub mod web;
 
@@ -32,11 +35,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use conversation::{Conversation, ConversationError, TrackerFace};
 use execution::Workshop;
+use hang_watch::HangWatch;
+use job_place::time_limit;
 use jobs_here::JobsHere;
 use local_folders::LocalFolders;
 use logs::AttemptLogs;
 use map_news::MapNewsDesk;
 use memory_watch::MemoryWatch;
+use read_turns::ReadTurns;
 pub use settings::TaskTrackerSettings;
 use web::Pages;
 
@@ -44,8 +50,15 @@ use crate::config::keys;
 use crate::http::{ServedNames, WebLimits, accept_until, require_served_name};
 use crate::wire::STREAMING_ONLY;
 
-/// How long the end waits for the processes of attempts.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How long the end waits for the processes of attempts. Their keepers kill what is left then.
+const ATTEMPTS_PATIENCE: Duration = Duration::from_secs(3);
+/// How long the end waits for the removal of files. The next start removes what is left then.
+const REMOVAL_PATIENCE: Duration = Duration::from_secs(1);
+/// Threads that read map output, and logs.
+const OUTPUT_READS: usize = 192;
+const LOG_READS: usize = 64;
+/// Descriptors beside those of connections and of the files that they are sent: of attempts.
+const OTHER_DESCRIPTORS: usize = 2048;
 /// Who serves map output to reduces waits for their disks, and reduces come all at once.
 const WEB_LIMITS: WebLimits = WebLimits {
     // 150 of one machine: more than it has reduces.
@@ -141,10 +154,20 @@ pub fn run(
     let attempt_logs = AttemptLogs { folder: logs.clone(), limit_bytes: settings.log_limit_bytes, retain };
     let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
     let about = format!("{name}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker);
-    let pages = Pages { jobs: jobs.clone(), logs: attempt_logs.clone(), lost, port: http.port(), about };
+    let pages = Pages {
+        jobs: jobs.clone(),
+        logs: attempt_logs.clone(),
+        lost,
+        port: http.port(),
+        about,
+        output_turns: ReadTurns::new(OUTPUT_READS),
+        log_turns: ReadTurns::new(LOG_READS),
+    };
+    allow_descriptors(2 * WEB_LIMITS.connections + OTHER_DESCRIPTORS);
     let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
     let web = WebThread::start(listener, require_served_name(web::router(pages), names, &[]))?;
     let memory = Arc::<MemoryWatch>::default();
+    let hangs = Arc::new(HangWatch::new(attempt_logs.clone()));
     let workshop = Arc::new(Workshop {
         jobs,
         news: news.clone(),
@@ -153,7 +176,9 @@ pub fn run(
         keeper,
         memory: memory.clone(),
         limits_memory: settings.limits_memory,
-        events,
+        hangs: hangs.clone(),
+        time_limit: time_limit(&settings.configuration),
+        events: events.clone(),
     });
     let memory_interval = settings.memory_interval;
     let face = TrackerFace { name: name.clone(), http_port: http.port() };
@@ -169,14 +194,43 @@ pub fn run(
             ended = conversation.hold() => ended.map(|never| match never {}),
             () = news.serve(&jobtracker, &user) => Ok(()),
             () = memory.serve(memory_interval) => Ok(()),
+            () = hangs.serve(events) => Ok(()),
             () = remove_old_logs(&workshop.logs) => Ok(()),
         };
-        conversation.end(PATIENCE).await;
+        conversation.end(ATTEMPTS_PATIENCE).await;
         ended
     });
     web.end();
-    folders.remove();
+    // Nothing below waits for a file that hangs.
+    runtime.shutdown_background();
+    remove_within(folders, REMOVAL_PATIENCE);
     Ok(ended?)
+}
+
+/// Removes the folders, as far as that is done in time.
+fn remove_within(folders: Arc<LocalFolders>, patience: Duration) {
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    let removal = std::thread::Builder::new().name("removal".to_owned()).spawn(move || {
+        folders.remove();
+        drop(done);
+    });
+    // Without a thread they are removed at the next start.
+    if removal.is_ok() && is_done.recv_timeout(patience) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+        tracing::warn!(
+            "files of jobs are still being removed; the next tasktracker on the same disks removes the rest"
+        );
+    }
+}
+
+/// Raises the soft limit on open files to what is needed, as far as the hard limit lets us.
+fn allow_descriptors(needed: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(needed as u64, |maximum| maximum.min(needed as u64));
+    if limit.current.is_some_and(|current| current < wanted) {
+        // Where it is refused, connections wait for descriptors.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
+    }
 }
 
 async fn remove_old_logs(logs: &AttemptLogs) {
@@ -204,7 +258,8 @@ impl WebThread {
     fn start(listener: TcpListener, router: Router) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().max_blocking_threads(OUTPUT_READS + LOG_READS).build()?;
         let listener = {
             let _guard = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
@@ -213,7 +268,11 @@ impl WebThread {
             // A sender that is gone stops it too.
             let _ = stopped.await;
         };
-        let serve = move || runtime.block_on(accept_until(listener, router, WEB_LIMITS, shutdown));
+        let serve = move || {
+            runtime.block_on(accept_until(listener, router, WEB_LIMITS, shutdown));
+            // A read that hangs is not waited for.
+            runtime.shutdown_background();
+        };
         let thread = std::thread::Builder::new().name("tracker web".to_owned()).spawn(serve)?;
         Ok(Self { stop, thread })
     }

@@ -9,23 +9,29 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, Request, State};
-use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use axum::middleware::map_response;
 use axum::routing::get;
 use hyper::body::{Frame, SizeHint};
 use hyper::ext::ReasonPhrase;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::JoinHandle;
 
 use super::super::shuffle::servlet::{self, FileRange, ServletAnswer, ServletRequest};
 use super::jobs_here::JobsHere;
 use super::logs::{AttemptLogs, NAMES};
-use crate::wire::AttemptId;
+use super::read_turns::{FilesHang, ReadTurns};
+use crate::wire::{AttemptId, JobId};
 
 /// Read from a file at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;
 
 /// Of a log that is shown to people, bytes.
 const MOST_SHOWN_BYTES: u64 = 1 << 20;
+
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 /// What the pages are made of.
 #[derive(Clone, Debug)]
@@ -40,67 +46,106 @@ pub struct Pages {
     pub port: u16,
     /// For people.
     pub about: String,
+    /// Reads of map output.
+    pub output_turns: Arc<ReadTurns>,
+    /// Reads of logs: where they hang, map output does not.
+    pub log_turns: Arc<ReadTurns>,
 }
 
 /// A part of a file on its way, read piece by piece on other threads.
 struct FileBody {
     source: Source,
     left_bytes: u64,
+    job: JobId,
+    turns: Arc<ReadTurns>,
     attempt: Option<(AttemptId, String)>,
     lost: UnboundedSender<(AttemptId, String)>,
 }
 
+type Reading = dyn Future<Output = Result<(File, io::Result<Vec<u8>>), FilesHang>> + Send;
+
 /// Where the next piece comes from.
 enum Source {
     File(File),
-    Reading(JoinHandle<(File, io::Result<Vec<u8>>)>),
+    Reading(Pin<Box<Reading>>),
     /// It failed.
     Gone,
 }
 
-/// The routes.
+/// The routes. Every answer says what it is, so that no browser guesses.
 pub fn router(pages: Pages) -> Router {
     Router::new()
         .route(servlet::PATH, get(map_output))
         .route("/tasklog", get(task_log))
         .route("/", get(about))
         .with_state(Arc::new(pages))
+        .layer(map_response(typed))
+}
+
+async fn typed(mut response: Response<Body>) -> Response<Body> {
+    let headers = response.headers_mut();
+    headers.entry(CONTENT_TYPE).or_insert(TEXT);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // What a task wrote is shown, never run.
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'"));
+    response
 }
 
 async fn about(State(pages): State<Arc<Pages>>) -> String {
     pages.about.clone()
 }
 
+/// A request for map output, for two looks at it.
+struct Asked {
+    path_and_query: String,
+    url_hash: Option<String>,
+    local_port: u16,
+}
+
+impl Asked {
+    fn of(request: &Request, local_port: u16) -> Self {
+        let path_and_query = request.uri().path_and_query().map_or("", |whole| whole.as_str()).to_owned();
+        let url_hash = request.headers().get("UrlHash").and_then(|hash| hash.to_str().ok()).map(str::to_owned);
+        Self { path_and_query, url_hash, local_port }
+    }
+
+    fn request(&self) -> ServletRequest<'_> {
+        let (path_and_query, url_hash) = (self.path_and_query.as_str(), self.url_hash.as_deref());
+        ServletRequest { path_and_query, url_hash, local_port: self.local_port }
+    }
+}
+
 async fn map_output(State(pages): State<Arc<Pages>>, request: Request) -> Response<Body> {
-    let path_and_query = request.uri().path_and_query().map_or("", |whole| whole.as_str());
-    let path_and_query = path_and_query.to_owned();
-    let url_hash = request.headers().get("UrlHash").and_then(|hash| hash.to_str().ok()).map(str::to_owned);
+    let asked = Asked::of(&request, pages.port);
+    let job = match servlet::verified_job(&asked.request(), &*pages.jobs) {
+        Ok(job) => job,
+        Err(refusal) => return refused(&pages, &refusal),
+    };
     let looking = pages.clone();
     // The index of the output and the output itself are files.
-    let found = tokio::task::spawn_blocking(move || {
-        let asked =
-            ServletRequest { path_and_query: &path_and_query, url_hash: url_hash.as_deref(), local_port: looking.port };
-        let answer = servlet::answer(&asked, &*looking.jobs);
+    let found = pages.output_turns.read(job, move || {
+        let answer = servlet::answer(&asked.request(), &*looking.jobs);
         let opened = answer.body.as_ref().map(open);
         (answer, opened)
     });
-    let Ok((answer, opened)) = found.await else {
-        return plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot be read");
+    let (answer, opened) = match found.await {
+        Ok(found) => found,
+        Err(hang) => return plain(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
     };
     let length_bytes = answer.body.as_ref().map_or(0, |range| range.length_bytes);
     match opened {
         None => refused(&pages, &answer),
-        Some(Ok(file)) => sent(&pages, &answer, file, length_bytes),
+        Some(Ok(file)) => sent(&pages, &answer, file, job, length_bytes),
         Some(Err(error)) => match served_attempt(&answer) {
-            Some((attempt, reduce)) => refused(&pages, &servlet::unreadable(attempt, &reduce, &error.to_string())),
+            Some((attempt, reduce)) => refused(&pages, &servlet::unreadable(attempt, &reduce, &error)),
             None => plain(StatusCode::INTERNAL_SERVER_ERROR, "cannot be read"),
         },
     }
 }
 
-fn open(range: &FileRange) -> io::Result<File> {
-    let mut file = File::open(&range.path)?;
-    file.seek(SeekFrom::Start(range.start_bytes))?;
+fn open(range: &FileRange) -> Result<File, String> {
+    let mut file = range.open().map_err(|error| error.to_string())?.file;
+    file.seek(SeekFrom::Start(range.start_bytes)).map_err(|error| error.to_string())?;
     Ok(file)
 }
 
@@ -110,10 +155,18 @@ fn served_attempt(answer: &ServletAnswer) -> Option<(AttemptId, String)> {
     Some((header("from-map-task")?.parse().ok()?, header("for-reduce-task")?.clone()))
 }
 
-fn sent(pages: &Pages, answer: &ServletAnswer, file: File, length_bytes: u64) -> Response<Body> {
-    let attempt = served_attempt(answer);
-    let body = FileBody { source: Source::File(file), left_bytes: length_bytes, attempt, lost: pages.lost.clone() };
-    with_headers(Response::new(Body::new(body)), answer)
+fn sent(pages: &Pages, answer: &ServletAnswer, file: File, job: JobId, length_bytes: u64) -> Response<Body> {
+    let body = FileBody {
+        source: Source::File(file),
+        left_bytes: length_bytes,
+        job,
+        turns: pages.output_turns.clone(),
+        attempt: served_attempt(answer),
+        lost: pages.lost.clone(),
+    };
+    let mut response = with_headers(Response::new(Body::new(body)), answer);
+    response.headers_mut().insert(CONTENT_TYPE, BYTES);
+    response
 }
 
 fn refused(pages: &Pages, answer: &ServletAnswer) -> Response<Body> {
@@ -131,7 +184,7 @@ fn refused(pages: &Pages, answer: &ServletAnswer) -> Response<Body> {
 
 fn with_headers(mut response: Response<Body>, answer: &ServletAnswer) -> Response<Body> {
     for (name, value) in &answer.headers {
-        if let (Ok(name), Ok(value)) = (header::HeaderName::try_from(*name), HeaderValue::try_from(value)) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(*name), HeaderValue::try_from(value)) {
             response.headers_mut().insert(name, value);
         }
     }
@@ -174,20 +227,20 @@ async fn task_log(State(pages): State<Arc<Pages>>, Query(query): Query<LogQuery>
     }
     let looking = pages.clone();
     let (start, end) = (query.start, query.end.unwrap_or(-1));
-    let found = tokio::task::spawn_blocking(move || {
+    let job = attempt.task.job;
+    let found = pages.log_turns.read(job, move || {
         if let ([name], true) = (&names[..], is_plain) {
             return plain_log(&looking, attempt, name, (start, end));
         }
         log_page(&looking.logs, attempt, &names, (start, end)).map(Body::from)
     });
-    let Ok(Some(body)) = found.await else {
-        return plain(StatusCode::GONE, "no logs of this attempt here");
+    let body = match found.await {
+        Ok(Some(body)) => body,
+        Ok(None) => return plain(StatusCode::GONE, "no logs of this attempt here"),
+        Err(hang) => return plain(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
     };
     let mut response = Response::new(body);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    // What a task wrote is shown, never run.
-    response.headers_mut().insert("X-Content-Type-Options", HeaderValue::from_static("nosniff"));
-    response.headers_mut().insert("Content-Security-Policy", HeaderValue::from_static("default-src 'none'"));
+    response.headers_mut().insert(CONTENT_TYPE, if is_plain { TEXT } else { HTML });
     response
 }
 
@@ -198,8 +251,14 @@ fn plain_log(pages: &Pages, attempt: AttemptId, name: &str, (start, end): (i64, 
         Ok((file, part))
     });
     let Ok((file, part)) = opened else { return Some(Body::empty()) };
-    let source = Source::File(file);
-    Some(Body::new(FileBody { source, left_bytes: part.end - part.start, attempt: None, lost: pages.lost.clone() }))
+    Some(Body::new(FileBody {
+        source: Source::File(file),
+        left_bytes: part.end - part.start,
+        job: attempt.task.job,
+        turns: pages.log_turns.clone(),
+        attempt: None,
+        lost: pages.lost.clone(),
+    }))
 }
 
 /// Logs for people: of each no more than its last [`MOST_SHOWN_BYTES`].
@@ -253,14 +312,18 @@ impl hyper::body::Body for FileBody {
                 Source::Gone => return Poll::Ready(None),
                 Source::File(mut file) => {
                     let bytes = usize::try_from(self.left_bytes).unwrap_or(usize::MAX).min(PIECE_BYTES);
-                    self.source = Source::Reading(tokio::task::spawn_blocking(move || {
-                        let mut piece = vec![0; bytes];
-                        let read = file.read_exact(&mut piece);
-                        (file, read.map(|()| piece))
+                    let (turns, job) = (self.turns.clone(), self.job);
+                    self.source = Source::Reading(Box::pin(async move {
+                        let read = move || {
+                            let mut piece = vec![0; bytes];
+                            let read = file.read_exact(&mut piece);
+                            (file, read.map(|()| piece))
+                        };
+                        turns.read(job, read).await
                     }));
                 }
                 Source::Reading(mut reading) => {
-                    let Poll::Ready(read) = Pin::new(&mut reading).poll(context) else {
+                    let Poll::Ready(read) = reading.as_mut().poll(context) else {
                         self.source = Source::Reading(reading);
                         return Poll::Pending;
                     };
@@ -274,7 +337,8 @@ impl hyper::body::Body for FileBody {
                             self.tell_lost(&error);
                             Err(error)
                         }
-                        Err(broken) => Err(io::Error::other(broken)),
+                        // The map need not run again for it: reduces report what they cannot fetch.
+                        Err(hang) => Err(io::Error::other(hang)),
                     }));
                 }
             }

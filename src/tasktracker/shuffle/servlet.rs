@@ -6,14 +6,20 @@
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
+use rustix::process::geteuid;
 
 use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::spill_index::{IndexEntry, read_index};
 use super::signature::{ShuffleSecret, is_same_hash};
+use crate::fs::{CheckedFile, Expected, FsError, open_below};
 use crate::wire::{AttemptId, JobId};
 
 /// The path that is served.
 pub const PATH: &str = "/mapOutput";
+/// The longest index that is read: of more reduces than a job may have. Bytes.
+const MAX_INDEX_BYTES: u64 = 64 << 20;
+/// Most characters of what was asked for that a refusal repeats.
+const MAX_REPEATED_CHARS: usize = 64;
 
 /// What this tracker knows of jobs and outputs.
 pub trait ServedOutputs {
@@ -21,7 +27,16 @@ pub trait ServedOutputs {
     fn secret(&self, job: JobId) -> Option<ShuffleSecret>;
 
     /// The folder with `file.out` and `file.out.index` of a map that succeeded here.
-    fn output_folder(&self, attempt: AttemptId) -> Option<PathBuf>;
+    fn output_folder(&self, attempt: AttemptId) -> Option<OutputFolder>;
+}
+
+/// The folder of a map's output. Commands of the job could have put links and pipes there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputFolder {
+    /// A folder of ours that it lies in: from there on no link is followed.
+    pub root: PathBuf,
+    /// The folder.
+    pub path: PathBuf,
 }
 
 /// A request, as far as it matters.
@@ -35,11 +50,11 @@ pub struct ServletRequest<'a> {
     pub local_port: u16,
 }
 
-/// A part of a file.
+/// A part of a map's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
-    /// The file.
-    pub path: PathBuf,
+    /// Where [`OUTPUT_FILE`] lies.
+    pub folder: OutputFolder,
     /// First byte.
     pub start_bytes: u64,
     /// Number of bytes.
@@ -61,51 +76,114 @@ pub struct ServletAnswer {
     pub lost: Option<AttemptId>,
 }
 
+// === impl OutputFolder ===
+
+impl OutputFolder {
+    /// Opens a file in it, which must be ours and under no other name.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link, no regular file, another's file, or longer than `max_bytes`.
+    pub fn open(&self, name: &str, max_bytes: u64) -> Result<CheckedFile, FsError> {
+        let expected = Expected::file_of([geteuid().as_raw()]).with_one_link().at_most(max_bytes);
+        open_below(&self.root, &self.path.join(name), &expected)
+    }
+}
+
+// === impl FileRange ===
+
+impl FileRange {
+    /// Opens the output.
+    ///
+    /// # Errors
+    /// As [`OutputFolder::open`].
+    pub fn open(&self) -> Result<CheckedFile, FsError> {
+        self.folder.open(OUTPUT_FILE, u64::MAX)
+    }
+}
+
+/// The job that a request is for, if its signature is right. Reads no file.
+///
+/// # Errors
+/// The refusal.
+pub fn verified_job(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Result<JobId, Box<ServletAnswer>> {
+    Verified::of(request, outputs).map(|verified| verified.job).map_err(Box::new)
+}
+
 /// Answers a request. Reads the index, not the output: whoever sends the body tells if that fails ([`unreadable`]).
 #[must_use]
 pub fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> ServletAnswer {
-    let query = request.path_and_query.split_once('?').map_or("", |(_, query)| query);
-    let parameter = |name: &str| {
-        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        let mut values = pairs.filter(|(key, _)| *key == name);
-        values.next().map(|(_, value)| percent_decode_str(value).decode_utf8_lossy().into_owned())
-    };
-    let (Some(job), Some(map), Some(reduce)) = (parameter("job"), parameter("map"), parameter("reduce")) else {
-        return refusal(500, "job, map and reduce parameters are required");
-    };
-    let secret = job.parse().ok().and_then(|job: JobId| outputs.secret(job));
-    let Some(secret) = secret else { return refusal(500, &format!("Can't find job token for job {job}")) };
-    let expected = secret.url_hash(request.local_port, request.path_and_query);
-    let Some(url_hash) = request.url_hash.filter(|given| is_same_hash(given, &expected)) else {
-        return refusal(401, "Verification of the hashReply failed");
-    };
-    // Only who knows the secret learns more.
-    let mut answer = find(&map, &reduce, &job, outputs);
-    answer.headers.push(("ReplyHash", secret.reply_hash(url_hash)));
-    answer
+    match Verified::of(request, outputs) {
+        Ok(verified) => {
+            let mut answer = find(&verified, outputs);
+            answer.headers.push(("ReplyHash", verified.reply_hash));
+            answer
+        }
+        Err(refusal) => refusal,
+    }
 }
 
-fn find(map: &str, reduce: &str, job: &str, outputs: &dyn ServedOutputs) -> ServletAnswer {
+/// What is asked for, by somebody who knows the job's secret.
+struct Verified {
+    job: JobId,
+    map: String,
+    reduce: String,
+    reply_hash: String,
+}
+
+impl Verified {
+    fn of(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Result<Self, ServletAnswer> {
+        let query = request.path_and_query.split_once('?').map_or("", |(_, query)| query);
+        let parameter = |name: &str| {
+            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let mut values = pairs.filter(|(key, _)| *key == name);
+            values.next().map(|(_, value)| percent_decode_str(value).decode_utf8_lossy().into_owned())
+        };
+        let (Some(job), Some(map), Some(reduce)) = (parameter("job"), parameter("map"), parameter("reduce")) else {
+            return Err(refusal(500, "job, map and reduce parameters are required"));
+        };
+        let known = job.parse().ok().and_then(|job: JobId| Some((job, outputs.secret(job)?)));
+        let Some((job, secret)) = known else {
+            return Err(refusal(500, &format!("Can't find job token for job {}", shortened(&job))));
+        };
+        let expected = secret.url_hash(request.local_port, request.path_and_query);
+        let Some(url_hash) = request.url_hash.filter(|given| is_same_hash(given, &expected)) else {
+            return Err(refusal(401, "Verification of the hashReply failed"));
+        };
+        // Only who knows the secret learns more.
+        Ok(Self { job, map, reduce, reply_hash: secret.reply_hash(url_hash) })
+    }
+}
+
+/// As much of a text as a refusal repeats.
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_REPEATED_CHARS).collect()
+}
+
+fn find(verified: &Verified, outputs: &dyn ServedOutputs) -> ServletAnswer {
+    let Verified { job, map, reduce, .. } = verified;
     let attempt: Option<AttemptId> = map.parse().ok();
-    let attempt = attempt.filter(|attempt| attempt.task.job.to_string() == job);
+    let attempt = attempt.filter(|attempt| attempt.task.job == *job);
     let Some((attempt, folder)) = attempt.and_then(|attempt| Some((attempt, outputs.output_folder(attempt)?))) else {
-        return refusal(410, &format!("no output of {map} here"));
+        return refusal(410, &format!("no output of {} here", shortened(map)));
     };
-    let index = folder.join(INDEX_FILE);
-    let entries = std::fs::read(&index)
-        .map_err(|error| error.to_string())
-        .and_then(|bytes| read_index(&bytes).map_err(|error| error.to_string()));
+    let read = folder.open(INDEX_FILE, MAX_INDEX_BYTES).and_then(|index| index.read_limited(MAX_INDEX_BYTES));
+    let entries = read.map_err(|error| error.to_string()).and_then(|bytes| {
+        read_index(&bytes).map_err(|error| format!("{}: {error}", folder.path.join(INDEX_FILE).display()))
+    });
     let entries = match entries {
         Ok(entries) => entries,
-        Err(error) => return unreadable(attempt, reduce, &format!("{}: {error}", index.display())),
+        Err(error) => return unreadable(attempt, reduce, &error),
     };
     let Some(entry) = reduce.parse().ok().and_then(|reduce: usize| entries.get(reduce)) else {
-        return refusal(400, &format!("{map} has output for {} reduces; none for {reduce}", entries.len()));
+        return refusal(
+            400,
+            &format!("{map} has output for {} reduces; none for {}", entries.len(), shortened(reduce)),
+        );
     };
-    found(map, reduce, entry, folder.join(OUTPUT_FILE))
+    found(map, reduce, entry, folder)
 }
 
-fn found(map: &str, reduce: &str, entry: &IndexEntry, path: PathBuf) -> ServletAnswer {
+fn found(map: &str, reduce: &str, entry: &IndexEntry, folder: OutputFolder) -> ServletAnswer {
     let lengths = entry.lengths;
     ServletAnswer {
         status: 200,
@@ -116,7 +194,7 @@ fn found(map: &str, reduce: &str, entry: &IndexEntry, path: PathBuf) -> ServletA
             ("Map-Output-Length", lengths.stored_bytes.to_string()),
             ("for-reduce-task", reduce.to_owned()),
         ],
-        body: Some(FileRange { path, start_bytes: entry.start_bytes, length_bytes: lengths.stored_bytes }),
+        body: Some(FileRange { folder, start_bytes: entry.start_bytes, length_bytes: lengths.stored_bytes }),
         lost: None,
     }
 }
@@ -129,7 +207,7 @@ fn refusal(status: u16, reason: &str) -> ServletAnswer {
 /// An output that ought to be here cannot be read.
 #[must_use]
 pub fn unreadable(attempt: AttemptId, reduce: &str, error: &str) -> ServletAnswer {
-    let reason = format!("getMapOutput({attempt},{reduce}) failed : {error}");
+    let reason = format!("getMapOutput({attempt},{}) failed : {error}", shortened(reduce));
     ServletAnswer { lost: Some(attempt), ..refusal(410, &reason) }
 }
 

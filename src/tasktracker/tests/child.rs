@@ -86,7 +86,7 @@ fn who_stops_reading_and_ends_well_has_ended_well() {
 #[test]
 fn reports_count_and_other_words_are_logged() {
     let folder = tempfile::tempdir().unwrap();
-    let log = StderrLog::open(&folder.path().join("stderr"), Some(30)).unwrap();
+    let log = StderrLog::new(File::create(folder.path().join("stderr")).unwrap(), Some(30));
     let script = "echo reporter:counter:g,n,2 >&2; echo words >&2; echo reporter:status:half >&2; echo reporter:x >&2";
     let seen = progress(None);
     run_with(script, b"", RULES, &seen, Some(&log)).0.unwrap();

@@ -11,7 +11,7 @@ use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::segment_writer::SegmentLengths;
 use super::super::shuffle::http::{FetchError, Fetched, HttpFetcher};
 use super::super::shuffle::schedule::{FetchOrder, MapEvent};
-use super::super::shuffle::servlet::{self, ServedOutputs, ServletRequest};
+use super::super::shuffle::servlet::{self, OutputFolder, ServedOutputs, ServletRequest};
 use super::super::shuffle::signature::ShuffleSecret;
 use super::super::spill_index::read_index;
 use super::super::stage::{Stage, attempt_id, counted, progress_of};
@@ -216,8 +216,9 @@ impl ServedOutputs for Serving<'_> {
         ShuffleSecret::of_token_file(&fixtures::bytes("plain/jobToken"))
     }
 
-    fn output_folder(&self, attempt: AttemptId) -> Option<PathBuf> {
-        Some(self.0.map_folder(attempt.task.number as u32))
+    fn output_folder(&self, attempt: AttemptId) -> Option<OutputFolder> {
+        let path = self.0.map_folder(attempt.task.number as u32);
+        Some(OutputFolder { root: path.clone(), path })
     }
 }
 
@@ -237,7 +238,9 @@ fn serve(outputs: &Serving<'_>, mut connection: std::net::TcpStream) {
         outputs,
     );
     let body = answer.body.map_or(Vec::new(), |range| {
-        fs::read(range.path).unwrap()[range.start_bytes as usize..][..range.length_bytes as usize].to_vec()
+        fs::read(range.folder.path.join(OUTPUT_FILE)).unwrap()[range.start_bytes as usize..]
+            [..range.length_bytes as usize]
+            .to_vec()
     });
     let mut response = format!("HTTP/1.1 {} {}\r\nContent-Length: {}\r\n", answer.status, answer.reason, body.len());
     answer.headers.iter().for_each(|(name, value)| response += &format!("{name}: {value}\r\n"));

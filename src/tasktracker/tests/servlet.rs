@@ -33,8 +33,9 @@ impl ServedOutputs for Recorded {
         ShuffleSecret::of_token_file(&fixtures::bytes(&format!("{name}/jobToken")))
     }
 
-    fn output_folder(&self, attempt: AttemptId) -> Option<PathBuf> {
-        Some(self.0.path().join(attempt.to_string())).filter(|folder| folder.exists())
+    fn output_folder(&self, attempt: AttemptId) -> Option<OutputFolder> {
+        let path = self.0.path().join(attempt.to_string());
+        path.exists().then(|| OutputFolder { root: self.0.path().to_owned(), path })
     }
 }
 
@@ -69,7 +70,7 @@ fn recorded_requests_are_answered_with_the_recorded_headers_and_bytes() {
                 }
                 assert_eq!(answer.headers.len(), 5);
                 let body = answer.body.unwrap();
-                let bytes = std::fs::read(&body.path).unwrap();
+                let bytes = body.open().unwrap().read_limited(u64::MAX).unwrap();
                 let segment = &bytes[body.start_bytes as usize..][..body.length_bytes as usize];
                 assert!(memchr::memmem::find(&response, segment).is_some(), "{name}");
             }
@@ -107,4 +108,33 @@ fn an_output_that_cannot_be_read_is_lost() {
         "{}",
         answer.reason
     );
+}
+
+#[test]
+fn nothing_but_files_of_ours_is_served() {
+    let outputs = Recorded::new();
+    let folder = outputs.0.path().join("attempt_202611211027_0016_m_000000_0");
+    let (index, output) = (folder.join(INDEX_FILE), folder.join(OUTPUT_FILE));
+    let ask = || answered(&fixtures::bytes("plain/map0.reduce0.request.bin"), &outputs);
+    let open = |answer: ServletAnswer| answer.body.unwrap().open().map(drop);
+    assert!(open(ask()).is_ok());
+    let secret = outputs.0.path().join("secret");
+    std::fs::rename(&output, &secret).unwrap();
+    std::os::unix::fs::symlink(&secret, &output).unwrap();
+    assert!(open(ask()).is_err());
+    std::fs::remove_file(&output).unwrap();
+    std::fs::hard_link(&secret, &output).unwrap();
+    assert!(open(ask()).is_err());
+    // To open it would wait for its other end.
+    std::fs::remove_file(&index).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &index, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let answer = ask();
+    assert_eq!(answer.status, 410);
+    assert!(answer.reason.contains("regular file"), "{}", answer.reason);
+    // The whole folder elsewhere.
+    let moved = outputs.0.path().with_extension("moved");
+    std::fs::rename(&folder, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &folder).unwrap();
+    assert_eq!(ask().status, 410);
+    std::fs::remove_dir_all(moved).unwrap();
 }

@@ -53,6 +53,15 @@ pub enum CallError {
         /// The message of the ERROR response, whose class is `java.io.IOException`.
         text: String,
     },
+    /// A heartbeat beyond a limit that no stock tracker comes near. Answer ERROR with DisallowedTaskTrackerException: any other
+    /// makes a tracker come back at once.
+    #[error("call {id}: {text}")]
+    Disallowed {
+        /// The call.
+        id: i32,
+        /// What was too much.
+        text: String,
+    },
     /// Bytes that mean nothing. Close the connection without an answer, as 1.2.1 `Server` does.
     #[error("a call that cannot be read: {0}")]
     Close(#[from] WireError),
@@ -86,6 +95,10 @@ pub fn decode_call(protocol: Protocol, frame: &[u8]) -> Result<CallFrame, CallEr
     }
     match protocol.decode_parameters(method, &mut reader) {
         Ok(call) => Ok(CallFrame { id, call }),
+        Err(PassedError::Object(ObjectError::Wire(error))) if error.is_too_long() => Err(match protocol {
+            Protocol::InterTracker => CallError::Disallowed { id, text: error.to_string() },
+            _ => CallError::Method { id, text: format!("java.io.IOException: {}: {error}", method.name) },
+        }),
         Err(PassedError::Object(ObjectError::Wire(error))) => Err(error.into()),
         Err(PassedError::Object(mismatch)) => Err(no_such(&mismatch)),
         Err(null) => Err(CallError::Method {

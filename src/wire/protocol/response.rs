@@ -1,6 +1,7 @@
 //! Responses. They carry no length: the end of one is known only when it has been decoded whole.
 
 use super::{ReturnType, Value};
+use crate::wire::object::{ArrayElement, encode_array_head, encode_object};
 use crate::wire::{Decode, Encode, Reader, WString, WireError, WireErrorKind, Writer};
 
 /// The call id of a FATAL response, which answers no call.
@@ -42,10 +43,30 @@ pub struct RemoteException {
 
 /// Appends the response to a call that went well.
 pub fn encode_response(out: &mut Vec<u8>, id: i32, value: &Value) {
+    encode_response_start(out, id);
+    encode_value(value, out);
+}
+
+/// Appends what comes before the value in the response to a call that went well.
+pub fn encode_response_start(out: &mut Vec<u8>, id: i32) {
     let mut writer = Writer::new(out);
     writer.i32(id);
     writer.i32(SUCCESS);
-    value.encode(&mut writer);
+}
+
+/// Appends a value with its class names.
+pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
+    value.encode(&mut Writer::new(out));
+}
+
+/// Appends what comes before the elements of an array of `count`; the count are the last four bytes.
+pub fn encode_array_start<T: ArrayElement>(count: usize, out: &mut Vec<u8>) {
+    encode_array_head::<T>(count, &mut Writer::new(out));
+}
+
+/// Appends an element of an array.
+pub fn encode_element<T: ArrayElement>(element: &T, out: &mut Vec<u8>) {
+    encode_object(Some(element), &mut Writer::new(out));
 }
 
 /// Appends the response to a call that failed. Clients see the class and the first line of the message.

@@ -1,0 +1,337 @@
+//! Open doors: what a configuration lets others do, and the key that closes each.
+//!
+//! A finding is no error. Hadoop's defaults leave most of these open, and a drop-in keeps them; `check-config` prints what they mean.
+
+use std::fmt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::configuration::{Configuration, Setting};
+use super::error::Origin;
+use super::keys::{self, Key};
+use super::settings::DYNAMIC_CLASS;
+
+/// Permission bits of a file that its group or others may write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// Permission bits of a file that others than its owner and group may read.
+const READABLE_BY_OTHERS: u32 = 0o004;
+
+/// How much an open door gives away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Facts, or a defence that is missing behind another one.
+    Low,
+    /// Resources, or jobs of others.
+    Medium,
+    /// Money, or the rights of the daemon.
+    High,
+}
+
+/// One thing that others may do, and how to stop them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenDoor {
+    /// How much it gives away.
+    pub severity: Severity,
+    /// The key that opens it.
+    pub key: String,
+    /// Its value; none where nothing is set.
+    pub value: Option<String>,
+    /// Where the value stands.
+    pub origin: Origin,
+    /// What others may do.
+    pub exposure: &'static str,
+    /// What closes it.
+    pub remedy: String,
+}
+
+/// All open doors of a configuration in one letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grade {
+    /// No open door.
+    A,
+    /// Doors of [`Severity::Low`] only.
+    B,
+    /// At least one of [`Severity::Medium`].
+    C,
+    /// At least one of [`Severity::High`].
+    D,
+}
+
+/// The open doors of a JobTracker, the worst first.
+#[must_use]
+pub fn of_jobtracker(configuration: &Configuration) -> Vec<OpenDoor> {
+    let values = Values { configuration };
+    let mut doors = values.callers();
+    doors.extend(values.trackers());
+    doors.extend(values.web());
+    doors.extend(values.market());
+    doors.extend(values.files());
+    worst_first(doors)
+}
+
+/// The open doors of a built-in tasktracker, the worst first.
+#[must_use]
+pub fn of_tasktracker(configuration: &Configuration) -> Vec<OpenDoor> {
+    let values = Values { configuration };
+    let mut doors: Vec<_> = values.tracker_web().into_iter().collect();
+    doors.extend(values.temporary_folder());
+    worst_first(doors)
+}
+
+fn worst_first(mut doors: Vec<OpenDoor>) -> Vec<OpenDoor> {
+    doors.sort_by_key(|door| std::cmp::Reverse(door.severity));
+    doors
+}
+
+// === impl Grade ===
+
+impl Grade {
+    /// The grade of these doors.
+    #[must_use]
+    pub fn of(doors: &[OpenDoor]) -> Self {
+        match doors.iter().map(|door| door.severity).max() {
+            None => Grade::A,
+            Some(Severity::Low) => Grade::B,
+            Some(Severity::Medium) => Grade::C,
+            Some(Severity::High) => Grade::D,
+        }
+    }
+}
+
+/// Reads the values that decide.
+struct Values<'a> {
+    configuration: &'a Configuration,
+}
+
+// === impl Values ===
+
+impl Values<'_> {
+    /// Callers of the RPC port.
+    fn callers(&self) -> Vec<OpenDoor> {
+        let mut doors = Vec::new();
+        if self.is_reached_by_others(&keys::RPC_ADDRESS) {
+            doors.extend(self.door(
+                &keys::RPC_ADDRESS,
+                Severity::Medium,
+                "every machine that reaches this port calls under any user name",
+                "let a firewall admit clients and workers only, or set a loopback address",
+            ));
+        }
+        if !self.is_on(&keys::ACLS_ENABLED) {
+            let exposure = "every caller kills every job and changes its priority";
+            doors.extend(self.door(
+                &keys::ACLS_ENABLED,
+                self.reach_of_rpc(),
+                exposure,
+                "set mapred.acls.enabled = true",
+            ));
+        } else {
+            doors.extend(self.queue_lists());
+        }
+        let administrators = self.setting(&keys::ADMINISTRATORS);
+        if administrators.is_some_and(|setting| setting.value.trim() == "*") {
+            doors.extend(self.door(
+                &keys::ADMINISTRATORS,
+                Severity::High,
+                "every caller is an administrator",
+                "name users and groups",
+            ));
+        }
+        doors
+    }
+
+    /// Queues whose jobs everybody may kill although lists are on.
+    fn queue_lists(&self) -> Vec<OpenDoor> {
+        let names = self.configuration.list(&keys::QUEUE_NAMES).unwrap_or_default();
+        let open = names.iter().filter_map(|queue| {
+            let setting = self.configuration.queue_setting(&keys::QUEUE_ACL_ADMINISTER, queue).ok()?;
+            let is_open = setting.as_ref().is_none_or(|setting| setting.value.trim() == "*");
+            let key = keys::QUEUE_ACL_ADMINISTER.name.replace("<queue>", queue);
+            is_open.then(|| OpenDoor {
+                severity: Severity::Medium,
+                remedy: format!("set {key} to users and groups"),
+                key,
+                value: setting.as_ref().map(|setting| setting.value.clone()),
+                origin: setting.map_or(Origin::Default, |setting| setting.origin),
+                exposure: "every caller kills and reorders jobs of this queue",
+            })
+        });
+        open.collect()
+    }
+
+    /// Machines that run tasks.
+    fn trackers(&self) -> Vec<OpenDoor> {
+        if !self.is_reached_by_others(&keys::RPC_ADDRESS) || self.setting(&keys::HOSTS).is_some() {
+            return Vec::new();
+        }
+        let severity = if self.has_market() { Severity::High } else { Severity::Medium };
+        let exposure = "every machine registers as a tracker, receives tasks with their tokens, and runs up charges";
+        let remedy = "set mapred.hosts to a file of host names";
+        self.unset_door(&keys::HOSTS, severity, exposure, remedy).into_iter().collect()
+    }
+
+    /// Readers of the pages.
+    fn web(&self) -> Vec<OpenDoor> {
+        let mut doors = Vec::new();
+        if self.is_reached_by_others(&keys::HTTP_ADDRESS) {
+            doors.extend(self.door(
+                &keys::HTTP_ADDRESS,
+                Severity::Low,
+                "every machine that reaches this port reads the pages: names, users and progress of jobs",
+                "set a loopback address and put an authenticating proxy in front",
+            ));
+        }
+        doors
+    }
+
+    /// Users of the market.
+    fn market(&self) -> Vec<OpenDoor> {
+        if !self.has_market() {
+            let exposure = "jobs carry no signature: every caller submits under any user name";
+            let remedy = format!("set mapred.jobtracker.taskScheduler = {DYNAMIC_CLASS}");
+            return self.door(&keys::TASK_SCHEDULER, self.reach_of_rpc(), exposure, remedy).into_iter().collect();
+        }
+        let uses = self.setting(&keys::JOB_SIGNATURE_USES).and_then(|setting| keys::parse_number(&setting.value));
+        let mut doors = Vec::new();
+        if uses.is_some_and(|uses| uses > 1) {
+            doors.extend(self.door(
+                &keys::JOB_SIGNATURE_USES,
+                Severity::Medium,
+                "a reader of a job's properties submits another job under its signature",
+                "set mapred.dynamic-scheduler.job-signature-uses = 1",
+            ));
+        }
+        doors
+    }
+
+    /// Files that local users may read or change.
+    fn files(&self) -> Vec<OpenDoor> {
+        let mut doors: Vec<_> = self.temporary_folder().into_iter().collect();
+        if self.has_market() {
+            doors.extend(self.writable(&keys::ACL_FILE, "local users make themselves administrators of the market"));
+            doors.extend(self.readable(&keys::ACL_FILE, "local users read every signing key"));
+            doors.extend(
+                self.writable(&keys::BUDGET_FILE, "local users change what a stopped daemon reads at its next start"),
+            );
+        }
+        let script = "local users run programs with the rights of the daemon";
+        doors.extend(self.writable(&keys::TOPOLOGY_SCRIPT, script));
+        doors.extend(self.writable(&keys::HOSTS, "local users admit trackers"));
+        doors.extend(self.writable(&keys::HOSTS_EXCLUDE, "local users exclude trackers"));
+        doors
+    }
+
+    fn temporary_folder(&self) -> Option<OpenDoor> {
+        let folder = self.configuration.local_path(&keys::HADOOP_TMP_DIR).ok().flatten()?;
+        let is_shared = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|shared| folder.starts_with(shared));
+        let exposure = "local users create this folder first and keep the daemon from starting";
+        let remedy = "set hadoop.tmp.dir to a folder of the daemon's user outside /tmp";
+        self.door(&keys::HADOOP_TMP_DIR, Severity::Low, exposure, remedy).filter(|_| is_shared)
+    }
+
+    fn tracker_web(&self) -> Option<OpenDoor> {
+        let exposure = "every machine that reaches this port reads the logs of all tasks";
+        let remedy = "let a firewall admit the workers and the JobTracker only";
+        let door = self.door(&keys::TRACKER_HTTP_ADDRESS, Severity::Medium, exposure, remedy);
+        door.filter(|_| self.is_reached_by_others(&keys::TRACKER_HTTP_ADDRESS))
+    }
+
+    fn writable(&self, key: &Key, exposure: &'static str) -> Option<OpenDoor> {
+        let path = self.configuration.local_path(key).ok().flatten()?;
+        let mode = mode_of(&path)?;
+        let remedy = format!("chmod go-w {}", path.display());
+        self.door(key, Severity::High, exposure, remedy).filter(|_| mode & WRITABLE_BY_OTHERS != 0)
+    }
+
+    fn readable(&self, key: &Key, exposure: &'static str) -> Option<OpenDoor> {
+        let path = self.configuration.local_path(key).ok().flatten()?;
+        let mode = mode_of(&path)?;
+        let remedy = format!("chmod o-r {}", path.display());
+        self.door(key, Severity::High, exposure, remedy).filter(|_| mode & READABLE_BY_OTHERS != 0)
+    }
+
+    fn door(
+        &self,
+        key: &Key,
+        severity: Severity,
+        exposure: &'static str,
+        remedy: impl Into<String>,
+    ) -> Option<OpenDoor> {
+        let Setting { name, value, origin } = self.setting(key)?;
+        Some(OpenDoor { severity, key: name, value: Some(value), origin, exposure, remedy: remedy.into() })
+    }
+
+    fn unset_door(&self, key: &Key, severity: Severity, exposure: &'static str, remedy: &str) -> Option<OpenDoor> {
+        let door = OpenDoor {
+            severity,
+            key: key.name.to_owned(),
+            value: None,
+            origin: Origin::Default,
+            exposure,
+            remedy: remedy.to_owned(),
+        };
+        self.setting(key).is_none().then_some(door)
+    }
+
+    fn setting(&self, key: &Key) -> Option<Setting> {
+        self.configuration.checked(key).ok().flatten()
+    }
+
+    fn is_on(&self, key: &Key) -> bool {
+        self.configuration.flag(key).unwrap_or(false)
+    }
+
+    fn has_market(&self) -> bool {
+        self.setting(&keys::TASK_SCHEDULER).is_some_and(|class| class.value.trim() == DYNAMIC_CLASS)
+    }
+
+    fn is_reached_by_others(&self, key: &Key) -> bool {
+        self.configuration.address(key).is_ok_and(|address| !address.is_loopback())
+    }
+
+    /// What any caller may do weighs more where callers come from the network.
+    fn reach_of_rpc(&self) -> Severity {
+        if self.is_reached_by_others(&keys::RPC_ADDRESS) { Severity::High } else { Severity::Medium }
+    }
+}
+
+fn mode_of(path: &Path) -> Option<u32> {
+    Some(std::fs::metadata(path).ok()?.mode())
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Low => "low",
+            Severity::Medium => "medium",
+            Severity::High => "high",
+        })
+    }
+}
+
+impl fmt::Display for OpenDoor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { severity, key, value, origin, exposure, remedy } = self;
+        write!(f, "open door ({severity}): {origin}: {key} ")?;
+        match value {
+            Some(value) => write!(f, "= {value:?}")?,
+            None => f.write_str("is not set")?,
+        }
+        write!(f, ": {exposure}; {remedy}")
+    }
+}
+
+impl fmt::Display for Grade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Grade::A => "A, no open door",
+            Grade::B => "B, only low",
+            Grade::C => "C, at least one medium",
+            Grade::D => "D, at least one high",
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/open_doors.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+//! One case of each door, open and closed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::config::LoadOptions;
+
+const CLOSED: &[&str] = &[
+    "hadoop.tmp.dir=/data",
+    "mapred.job.tracker=127.0.0.1:1",
+    "mapred.job.tracker.http.address=127.0.0.1:2",
+    "mapred.task.tracker.http.address=127.0.0.1:3",
+    "mapred.acls.enabled=true",
+    "mapred.queue.default.acl-administer-jobs=ops",
+    "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler",
+];
+
+fn doors(find: fn(&Configuration) -> Vec<OpenDoor>, opened: &[&str]) -> Vec<OpenDoor> {
+    let overrides = CLOSED.iter().chain(opened).map(|text| (*text).to_owned()).collect();
+    find(&LoadOptions { overrides, ..LoadOptions::default() }.configuration().unwrap())
+}
+
+fn lines(find: fn(&Configuration) -> Vec<OpenDoor>, opened: &[&str]) -> String {
+    doors(find, opened).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_closed_configuration_has_grade_a() {
+    for find in [of_jobtracker, of_tasktracker] {
+        assert_eq!(lines(find, &[]), "");
+        assert_eq!(Grade::of(&doors(find, &[])), Grade::A);
+    }
+}
+
+#[test]
+fn each_open_door_names_what_others_do_and_the_key() {
+    let cases: &[&[&str]] = &[
+        &["mapred.job.tracker=master:1", "mapred.hosts=/no/file"],
+        &["mapred.job.tracker=master:1"],
+        &["mapred.acls.enabled=false"],
+        &["mapred.queue.default.acl-administer-jobs=*"],
+        &["mapreduce.cluster.administrators=*"],
+        &["mapred.job.tracker.http.address=0.0.0.0:50030"],
+        &["mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler"],
+        &["mapred.dynamic-scheduler.job-signature-uses=9"],
+        &["hadoop.tmp.dir=/tmp/hadoop-root"],
+    ];
+    insta::assert_snapshot!(cases.iter().map(|case| lines(of_jobtracker, case)).collect::<Vec<_>>().join("\n"), @r#"
+    open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port calls under any user name; let a firewall admit clients and workers only, or set a loopback address
+    open door (high): default: mapred.hosts is not set: every machine registers as a tracker, receives tasks with their tokens, and runs up charges; set mapred.hosts to a file of host names
+    open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port calls under any user name; let a firewall admit clients and workers only, or set a loopback address
+    open door (medium): -D: mapred.acls.enabled = "false": every caller kills every job and changes its priority; set mapred.acls.enabled = true
+    open door (medium): -D: mapred.queue.default.acl-administer-jobs = "*": every caller kills and reorders jobs of this queue; set mapred.queue.default.acl-administer-jobs to users and groups
+    open door (high): -D: mapreduce.cluster.administrators = "*": every caller is an administrator; name users and groups
+    open door (low): -D: mapred.job.tracker.http.address = "0.0.0.0:50030": every machine that reaches this port reads the pages: names, users and progress of jobs; set a loopback address and put an authenticating proxy in front
+    open door (medium): -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.JobQueueTaskScheduler": jobs carry no signature: every caller submits under any user name; set mapred.jobtracker.taskScheduler = org.apache.hadoop.mapred.DynamicPriorityScheduler
+    open door (medium): -D: mapred.dynamic-scheduler.job-signature-uses = "9": a reader of a job's properties submits another job under its signature; set mapred.dynamic-scheduler.job-signature-uses = 1
+    open door (low): -D: hadoop.tmp.dir = "/tmp/hadoop-root": local users create this folder first and keep the daemon from starting; set hadoop.tmp.dir to a folder of the daemon's user outside /tmp
+    "#);
+    insta::assert_snapshot!(lines(of_tasktracker, &["mapred.task.tracker.http.address=0.0.0.0:50060"]), @r#"open door (medium): -D: mapred.task.tracker.http.address = "0.0.0.0:50060": every machine that reaches this port reads the logs of all tasks; let a firewall admit the workers and the JobTracker only"#);
+}
+
+#[test]
+fn without_a_market_any_caller_weighs_more_on_the_network() {
+    let fifo = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler";
+    assert_eq!(Grade::of(&doors(of_jobtracker, &[fifo])), Grade::C);
+    assert_eq!(Grade::of(&doors(of_jobtracker, &[fifo, "mapred.job.tracker=master:1"])), Grade::D);
+}
+
+#[test]
+fn the_worst_door_comes_first() {
+    let found = doors(of_jobtracker, &["hadoop.tmp.dir=/tmp/x", "mapreduce.cluster.administrators=*"]);
+    let severities: Vec<_> = found.iter().map(|door| door.severity).collect();
+    assert_eq!(severities, [Severity::High, Severity::Low]);
+}
+
+#[test]
+fn files_that_others_may_read_or_write_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let acl = folder.path().join("acl");
+    fs::write(&acl, "root admin key\n").unwrap();
+    let value = format!("mapred.priority-scheduler.acl-file={}", acl.display());
+    let found = |mode| {
+        fs::set_permissions(&acl, fs::Permissions::from_mode(mode)).unwrap();
+        doors(of_jobtracker, &[&value]).iter().map(|door| door.exposure).collect::<Vec<_>>()
+    };
+    assert_eq!(found(0o600), Vec::<&str>::new());
+    assert_eq!(found(0o640), Vec::<&str>::new());
+    assert_eq!(found(0o644), ["local users read every signing key"]);
+    assert_eq!(found(0o660), ["local users make themselves administrators of the market"]);
+}

@@ -1,0 +1,190 @@
+//! What callers may make the engine keep, do and say: names, reports, slots.
+
+use super::cluster::{Cluster, Fate, fifo, spec};
+use crate::engine::{Caller, Effect, Event, Fact, Refusal, Reply};
+use crate::mapreduce::{EndNotification, JobFact, JobSpec};
+use crate::scheduler::{Kind, PerKind};
+use crate::wire::{Action, AttemptState, HeartbeatRequest, HeartbeatResponse, RunState, TaskStatus};
+
+/// The lines that were logged since they were last looked at.
+fn lines(cluster: &mut Cluster) -> Vec<String> {
+    let effects = std::mem::take(&mut cluster.effects);
+    effects
+        .into_iter()
+        .filter_map(|effect| if let Effect::Log { text, .. } = effect { Some(text) } else { None })
+        .collect()
+}
+
+fn killed(response: &HeartbeatResponse) -> usize {
+    response.actions.iter().filter(|action| matches!(action, Action::KillTask(_) | Action::KillJob(_))).count()
+}
+
+#[test]
+fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let good = cluster.request(0);
+    let bad = ["", "two words", "line\nbreak", "n\u{e4}me", "\u{202e}eman", &"x".repeat(256), &"x".repeat(10 << 20)];
+    for bad in bad {
+        let named = |name: &str, host: &str| {
+            let mut request = good.clone();
+            (request.status.name, request.status.host) = (name.into(), host.into());
+            request
+        };
+        for request in [named(bad, "h0"), named("tracker_h0", bad)] {
+            match cluster.step(Event::Heartbeat { request, connection: 1 }).0 {
+                Reply::Refused(Refusal::DisallowedTracker(text)) => {
+                    assert!(text.len() < 400 && text.contains("255") && !text.contains('\n'), "{text}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!((cluster.engine.trackers.len(), cluster.engine.scheduler.topology().len()), (0, 0));
+    assert_eq!(cluster.effects, []);
+    let longest = "x".repeat(255);
+    for name in ["tracker_n1.example:localhost/127.0.0.1:40235", "tracker_h:streaming_only/10.0.0.1:9", &longest] {
+        let mut request = good.clone();
+        request.status.name = name.into();
+        assert!(matches!(cluster.step(Event::Heartbeat { request, connection: 1 }).0, Reply::Heartbeat(_)), "{name}");
+    }
+}
+
+/// A heartbeat that tells of so many attempts that nobody has launched, of a job that there is or of jobs that there are not.
+fn with_strays(cluster: &Cluster, count: i32, of_job: impl Fn(i32) -> crate::wire::TaskId) -> HeartbeatRequest {
+    let mut request = cluster.request(0);
+    let running = request.status.tasks.first().cloned().unwrap();
+    let stray =
+        |number| TaskStatus { attempt: of_job(number).attempt(0), state: AttemptState::Running, ..running.clone() };
+    request.status.tasks.extend((0..count).map(stray));
+    request
+}
+
+#[test]
+fn attempts_that_nobody_launched_are_answered_in_bounds_and_logged_in_one_line() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 4, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    cluster.beat(0, |_| Fate::Hang);
+    lines(&mut cluster);
+    // Twice its five slots, and a hundred.
+    let request = with_strays(&cluster, 20_000, |number| id.task(Kind::Map, 10 + number));
+    let (response, _) = cluster.send(0, request);
+    assert_eq!(killed(&response), 110);
+    assert_eq!(cluster.engine.trackers.values().next().unwrap().strays.len(), 110);
+    let text = "told to drop attempt_202611210913_0001_m_000010_0, no attempt that this JobTracker has launched; and 109 \
+                more; 19890 more are beyond what it can have and are not looked at";
+    let told = lines(&mut cluster);
+    assert!(told.len() == 1 && told[0].ends_with(text), "{told:?}");
+    // Of a job each, too.
+    let request = with_strays(&cluster, 20_000, |number| format!("task_1_{:04}_m_000000", number + 1).parse().unwrap());
+    let (response, _) = cluster.send(0, request);
+    assert!(killed(&response) <= 220, "{}", killed(&response));
+    assert!(lines(&mut cluster).len() <= 1);
+    // What they left does not stay in the way of real ones.
+    let (response, _) = cluster.beat(0, |_| Fate::Hang);
+    assert_eq!(killed(&response), 0);
+    assert_eq!(cluster.engine.trackers.values().next().unwrap().strays.len(), 0);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+}
+
+#[test]
+fn an_attempt_that_is_told_of_many_times_in_one_heartbeat_is_heard_once() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 4, 1);
+    let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
+    cluster.beat(0, |_| Fate::Hang);
+    cluster.beat(0, |_| Fate::Hang);
+    let mut request = cluster.request(0);
+    request.status.tasks[0].diagnostics = "x".repeat(1_000).as_str().into();
+    let report = request.status.tasks[0].clone();
+    request.status.tasks.extend(std::iter::repeat_n(report, 10_000));
+    let before = cluster.facts.len();
+    cluster.send(0, request);
+    let said = cluster.facts[before..].iter().filter(|fact| matches!(fact, Fact::Job(JobFact::AttemptSaid { .. })));
+    assert_eq!(said.count(), 1);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+}
+
+#[test]
+fn slots_that_no_machine_has_are_clamped_and_what_they_summed_up_to_is_gone_with_them() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("honest", 4, 2);
+    cluster.beat(0, |_| Fate::Hang);
+    let honest = cluster.engine.scheduler.totals();
+    lines(&mut cluster);
+    // In 32 bits their sum would not fit.
+    cluster.engine.config.limits.max_tracker_slots = u32::MAX;
+    for index in 1..=5 {
+        cluster.add_tracker(&format!("h{index}"), i32::MAX, i32::MAX);
+        cluster.beat(index, |_| Fate::Hang);
+    }
+    assert_eq!(cluster.engine.scheduler.totals().slots.map, 4 + 5 * u64::from(i32::MAX.unsigned_abs()));
+    cluster.engine.config.limits.max_tracker_slots = 1_000;
+    for _ in 0..3 {
+        (1..=5).for_each(|index| drop(cluster.beat(index, |_| Fate::Hang)));
+    }
+    assert_eq!(cluster.engine.scheduler.totals().slots, PerKind::new(4 + 5_000, 2 + 5_000));
+    let warnings: Vec<_> =
+        lines(&mut cluster).into_iter().filter(|line| line.contains("jobtracker.tracker.max-slots")).collect();
+    assert_eq!(warnings.len(), 5, "one for each, however often it calls: {warnings:?}");
+    assert!(warnings[0].contains("claims 2147483647 map slots and 2147483647 reduce slots"), "{}", warnings[0]);
+    for index in 1..=5 {
+        cluster.trackers[index].slots = (0, 0);
+        cluster.beat(index, |_| Fate::Hang);
+    }
+    let totals = cluster.engine.scheduler.totals();
+    assert_eq!((totals.slots, totals), (honest.slots, cluster.engine.scheduler.recount()));
+}
+
+#[test]
+fn texts_of_a_job_are_cut_or_refused_by_name() {
+    let mut cluster = Cluster::new(fifo());
+    let named = JobSpec { name: "\u{e4}".repeat(5 << 20), ..spec("alice", "default", 1, 0) };
+    let id = cluster.submit(named).unwrap();
+    assert_eq!(cluster.engine.job_profile(id).value.unwrap().name.len(), 4 << 10);
+    let url = |url: String| EndNotification { url, retries: 0, retry_interval_ms: 0, timeout_ms: 0 };
+    let long = "x".repeat((16 << 10) + 1);
+    let just = "x".repeat(16 << 10);
+    let of = |view: &str, modify: &str, called: &str| JobSpec {
+        view_acl: Some(view.to_owned()),
+        modify_acl: Some(modify.to_owned()),
+        end_notification: Some(url(called.to_owned())),
+        ..spec("alice", "default", 1, 0)
+    };
+    cluster.submit(of(&just, &just, &just)).expect("it is just what there may be");
+    let job_bytes = cluster.engine.jobs.iter().map(|job| job.bytes).sum::<u64>();
+    assert!((52 << 10..64 << 10).contains(&job_bytes), "{job_bytes}");
+    for (bad, what) in [
+        (of(&long, "", ""), "mapreduce.job.acl-view-job"),
+        (of("", &long, ""), "mapreduce.job.acl-modify-job"),
+        (of("", "", &long), "job.end.notification.url"),
+        (JobSpec { submit_dir: "x".repeat(5_000), ..of("", "", "") }, "its staging directory"),
+        (JobSpec { queue: "x".repeat(5_000), ..of("", "", "") }, "the name of its queue"),
+    ] {
+        let text = cluster.submit(bad).unwrap_err().to_string();
+        assert!(text.contains(what) && text.contains("the limit is") && text.len() < 300, "{text}");
+    }
+    let missing = cluster.submit(JobSpec { queue: "q".repeat(1_000), ..of("", "", "") }).unwrap_err().to_string();
+    assert!(missing.len() < 200, "{missing}");
+}
+
+#[test]
+fn memory_of_jobs_is_bounded_for_each_user_and_in_all_and_given_back() {
+    let mut cluster = Cluster::new(fifo());
+    let heavy = |user: &str| JobSpec { view_acl: Some("x".repeat(16 << 10)), ..spec(user, "default", 1, 0) };
+    cluster.engine.config.limits.max_live_bytes = Some(95 << 10);
+    let ids: Vec<_> = (0..2).map(|_| cluster.submit(heavy("alice")).expect("34 of 47 KiB")).collect();
+    let text = cluster.submit(heavy("alice")).unwrap_err().to_string();
+    assert!(text.contains("jobs of its user") && text.contains("jobtracker.max-job-bytes is 97280"), "{text}");
+    for user in ["bob", "bob", "carol"] {
+        cluster.submit(heavy(user)).expect("others have room");
+    }
+    let text = cluster.submit(heavy("dave")).unwrap_err().to_string();
+    assert!(text.contains("jobs of all users"), "{text}");
+    for id in ids {
+        cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
+    }
+    cluster.submit(heavy("dave")).expect("what was killed is given back");
+    cluster.submit(heavy("alice")).expect("to its user, too");
+}

@@ -1,0 +1,205 @@
+//! How long what comes over the wire may be, in one table: decoders, the engine and `docs/configuration.md` read it.
+//!
+//! A text that Hadoop takes at any length and that only people read is cut; all else is refused. What is cut is cut while it is
+//! decoded, so that nothing is copied that is not kept.
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What is limited, as people call it.
+    pub what: &'static str,
+    /// Who sends it.
+    pub sender: Sender,
+    /// The most there may be, in `unit`.
+    pub most: usize,
+    /// What `most` counts.
+    pub unit: Unit,
+    /// What becomes of more.
+    pub beyond: Beyond,
+}
+
+/// Who sends what a limit is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// Any program that opens a connection.
+    Anybody,
+    /// A TaskTracker.
+    Tracker,
+    /// A job client, by a call or in job.xml and the splits.
+    JobClient,
+}
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Pieces.
+    Pieces,
+}
+
+/// What becomes of what is beyond a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// The rest is dropped.
+    Cut,
+    /// The call fails and names the limit.
+    Refused,
+    /// The TaskTracker is disallowed: no stock one comes near the limit.
+    Disallowed,
+    /// It counts as not sent.
+    LeftOut,
+    /// The connection ends.
+    Closed,
+}
+
+/// Longest name of a TaskTracker, bytes.
+pub const TRACKER_NAME_BYTES: usize = 255;
+/// Longest name of a host, bytes: DNS has no longer ones.
+pub const HOST_NAME_BYTES: usize = 255;
+/// Most reports in one heartbeat: twice what a tracker with the most slots that may be configured can run.
+pub const HEARTBEAT_REPORTS: usize = 20_000;
+/// Most that is kept of one attempt's diagnostics, bytes.
+pub const DIAGNOSTICS_BYTES: usize = 16 << 10;
+/// Longest status text of an attempt, bytes.
+pub const STATE_TEXT_BYTES: usize = 1 << 10;
+/// Longest report of a health script, bytes.
+pub const HEALTH_REPORT_BYTES: usize = 1 << 10;
+/// Longest names of counters in one report, bytes, all together.
+pub const COUNTER_NAMES_BYTES: usize = 1 << 20;
+/// Most failed fetches in one report.
+pub const FAILED_FETCHES: usize = 1_000;
+/// Longest text of a tracker's own error, bytes.
+pub const TRACKER_ERROR_BYTES: usize = 1 << 10;
+/// Longest name of a user, bytes.
+pub const USER_NAME_BYTES: usize = 255;
+/// Longest class name of a protocol, bytes.
+pub const PROTOCOL_NAME_BYTES: usize = 255;
+/// Longest text among a call's parameters, bytes.
+pub const PARAMETER_BYTES: usize = u16::MAX as usize;
+/// Longest credentials of a job, bytes as they travel.
+pub const CREDENTIALS_BYTES: usize = 64 << 10;
+/// Longest name of a job, bytes.
+pub const JOB_NAME_BYTES: usize = 4 << 10;
+/// Longest URI of a job's staging directory, bytes: no file system takes a longer path.
+pub const SUBMIT_DIR_BYTES: usize = 4 << 10;
+/// Longest access list of a job, bytes.
+pub const JOB_ACL_BYTES: usize = 16 << 10;
+/// Longest URL that is called at a job's end, bytes.
+pub const NOTIFICATION_URL_BYTES: usize = 16 << 10;
+/// Longest texts of a job's workflow, bytes each.
+pub const WORKFLOW_BYTES: usize = 16 << 10;
+/// Longest name of a queue, bytes.
+pub const QUEUE_NAME_BYTES: usize = 1 << 10;
+/// Most hosts that are kept of one split: more bring no task nearer to its input (1.2.1 clients write ten at most).
+pub const SPLIT_HOSTS: usize = 100;
+/// Most hosts that are kept of one job.
+pub const JOB_HOSTS: usize = 20_000;
+
+/// All limits, in the order in which they are shown.
+pub const TABLE: &[Limit] = &[
+    bytes("name of a user", Sender::Anybody, USER_NAME_BYTES, Beyond::Refused),
+    bytes("class name of a protocol", Sender::Anybody, PROTOCOL_NAME_BYTES, Beyond::Closed),
+    bytes("any text among a call's parameters", Sender::Anybody, PARAMETER_BYTES, Beyond::Closed),
+    bytes(
+        "name of a TaskTracker: printable ASCII without blanks",
+        Sender::Tracker,
+        TRACKER_NAME_BYTES,
+        Beyond::Disallowed,
+    ),
+    bytes(
+        "host of a TaskTracker: printable ASCII without blanks",
+        Sender::Tracker,
+        HOST_NAME_BYTES,
+        Beyond::Disallowed,
+    ),
+    pieces("reports in one heartbeat", Sender::Tracker, HEARTBEAT_REPORTS, Beyond::Disallowed),
+    bytes("report of a health script", Sender::Tracker, HEALTH_REPORT_BYTES, Beyond::Cut),
+    bytes("diagnostics of one attempt, all together", Sender::Tracker, DIAGNOSTICS_BYTES, Beyond::Cut),
+    bytes("status text of an attempt", Sender::Tracker, STATE_TEXT_BYTES, Beyond::Cut),
+    bytes("names of counters in one report, all together", Sender::Tracker, COUNTER_NAMES_BYTES, Beyond::LeftOut),
+    pieces("failed fetches in one report", Sender::Tracker, FAILED_FETCHES, Beyond::LeftOut),
+    bytes("each text of a TaskTracker's own error", Sender::Tracker, TRACKER_ERROR_BYTES, Beyond::Cut),
+    bytes("credentials of a job, all together", Sender::JobClient, CREDENTIALS_BYTES, Beyond::Refused),
+    bytes("staging directory of a job", Sender::JobClient, SUBMIT_DIR_BYTES, Beyond::Refused),
+    bytes("`mapred.job.name`", Sender::JobClient, JOB_NAME_BYTES, Beyond::Cut),
+    bytes("queue of a job", Sender::JobClient, QUEUE_NAME_BYTES, Beyond::Refused),
+    bytes(
+        "`mapreduce.job.acl-view-job`, `mapreduce.job.acl-modify-job`",
+        Sender::JobClient,
+        JOB_ACL_BYTES,
+        Beyond::Refused,
+    ),
+    bytes("`job.end.notification.url`", Sender::JobClient, NOTIFICATION_URL_BYTES, Beyond::Refused),
+    bytes("each `mapreduce.workflow.*`", Sender::JobClient, WORKFLOW_BYTES, Beyond::Refused),
+    bytes("name of a host of a split", Sender::JobClient, HOST_NAME_BYTES, Beyond::LeftOut),
+    pieces("hosts of one split", Sender::JobClient, SPLIT_HOSTS, Beyond::LeftOut),
+    pieces("different hosts of all splits of a job", Sender::JobClient, JOB_HOSTS, Beyond::LeftOut),
+];
+
+const fn bytes(what: &'static str, sender: Sender, most: usize, beyond: Beyond) -> Limit {
+    Limit { what, sender, most, unit: Unit::Bytes, beyond }
+}
+
+const fn pieces(what: &'static str, sender: Sender, most: usize, beyond: Beyond) -> Limit {
+    Limit { what, sender, most, unit: Unit::Pieces, beyond }
+}
+
+/// Whether a TaskTracker or a host may be called so: 1 to 255 bytes of printable ASCII without blanks. Stock names such as
+/// `tracker_n1.example:localhost/127.0.0.1:40235` are.
+#[must_use]
+pub fn is_node_name(name: &str) -> bool {
+    const { assert!(TRACKER_NAME_BYTES == HOST_NAME_BYTES) };
+    (1..=HOST_NAME_BYTES).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// The beginning of a text, at most `bytes` of it, cut between characters.
+#[must_use]
+pub fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// Cuts a text to at most `bytes`, between characters.
+pub fn shorten(text: &mut String, bytes: usize) {
+    if text.len() > bytes {
+        text.truncate(text.floor_char_boundary(bytes));
+        text.shrink_to_fit();
+    }
+}
+
+/// What is repeated of a text of others in refusals and log lines: at most 64 characters, and dots for the rest.
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 64;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stock_names_are_node_names_and_made_up_ones_are_not() {
+        let longest = "x".repeat(255);
+        let good =
+            ["tracker_n1.example:localhost/127.0.0.1:40235", "tracker_h:streaming_only/0:0:0:0:0:0:0:1:9", &longest];
+        assert!(good.into_iter().all(is_node_name));
+        let long = "x".repeat(256);
+        for bad in ["", " ", "a b", "a\nb", "h\u{202e}", "h\u{e4}", "\0", &long] {
+            assert!(!is_node_name(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(cut("\u{e4}\u{e4}", 3), "\u{e4}");
+        let mut text = "\u{1f600}x".to_owned();
+        shorten(&mut text, 3);
+        assert_eq!(text, "");
+        assert_eq!(excerpt(&"\u{e4}".repeat(64)), "\u{e4}".repeat(64));
+        assert_eq!(excerpt(&"\u{e4}".repeat(65)), format!("{}...", "\u{e4}".repeat(64)));
+    }
+}

@@ -152,7 +152,7 @@ fn other_spellings_of_a_signed_request() {
         |now| format!("addBudget=1&queue=bob&user=root&timestamp={now}&"),
         |now| format!("&addBudget=1&queue=bob&user=root&timestamp={now}"),
         |now| format!("addBudget=1&&queue=bob&user=root&timestamp={now}"),
-        |now| format!("addBudget=1&queue=bob&user=root&timestamp={now}#x"),
+        |now| format!("addBudget=1&queue=bob&user=root&timestamp={now}%23x"),
         |now| format!("addBudget=1&queue=bob&user=root&timestamp={now}&addBudget=9"),
         |now| format!("addBudget=9&addBudget=1&queue=bob&user=root&timestamp={now}"),
         |now| format!("addBudget=1&queue=alice&queue=bob&user=root&timestamp={now}"),
@@ -373,7 +373,7 @@ fn forged_signatures_of_jobs() {
         ("no timestamp", "bob", String::new(), good.clone()),
         ("another user's key", "bob", now.clone(), signed("bob", &Key::new("alicekey"), &now)[1].1.clone()),
         ("signed for another user", "bob", now.clone(), signed("alice", &Key::new("bobkey"), &now)[1].1.clone()),
-        ("of another moment", "bob", (wall_ms() + 1).to_string(), good.clone()),
+        ("of another moment", "bob", next_timestamp(), good.clone()),
         ("a moment long ago", "bob", "1".to_owned(), signed("bob", &Key::new("bobkey"), "1")[1].1.clone()),
         (
             "a moment to come",

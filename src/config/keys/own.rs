@@ -47,7 +47,7 @@ keys! {
     HTTP_MAX_HEADER = "jobtracker.http.max-header-bytes", Number(Bytes, 8192, 1 << 20), Some("16384"),
         "Largest head of an HTTP request.";
     HTTP_MAX_CONNECTIONS = "jobtracker.http.max-connections", Number(Count, 1, 1_000_000), Some("1000"),
-        "HTTP connections open at once.";
+        "HTTP connections open at once; one address has at most a quarter of them.";
     WEB_HOSTS = "jobtracker.web.hosts", List, None,
         "Further host names under which the web servers of the JobTracker and of the built-in tasktracker answer. Requests under any name but these, an address, `localhost`, this machine's names and the hosts of the configured addresses are refused with status 421 (DNS rebinding). `*`: every name.";
 }

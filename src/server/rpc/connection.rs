@@ -58,6 +58,7 @@ pub(super) struct Connection {
     stage: Cell<Waiting>,
     since_ms: Cell<u64>,
     broken: Cell<bool>,
+    hung_up: Cell<bool>,
     /// Wakes all that wait; on one thread nothing comes between looking and waiting.
     changed: Notify,
     /// Wakes whoever reads, which waits for bytes only.
@@ -138,6 +139,7 @@ impl Connection {
             stage: Cell::new(Waiting::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
+            hung_up: Cell::new(false),
             changed: Notify::new(),
             reader: Cell::default(),
             shared: shared.clone(),
@@ -518,6 +520,17 @@ impl Connection {
     /// Whether nothing can be sent any more.
     pub(super) fn is_broken(&self) -> bool {
         self.broken.get()
+    }
+
+    /// Whether the client has closed its side, or is given up.
+    pub(super) fn has_left(&self) -> bool {
+        self.hung_up.get() || self.is_broken()
+    }
+
+    /// The client has closed its side.
+    pub(super) fn hang_up(&self) {
+        self.hung_up.set(true);
+        self.changed.notify_waiters();
     }
 
     /// Gives the client up: shuts the socket down, so that whatever waits for it goes on.

@@ -111,6 +111,18 @@ impl Ticket {
         self.connection.is_broken()
     }
 
+    /// Whether the client has hung up.
+    pub fn has_left(&self) -> bool {
+        self.connection.has_left()
+    }
+
+    /// Completes when the client has hung up.
+    pub async fn left(&self) {
+        while !self.has_left() {
+            self.connection.changed().await;
+        }
+    }
+
     /// Completes when [`Self::is_behind`] may have changed.
     pub async fn caught_up(&self, long: bool) {
         self.connection.flushed().await;

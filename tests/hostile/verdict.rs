@@ -26,9 +26,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("the daemon's values in a job's", "a job's values see the daemon's"),
     ("names of 10 MB", "names have no limit"),
     ("a heartbeat of many reports", "reports have no limit"),
-    ("a second tracker of a name", "the connection is not looked at"),
-    ("trackers beside the list", "the peer's address is not looked at"),
-    ("trackers in name only", "what a connection has done is not looked at"),
     ("half requests", "half requests hold places"),
     ("trackers that share a host", "registering looks at all of a host"),
 ];

@@ -43,10 +43,7 @@ pub(super) async fn read_calls<S: Service>(
     connection.set_begun(0);
     match end {
         End::Carried => connection.carry(read, conversation.introduction(), rest).await,
-        End::Left | End::Over(Ended::Silently) => {
-            connection.hang_up();
-            conversation.left(&connection);
-        }
+        End::Left | End::Over(Ended::Silently) => conversation.left(&connection),
         End::Over(Ended::WithLastWord) => {
             conversation.left(&connection);
             read_out(&connection, &mut read).await;

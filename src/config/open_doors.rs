@@ -274,7 +274,7 @@ impl Values<'_> {
         exposure: &'static str,
         remedy: impl Into<String>,
     ) -> Option<OpenDoor> {
-        let Setting { name, value, origin } = self.setting(key)?;
+        let Setting { name, value, origin, .. } = self.setting(key)?;
         Some(OpenDoor { severity, key: name, value: Some(value), origin, exposure, remedy: remedy.into() })
     }
 

@@ -194,6 +194,8 @@ impl Office<'_> {
             self.supervisor.stopping();
             rpc.close();
             http.close();
+            // Requests in hand have the same seconds as calls.
+            web.begin_stop();
             Leave::Stop
         };
         let served = daemon.run_until(rpc_port, std::mem::take(&mut self.carried), leave).await;
@@ -285,6 +287,12 @@ impl<'a> Web<'a> {
     fn start(&self) -> io::Result<()> {
         *self.running.borrow_mut() = Some((self.start)()?);
         Ok(())
+    }
+
+    fn begin_stop(&self) {
+        if let Some(web) = &mut *self.running.borrow_mut() {
+            web.begin_stop();
+        }
     }
 
     fn stop(&self) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::Settings;
+use crate::config::{Settings, excerpt};
 use crate::fs::{Expected, FileUri, FolderHandle, FsError, Privacy, open_trusted_folder};
 use crate::wire::JobId;
 
@@ -57,9 +57,13 @@ impl StagingRoot {
     /// No link is followed below the root. The directory and the one above it belong to the submitter where this machine knows that name,
     /// else to the user to whom `<root>/<user>` belongs; to root or to us in any case.
     pub(super) fn open(&self, user: &str, job: JobId, named: &str) -> Result<JobDirectory, SubmissionError> {
-        let uri = FileUri::parse(named).map_err(|source| SubmissionError::Directory { job, source })?;
+        let uri = FileUri::parse(named).map_err(|source| {
+            // The same of what may be repeated.
+            let source = FileUri::parse(&excerpt(named)).err().unwrap_or(source);
+            SubmissionError::Directory { job, source }
+        })?;
         if self.job_directory(user, job).as_ref() != Some(&uri) {
-            let (directory, expected) = (named.to_owned(), format!("{}/{user}/{AREA}/{job}", self.root));
+            let (directory, expected) = (excerpt(named), format!("{}/{}/{AREA}/{job}", self.root, excerpt(user)));
             return Err(SubmissionError::OtherDirectory { job, directory, expected });
         }
         let (_, folder, owners) = self.find(user, job)?;

@@ -63,6 +63,7 @@ pub fn of_jobtracker(configuration: &Configuration) -> Vec<OpenDoor> {
     let values = Values { configuration };
     let mut doors = values.callers();
     doors.extend(values.trackers());
+    doors.extend(values.notifications());
     doors.extend(values.web());
     doors.extend(values.market());
     doors.extend(values.files());
@@ -161,13 +162,29 @@ impl Values<'_> {
 
     /// Machines that run tasks.
     fn trackers(&self) -> Vec<OpenDoor> {
-        if !self.is_reached_by_others(&keys::RPC_ADDRESS) || self.setting(&keys::HOSTS).is_some() {
+        if !self.is_reached_by_others(&keys::RPC_ADDRESS) {
             return Vec::new();
+        }
+        if self.setting(&keys::HOSTS).is_some() {
+            let is_listed = self.setting(&keys::TRACKERS_ADMIT).is_some_and(|admit| admit.value.trim() == "listed");
+            let exposure = "every machine that claims a listed host name registers as a tracker";
+            let remedy = "set jobtracker.trackers.admit = listed";
+            let door = self.door(&keys::TRACKERS_ADMIT, Severity::Medium, exposure, remedy);
+            return door.filter(|_| !is_listed).into_iter().collect();
         }
         let severity = if self.has_market() { Severity::High } else { Severity::Medium };
         let exposure = "every machine registers as a tracker, receives tasks with their tokens, and runs up charges";
-        let remedy = "set mapred.hosts to a file of host names";
+        let remedy = "set mapred.hosts to a file of host names and jobtracker.trackers.admit = listed";
         self.unset_door(&keys::HOSTS, severity, exposure, remedy).into_iter().collect()
+    }
+
+    /// Calls that the daemon makes on a job's word.
+    fn notifications(&self) -> Option<OpenDoor> {
+        let targets = self.configuration.list(&keys::END_NOTIFICATION_TARGETS).ok()?;
+        let exposure = "a job makes the daemon send requests to every host that the daemon reaches";
+        let remedy = "list the hosts that wait for notifications";
+        let door = self.door(&keys::END_NOTIFICATION_TARGETS, Severity::Medium, exposure, remedy);
+        door.filter(|_| targets.iter().any(|target| target == "*"))
     }
 
     /// Readers of the pages.

@@ -312,32 +312,32 @@ impl Connection {
             if writable.is_err() || self.broken.get() {
                 break self.abandon();
             }
-            let mut outgoing = self.outgoing.borrow_mut();
-            match write_some(&self.write, &outgoing[written..]) {
-                Ok(0) => continue,
-                Ok(more) => {
-                    written += more;
-                    self.taken_bytes.set(self.taken_bytes.get() + more);
-                }
-                Err(_) => {
-                    drop(outgoing);
-                    break self.abandon();
-                }
+            match self.flush_some(&mut written) {
+                Ok(true) => break self.changed.notify_waiters(),
+                // Others get their turn, however fast it is read.
+                Ok(false) => tokio::task::yield_now().await,
+                Err(_) => break self.abandon(),
             }
-            // Else a byte a minute would be enough to be waited for.
-            if self.taken_bytes.get() >= PROGRESS_BYTES || written == outgoing.len() {
-                self.taken_bytes.set(0);
-                self.moved();
-            }
-            if written == outgoing.len() {
-                self.kept.set_unread(self.behind.borrow().len());
-                *outgoing = Vec::new();
-                break self.changed.notify_waiters();
-            }
-            drop(outgoing);
-            // Others get their turn, however fast it is read.
-            tokio::task::yield_now().await;
         }
+    }
+
+    /// Writes some of what waits behind the first `written` bytes; tells whether that was all.
+    fn flush_some(&self, written: &mut usize) -> io::Result<bool> {
+        let mut outgoing = self.outgoing.borrow_mut();
+        let more = write_some(&self.write, &outgoing[*written..])?;
+        *written += more;
+        self.taken_bytes.set(self.taken_bytes.get() + more);
+        let is_all = *written == outgoing.len();
+        // Else a byte a minute would be enough to be waited for.
+        if self.taken_bytes.get() >= PROGRESS_BYTES || is_all {
+            self.taken_bytes.set(0);
+            self.moved();
+        }
+        if is_all {
+            self.kept.set_unread(self.behind.borrow().len());
+            *outgoing = Vec::new();
+        }
+        Ok(is_all)
     }
 
     /// Completes when the client has read everything and no answer is leaving in parts, or the client is gone.

@@ -35,7 +35,8 @@ impl Dispatcher {
     }
 
     fn heartbeat(&self, request: HeartbeatRequest, ticket: Ticket) {
-        let (reply, wait_for) = self.owner.step(Event::Heartbeat { request, connection: ticket.connection() });
+        let (reply, wait_for) =
+            self.owner.step_from(ticket.address(), Event::Heartbeat { request, connection: ticket.connection() });
         let answer = match reply {
             Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Answer::Value(Value::Heartbeat(response)),
             Reply::Refused(refusal) if !matches!(refusal, Refusal::DisallowedTracker(_)) => {

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: the demo as README.md has it, stock jobs, faults and commands under the Java JobTracker and then under
 # ours, with what came of them compared, our job client against the stock one, streaming jobs in every mixture of JobTrackers, workers and
-# clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times under
-# a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is upgraded
-# ten times under stock clients, three bidders on stock TaskTrackers, ten thousand connections and other overload, the dependencies' licences
-# and known holes, ten million mutated frames, and a hundred million simulated events (SIMULATED_EVENTS). Ends with a line `N passed, N
-# failed`; 1 when any failed.
+# clients, the same scripted heartbeats to both, jobs during which the one takes the other's place, a daemon that is killed fifty times
+# under a bidding load and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once, one that is
+# upgraded ten times under stock clients, three bidders on stock TaskTrackers, ten thousand connections and other overload, attacks of real
+# size, the dependencies' licences and known holes, ten million mutated frames, and a hundred million simulated events (SIMULATED_EVENTS).
+# Ends with a line `N passed, N failed`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -91,6 +91,10 @@ whole_overload() {
     OVERLOAD=whole cargo test --quiet --release --test overload -- --nocapture
 }
 
+whole_attacks() {
+    HOSTILE=whole cargo test --quiet --release --test hostile -- --nocapture
+}
+
 mutated_frames() {
     FUZZ_FRAMES=${FUZZ_FRAMES:-10000000} cargo test --quiet --release --test mutated_frames
 }
@@ -134,6 +138,7 @@ step "three bidders on stock TaskTrackers" env JOBTRACKER_PROGRAM="$target/relea
 step "a crash at every passing of each fault point" crash_points
 step "no fault point in a release build" no_fault_points
 step "overload" whole_overload
+step "attacks" whole_attacks
 step "dependencies" dependencies
 known_holes
 step "mutated frames" mutated_frames

@@ -5,6 +5,7 @@
 
 mod acl_file;
 mod acl_watch;
+mod admission;
 mod advertised;
 mod clock;
 mod daemon;
@@ -22,6 +23,7 @@ mod log_rate;
 mod office;
 mod owner;
 mod ports;
+mod program;
 mod reload;
 pub mod rpc;
 mod signals;
@@ -30,6 +32,7 @@ mod submission;
 mod supervisor;
 mod term;
 mod topology;
+mod turns;
 mod web_thread;
 
 pub use crate::store::Precedence;
@@ -47,4 +50,5 @@ pub use owner::{Owner, StoreGone};
 pub use signals::{StopWord, stop_asked};
 pub use start::{Launch, ServeError, Serving, serve};
 pub use submission::{Asked, Leftovers, SubmissionError, Submissions, make_system_dir};
-pub use topology::{DEFAULT_RACK, Racks, Topology};
+pub use topology::{DEFAULT_RACK, Topology};
+pub use turns::StuckTurns;

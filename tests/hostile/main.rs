@@ -10,9 +10,10 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::disallowed_methods,
     dead_code,
     missing_docs,
-    reason = "a test that cannot set itself up has failed; parts of the load generator are used"
+    reason = "a test that cannot set itself up has failed; how long others wait is what is measured; parts of the load generator are used"
 )]
 
 #[path = "../../examples/load/fake_tracker.rs"]
@@ -21,16 +22,28 @@ mod fake_tracker;
 mod job_client;
 #[path = "../../examples/load/latencies.rs"]
 mod latencies;
+#[path = "../job_client/program.rs"]
+mod program;
 #[path = "../served/mod.rs"]
 mod served;
 #[path = "../../examples/load/staging.rs"]
 mod staging;
+#[path = "../tasktracker/worker.rs"]
+mod worker;
 
 mod attacker;
+mod conversations;
 mod impostors;
+mod long_texts;
+mod made_up_hosts;
+mod notifications;
 mod places;
 mod planted_files;
+mod signatures;
 mod stage;
+mod staging_folders;
+mod told_to_anybody;
 mod tracker_floods;
 mod verdict;
 mod victims;
+mod workers;

@@ -165,6 +165,8 @@ fn administrators_calls_by_anybody() {
             .collect();
         callers.into_iter().map(|caller| caller.join().unwrap()).sum::<u32>()
     });
-    eprintln!("hostile: {answered} calls of refreshQueues were answered");
+    let lines = attack.stage.serving.log.text().matches("mallory").count();
+    eprintln!("hostile: {answered} calls of refreshQueues were answered, {lines} lines of log");
+    attack.must(lines < 200, || format!("{lines} lines of log"));
     attack.close();
 }

@@ -8,7 +8,7 @@ use tokio::task::LocalSet;
 
 use crate::served::{Place, Serving};
 
-/// One attack at a time: they measure.
+/// One attack of real size at a time: they measure.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A running daemon, and its folders.
@@ -16,7 +16,7 @@ pub struct Stage {
     pub place: Place,
     pub serving: Serving,
     pub rpc: SocketAddr,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 /// Whether real sizes are asked for.
@@ -42,9 +42,9 @@ pub fn resident_bytes_of(pid: u32) -> u64 {
     line.map_or(0, |line| line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024)
 }
 
-/// Waits for the turn of this test.
-pub fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Waits for the turn of this test. Small attacks may go side by side: their latencies are not judged.
+pub fn turn() -> Option<MutexGuard<'static, ()>> {
+    is_whole().then(|| TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
 /// Folders of a daemon, of root or of the user that is asked for.

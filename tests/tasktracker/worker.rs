@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::program::{Said, job_command};
 use crate::served::small_disk::command_on;
-use crate::served::{PATIENCE, Place, Serving};
+use crate::served::{PATIENCE, Place, Serving, built_program};
 
 const MAPPER: &str = r#"
 while IFS= read -r line || [ -n "$line" ]; do
@@ -70,13 +70,13 @@ impl Cluster {
     }
 
     pub fn add_worker(&mut self, defines: &[&str]) {
-        self.start_worker(Command::new(env!("CARGO_BIN_EXE_jobtracker")), defines);
+        self.start_worker(Command::new(built_program()), defines);
     }
 
     /// One whose files would be open to all if it left their modes to the umask.
     pub fn add_worker_without_umask(&mut self, defines: &[&str]) {
         let mut command = Command::new("sh");
-        command.args(["-c", "umask 000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_jobtracker")]);
+        command.args(["-c", "umask 000; exec \"$@\"", "sh"]).arg(built_program());
         self.start_worker(command, defines);
     }
 
@@ -86,7 +86,7 @@ impl Cluster {
         std::fs::create_dir(&local).unwrap();
         let define = format!("mapred.local.dir={}", local.display());
         let mut command = command_on(&local, megabytes);
-        command.arg(env!("CARGO_BIN_EXE_jobtracker"));
+        command.arg(built_program());
         self.start_worker(command, &[&[define.as_str()], defines].concat());
         let root = format!("/proc/{}/root", self.workers.last().unwrap().child.id());
         Path::new(&root).join(local.strip_prefix("/").unwrap())

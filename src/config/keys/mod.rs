@@ -233,7 +233,7 @@ pub const SECTIONS: &[Section] = &[
 ];
 
 /// Keys of the cluster that a built-in tasktracker reads beside [`TRACKER`].
-pub const READ_BY_TRACKER: &[Key] = &[RPC_ADDRESS, DEFAULT_FILE_SYSTEM, HADOOP_TMP_DIR, LOCAL_DIR];
+pub const READ_BY_TRACKER: &[Key] = &[RPC_ADDRESS, DEFAULT_FILE_SYSTEM, HADOOP_TMP_DIR, LOCAL_DIR, WEB_HOSTS];
 
 /// Every key of every section.
 pub fn all() -> impl Iterator<Item = &'static Key> {

@@ -1,6 +1,6 @@
 //! Keys that only this JobTracker knows.
 
-use super::Kind::{Flag, List, LocalPath, Number, Text};
+use super::Kind::{Flag, List, LocalPath, Number, OneOf, Text};
 use super::Unit::{Bytes, Count, Days, Milliseconds};
 use super::keys;
 
@@ -19,10 +19,14 @@ keys! {
         "Whole days for which the state database keeps a finished job, if it keeps it so long; those in memory always stay. 0: no limit.";
     HOLD_CLIENT_KILLS = "jobtracker.restart.hold-client-kills-ms", Number(Milliseconds, 0, HOUR_MS), Some("0"),
         "So long after a start a `killJob` by the job's own user that is the first call of its connection is held back for jobs of before: the stock streaming tool sends one when it loses its connection. 0: never.";
+    TRACKERS_ADMIT = "jobtracker.trackers.admit", OneOf(&["all", "listed"]), Some("all"),
+        "Which TaskTrackers are served. `all`: any that connects, under any host name that `mapred.hosts` and `mapred.hosts.exclude` allow. `listed`: only those of hosts in `mapred.hosts`, each from an address that its name resolves to.";
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),
         "Shortest heartbeat interval told to a tracker while slots or tasks wait.";
     FIFO_COMPATIBLE = "jobtracker.fifo.compatible", Flag, Some("false"),
         "FIFO exactly as Hadoop 1.2.1: one task without locality and one reduce in an answer, and the capacity pad.";
+    END_NOTIFICATION_TARGETS = "jobtracker.end-notification.targets", List, Some("*"),
+        "Hosts that `job.end.notification.url` may name: names or addresses separated by commas, `*` in one stands for any characters, `:port` behind one for this port only. Others are not called. Blank: none.";
     VERSION = "jobtracker.version", Text, Some("1.2.1"),
         "The version TaskTrackers are told; theirs must be the same.";
     BUILD_VERSION = "jobtracker.build-version", Text,
@@ -47,7 +51,7 @@ keys! {
     HTTP_MAX_HEADER = "jobtracker.http.max-header-bytes", Number(Bytes, 8192, 1 << 20), Some("16384"),
         "Largest head of an HTTP request.";
     HTTP_MAX_CONNECTIONS = "jobtracker.http.max-connections", Number(Count, 1, 1_000_000), Some("1000"),
-        "HTTP connections open at once.";
+        "HTTP connections open at once; one address has at most a quarter of them.";
     WEB_HOSTS = "jobtracker.web.hosts", List, None,
         "Further host names under which the web servers of the JobTracker and of the built-in tasktracker answer. Requests under any name but these, an address, `localhost`, this machine's names and the hosts of the configured addresses are refused with status 421 (DNS rebinding). `*`: every name.";
 }

@@ -12,6 +12,7 @@ const CLOSED: &[&str] = &[
     "mapred.job.tracker.http.address=127.0.0.1:2",
     "mapred.task.tracker.http.address=127.0.0.1:3",
     "mapred.acls.enabled=true",
+    "jobtracker.end-notification.targets=wait.example",
     "mapred.queue.default.acl-administer-jobs=ops",
     "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler",
 ];
@@ -36,8 +37,12 @@ fn a_closed_configuration_has_grade_a() {
 #[test]
 fn each_open_door_names_what_others_do_and_the_key() {
     let cases: &[&[&str]] = &[
+        &["mapred.job.tracker=master:1", "mapred.hosts=/no/file", "jobtracker.trackers.admit=listed"],
         &["mapred.job.tracker=master:1", "mapred.hosts=/no/file"],
         &["mapred.job.tracker=master:1"],
+        &["jobtracker.end-notification.targets=*"],
+        &["jobtracker.web.hosts=*"],
+        &["jobtracker.market.visibility=public"],
         &["mapred.acls.enabled=false"],
         &["mapred.queue.default.acl-administer-jobs=*"],
         &["mapreduce.cluster.administrators=*"],

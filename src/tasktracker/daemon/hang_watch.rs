@@ -22,7 +22,7 @@ use crate::wire::AttemptId;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(250);
 /// A thread that is to end has so long, beside the time between two signals to its command.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(10);
 /// No job gives its commands more time between two signals here.
 const MAX_KILL_DELAY: Duration = Duration::from_secs(60);
 /// More threads are not left behind: then an attempt keeps its slot.

@@ -116,7 +116,9 @@ impl JobsHere {
 
     /// From now on the output of a map is served.
     pub fn serve(&self, attempt: AttemptId, place: Arc<JobPlace>, folder: PathBuf) {
-        self.state().outputs.insert(attempt, (place, folder));
+        let before = self.state().outputs.insert(attempt, (place, folder));
+        // Its files may go with it: not under the lock.
+        drop(before);
     }
 
     /// It is not any more. What is given back removes the files when it is dropped.

@@ -106,7 +106,7 @@ impl FileRange {
 /// # Errors
 /// The refusal.
 pub fn verified_job(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Result<JobId, Box<ServletAnswer>> {
-    Verified::of(request, outputs).map(|verified| verified.job).map_err(Box::new)
+    Verified::of(request, outputs).map(|verified| verified.job)
 }
 
 /// Answers a request. Reads the index, not the output: whoever sends the body tells if that fails ([`unreadable`]).
@@ -118,7 +118,7 @@ pub fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Serv
             answer.headers.push(("ReplyHash", verified.reply_hash));
             answer
         }
-        Err(refusal) => refusal,
+        Err(refusal) => *refusal,
     }
 }
 
@@ -131,7 +131,7 @@ struct Verified {
 }
 
 impl Verified {
-    fn of(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Result<Self, ServletAnswer> {
+    fn of(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Result<Self, Box<ServletAnswer>> {
         let query = request.path_and_query.split_once('?').map_or("", |(_, query)| query);
         let parameter = |name: &str| {
             let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -139,15 +139,15 @@ impl Verified {
             values.next().map(|(_, value)| percent_decode_str(value).decode_utf8_lossy().into_owned())
         };
         let (Some(job), Some(map), Some(reduce)) = (parameter("job"), parameter("map"), parameter("reduce")) else {
-            return Err(refusal(500, "job, map and reduce parameters are required"));
+            return Err(Box::new(refusal(500, "job, map and reduce parameters are required")));
         };
         let known = job.parse().ok().and_then(|job: JobId| Some((job, outputs.secret(job)?)));
         let Some((job, secret)) = known else {
-            return Err(refusal(500, &format!("Can't find job token for job {}", shortened(&job))));
+            return Err(Box::new(refusal(500, &format!("Can't find job token for job {}", shortened(&job)))));
         };
         let expected = secret.url_hash(request.local_port, request.path_and_query);
         let Some(url_hash) = request.url_hash.filter(|given| is_same_hash(given, &expected)) else {
-            return Err(refusal(401, "Verification of the hashReply failed"));
+            return Err(Box::new(refusal(401, "Verification of the hashReply failed")));
         };
         // Only who knows the secret learns more.
         Ok(Self { job, map, reduce, reply_hash: secret.reply_hash(url_hash) })

@@ -143,3 +143,29 @@ fn the_other_things_read_anew_are_answered_as_hadoop_does() {
         assert_eq!(administrator.call(&refresh).await.unwrap(), Value::Void);
     });
 }
+
+#[test]
+fn files_are_read_once_a_second_for_all_who_ask() {
+    with_daemon(wanted(&[]), async |rig: Rig| {
+        rig.gate.open();
+        let began = std::time::Instant::now();
+        let mut asking = Vec::new();
+        for number in 0..20 {
+            let mut client = rig.administrator(&format!("user{number}")).await;
+            asking.push(tokio::task::spawn_local(async move {
+                for _ in 0..3 {
+                    let refresh = AdminOperationsCall::RefreshQueues.into_call();
+                    assert_eq!(client.call(&refresh).await.unwrap(), Value::Void);
+                }
+            }));
+        }
+        // Others are answered meanwhile.
+        new_job_id(&mut rig.client("alice").await).await;
+        assert!(asking.iter().any(|asked| !asked.is_finished()));
+        for asked in asking {
+            asked.await.unwrap();
+        }
+        // Three runs, the first one at once.
+        assert!(began.elapsed() >= std::time::Duration::from_millis(1_900), "{:?}", began.elapsed());
+    });
+}

@@ -71,8 +71,8 @@ fn connections_that_name_the_trackers_protocol_and_fall_silent_leave_three_quart
                 assert_eq!(read_to_close(stream).await, b"");
             }
             for stream in &silent[PLACES - SHARE..] {
-                let told = stream.try_read(&mut [0; 1]);
-                assert!(told.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock), "{told:?}");
+                let read = stream.try_read(&mut [0; 1]);
+                assert!(read.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock), "{read:?}");
             }
         });
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::next_steps::{Started, after_serve};
-use crate::config::settings::SchedulerKind;
+use crate::config::settings::{AdmittedTrackers, SchedulerKind};
 use crate::config::{LoadOptions, Settings};
 use crate::server::{Launch, Precedence, Predecessor, ServeError, Serving, as_others_name};
 
@@ -103,6 +103,22 @@ fn own_arguments() -> Vec<OsString> {
     std::env::args_os().skip(1).filter(|argument| argument != TAKE_OVER).collect()
 }
 
+/// Which TaskTrackers are served, and what that means where tasks cost money.
+fn trackers_line(settings: &Settings) -> String {
+    let has_market = matches!(settings.scheduler, SchedulerKind::Dynamic(_));
+    match (settings.trackers.admitted, &settings.trackers.hosts_file) {
+        (AdmittedTrackers::Listed, Some(file)) => {
+            format!("TaskTrackers of the hosts in {}, from their own addresses", file.display())
+        }
+        (_, _) if has_market => {
+            "TaskTrackers of anybody (jobtracker.trackers.admit = all): a stranger's takes tasks, and queues pay for its slots; \
+             prevent it by `listed`"
+                .to_owned()
+        }
+        (_, _) => "TaskTrackers of anybody (jobtracker.trackers.admit = all)".to_owned(),
+    }
+}
+
 /// Which callers can reach an address.
 pub(super) fn reach(address: std::net::SocketAddr) -> &'static str {
     if address.ip().to_canonical().is_loopback() {
@@ -137,6 +153,7 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
     let mut lines = vec![
         format!("jobtracker {}: {conf}", env!("CARGO_PKG_VERSION")),
         format!("RPC on {}, open to {}; user names are believed as sent", serving.rpc, reach(serving.rpc)),
+        trackers_line(settings),
         format!("web on http://{}/, open to {}", serving.http, reach(serving.http)),
         format!("scheduler {}; {jobs}", settings.scheduler.class_name()),
         format!("state in {}", serving.state_dir.display()),

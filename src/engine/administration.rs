@@ -59,6 +59,11 @@ impl Engine {
 // === impl Engine: lists read anew ===
 
 impl Engine {
+    /// The hosts that may serve; none = all (`mapred.hosts`).
+    pub fn included_hosts(&self) -> &BTreeSet<String> {
+        &self.config.hosts.included
+    }
+
     /// Who may have the lists of hosts read anew, in the words of 1.2.1.
     pub fn check_refresh_nodes(&self, caller: &Caller) -> Result<(), Refusal> {
         match self.is_administrator(caller) {

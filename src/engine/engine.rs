@@ -39,8 +39,8 @@ pub struct Engine {
     pub(super) trackers: BTreeMap<Arc<str>, Tracker>,
     /// Slots that they last said were in use, summed up.
     pub(super) busy_slots: PerKind<u64>,
-    /// Connections that the last heartbeat of a tracker came on and that are still open, with its name.
-    pub(super) connections: BTreeMap<u64, Arc<str>>,
+    /// Connections that heartbeats came on and that are still open.
+    pub(super) connections: BTreeSet<u64>,
     /// Trackers that still have to receive a finished job's KILL_JOB.
     pub(super) kill_debts: BTreeMap<JobId, KillDebt>,
     /// Finished jobs, oldest first.
@@ -116,7 +116,7 @@ impl Engine {
             interner: restored.interner,
             trackers: BTreeMap::new(),
             busy_slots: PerKind::default(),
-            connections: BTreeMap::new(),
+            connections: BTreeSet::new(),
             kill_debts: BTreeMap::new(),
             finished: VecDeque::new(),
             live_jobs: BTreeMap::new(),
@@ -174,6 +174,7 @@ impl Engine {
                 self.connections.remove(&connection);
                 (Reply::Done, Wait::Nothing)
             }
+            Event::SpeakersCarried { speakers } => self.speakers_carried(speakers, now),
             Event::TrackerError { tracker, class, message } => {
                 let class = class.unwrap_or_else(|| "no class".to_owned());
                 self.log_line(LogLevel::Warning, format!("{tracker} reports {class}: {message}"));
@@ -182,6 +183,7 @@ impl Engine {
             Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),
             Event::NewJobId { owner } => self.new_job_id(owner),
             Event::UnusedIdFound { id, owner } => self.unused_id_found(id, owner),
+            Event::IdsCarried { ids } => self.ids_carried(ids),
             Event::SubmitAsked { id, caller } => self.submit_asked(id, &caller),
             Event::SubmissionRead(read) => self.submission_read(*read, now),
             Event::SystemDirWritten { id } => self.system_dir_written(id),

@@ -6,7 +6,7 @@ use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
 use crate::wire::{AttemptId, Credentials, HeartbeatRequest, JobId};
 
-use super::{FactNumber, FoundJob, HostLists, IdOwner, QueueConfig};
+use super::{CarriedSpeaker, FactNumber, FoundJob, HostLists, IdOwner, QueueConfig};
 
 /// Who asks: the user of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +61,11 @@ pub enum Event {
         /// Its number.
         connection: u64,
     },
+    /// Connections of trackers were handed over by an earlier process.
+    SpeakersCarried {
+        /// The trackers that were heard on them.
+        speakers: Vec<CarriedSpeaker>,
+    },
     /// A tracker's own complaint.
     TrackerError {
         /// Its name.
@@ -88,6 +93,11 @@ pub enum Event {
         id: JobId,
         /// The caller that submits under it: nobody remembers who got it.
         owner: IdOwner,
+    },
+    /// Job ids were handed over by an earlier process.
+    IdsCarried {
+        /// Those that waited for their submission, with the users who got them.
+        ids: Vec<(JobId, Arc<str>)>,
     },
     /// A client submits; its files are still to be read. Answered by [`Reply::Submission`](super::Reply::Submission).
     SubmitAsked {

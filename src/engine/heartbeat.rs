@@ -74,6 +74,9 @@ impl Engine {
             self.register(&request.status);
         }
         let name = self.note_status(&request, connection, now);
+        if request.initial_contact && !is_successor {
+            self.introduce(&name);
+        }
         self.settle_kill_debts(&name);
         let node = self.trackers.get(&name).map(|tracker| tracker.node);
         let Some(node) = node else { return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing) };
@@ -110,7 +113,7 @@ impl Engine {
         };
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
         let is_heard = silent_ms <= self.longest_silence_ms();
-        let alive = self.connections.contains_key(&tracker.connection) && is_heard;
+        let alive = self.connections.contains(&tracker.connection) && is_heard;
         if request.initial_contact && tracker.connection != connection && alive {
             let text = format!(
                 "another TaskTracker named {name} is alive on host {}: its last heartbeat came {silent_ms} ms ago; \
@@ -121,6 +124,13 @@ impl Engine {
             return Some(Refusal::DisallowedTracker(text));
         }
         None
+    }
+
+    /// Nobody else had the name when the tracker registered: who comes with it on another connection is another one.
+    fn introduce(&mut self, name: &Arc<str>) {
+        if let Some(tracker) = self.trackers.get_mut(name) {
+            tracker.is_introduced = true;
+        }
     }
 
     /// How long a tracker that is well may be silent, ms.
@@ -169,6 +179,8 @@ impl Engine {
             refuses_work: false,
             complaint: String::new(),
             connection: 0,
+            connected_mono_ms: 0,
+            is_introduced: false,
             last_seen_mono_ms: 0,
             response_id: 0,
             last_answer: LastAnswer::Idle(0),
@@ -194,9 +206,11 @@ impl Engine {
         tracker.last_seen_mono_ms = now.mono_ms;
         tracker.http_port = status.http_port;
         if tracker.connection != connection {
-            self.connections.remove(&tracker.connection);
-            self.connections.insert(connection, tracker.name.clone());
+            // The one before stays open for others that speak on it, until it closes.
+            self.connections.insert(connection);
             tracker.connection = connection;
+            tracker.connected_mono_ms = now.mono_ms;
+            tracker.is_introduced = false;
         }
         let most = self.config.limits.max_tracker_slots;
         let slots = |count: i32| u32::try_from(count).unwrap_or(0).min(most);

@@ -40,7 +40,6 @@ impl Engine {
     pub(super) fn lose_tracker(&mut self, name: &Arc<str>, why: &str, now: Now) {
         let Some(tracker) = self.trackers.remove(name) else { return };
         self.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
-        self.connections.remove(&tracker.connection);
         move_busy(&mut self.busy_slots, tracker.busy, PerKind::default());
         // Its face stays until the events about its attempts are written: they name its address.
         let mut hurt: BTreeSet<JobId> = BTreeSet::new();

@@ -33,6 +33,7 @@ mod preemption;
 mod reads;
 mod reply;
 mod restore;
+mod speakers;
 mod submission;
 mod succession;
 #[cfg(test)]
@@ -57,4 +58,5 @@ pub use overview::{JobOverview, Overview, QueueOverview, TrackerOverview};
 pub use reads::ReportKind;
 pub use reply::{HeartbeatAnswer, Read, Refusal, Reply, Step, SubmissionReply};
 pub use restore::{Restored, RestoredJobs};
+pub use speakers::{CarriedSpeaker, OwnConnection, Speaker};
 pub use succession::{FoundJob, Predecessors};

@@ -66,6 +66,11 @@ impl OpenIds {
         self.ids.get(&id).map(|open| &open.owner.user)
     }
 
+    /// All of them with their users.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (JobId, &Arc<str>)> {
+        self.ids.iter().map(|(id, open)| (*id, &open.owner.user))
+    }
+
     /// Whether a submission may come under `id`.
     pub(super) fn contains(&self, id: JobId) -> bool {
         self.ids.contains_key(&id)

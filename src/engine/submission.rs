@@ -88,6 +88,21 @@ impl Engine {
         (Reply::Done, Wait::Nothing)
     }
 
+    /// The job ids that wait for their submission, with the users who got them, to hand over to another process.
+    pub fn open_ids(&self) -> impl Iterator<Item = (JobId, Arc<str>)> {
+        self.open_ids.iter().map(|(id, user)| (id, user.clone()))
+    }
+
+    /// Ids that an earlier process gave out, and of which no job came, still belong to their users.
+    pub(super) fn ids_carried(&mut self, ids: Vec<(JobId, Arc<str>)>) -> (Reply, Wait) {
+        for (id, user) in ids {
+            if self.is_id_of_before(id) && !self.open_ids.is_full() {
+                self.open_ids.open(id, IdOwner::named(user));
+            }
+        }
+        (Reply::Done, Wait::Nothing)
+    }
+
     /// Takes an id away from the greediest caller when there is no room for another.
     fn make_room_for_id(&mut self) -> Option<JobId> {
         let Self { open_ids, submissions, .. } = self;

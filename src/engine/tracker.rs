@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::scheduler::{NodeId, PerKind};
 use crate::wire::{AttemptId, HeartbeatResponse, JobId};
 
-use super::FactNumber;
+use super::{FactNumber, Now};
 
 /// One registered tracker.
 #[derive(Debug)]
@@ -25,6 +25,10 @@ pub(super) struct Tracker {
     pub(super) complaint: String,
     /// The connection its last heartbeat came on.
     pub(super) connection: u64,
+    /// When its first heartbeat came on it.
+    pub(super) connected_mono_ms: u64,
+    /// It registered on it under a name that was free.
+    pub(super) is_introduced: bool,
     pub(super) last_seen_mono_ms: u64,
     /// The id of the last answer.
     pub(super) response_id: i16,
@@ -88,6 +92,11 @@ impl Tracker {
     /// Slots free by its own last word.
     pub(super) fn free(&self) -> PerKind<u32> {
         PerKind::new(self.slots.map.saturating_sub(self.busy.map), self.slots.reduce.saturating_sub(self.busy.reduce))
+    }
+
+    /// See [`OwnConnection::is_sure`](super::OwnConnection::is_sure).
+    pub(super) fn is_sure(&self, expiry_ms: u64, now: Now) -> bool {
+        self.is_introduced || now.mono_ms.saturating_sub(self.connected_mono_ms) >= expiry_ms
     }
 
     /// An answer with nothing to do.

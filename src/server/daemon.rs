@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::config::Settings;
-use crate::engine::{Effect, Engine};
+use crate::engine::{CarriedSpeaker, Effect, Engine, Event};
 use crate::store::{BudgetImage, FactSink, FinishedJobReader, Health};
 
 use super::acl_file::AclFile;
@@ -20,7 +20,7 @@ use super::effects::Edges;
 use super::end_notification::Notifier;
 use super::handle::{OwnerHandle, Requests};
 use super::owner::{Owner, StoreGone};
-use super::rpc::{Carried, RpcLimits, RpcServer};
+use super::rpc::{Carried, CarriedTracker, RpcLimits, RpcServer};
 use super::submission::{Leftovers, Submissions};
 use super::topology::Topology;
 
@@ -173,9 +173,13 @@ impl Daemon {
         let Self { owner, dispatcher, rpc, edges, effects, requests, leftovers, companions } = self;
         let serving = requests.serving();
         let mut tasks = JoinSet::new();
-        rpc.take_over(carried);
+        let speakers = rpc.take_over(carried).into_iter().map(|(connection, CarriedTracker { name, is_sure })| {
+            CarriedSpeaker { tracker: name, connection, is_sure }
+        });
+        owner.step(Event::SpeakersCarried { speakers: speakers.collect() });
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
+        tasks.spawn_local(dispatcher.clone().resolve_hosts());
         let (taken_in, all_taken_in) = oneshot::channel::<()>();
         match leftovers {
             Some(leftovers) => {

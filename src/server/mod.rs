@@ -5,6 +5,7 @@
 
 mod acl_file;
 mod acl_watch;
+mod admission;
 mod advertised;
 mod clock;
 mod daemon;

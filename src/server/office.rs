@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::config::Settings;
 use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::store::{Precedence, schema_versions};
+use crate::wire::JobId;
 
 use super::acl_file::AclFile;
 use super::engine_config::host_lists;
@@ -38,6 +39,8 @@ pub(super) struct Office<'a> {
     pub(super) control: Option<Control>,
     /// Connections between two terms.
     pub(super) carried: Vec<Carried>,
+    /// Job ids that wait for their submission, with their users, between two terms.
+    pub(super) open_ids: Vec<(JobId, Arc<str>)>,
     /// Until it has heard that we serve.
     pub(super) predecessor: Option<Predecessor>,
     /// Who is to hear that the upgrade has failed, and why, once we serve again.
@@ -78,6 +81,7 @@ impl<'a> Office<'a> {
             ports,
             control: None,
             carried: Vec::new(),
+            open_ids: Vec::new(),
             predecessor: None,
             disappointed: None,
             handed_over: None,
@@ -95,7 +99,7 @@ impl<'a> Office<'a> {
         let offer = predecessor.offer();
         let (rpc, http) = prove(settings, offer).inspect_err(|error| predecessor.refuse(&error.to_string()))?;
         let failed = |error: std::io::Error| ServeError::TakeOver(error.to_string());
-        let Inheritance { rpc: theirs, http: their_http, control, connections, trackers } =
+        let Inheritance { rpc: theirs, http: their_http, control, connections, trackers, open_ids } =
             predecessor.take().map_err(failed)?;
         let ports = Ports {
             rpc: rpc.unwrap_or_else(|| OpenPort::of(theirs, offer.rpc.bound)),
@@ -111,6 +115,7 @@ impl<'a> Office<'a> {
             ports,
             control: control.map_err(failed)?,
             carried: connections,
+            open_ids,
             predecessor: Some(predecessor),
             disappointed: None,
             handed_over: Some(trackers),
@@ -222,6 +227,7 @@ impl<'a> Office<'a> {
             http: self.ports.http.share().map_err(refused)?,
             control,
             trackers: self.handed_over.iter().flatten().cloned().collect(),
+            open_ids: self.open_ids.clone(),
             connections: std::mem::take(&mut self.carried),
         })
     }

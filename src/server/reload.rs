@@ -90,6 +90,7 @@ impl Reload {
             Reply::Refused(refusal) => Err(format!("{refusal:?}")),
             _ => {
                 self.dispatcher.forget_groups();
+                self.dispatcher.hosts_read();
                 Ok(told)
             }
         }

@@ -1,6 +1,7 @@
 //! One term of the daemon: from opening the store to closing it.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::keys;
 use crate::config::settings::{HttpLimits, SchedulerKind};
+use crate::engine::{CarriedSpeaker, Event};
 use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
 
 use crate::web::ServedNames;
@@ -23,7 +25,7 @@ use super::handover::{Asked, Control, Offer, Outcome, Successor};
 use super::office::{Office, Ports, TOLD_TO_STOP};
 use super::owner::Owner;
 use super::reload::Reload;
-use super::rpc::RpcLimits;
+use super::rpc::{Carried, CarriedTracker, RpcLimits};
 use super::start::{Found, ServeError, Serving, store_options, wake};
 use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
 use super::web_thread::{WebTerms, WebThread};
@@ -119,6 +121,7 @@ impl Office<'_> {
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let handle = handle.with_ledger(store.ledger());
         let owner = daemon.owner().clone();
+        owner.step(Event::IdsCarried { ids: std::mem::take(&mut self.open_ids) });
         let (has_market, shows_money) = (market.is_some(), market.is_some_and(|market| market.is_public));
         let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
         let web = Web::new(http, handle, WebTerms { limits: http_limits, names, has_market, shows_money });
@@ -195,11 +198,13 @@ impl Office<'_> {
         let served = daemon.run_until(rpc_port, std::mem::take(&mut self.carried), leave).await;
         web.stop();
         drop((web, acl_watch));
+        self.open_ids = owner.with_engine(|engine| engine.open_ids().collect());
         self.handed_over = Some(owner.with_engine(|engine| engine.tracker_names().cloned().collect()));
+        let speakers: Vec<_> = owner.with_engine(|engine| engine.speakers(clock.now()).collect());
         let closed = close(budget_image, owner, store);
         match (served, leaving) {
             (Ok(carried), Some((successor, asked, since_ms))) => {
-                self.carried = carried;
+                self.carried = with_trackers(carried, speakers);
                 Ok(TermEnd::Leaving(Box::new(Leaving { successor, asked, closed, clock, since_ms })))
             }
             (served, _) => {
@@ -209,6 +214,18 @@ impl Office<'_> {
             }
         }
     }
+}
+
+/// Connections with the trackers that are heard on them.
+fn with_trackers(mut carried: Vec<Carried>, speakers: Vec<CarriedSpeaker>) -> Vec<Carried> {
+    let mut by_number: BTreeMap<u64, Vec<CarriedTracker>> = BTreeMap::new();
+    for CarriedSpeaker { tracker, connection, is_sure } in speakers {
+        by_number.entry(connection).or_default().push(CarriedTracker { name: tracker, is_sure });
+    }
+    for connection in &mut carried {
+        connection.trackers = by_number.remove(&connection.number).unwrap_or_default();
+    }
+    carried
 }
 
 /// Closes what a term has opened.

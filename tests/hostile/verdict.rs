@@ -24,8 +24,6 @@ const AFTER: Duration = Duration::from_millis(400);
 /// Attacks that still succeed, each with the reason; their tests print it and pass.
 const NOT_YET: &[(&str, &str)] = &[
     ("the daemon's values in a job's", "a job's values see the daemon's"),
-    ("a second tracker of a name", "the connection is not looked at"),
-    ("trackers beside the list", "the peer's address is not looked at"),
     ("made-up hosts under a topology script", "all hosts are resolved before a job is judged"),
     ("other long texts of jobs", "texts of jobs have no limit"),
     ("a flood of refreshQueues", "each call has a line of the log"),

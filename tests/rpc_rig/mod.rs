@@ -5,7 +5,7 @@ pub mod cluster;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub struct Wanted {
     pub limits: RpcLimits,
     pub acl: Option<&'static str>,
     pub budgets: &'static str,
+    /// Where to listen; loopback if nothing is said.
+    pub address: Option<IpAddr>,
     /// Time that the test itself lets pass.
     pub skipped: Duration,
 }
@@ -94,7 +96,7 @@ fn daemon(wanted: Wanted) -> (Daemon, tokio::net::TcpListener, Rig) {
     let (daemon, handle) = Daemon::new(parts);
     // The facts of the start itself, without which nobody gets a job id.
     gate.release_held();
-    let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = listen(SocketAddr::new(wanted.address.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let owner = daemon.owner().clone();
     let rig = Rig { address, gate, handle, owner, folder, stop: RefCell::default(), ended: Rc::default() };

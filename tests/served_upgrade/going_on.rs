@@ -8,7 +8,7 @@ use jobtracker::wire::{Action, AttemptState, RunState};
 
 use crate::rpc_rig::cluster::{IntoCall, Tracker};
 use crate::served::PATIENCE;
-use crate::stage::{RawClient, client, place, unsigned_place, upgrade};
+use crate::stage::{RawClient, client, client_of, place, unsigned_place, upgrade};
 
 #[test]
 fn connections_go_on_wherever_they_stand() {
@@ -156,5 +156,47 @@ fn a_changed_address_is_bound_anew_and_connections_go_on() {
     serving.http = new;
     assert_eq!(serving.get("/readyz", "").status, 200);
     idle.asks();
+    assert_eq!(serving.stop().0, 0);
+}
+
+/// The new process knows the connection that each tracker is served on.
+#[test]
+fn a_tracker_is_served_on_its_own_connection_alone_after_an_upgrade_too() {
+    let place = unsigned_place();
+    let mut serving = place.start();
+    let mut own = client(&serving, Protocol::InterTracker);
+    let mut tracker = Tracker::new();
+    let registration = tracker.heartbeat();
+    tracker.take(own.call(&registration));
+    upgrade(&place, &mut serving, &[]);
+    let heartbeat = tracker.heartbeat();
+    let mut stranger = client(&serving, Protocol::InterTracker);
+    let refused = std::thread::spawn(move || stranger.refused(&heartbeat));
+    // Whenever the stranger is taken, the tracker calls after it.
+    while !refused.is_finished() {
+        let before = tracker.request.response_id;
+        let heartbeat = tracker.heartbeat();
+        tracker.take(own.call(&heartbeat));
+        assert_eq!(tracker.request.response_id, before.wrapping_add(1));
+    }
+    let text = refused.join().unwrap();
+    assert!(text.contains("DisallowedTaskTrackerException: TaskTracker tracker_"), "{text}");
+    let (code, log) = serving.stop();
+    assert_eq!(code, 0, "{log}");
+}
+
+/// A client that got its id before an upgrade submits after it, and no other user does in its place.
+#[test]
+fn a_job_id_keeps_its_user_over_an_upgrade() {
+    let place = unsigned_place();
+    let mut serving = place.start();
+    let mut alice = client(&serving, Protocol::JobSubmission);
+    let (id, submission) = alice.staged(&place, 1);
+    for _ in 0..2 {
+        upgrade(&place, &mut serving, &[]);
+        let text = client_of("bob", &serving).refused(&submission);
+        assert!(text.contains(&format!("{id} was given to another user than bob")), "{text}");
+    }
+    assert!(matches!(alice.call(&submission), Value::JobStatus(Some(status)) if status.id == id));
     assert_eq!(serving.stop().0, 0);
 }

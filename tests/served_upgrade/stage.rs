@@ -76,11 +76,15 @@ pub struct Client {
 
 impl Client {
     pub fn of(rpc: SocketAddr, protocol: Protocol) -> Self {
+        Self::of_user("alice", rpc, protocol)
+    }
+
+    fn of_user(user: &str, rpc: SocketAddr, protocol: Protocol) -> Self {
         let stream = TcpStream::connect(rpc).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut client = Self { stream, calls: 0 };
-        client.stream.write_all(&opening(protocol)).unwrap();
+        client.stream.write_all(&opening(user, protocol)).unwrap();
         let (protocol, client_version) = (protocol.class_name().to_owned(), protocol.version());
         assert_eq!(client.call(&Call::ProtocolVersion { protocol, client_version }), Value::Long(client_version));
         client
@@ -92,6 +96,18 @@ impl Client {
         encode_call(&mut frame, self.calls, call);
         self.stream.write_all(&frame).unwrap();
         hear(&mut self.stream, self.calls, call.method().returns)
+    }
+
+    /// What a call is refused with.
+    pub fn refused(&mut self, call: &Call) -> String {
+        self.calls += 1;
+        let mut frame = Vec::new();
+        encode_call(&mut frame, self.calls, call);
+        self.stream.write_all(&frame).unwrap();
+        match hear_outcome(&mut self.stream, self.calls, call.method().returns) {
+            Outcome::Error(exception) => exception.message,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Any call.
@@ -121,14 +137,26 @@ pub fn client(serving: &Serving, protocol: Protocol) -> Client {
     Client::of(serving.rpc(), protocol)
 }
 
-fn opening(protocol: Protocol) -> Vec<u8> {
-    let user = ConnectionUser { effective: "alice".to_owned(), real: None };
+/// A job client of another user than alice.
+pub fn client_of(user: &str, serving: &Serving) -> Client {
+    Client::of_user(user, serving.rpc(), Protocol::JobSubmission)
+}
+
+fn opening(user: &str, protocol: Protocol) -> Vec<u8> {
+    let user = ConnectionUser { effective: user.to_owned(), real: None };
     let mut text = Vec::new();
     encode_opening(&mut text, &ConnectionHeader { protocol: protocol.class_name().into(), user: Some(user) });
     text
 }
 
 fn hear(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Value {
+    match hear_outcome(stream, id, returns) {
+        Outcome::Value(value) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn hear_outcome(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Outcome {
     let mut heard = Vec::new();
     loop {
         let mut room = [0; 4096];
@@ -137,8 +165,7 @@ fn hear(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Value {
         heard.extend_from_slice(&room[..count]);
         if let Some((response, _)) = decode_response(returns, &heard).unwrap() {
             assert_eq!(response.id, id);
-            let Outcome::Value(value) = response.outcome else { panic!("{:?}", response.outcome) };
-            return value;
+            return response.outcome;
         }
     }
 }
@@ -154,7 +181,7 @@ pub struct RawClient {
 impl RawClient {
     /// Says so much of its opening and one call; less than nothing is counted from the end.
     pub fn that_says(serving: &Serving, count: isize) -> Self {
-        let mut text = opening(Protocol::JobSubmission);
+        let mut text = opening("alice", Protocol::JobSubmission);
         encode_call(&mut text, 7, &JobSubmissionCall::GetSystemDir.into_call());
         let stream = TcpStream::connect(serving.rpc()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -1,6 +1,6 @@
 //! Keys that only this JobTracker knows.
 
-use super::Kind::{Flag, List, LocalPath, Number, Text};
+use super::Kind::{Flag, List, LocalPath, Number, OneOf, Text};
 use super::Unit::{Bytes, Count, Days, Milliseconds};
 use super::keys;
 
@@ -19,6 +19,8 @@ keys! {
         "Whole days for which the state database keeps a finished job, if it keeps it so long; those in memory always stay. 0: no limit.";
     HOLD_CLIENT_KILLS = "jobtracker.restart.hold-client-kills-ms", Number(Milliseconds, 0, HOUR_MS), Some("0"),
         "So long after a start a `killJob` by the job's own user that is the first call of its connection is held back for jobs of before: the stock streaming tool sends one when it loses its connection. 0: never.";
+    TRACKERS_ADMIT = "jobtracker.trackers.admit", OneOf(&["all", "listed"]), Some("all"),
+        "Which TaskTrackers are served. `all`: any that connects, under any host name that `mapred.hosts` and `mapred.hosts.exclude` allow. `listed`: only those of hosts in `mapred.hosts`, each from an address that its name resolves to.";
     HEARTBEAT_INTERVAL_MIN = "jobtracker.heartbeat.interval.min-ms", Number(Milliseconds, 10, HOUR_MS), Some("100"),
         "Shortest heartbeat interval told to a tracker while slots or tasks wait.";
     FIFO_COMPATIBLE = "jobtracker.fifo.compatible", Flag, Some("false"),

@@ -16,7 +16,7 @@ pub use directories::Directories;
 pub use limits::{CounterLimits, HttpLimits, JobLimits, MemorySettings, RpcLimits};
 pub use queues::{QueueSettings, QueueState, Queues};
 pub use scheduler::{BudgetStoreKind, DYNAMIC_CLASS, DynamicSettings, FIFO_CLASS, FifoSettings, SchedulerKind};
-pub use trackers::{FaultSettings, HeartbeatSettings, TrackerSettings};
+pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
 
 use super::conf_folder::add_conf_folder;
 use super::configuration::Configuration;

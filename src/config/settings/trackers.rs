@@ -41,9 +41,20 @@ impl HeartbeatSettings {
     }
 }
 
+/// Which trackers are served (`jobtracker.trackers.admit`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdmittedTrackers {
+    /// All, but for what `mapred.hosts` and `mapred.hosts.exclude` say of the names they give themselves.
+    All,
+    /// Those of hosts in `mapred.hosts`, from an address of their host.
+    Listed,
+}
+
 /// Which trackers there may be and where they stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackerSettings {
+    /// Which are served.
+    pub admitted: AdmittedTrackers,
     /// File of the hosts admitted; `None`: all.
     pub hosts_file: Option<PathBuf>,
     /// File of the hosts not admitted.
@@ -64,8 +75,10 @@ pub struct TrackerSettings {
 
 impl TrackerSettings {
     pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let hosts_file = configuration.local_path(&keys::HOSTS)?;
         Ok(TrackerSettings {
-            hosts_file: configuration.local_path(&keys::HOSTS)?,
+            admitted: admitted(configuration, hosts_file.is_some())?,
+            hosts_file,
             hosts_exclude_file: configuration.local_path(&keys::HOSTS_EXCLUDE)?,
             topology_script: configuration.local_path(&keys::TOPOLOGY_SCRIPT)?,
             topology_script_arguments: configuration.number(&keys::TOPOLOGY_SCRIPT_ARGUMENTS)?,
@@ -74,6 +87,16 @@ impl TrackerSettings {
             map_slots: configuration.number(&keys::MAP_SLOTS)?,
             reduce_slots: configuration.number(&keys::REDUCE_SLOTS)?,
         })
+    }
+}
+
+/// A list is needed where only those in it are served.
+fn admitted(configuration: &Configuration, has_list: bool) -> Result<AdmittedTrackers, ConfigError> {
+    let setting = configuration.required(&keys::TRACKERS_ADMIT)?;
+    match setting.value.trim() {
+        "listed" if has_list => Ok(AdmittedTrackers::Listed),
+        "listed" => Err(setting.refused("all, or a file of host names in mapred.hosts")),
+        _ => Ok(AdmittedTrackers::All),
     }
 }
 

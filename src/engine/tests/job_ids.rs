@@ -1,4 +1,4 @@
-//! Job ids belong to those who got them, and one caller's flood voids nobody else's.
+//! Job ids belong to those who got them, and one caller's flood voids no other's.
 
 use super::cluster::{Cluster, fifo, spec};
 use crate::engine::open_ids::MAX_OPEN_IDS;
@@ -80,6 +80,17 @@ fn an_id_belongs_to_who_got_it() {
     cluster.submit_as(id, spec("alice", "default", 1, 0), JobSignature::Missing).unwrap();
     assert!(matches!(submit(&mut cluster, id, "bob"), Err(Refusal::AccessDenied(_))));
     assert_eq!(submit(&mut cluster, id, "alice"), Ok(()), "asked again, it is answered again");
+}
+
+#[test]
+fn an_id_that_was_handed_over_still_belongs_to_its_user() {
+    let mut cluster = Cluster::new(fifo());
+    let id: JobId = "job_202611210912_0001".parse().unwrap();
+    cluster.step(Event::IdsCarried { ids: vec![(id, "alice".into())] });
+    assert!(!cluster.engine.is_id_of_before(id));
+    assert!(matches!(submit(&mut cluster, id, "bob"), Err(Refusal::AccessDenied(_))));
+    assert_eq!(cluster.engine.open_ids().collect::<Vec<_>>(), [(id, "alice".into())]);
+    assert_eq!(submit(&mut cluster, id, "alice"), Ok(()));
 }
 
 #[test]

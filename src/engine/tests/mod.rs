@@ -25,6 +25,7 @@ mod preemption;
 mod preemption_laws;
 mod restart;
 mod restart_laws;
+mod speakers;
 mod speculation;
 mod streaming_only;
 mod success;

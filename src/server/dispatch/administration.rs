@@ -4,18 +4,30 @@ use std::rc::Rc;
 
 use crate::config::ConfigError;
 use crate::config::settings::{LoadOptions, reread};
-use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal};
+use crate::engine::{Caller, Event, FactNumber, HostLists, QueueConfig, Refusal};
 use crate::server::engine_config::{host_lists, queue_configs};
-use crate::server::rpc::{RemoteError, Ticket};
+use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::wire::protocol::{
     AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction, Value,
 };
 
-use super::Dispatcher;
+use super::paced::{Outcome, Paced};
+use super::{Dispatcher, TOO_MUCH_WAITS, answer_of};
 
 /// What is read anew when an administrator asks for it.
 pub(super) struct Administration {
     pub(super) sources: LoadOptions,
+    pub(super) queues: Paced,
+    pub(super) nodes: Paced,
+    pub(super) groups: Paced,
+}
+
+// === impl Administration ===
+
+impl Administration {
+    pub(super) fn new(sources: LoadOptions) -> Self {
+        Self { sources, queues: Paced::default(), nodes: Paced::default(), groups: Paced::default() }
+    }
 }
 
 // === impl Dispatcher: administration ===
@@ -32,14 +44,28 @@ impl Dispatcher {
             }),
             AdminOperationsCall::RefreshQueues => {
                 let caller = Caller::named(ticket.user().clone());
-                self.reread(read_queues, move |queues| Event::QueuesRead { queues, caller }, ticket);
+                self.at_its_pace(
+                    |this| &this.administration.queues,
+                    (caller, ticket),
+                    async |this: Rc<Self>, caller| {
+                        this.reread(read_queues, |queues| Event::QueuesRead { queues, caller }).await
+                    },
+                );
             }
             AdminOperationsCall::RefreshNodes => {
                 let this = self.clone();
                 self.as_member(ticket, move |_, caller, ticket| {
                     // Judged again with the event; nobody else shall make the daemon read files.
                     match this.owner.with_engine(|engine| engine.check_refresh_nodes(&caller)) {
-                        Ok(()) => this.reread(read_hosts, move |hosts| Event::HostsRead { hosts, caller }, ticket),
+                        Ok(()) => this.at_its_pace(
+                            |this| &this.administration.nodes,
+                            (caller, ticket),
+                            async |this: Rc<Self>, caller| {
+                                let outcome = this.reread(read_hosts, |hosts| Event::HostsRead { hosts, caller }).await;
+                                this.hosts_read();
+                                outcome
+                            },
+                        ),
                         Err(refusal) => this.refuse(ticket, refusal.into()),
                     }
                 });
@@ -47,18 +73,27 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn refresh_user_mappings(&self, call: RefreshUserMappingsCall, ticket: Ticket) {
+    pub(super) fn refresh_user_mappings(self: &Rc<Self>, call: RefreshUserMappingsCall, ticket: Ticket) {
         match call {
+            // Each time the system is asked for the groups of all callers again.
             RefreshUserMappingsCall::RefreshUserToGroupsMappings => {
-                self.callers.forget_groups();
-                tracing::info!("{} had the groups of all users forgotten", ticket.user());
+                let caller = Caller::named(ticket.user().clone());
+                self.at_its_pace(
+                    |this| &this.administration.groups,
+                    (caller, ticket),
+                    async |this: Rc<Self>, caller: Caller| {
+                        this.callers.forget_groups();
+                        tracing::info!("{} had the groups of all users forgotten", caller.user);
+                        (Answer::Value(Value::Void), FactNumber::default())
+                    },
+                );
             }
             // Nobody may act for anybody, whatever the conf folder says.
             RefreshUserMappingsCall::RefreshSuperUserGroupsConfiguration => {
                 tracing::info!("{} had the proxy users read anew, of which there are none", ticket.user());
+                self.tell(ticket, Value::Void);
             }
         }
-        self.tell(ticket, Value::Void);
     }
 
     /// As 1.2.1 answers while `hadoop.security.authorization` is off: its `AuthorizationException` prints nothing of itself.
@@ -70,22 +105,22 @@ impl Dispatcher {
     }
 
     /// Reads files on the pool, then tells the engine what stands in them.
-    fn reread<T: Send + 'static>(
-        self: &Rc<Self>,
+    async fn reread<T: Send + 'static>(
+        &self,
         read: fn(&LoadOptions) -> Result<T, String>,
-        event: impl FnOnce(T) -> Event + 'static,
-        ticket: Ticket,
-    ) {
-        let (this, sources) = (self.clone(), self.administration.sources.clone());
-        tokio::task::spawn_local(async move {
-            match tokio::task::spawn_blocking(move || read(&sources)).await {
-                Ok(Ok(found)) => this.step(event(found), ticket),
-                Ok(Err(text)) => this.refuse(ticket, Refusal::Invalid(text).into()),
-                Err(error) => {
-                    this.refuse(ticket, RemoteError::io(format_args!("the JobTracker failed at it: {error}")))
-                }
+        event: impl FnOnce(T) -> Event,
+    ) -> Outcome {
+        let sources = self.administration.sources.clone();
+        let error = match tokio::task::spawn_blocking(move || read(&sources)).await {
+            Ok(Ok(_)) if self.owner.is_pressed() => RemoteError::io(TOO_MUCH_WAITS),
+            Ok(Ok(found)) => {
+                let (reply, wait_for) = self.owner.step(event(found));
+                return (answer_of(reply), wait_for);
             }
-        });
+            Ok(Err(text)) => Refusal::Invalid(text).into(),
+            Err(error) => RemoteError::io(format_args!("the JobTracker failed at it: {error}")),
+        };
+        (Answer::Error(error), FactNumber::default())
     }
 }
 

@@ -11,12 +11,15 @@ use crate::wire::protocol::Call;
 
 use super::Dispatcher;
 
+/// Asks something of the dispatcher, once.
+type Question = Box<dyn FnOnce(&Rc<Dispatcher>)>;
+
 /// What waits for its turn.
 pub(super) enum Asked {
     /// A call.
     Call(Call, Ticket),
     /// A question that was put off until what it shows is durable.
-    Again(Box<dyn FnOnce(&Rc<Dispatcher>)>),
+    Again(Question),
 }
 
 /// Calls of clients that wait for their turn.

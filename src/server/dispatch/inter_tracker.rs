@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::engine::{Event, HeartbeatAnswer, Refusal, Reply};
+use crate::engine::{Engine, Event, HeartbeatAnswer, Refusal, Reply, Speaker};
 use crate::server::rpc::{Answer, Ticket};
 use crate::wire::HeartbeatRequest;
 use crate::wire::protocol::{InterTrackerCall, Value};
@@ -34,7 +34,27 @@ impl Dispatcher {
         }
     }
 
-    fn heartbeat(&self, request: HeartbeatRequest, ticket: Ticket) {
+    fn heartbeat(self: &Rc<Self>, request: HeartbeatRequest, ticket: Ticket) {
+        let now = self.owner.clock().now();
+        let ask = |engine: &Engine| engine.speaker(&request.status.name, ticket.connection(), now);
+        match self.owner.with_engine(ask) {
+            Speaker::Own => self.take_heartbeat(request, ticket),
+            Speaker::Absent | Speaker::Elsewhere(_) if self.admission.is_listed() => {
+                drop(tokio::task::spawn_local(self.clone().judge_host(request, ticket)));
+            }
+            Speaker::Absent => self.take_heartbeat(request, ticket),
+            Speaker::Elsewhere(_) => drop(tokio::task::spawn_local(self.clone().judge_newcomer(request, ticket))),
+        }
+    }
+
+    /// Takes a heartbeat whose sender is the tracker that it names.
+    pub(super) fn take_heartbeat(&self, request: HeartbeatRequest, ticket: Ticket) {
+        let connection = ticket.connection();
+        self.step_heartbeat(request, ticket);
+        self.newcomers.changed(connection);
+    }
+
+    fn step_heartbeat(&self, request: HeartbeatRequest, ticket: Ticket) {
         let (reply, wait_for) = self.owner.step(Event::Heartbeat { request, connection: ticket.connection() });
         let answer = match reply {
             Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Answer::Value(Value::Heartbeat(response)),

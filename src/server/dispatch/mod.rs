@@ -5,9 +5,12 @@ mod administration;
 mod callers;
 mod client_queue;
 mod finished_jobs;
+mod holds;
 mod inter_tracker;
 mod job_submission;
 mod long_answer;
+mod newcomers;
+mod paced;
 mod remote_error;
 
 use std::rc::Rc;
@@ -19,6 +22,7 @@ use crate::engine::{Engine, Event, FactNumber, Read, Refusal, Reply};
 use crate::store::FinishedJobReader;
 use crate::wire::protocol::{Call, Value};
 
+use super::admission::Admission;
 use super::advertised::Advertised;
 use super::owner::Owner;
 use super::rpc::{Answer, RemoteError, Service, Ticket, served_protocol};
@@ -29,6 +33,8 @@ use callers::Callers;
 pub(super) use callers::id_owner;
 use client_queue::{Asked, ClientQueue};
 use finished_jobs::FinishedJobs;
+use holds::Holds;
+use newcomers::Newcomers;
 
 /// Answers calls by asking the engine.
 pub struct Dispatcher {
@@ -39,6 +45,9 @@ pub struct Dispatcher {
     administration: Administration,
     clients: ClientQueue,
     finished_jobs: FinishedJobs,
+    newcomers: Newcomers,
+    holds: Rc<Holds>,
+    admission: Rc<Admission>,
     slices: Semaphore,
 }
 
@@ -50,21 +59,37 @@ const TOO_MUCH_WAITS: &str = "nothing is changed now, for too much waits for the
 impl Dispatcher {
     /// A dispatcher that keeps at most about `waiting_calls` calls of clients waiting.
     pub fn new(owner: Rc<Owner>, settings: &Settings, submissions: Rc<Submissions>, waiting_calls: usize) -> Rc<Self> {
-        Rc::new(Self {
+        let admission = Rc::new(Admission::new(settings.trackers.admitted, owner.clock()));
+        let dispatcher = Rc::new(Self {
             owner,
             advertised: Advertised::new(settings),
             submissions,
             callers: Callers::new(&settings.queues),
-            administration: Administration { sources: settings.sources.clone() },
+            administration: Administration::new(settings.sources.clone()),
             clients: ClientQueue::new(waiting_calls),
             finished_jobs: FinishedJobs::new(),
             slices: Semaphore::new(1),
-        })
+            newcomers: Newcomers::default(),
+            holds: Rc::default(),
+            admission,
+        });
+        dispatcher.hosts_read();
+        dispatcher
     }
 
     /// Jobs that were over before a restart are read by `reader`.
     pub fn read_finished_jobs_by(&self, reader: FinishedJobReader) {
         self.finished_jobs.read_by(reader);
+    }
+
+    /// The engine has another list of hosts: their names are resolved, if it matters.
+    pub fn hosts_read(&self) {
+        self.owner.with_engine(|engine| self.admission.set_list(engine.included_hosts()));
+    }
+
+    /// Resolves the names of hosts as they come due. Never ends.
+    pub async fn resolve_hosts(self: Rc<Self>) {
+        self.admission.clone().resolve().await;
     }
 
     /// Forgets which groups users belong to.
@@ -186,6 +211,11 @@ impl Service for Dispatcher {
 
     fn tracker_left(&self, connection: u64) {
         self.owner.step(Event::ConnectionClosed { connection });
+        self.newcomers.changed(connection);
+    }
+
+    fn give_up_held(&self) {
+        self.holds.give_up_all();
     }
 
     fn has_room(&self) -> bool {

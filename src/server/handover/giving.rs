@@ -11,9 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::Channel;
-use crate::server::rpc::{Carried, Introduction};
+use crate::server::rpc::{Carried, CarriedTracker, Introduction};
+use crate::wire::JobId;
 
-use super::message::{ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, ToSuccessor, VERSION};
+use super::message::{
+    ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, ToSuccessor, TrackerEntry, VERSION,
+};
 
 /// How long the new process may take to read its configuration.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
@@ -43,6 +46,8 @@ pub(in crate::server) struct Estate {
     pub(in crate::server) control: Option<UnixListener>,
     /// The names of the trackers that serve.
     pub(in crate::server) trackers: Vec<Arc<str>>,
+    /// Job ids that wait for their submission, with their users.
+    pub(in crate::server) open_ids: Vec<(JobId, Arc<str>)>,
     pub(in crate::server) connections: Vec<Carried>,
 }
 
@@ -181,6 +186,14 @@ impl Drop for Successor {
     }
 }
 
+// === impl TrackerEntry ===
+
+impl TrackerEntry {
+    fn of(tracker: &CarriedTracker) -> Self {
+        Self { name: tracker.name.to_string(), is_sure: tracker.is_sure }
+    }
+}
+
 /// Blocking.
 fn give(channel: &Channel, estate: &Estate) -> io::Result<()> {
     let connections = estate.connections.iter().map(|connection| ConnectionEntry {
@@ -190,12 +203,15 @@ fn give(channel: &Channel, estate: &Estate) -> io::Result<()> {
                 IntroductionEntry::Done { protocol: protocol.clone(), user: user.to_string() }
             }
         },
+        has_beaten: Some(connection.has_beaten),
+        trackers: connection.trackers.iter().map(TrackerEntry::of).collect(),
         unread_bytes: connection.unread.len(),
         unsent_bytes: connection.unsent.len(),
     });
     let trackers = estate.trackers.iter().map(|name| name.to_string()).collect();
     let connections = connections.collect();
-    channel.tell(&Inventory { has_control: estate.control.is_some(), trackers, connections })?;
+    let open_ids = estate.open_ids.iter().map(|(id, user)| (id.to_string(), user.to_string())).collect();
+    channel.tell(&Inventory { has_control: estate.control.is_some(), trackers, open_ids, connections })?;
     for connection in &estate.connections {
         channel.tell_bytes(&connection.unread)?;
         channel.tell_bytes(&connection.unsent)?;

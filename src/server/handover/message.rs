@@ -60,6 +60,9 @@ pub(super) struct Inventory {
     pub(super) has_control: bool,
     /// The names of those that serve.
     pub(super) trackers: Vec<String>,
+    /// Job ids that wait for their submission, each with its user; earlier programs name none.
+    #[serde(default)]
+    pub(super) open_ids: Vec<(String, String)>,
     pub(super) connections: Vec<ConnectionEntry>,
 }
 
@@ -67,8 +70,22 @@ pub(super) struct Inventory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ConnectionEntry {
     pub(super) introduction: IntroductionEntry,
+    /// A heartbeat has come on it. Earlier programs do not say: then whoever names the trackers' protocol counts as one.
+    #[serde(default)]
+    pub(super) has_beaten: Option<bool>,
+    /// Those that are heard on it; earlier programs name none.
+    #[serde(default)]
+    pub(super) trackers: Vec<TrackerEntry>,
     pub(super) unread_bytes: usize,
     pub(super) unsent_bytes: usize,
+}
+
+/// A tracker that is heard on a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TrackerEntry {
+    pub(super) name: String,
+    /// No other connection can be its own.
+    pub(super) is_sure: bool,
 }
 
 /// What the client has said before its calls.

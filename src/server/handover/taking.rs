@@ -7,9 +7,13 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use crate::channel::Channel;
-use crate::server::rpc::{Carried, Introduction};
+use crate::server::rpc::{Carried, CarriedTracker, Introduction};
+use crate::wire::JobId;
+use crate::wire::protocol::Protocol;
 
-use super::message::{FromSuccessor, IntroductionEntry, Inventory, Offer, Port, ToSuccessor, VERSION};
+use super::message::{
+    ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, Port, ToSuccessor, TrackerEntry, VERSION,
+};
 
 /// The running daemon that this process goes on for.
 #[derive(Debug)]
@@ -25,6 +29,7 @@ pub(in crate::server) struct Inheritance {
     pub(in crate::server) http: TcpListener,
     pub(in crate::server) control: Option<UnixListener>,
     pub(in crate::server) trackers: BTreeSet<Arc<str>>,
+    pub(in crate::server) open_ids: Vec<(JobId, Arc<str>)>,
     pub(in crate::server) connections: Vec<Carried>,
 }
 
@@ -65,27 +70,42 @@ impl Predecessor {
     pub(in crate::server) fn take(&self) -> io::Result<Inheritance> {
         let program_version = env!("CARGO_PKG_VERSION").to_owned();
         self.channel.tell(&FromSuccessor::Ready { version: VERSION, program_version })?;
-        let Inventory { has_control, trackers, connections } = self.channel.hear(None)?;
+        let Inventory { has_control, trackers, open_ids, connections } = self.channel.hear(None)?;
         let mut said = Vec::with_capacity(connections.len());
         for entry in connections {
             let unread = self.channel.hear_bytes(entry.unread_bytes)?;
             let unsent = self.channel.hear_bytes(entry.unsent_bytes)?;
-            said.push((entry.introduction, unread, unsent));
+            said.push((entry, unread, unsent));
         }
         let fixed = 2 + usize::from(has_control);
         let mut descriptors = self.channel.take(fixed + said.len())?.into_iter();
         let mut next = || descriptors.next().ok_or(io::ErrorKind::UnexpectedEof);
         let (rpc, http) = (next()?.into(), next()?.into());
         let control = has_control.then(&mut next).transpose()?.map(UnixListener::from);
-        let connections = said.into_iter().zip(descriptors).map(|((introduction, unread, unsent), socket)| {
+        let connections = said.into_iter().zip(descriptors).map(|((entry, unread, unsent), socket)| {
+            let ConnectionEntry { introduction, has_beaten, trackers, .. } = entry;
             let introduction = match introduction {
                 IntroductionEntry::Opening(stage) => Introduction::Opening(stage),
                 IntroductionEntry::Done { protocol, user } => Introduction::Done { protocol, user: user.into() },
             };
-            Carried { socket, introduction, unread, unsent }
+            let names_trackers_protocol = introduction.protocol() == Some(Protocol::InterTracker.class_name());
+            let trackers = trackers
+                .into_iter()
+                .map(|TrackerEntry { name, is_sure }| CarriedTracker { name: name.into(), is_sure });
+            Carried {
+                number: 0,
+                socket,
+                introduction,
+                has_beaten: has_beaten.unwrap_or(names_trackers_protocol),
+                trackers: trackers.collect(),
+                unread,
+                unsent,
+            }
         });
         let trackers = trackers.into_iter().map(Arc::from).collect();
-        Ok(Inheritance { rpc, http, control, trackers, connections: connections.collect() })
+        let open_ids = open_ids.into_iter().filter_map(|(id, user)| Some((id.parse().ok()?, user.into())));
+        let (open_ids, connections) = (open_ids.collect(), connections.collect());
+        Ok(Inheritance { rpc, http, control, trackers, open_ids, connections })
     }
 
     /// Says that everything is here, and waits for the word to serve. A predecessor that dies now has said it: it dies

@@ -1,12 +1,14 @@
 //! One client's connection: what it may still ask, and what the socket has not taken yet.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::Waker;
 
+use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
@@ -58,6 +60,7 @@ pub(super) struct Connection {
     stage: Cell<Waiting>,
     since_ms: Cell<u64>,
     broken: Cell<bool>,
+    left: Cell<bool>,
     /// Wakes all that wait; on one thread nothing comes between looking and waiting.
     changed: Notify,
     /// Wakes whoever reads, which waits for bytes only.
@@ -73,7 +76,8 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     /// Connections so far.
     pub(super) numbers: Cell<u64>,
-    pub(super) open: RefCell<Vec<std::rc::Weak<Connection>>>,
+    /// Those that are open, by number.
+    pub(super) open: RefCell<BTreeMap<u64, Weak<Connection>>>,
     /// No further calls are taken.
     pub(super) stopping: Cell<bool>,
     /// Nothing is read or written any more: connections become [`Carried`].
@@ -138,13 +142,40 @@ impl Connection {
             stage: Cell::new(Waiting::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
+            left: Cell::new(false),
             changed: Notify::new(),
             reader: Cell::default(),
             shared: shared.clone(),
             _place: place,
         });
-        shared.open.borrow_mut().push(Rc::downgrade(&connection));
+        shared.open.borrow_mut().insert(number, Rc::downgrade(&connection));
         connection
+    }
+
+    /// The connection of that number, if it is open.
+    pub(super) fn sibling(&self, number: u64) -> Option<Rc<Self>> {
+        self.shared.open.borrow().get(&number)?.upgrade().filter(|connection| !connection.has_left())
+    }
+
+    /// Our end of it and the client's.
+    pub(super) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        Some((self.write.local_addr().ok()?, self.write.peer_addr().ok()?))
+    }
+
+    /// The socket.
+    pub(super) fn socket(&self) -> &TcpStream {
+        self.write.as_ref()
+    }
+
+    /// Nothing more is read from it, and the service knows.
+    pub(super) fn set_left(&self) {
+        self.left.set(true);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether [`Self::set_left`].
+    pub(super) fn has_left(&self) -> bool {
+        self.left.get()
     }
 
     /// Where its client is.
@@ -281,32 +312,32 @@ impl Connection {
             if writable.is_err() || self.broken.get() {
                 break self.abandon();
             }
-            let mut outgoing = self.outgoing.borrow_mut();
-            match write_some(&self.write, &outgoing[written..]) {
-                Ok(0) => continue,
-                Ok(more) => {
-                    written += more;
-                    self.taken_bytes.set(self.taken_bytes.get() + more);
-                }
-                Err(_) => {
-                    drop(outgoing);
-                    break self.abandon();
-                }
+            match self.flush_some(&mut written) {
+                Ok(true) => break self.changed.notify_waiters(),
+                // Others get their turn, however fast it is read.
+                Ok(false) => tokio::task::yield_now().await,
+                Err(_) => break self.abandon(),
             }
-            // Else a byte a minute would be enough to be waited for.
-            if self.taken_bytes.get() >= PROGRESS_BYTES || written == outgoing.len() {
-                self.taken_bytes.set(0);
-                self.moved();
-            }
-            if written == outgoing.len() {
-                self.kept.set_unread(self.behind.borrow().len());
-                *outgoing = Vec::new();
-                break self.changed.notify_waiters();
-            }
-            drop(outgoing);
-            // Others get their turn, however fast it is read.
-            tokio::task::yield_now().await;
         }
+    }
+
+    /// Writes some of what waits behind the first `written` bytes; tells whether that was all.
+    fn flush_some(&self, written: &mut usize) -> io::Result<bool> {
+        let mut outgoing = self.outgoing.borrow_mut();
+        let more = write_some(&self.write, &outgoing[*written..])?;
+        *written += more;
+        self.taken_bytes.set(self.taken_bytes.get() + more);
+        let is_all = *written == outgoing.len();
+        // Else a byte a minute would be enough to be waited for.
+        if self.taken_bytes.get() >= PROGRESS_BYTES || is_all {
+            self.taken_bytes.set(0);
+            self.moved();
+        }
+        if is_all {
+            self.kept.set_unread(self.behind.borrow().len());
+            *outgoing = Vec::new();
+        }
+        Ok(is_all)
     }
 
     /// Completes when the client has read everything and no answer is leaving in parts, or the client is gone.
@@ -390,7 +421,15 @@ impl Connection {
     /// The socket and what its client has not heard, for somebody else. None when the system does not give it back.
     fn carried(self, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) -> Option<Carried> {
         let stream = read.reunite(self.write).ok()?.into_std().ok()?;
-        Some(Carried { socket: OwnedFd::from(stream), introduction, unread, unsent: self.outgoing.into_inner() })
+        Some(Carried {
+            number: self.number,
+            socket: OwnedFd::from(stream),
+            introduction,
+            has_beaten: self.has_beaten.get(),
+            trackers: Vec::new(),
+            unread,
+            unsent: self.outgoing.into_inner(),
+        })
     }
 
     /// Becomes [`Carried`] once nobody else holds it; whoever flushes it lets go within a turn or two.

@@ -21,6 +21,9 @@ pub trait Service: 'static {
     /// A connection that a tracker spoke on has ended.
     fn tracker_left(&self, connection: u64);
 
+    /// Heartbeats that wait for something else than their facts are not waited for any more: the server pauses or ends.
+    fn give_up_held(&self) {}
+
     /// Whether calls of clients should be read; those of trackers always are.
     fn has_room(&self) -> bool;
 
@@ -88,6 +91,7 @@ impl<S: Service> Conversation<S> {
 
     /// The connection has ended.
     pub(super) fn left(&self, connection: &Connection) {
+        connection.set_left();
         if self.is_tracker() {
             self.service.tracker_left(connection.number());
         }

@@ -12,7 +12,7 @@ const LEAST_SHARE: usize = 8;
 
 impl RpcLimits {
     /// Connections without a heartbeat that one address may have: a quarter of all places.
-    fn share_of_address(&self) -> usize {
+    pub(super) fn share_of_address(&self) -> usize {
         (self.max_connections / 4).max(LEAST_SHARE)
     }
 }
@@ -22,9 +22,6 @@ impl RpcLimits {
 /// `limits.share_idle_ms`.
 pub(super) fn close_beyond_share(open: &[Rc<Connection>], limits: &RpcLimits, now_ms: u64) {
     let share = limits.share_of_address();
-    if open.len() <= share {
-        return;
-    }
     let mut by_origin: BTreeMap<u128, Vec<&Rc<Connection>>> = BTreeMap::new();
     for connection in open.iter().filter(|connection| !connection.has_beaten() && !connection.is_broken()) {
         by_origin.entry(origin_of(connection.address())).or_default().push(connection);

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::server::Clock;
 
-use super::carried::Carried;
+use super::carried::{Carried, CarriedTracker};
 use super::connection::{Connection, Shared, Waiting};
 use super::conversation::{Conversation, Service};
 use super::fair_share::close_beyond_share;
@@ -22,7 +22,7 @@ use super::reading::{SHORT_CALL_BYTES, read_calls};
 /// Connections that wait in the kernel while we are at the limit: a restart brings all trackers at once.
 const BACKLOG: i32 = 4_096;
 /// After this much silence the kernel asks whether the peer still lives.
-const KEEPALIVE: Duration = Duration::from_secs(120);
+pub(super) const KEEPALIVE: Duration = Duration::from_secs(120);
 /// Pause after a failed accept, for example when file descriptors are short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often timeouts are looked at.
@@ -84,9 +84,11 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    /// Goes on with connections of an earlier server, also when they are more than are accepted by now.
-    pub(in crate::server) fn take_over(&self, carried: Vec<Carried>) {
-        for Carried { socket, introduction, unread, unsent } in carried {
+    /// Goes on with connections of an earlier server, also when they are more than are accepted by now. Tells which trackers
+    /// were heard on which.
+    pub(in crate::server) fn take_over(&self, carried: Vec<Carried>) -> Vec<(u64, CarriedTracker)> {
+        let mut speakers = Vec::new();
+        for Carried { number: _, socket, introduction, has_beaten, trackers, unread, unsent } in carried {
             let conversation = Conversation::resumed(self.service.clone(), introduction, !unread.is_empty());
             let (Some(conversation), Ok(stream)) = (conversation, TcpStream::from_std(socket.into())) else {
                 tracing::warn!("a connection that was handed over cannot be gone on with and is closed");
@@ -96,6 +98,10 @@ impl<S: Service> RpcServer<S> {
             let place = self.places.clone().try_acquire_owned().ok();
             let connection = Connection::new(write, self.shared.clone(), place);
             connection.check_stop();
+            if has_beaten {
+                connection.set_beaten();
+            }
+            speakers.extend(trackers.into_iter().map(|tracker| (connection.number(), tracker)));
             if conversation.is_open() {
                 connection.set_open(conversation.is_tracker());
             }
@@ -104,11 +110,13 @@ impl<S: Service> RpcServer<S> {
             connection.go_on_sending(unsent);
             tokio::task::spawn_local(read_calls(connection, read, conversation, unread));
         }
+        speakers
     }
 
     /// No further calls are taken from now on; completes when all that were taken are answered.
     pub(in crate::server) async fn pause(&self) {
         self.stop_taking();
+        self.service.give_up_held();
         for connection in self.open() {
             connection.settled().await;
         }
@@ -147,7 +155,7 @@ impl<S: Service> RpcServer<S> {
             .shared
             .open
             .borrow()
-            .iter()
+            .values()
             .any(|connection| connection.upgrade().is_some_and(|connection| !connection.is_broken()))
         {
             tokio::task::yield_now().await;
@@ -156,7 +164,7 @@ impl<S: Service> RpcServer<S> {
     }
 
     fn open(&self) -> Vec<Rc<Connection>> {
-        self.shared.open.borrow().iter().filter_map(std::rc::Weak::upgrade).collect()
+        self.shared.open.borrow().values().filter_map(std::rc::Weak::upgrade).collect()
     }
 
     /// Drops, for ever, clients that make others wait: see [`RpcLimits`].
@@ -166,8 +174,10 @@ impl<S: Service> RpcServer<S> {
         loop {
             interval.tick().await;
             let now_ms = self.shared.clock.mono_ms();
-            self.shared.open.borrow_mut().retain(|connection| {
+            let mut clients = 0;
+            self.shared.open.borrow_mut().retain(|_, connection| {
                 let Some(connection) = connection.upgrade() else { return false };
+                clients += usize::from(!connection.has_beaten());
                 let (waiting, since_ms) = connection.waits();
                 if now_ms.saturating_sub(since_ms) >= self.patience_ms(waiting, &connection) {
                     tracing::debug!(?waiting, since_ms, "a connection was given up");
@@ -175,7 +185,9 @@ impl<S: Service> RpcServer<S> {
                 }
                 true
             });
-            close_beyond_share(&self.open(), &self.shared.limits, now_ms);
+            if clients > self.shared.limits.share_of_address() {
+                close_beyond_share(&self.open(), &self.shared.limits, now_ms);
+            }
         }
     }
 
@@ -204,6 +216,7 @@ impl<S: Service> RpcServer<S> {
     /// No further calls are read from now on; completes when all that were read are answered and the answers taken.
     pub async fn finish(&self) {
         self.stop_taking();
+        self.service.give_up_held();
         for connection in self.open() {
             connection.answered().await;
         }

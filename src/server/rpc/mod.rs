@@ -16,16 +16,19 @@ mod limits;
 mod listener;
 mod origin;
 mod parted_answer;
+mod probe;
 mod reading;
 mod spoken;
+mod tcp_info;
 #[cfg(test)]
 mod tests;
 mod ticket;
 
-pub(super) use carried::{Carried, Introduction};
+pub(super) use carried::{Carried, CarriedTracker, Introduction};
 pub use conversation::Service;
 pub use limits::RpcLimits;
 pub use listener::{RpcServer, listen};
 pub use parted_answer::PartedAnswer;
+pub use probe::Probe;
 pub use spoken::served_protocol;
 pub use ticket::{Answer, RemoteError, Ticket};

@@ -1,4 +1,4 @@
-//! The host that a connection comes from, as far as its address tells.
+//! The host that a connection comes from, by its address.
 
 use std::net::IpAddr;
 

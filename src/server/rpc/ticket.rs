@@ -8,6 +8,7 @@ use crate::wire::protocol::{Value, encode_error, encode_response};
 
 use super::connection::Connection;
 use super::origin::origin_of;
+use super::probe::Probe;
 
 /// What a call is answered with.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,6 +87,31 @@ impl Ticket {
     /// The number of the connection it came on.
     pub fn connection(&self) -> u64 {
         self.connection.number()
+    }
+
+    /// Of the call.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Looks whether the peer of another connection is there; none when that is closed.
+    pub fn probe(&self, connection: u64) -> Option<Probe> {
+        self.connection.sibling(connection).map(|other| Probe::begin(&other))
+    }
+
+    /// Whether its connection has ended, as far as reading goes: the service was told so.
+    pub fn has_left(&self) -> bool {
+        self.connection.has_left() || self.connection.is_broken()
+    }
+
+    /// Completes when [`Self::has_left`] may have changed.
+    pub async fn connection_changed(&self) {
+        self.connection.changed().await;
+    }
+
+    /// Closes its connection instead of an answer.
+    pub fn hang_up(self) {
+        self.connection.abandon();
     }
 
     /// The network address of its client.

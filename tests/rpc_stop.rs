@@ -61,7 +61,7 @@ fn changes_of_the_market_in_hand_are_answered_too() {
 }
 
 #[test]
-fn what_the_store_does_not_take_is_waited_for_five_seconds() {
+fn what_the_store_does_not_take_is_waited_for_four_seconds() {
     let wanted = Wanted { skipped: Duration::from_secs(5), ..Wanted::default() };
     with_daemon(wanted, async |rig: Rig| {
         let mut client = rig.client("alice").await;
@@ -73,7 +73,7 @@ fn what_the_store_does_not_take_is_waited_for_five_seconds() {
             tokio::task::yield_now().await;
         }
         tokio::time::pause();
-        tokio::time::advance(Duration::from_secs(4)).await;
+        tokio::time::advance(Duration::from_secs(3)).await;
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }

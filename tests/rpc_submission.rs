@@ -10,6 +10,7 @@ use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::server::wall_ms;
+use jobtracker::web::Owner as _;
 use jobtracker::wire::file::{SplitMeta, read_token_storage, write_split_meta};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 use jobtracker::wire::{AttemptState, Counter, CounterGroup, Counters, JobId, RunState};
@@ -310,6 +311,196 @@ fn unsigned_and_wrongly_signed_jobs_are_denied_with_the_reason() {
         let directory = rig.stage("alice", second, &properties, 2);
         let (_, text) = refused(&mut client, second, directory).await;
         assert!(text.contains("ACCESS DENIED: "), "{text}");
+    });
+}
+
+/// A signature that is good now, and its timestamp.
+fn signed(user: &str) -> (String, String) {
+    let now = (wall_ms() + 1_000).to_string();
+    let signature = sign(&job_message(user, &now), &Key::new(&format!("{user}key")));
+    (now, signature)
+}
+
+fn market() -> Wanted {
+    Wanted {
+        acl: Some("alice user alicekey\nbob user bobkey\n"),
+        budgets: "alice 100 1\nbob 100 1\n",
+        ..Wanted::default()
+    }
+}
+
+/// What alice's job says that is signed so.
+fn good_job<'a>(timestamp: &'a str, signature: &'a str) -> [(&'a str, &'a str); 4] {
+    [MAPS, ("mapred.job.queue.name", "alice"), ("mapred.job.timestamp", timestamp), ("mapred.job.signature", signature)]
+}
+
+#[test]
+fn nothing_but_job_xml_is_read_of_a_job_that_is_refused_by_it() {
+    with_daemon(market(), async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let directory = rig.stage("alice", id, &[MAPS, ("mapreduce.job.queue.name", "alice")], 2);
+        // Whoever opened it would say that there is none.
+        std::fs::remove_file(rig.staging_dir("alice").join(id.to_string()).join("job.splitmetainfo")).unwrap();
+        let (_, text) = refused(&mut client, id, directory).await;
+        assert!(text.contains("ACCESS DENIED: missing signature"), "{text}");
+        assert_nothing_left(&rig, &mut client, id).await;
+        assert_eq!(entries(&rig.staging_dir("alice")), Vec::<String>::new());
+    });
+    let overrides = vec!["mapred.jobtracker.maxtasks.per.job=3".to_owned()];
+    with_daemon(Wanted { overrides, ..Wanted::default() }, async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let cases: [(&[(&str, &str)], &str); 2] = [
+            (&[MAPS, ("mapred.job.queue.name", "zed")], "Queue \"zed\" does not exist"),
+            (&[MAPS, ("mapred.reduce.tasks", "2")], "exceeds the configured limit 3"),
+        ];
+        for (properties, expected) in cases {
+            let directory = rig.stage("alice", id, properties, 2);
+            std::fs::write(rig.staging_dir("alice").join(id.to_string()).join("job.splitmetainfo"), "bad").unwrap();
+            let (_, text) = refused(&mut client, id, directory).await;
+            assert!(text.contains(expected), "{text}");
+            assert_nothing_left(&rig, &mut client, id).await;
+        }
+    });
+}
+
+#[test]
+fn a_job_that_is_refused_for_another_reason_does_not_use_its_signature_up() {
+    with_daemon(market(), async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let (timestamp, signature) = signed("alice");
+        let good = good_job(&timestamp, &signature);
+        let directory = rig.stage("alice", id, &good, 1);
+        let (_, text) = refused(&mut client, id, directory).await;
+        assert!(text.contains("1 splits"), "{text}");
+        let directory = rig.stage("alice", id, &good, 2);
+        client.call(&submit(id, directory)).await.unwrap();
+    });
+}
+
+#[test]
+fn refusals_show_nothing_of_the_clusters_configuration() {
+    let overrides = vec!["some.service.password=hunter2".to_owned()];
+    with_daemon(Wanted { overrides, ..Wanted::default() }, async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let attacks: [&[(&str, &str)]; 4] = [
+            &[("mapred.job.priority", "${some.service.password}")],
+            &[("mapred.job.priority", "${a}"), ("a", "${some.${b}.password}"), ("b", "service")],
+            &[MAPS, ("mapred.job.queue.name", "${some.service.password}")],
+            &[MAPS, ("user.name", "${some.service.password}")],
+        ];
+        for properties in attacks {
+            let directory = rig.stage("alice", id, properties, 2);
+            let (_, text) = refused(&mut client, id, directory).await;
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+        let texts = [
+            "mapred.job.name",
+            "mapreduce.job.acl-view-job",
+            "mapreduce.job.acl-modify-job",
+            "job.end.notification.url",
+        ];
+        let properties = texts.map(|key| (key, "${some.service.password}"));
+        let directory = rig.stage("alice", id, &[&[MAPS], &properties[..]].concat(), 2);
+        client.call(&submit(id, directory)).await.unwrap();
+        let profile = client.call(&JobSubmissionCall::GetJobProfile { job: Some(id) }.into_call()).await.unwrap();
+        let status = client.call(&JobSubmissionCall::GetJobStatus { job: Some(id) }.into_call()).await.unwrap();
+        let shown = format!("{profile:?} {status:?} {:?}", rig.handle.overview().await.unwrap());
+        assert!(!shown.contains("hunter2"), "{shown}");
+    });
+}
+
+/// A program that tells racks once the file `go` is there, and notes each run in `runs`.
+fn slow_racks(folder: &Path) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join("racks");
+    let script = format!(
+        "#!/bin/sh\ncd {}\necho $# >> runs\nuntil [ -e go ]; do sleep 0.01; done\nfor host; do echo /r; done\n",
+        folder.display()
+    );
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("topology.script.file.name={}", path.display())
+}
+
+/// Puts splits on hosts of these addresses into a staged job.
+fn put_on_hosts(rig: &Rig, user: &str, id: JobId, hosts: &[String]) {
+    let split = |offset_bytes| SplitMeta {
+        locations: hosts.iter().map(|host| host.as_str().into()).collect(),
+        offset_bytes,
+        length_bytes: 100,
+    };
+    let meta = rig.staging_dir(user).join(id.to_string()).join("job.splitmetainfo");
+    std::fs::write(meta, write_split_meta(&[split(7), split(57)])).unwrap();
+}
+
+#[test]
+fn a_submission_whose_client_has_hung_up_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let wanted = Wanted { overrides: vec![slow_racks(folder.path())], ..market() };
+    with_daemon(wanted, async |rig: Rig| {
+        rig.gate.open();
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let (timestamp, signature) = signed("alice");
+        let directory = rig.stage("alice", id, &good_job(&timestamp, &signature), 2);
+        put_on_hosts(&rig, "alice", id, &["10.0.0.1".to_owned()]);
+        let call = submit(id, directory.clone());
+        let asking = tokio::task::spawn_local(async move { client.call(&call).await.map(drop) });
+        while !folder.path().join("runs").exists() {
+            rig.settle().await;
+        }
+        asking.abort();
+        // Now the same id is free again, and the signature has not been used up.
+        let asking = loop {
+            let asking = rig.ask(rig.client("alice").await, submit(id, directory.clone())).await;
+            if !asking.is_answered() {
+                break asking;
+            }
+        };
+        assert!(entries(&rig.system_dir()).is_empty());
+        std::fs::write(folder.path().join("go"), "").unwrap();
+        let accepted = asking.answer().await;
+        assert!(matches!(accepted, Value::JobStatus(Some(status)) if status.id == id));
+    });
+}
+
+#[test]
+fn jobs_on_made_up_hosts_keep_nobody_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let wanted = Wanted { overrides: vec![slow_racks(folder.path())], ..Wanted::default() };
+    with_daemon(wanted, async |rig: Rig| {
+        rig.gate.open();
+        let mut attacks = Vec::new();
+        for number in 0..34 {
+            let user = format!("mallory{number}");
+            let mut client = rig.client(&user).await;
+            let id = new_job_id(&mut client).await;
+            let directory = rig.stage(&user, id, &[MAPS], 2);
+            let hosts: Vec<String> = (0..90).map(|host| format!("10.{number}.0.{host}")).collect();
+            put_on_hosts(&rig, &user, id, &hosts);
+            attacks.push(rig.ask(client, submit(id, directory)).await);
+        }
+        let mut client = rig.client("alice").await;
+        let id = new_job_id(&mut client).await;
+        let directory = rig.stage("alice", id, &[MAPS], 2);
+        put_on_hosts(&rig, "alice", id, &["10.99.0.1".to_owned()]);
+        // The program tells nothing as long as this takes.
+        let accepted = client.call(&submit(id, directory)).await.unwrap();
+        assert!(matches!(accepted, Value::JobStatus(Some(status)) if status.id == id));
+        std::fs::write(folder.path().join("go"), "").unwrap();
+        for attack in attacks {
+            attack.answer().await;
+        }
+        let runs = std::fs::read_to_string(folder.path().join("runs")).unwrap();
+        assert!(runs.lines().all(|hosts| hosts.parse::<usize>().unwrap() <= 100), "{runs}");
     });
 }
 

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+#[path = "tidy/files.rs"]
+mod files;
 #[path = "tidy/prose.rs"]
 mod prose;
 #[path = "tidy/rooms.rs"]
@@ -53,6 +55,14 @@ fn money_and_orders_have_no_floats() {
     holds(|file| rooms::floats(file, rooms::FLOATS));
     for path in rooms::FLOATS {
         // A listed file that is gone would stand in the list for ever.
+        assert_eq!(file(path).path, *path);
+    }
+}
+
+#[test]
+fn files_that_others_may_have_made_are_opened_in_one_place() {
+    holds(|file| files::openers(file, files::OPEN_THEMSELVES));
+    for (path, _) in files::OPEN_THEMSELVES {
         assert_eq!(file(path).path, *path);
     }
 }

@@ -76,11 +76,11 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
             for door in &doors {
                 line(&mut text, format_args!("{door}"));
             }
+            line(&mut text, format_args!("exposure: grade {} ({} open doors)", Grade::of(&doors), doors.len()));
             line(
                 &mut text,
                 format_args!("good: {} values set, {} warnings", configuration.written().count(), warnings.len()),
             );
-            line(&mut text, format_args!("exposure: grade {} ({} open doors)", Grade::of(&doors), doors.len()));
             Report { text, is_good: true }
         }
         Err(error) => refused(text, &[error]),

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use crate::fs::{Expected, open_behind_links};
+
 /// Where the server's address lies: the Dynamic Priority Scheduler document's place.
 const SERVER_FILE: &str = "/etc/hadoop_server";
 const DEFAULT_SERVER: &str = "127.0.0.1:50030";
+const MAX_ADDRESS_BYTES: u64 = 4096;
 /// Where a JobTracker serves HTTP.
 const DEFAULT_PORT: &str = "50030";
 
@@ -14,7 +17,10 @@ pub(super) fn server_address(given: Option<&str>) -> String {
 }
 
 fn address(given: Option<&str>, file: &Path) -> String {
-    let from_file = || std::fs::read_to_string(file).ok();
+    let from_file = || {
+        let opened = open_behind_links(file, &Expected::file_of_any_owner().at_most(MAX_ADDRESS_BYTES)).ok()?;
+        String::from_utf8(opened.read_limited(MAX_ADDRESS_BYTES).ok()?).ok()
+    };
     let server = given.map(str::to_owned).or_else(from_file).unwrap_or_default();
     let server = server.trim();
     let server = server.strip_prefix("http://").unwrap_or(server).trim_end_matches('/');

@@ -1,12 +1,11 @@
 //! Reads the files of a conf folder, in Hadoop's order.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::configuration::Configuration;
 use super::error::{ConfigError, Warning};
+use crate::fs::{FsError, open_named_by_conf};
 
 /// No configuration file is longer; what is longer is something else.
 pub const LONGEST_FILE_BYTES: u64 = 16 << 20;
@@ -45,25 +44,22 @@ pub fn add_conf_folder(configuration: &mut Configuration, folder: &Path) -> Resu
 fn read_optional(path: &Path, file: &str) -> Result<Option<Vec<u8>>, ConfigError> {
     let unreadable =
         |reason: String| ConfigError::Unreadable { file: Arc::from(file), reason, limit_bytes: LONGEST_FILE_BYTES };
-    let opened = match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => File::open(path),
-        Ok(_) => return Err(unreadable("not a regular file".to_owned())),
-        Err(error) => Err(error),
-    };
-    let opened = match opened {
-        Ok(opened) => opened,
+    match open_named_by_conf(path).and_then(|file| file.read_limited(LONGEST_FILE_BYTES)) {
+        Ok(bytes) => Ok(Some(bytes)),
         // A link to nowhere is a mistake, a missing file is not.
-        Err(error) if error.kind() == ErrorKind::NotFound && std::fs::symlink_metadata(path).is_err() => {
-            return Ok(None);
-        }
-        Err(error) => return Err(unreadable(error.to_string())),
-    };
-    let mut bytes = Vec::new();
-    opened.take(LONGEST_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
-    if bytes.len() as u64 > LONGEST_FILE_BYTES {
-        return Err(unreadable("too long".to_owned()));
+        Err(error) if error.is_not_found() && std::fs::symlink_metadata(path).is_err() => Ok(None),
+        Err(error) => Err(unreadable(reason(&error))),
     }
-    Ok(Some(bytes))
+}
+
+/// Why a file that a configuration stands in or names cannot be read; the message names the file.
+pub(super) fn reason(error: &FsError) -> String {
+    match error {
+        FsError::Refused { source, .. } => source.to_string(),
+        FsError::WrongKind { .. } => "not a regular file".to_owned(),
+        FsError::TooLong { .. } => "too long".to_owned(),
+        error => error.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Values from several places laid over each other, as Hadoop 1.2.1 `Configuration` does it.
 //!
-//! Two differences: the key table's defaults take the place of `core-default.xml` and `mapred-default.xml`, and `-D` of the
-//! daemon wins over everything, final values of files included.
+//! Three differences: the key table's defaults take the place of `core-default.xml` and `mapred-default.xml`, `-D` of the
+//! daemon wins over everything, final values of files included, and `${…}` in a job's values finds only the job's own
+//! values, keys of the table and `user.name`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::error::{ConfigError, Origin, Warning};
+use super::error::{ConfigError, Origin, Warning, excerpt};
 use super::keys::{self, Key};
 use super::xml;
 
@@ -24,6 +25,15 @@ enum Layer {
     Job,
 }
 
+/// What `${…}` in a value finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Everything: the value was written by whoever runs the cluster.
+    Cluster,
+    /// Values of the job, keys of the table and `user.name`: the value was written by a user, who reads the result.
+    Job,
+}
+
 #[derive(Clone, Debug)]
 struct Entry {
     value: String,
@@ -38,6 +48,8 @@ pub struct Setting {
     pub name: String,
     /// The value.
     pub value: String,
+    /// The value as an error shows it: of a job only the first 64 characters of what was written.
+    pub shown: String,
     /// Where it stands.
     pub origin: Origin,
 }
@@ -50,6 +62,14 @@ pub struct Configuration {
     /// What Java would call system properties; they come before keys in `${…}`.
     properties: BTreeMap<String, String>,
     warnings: Vec<Warning>,
+    /// A job.xml was laid over it, so a user reads its errors.
+    is_of_job: bool,
+}
+
+impl Entry {
+    fn scope(&self) -> Scope {
+        if self.layer == Layer::Job { Scope::Job } else { Scope::Cluster }
+    }
 }
 
 impl Configuration {
@@ -99,6 +119,7 @@ impl Configuration {
     /// Place and reason when it is not a configuration file.
     pub fn add_job_xml(&mut self, file: &str, bytes: &[u8]) -> Result<(), xml::XmlError> {
         let file: Arc<str> = Arc::from(file);
+        self.is_of_job = true;
         for property in xml::parse(bytes)?.properties {
             let origin = Origin::File { file: Arc::clone(&file), line: property.line };
             self.add_property(property, &origin, Layer::Job);
@@ -188,9 +209,10 @@ impl Configuration {
     /// # Errors
     /// [`ConfigError::EndlessExpansion`].
     pub fn setting(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
-        let found = self.strongest(key.spellings()).map(|(name, entry)| (name, entry.value.as_str(), &entry.origin));
-        let default = key.default.map(|default| (key.name, default, &Origin::Default));
-        found.or(default).map(|(name, raw, origin)| self.expanded(name, raw, origin)).transpose()
+        if let Some((name, entry)) = self.strongest(key.spellings()) {
+            return self.entry_setting(name, entry).map(Some);
+        }
+        key.default.map(|default| self.default_setting(key.name, default)).transpose()
     }
 
     /// The value of a queue's key, as [`Self::setting`].
@@ -200,8 +222,8 @@ impl Configuration {
     pub fn queue_setting(&self, key: &Key, queue: &str) -> Result<Option<Setting>, ConfigError> {
         let name = key.for_queue(queue);
         match (self.entries.get(&name), key.default) {
-            (Some(entry), _) => self.expanded(&name, &entry.value, &entry.origin).map(Some),
-            (None, Some(default)) => self.expanded(&name, default, &Origin::Default).map(Some),
+            (Some(entry), _) => self.entry_setting(&name, entry).map(Some),
+            (None, Some(default)) => self.default_setting(&name, default).map(Some),
             (None, None) => Ok(None),
         }
     }
@@ -211,7 +233,7 @@ impl Configuration {
     /// # Errors
     /// [`ConfigError::EndlessExpansion`].
     pub fn named(&self, name: &str) -> Result<Option<Setting>, ConfigError> {
-        self.entries.get(name).map(|entry| self.expanded(name, &entry.value, &entry.origin)).transpose()
+        self.entries.get(name).map(|entry| self.entry_setting(name, entry)).transpose()
     }
 
     /// Among spellings the strongest layer wins, in one layer the first spelling.
@@ -239,34 +261,60 @@ impl Configuration {
         self.finals.contains_key(name)
     }
 
-    fn expanded(&self, name: &str, raw: &str, origin: &Origin) -> Result<Setting, ConfigError> {
-        let endless =
-            || ConfigError::EndlessExpansion { key: name.to_owned(), origin: origin.clone(), value: raw.to_owned() };
-        let mut value = raw.to_owned();
-        for _ in 0..MOST_REPLACEMENTS {
-            let Some((start, end)) = variable(&value) else {
-                return Ok(Setting { name: name.to_owned(), value, origin: origin.clone() });
-            };
-            let Some(replacement) = self.raw_value(&value[start + 2..end]) else {
-                // As Hadoop: at the first unknown name the text stays as it is.
-                return Ok(Setting { name: name.to_owned(), value, origin: origin.clone() });
-            };
-            value.replace_range(start..=end, replacement);
-            if value.len() > LONGEST_EXPANSION {
-                return Err(endless());
-            }
-        }
-        Err(endless())
+    fn entry_setting(&self, name: &str, entry: &Entry) -> Result<Setting, ConfigError> {
+        self.expanded(name, &entry.value, entry.scope(), &entry.origin)
     }
 
-    fn raw_value(&self, name: &str) -> Option<&str> {
-        if let Some(property) = self.properties.get(name) {
-            return Some(property);
+    fn default_setting(&self, name: &str, default: &str) -> Result<Setting, ConfigError> {
+        self.expanded(name, default, Scope::Cluster, &Origin::Default)
+    }
+
+    fn expanded(&self, name: &str, raw: &str, scope: Scope, origin: &Origin) -> Result<Setting, ConfigError> {
+        let mut rounds = MOST_REPLACEMENTS;
+        let Some(value) = self.expansion(raw, scope, &mut rounds) else {
+            let value = if self.is_of_job { excerpt(raw) } else { raw.to_owned() };
+            return Err(ConfigError::EndlessExpansion { key: name.to_owned(), origin: origin.clone(), value });
+        };
+        let shown = if self.is_of_job { excerpt(raw) } else { value.clone() };
+        Ok(Setting { name: name.to_owned(), value, shown, origin: origin.clone() })
+    }
+
+    /// A text with every `${…}` replaced that `scope` lets it find; `None` when that does not come to an end.
+    ///
+    /// What replaces a name is expanded first, by what its own writer may see: a job may use a value of the cluster without
+    /// seeing what that is made of, and cannot have the cluster's names looked up in its own text.
+    fn expansion(&self, raw: &str, mut scope: Scope, rounds: &mut usize) -> Option<String> {
+        let mut text = raw.to_owned();
+        while *rounds > 0 {
+            // As Hadoop: at the first unknown name the text stays as it is.
+            let Some((start, end)) = variable(&text) else { return Some(text) };
+            let Some((found, found_scope)) = self.raw_value(&text[start + 2..end], scope) else { return Some(text) };
+            *rounds -= 1;
+            let replacement = self.expansion(found, found_scope, rounds)?;
+            if found_scope == Scope::Job && replacement.contains(['$', '{', '}']) {
+                // What follows may be a name of the user's making.
+                scope = Scope::Job;
+            }
+            text.replace_range(start..=end, &replacement);
+            if text.len() > LONGEST_EXPANSION {
+                return None;
+            }
         }
-        match keys::all().find(|key| key.spellings().any(|spelling| spelling == name)) {
-            Some(key) => self.strongest(key.spellings()).map(|(_, entry)| entry.value.as_str()).or(key.default),
-            None => self.entries.get(name).map(|entry| entry.value.as_str()),
+        None
+    }
+
+    /// What stands under a name, and what that text may see in turn.
+    fn raw_value(&self, name: &str, scope: Scope) -> Option<(&str, Scope)> {
+        let is_property = scope == Scope::Cluster || name == keys::USER_NAME.name;
+        if let Some(property) = self.properties.get(name).filter(|_| is_property) {
+            return Some((property, Scope::Job));
         }
+        if let Some(key) = keys::all().find(|key| key.spellings().any(|spelling| spelling == name)) {
+            let set = self.strongest(key.spellings()).map(|(_, entry)| (entry.value.as_str(), entry.scope()));
+            return set.or(key.default.map(|default| (default, Scope::Cluster)));
+        }
+        let entry = self.entries.get(name)?;
+        (scope == Scope::Cluster || entry.layer == Layer::Job).then(|| (entry.value.as_str(), entry.scope()))
     }
 
     /// Every value that files and `-D` set, by name, not expanded.
@@ -277,7 +325,7 @@ impl Configuration {
     /// The same with every `${…}` replaced; a value that does not come to an end stays as it is written.
     pub fn expanded_values(&self) -> impl Iterator<Item = (&str, String)> {
         self.entries.iter().map(|(name, entry)| {
-            let expanded = self.expanded(name, &entry.value, &entry.origin);
+            let expanded = self.entry_setting(name, entry);
             (name.as_str(), expanded.map_or_else(|_| entry.value.clone(), |setting| setting.value))
         })
     }

@@ -52,7 +52,7 @@ impl Values<'_> {
 
     /// A remark on the value of a key, where it stands.
     fn remark(&self, key: &Key, remark: impl Into<String>) -> Option<Warning> {
-        let Setting { name, value, origin } = self.setting(key)?;
+        let Setting { name, value, origin, .. } = self.setting(key)?;
         Some(Warning::Contradiction { key: name, value, origin, remark: remark.into() })
     }
 

@@ -1,7 +1,9 @@
 //! What Java would know as system properties: names that `${…}` may use beside keys.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::fs::Account;
 
 /// The names and values around a process that configuration values may refer to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,10 +22,9 @@ impl Environment {
     pub fn of_process() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let user_id = rustix::process::getuid().as_raw();
-        let passwd = std::fs::read(Path::new("/etc/passwd")).unwrap_or_default();
-        let account = account(&String::from_utf8_lossy(&passwd), user_id);
-        let name = account.as_ref().map(|(name, _)| name.clone()).or_else(|| variable("USER"));
-        let home = variable("HOME").or_else(|| account.map(|(_, home)| home).filter(|home| !home.is_empty()));
+        let account = Account::of(user_id);
+        let name = account.as_ref().map(|account| account.name.clone()).or_else(|| variable("USER"));
+        let home = variable("HOME").or_else(|| account.map(|account| account.home).filter(|home| !home.is_empty()));
         let mut properties = BTreeMap::new();
         properties.insert("user.name".to_owned(), name.unwrap_or_else(|| user_id.to_string()));
         properties.insert("java.io.tmpdir".to_owned(), variable("TMPDIR").unwrap_or_else(|| "/tmp".to_owned()));
@@ -32,27 +33,9 @@ impl Environment {
     }
 }
 
-/// Name and home of a user id in the text of a password file.
-fn account(passwd: &str, user_id: u32) -> Option<(String, String)> {
-    passwd.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        let id: u32 = fields.nth(1)?.parse().ok()?;
-        (id == user_id).then(|| (name.to_owned(), fields.nth(2).unwrap_or_default().to_owned()))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn finds_an_account_among_broken_lines() {
-        let passwd = "broken\nroot:x:0:0:root:/root:/bin/sh\nh1:x:1001:1001::/home/h1:/bin/sh\nnohome:x:7\n";
-        assert_eq!(account(passwd, 1001), Some(("h1".to_owned(), "/home/h1".to_owned())));
-        assert_eq!(account(passwd, 7), Some(("nohome".to_owned(), String::new())));
-        assert_eq!(account(passwd, 8), None);
-    }
 
     #[test]
     fn a_process_has_a_user_and_a_scratch_folder() {

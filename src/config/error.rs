@@ -8,6 +8,18 @@ use thiserror::Error;
 
 use super::xml::XmlError;
 
+/// Most characters of a user's text that an error repeats.
+const EXCERPT_CHARACTERS: usize = 64;
+
+/// The beginning of a text, as an error repeats it.
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT_CHARACTERS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -83,7 +95,7 @@ pub enum ConfigError {
         key: String,
         /// Where the value stands.
         origin: Origin,
-        /// The value, expanded.
+        /// The value, expanded; of a job as it is written, cut.
         value: String,
         /// What would have been right.
         expected: String,

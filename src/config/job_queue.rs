@@ -39,9 +39,9 @@ pub fn resolve(configuration: &Configuration) -> Result<String, JobConfError> {
 fn differ(first: &Setting, other: &Setting) -> JobConfError {
     JobConfError::QueuesDiffer {
         key: first.name.clone(),
-        queue: first.value.clone(),
+        queue: first.shown.clone(),
         other_key: other.name.clone(),
-        other_queue: other.value.clone(),
+        other_queue: other.shown.clone(),
     }
 }
 

@@ -27,7 +27,7 @@ pub mod xml;
 
 pub use configuration::Configuration;
 pub use environment::Environment;
-pub use error::{ConfigError, Origin, Warning};
+pub use error::{ConfigError, Origin, Warning, excerpt};
 pub use host_name::host_name;
 pub use host_port::HostPort;
 pub use job_conf::{JobConf, JobConfError};

@@ -63,6 +63,7 @@ pub fn of_jobtracker(configuration: &Configuration) -> Vec<OpenDoor> {
     let values = Values { configuration };
     let mut doors = values.callers();
     doors.extend(values.trackers());
+    doors.extend(values.notifications());
     doors.extend(values.web());
     doors.extend(values.market());
     doors.extend(values.files());
@@ -161,13 +162,35 @@ impl Values<'_> {
 
     /// Machines that run tasks.
     fn trackers(&self) -> Vec<OpenDoor> {
-        if !self.is_reached_by_others(&keys::RPC_ADDRESS) || self.setting(&keys::HOSTS).is_some() {
+        if !self.is_reached_by_others(&keys::RPC_ADDRESS) {
             return Vec::new();
         }
+        if self.setting(&keys::HOSTS).is_some() {
+            let is_listed = self.setting(&keys::TRACKERS_ADMIT).is_some_and(|admit| admit.value.trim() == "listed");
+            let exposure = "every machine that claims a listed host name registers as a tracker";
+            let remedy = "set jobtracker.trackers.admit = listed";
+            let door = self.door(&keys::TRACKERS_ADMIT, Severity::Medium, exposure, remedy);
+            return door.filter(|_| !is_listed).into_iter().collect();
+        }
         let severity = if self.has_market() { Severity::High } else { Severity::Medium };
+        if self.setting(&keys::HOSTS).is_some() {
+            let is_listed = self.setting(&keys::TRACKERS_ADMIT).is_some_and(|setting| setting.value.trim() == "listed");
+            let exposure = "every machine registers as a tracker by giving a listed host's name";
+            let door = self.door(&keys::TRACKERS_ADMIT, severity, exposure, "set jobtracker.trackers.admit = listed");
+            return door.into_iter().filter(|_| !is_listed).collect();
+        }
         let exposure = "every machine registers as a tracker, receives tasks with their tokens, and runs up charges";
-        let remedy = "set mapred.hosts to a file of host names";
+        let remedy = "set mapred.hosts to a file of host names and jobtracker.trackers.admit = listed";
         self.unset_door(&keys::HOSTS, severity, exposure, remedy).into_iter().collect()
+    }
+
+    /// Calls that the daemon makes on a job's word.
+    fn notifications(&self) -> Option<OpenDoor> {
+        let targets = self.configuration.list(&keys::END_NOTIFICATION_TARGETS).ok()?;
+        let exposure = "a job makes the daemon send requests to every host that the daemon reaches";
+        let remedy = "list the hosts that wait for notifications";
+        let door = self.door(&keys::END_NOTIFICATION_TARGETS, Severity::Medium, exposure, remedy);
+        door.filter(|_| targets.iter().any(|target| target == "*"))
     }
 
     /// Readers of the pages.
@@ -179,6 +202,14 @@ impl Values<'_> {
                 Severity::Low,
                 "every machine that reaches this port reads the pages: names, users and progress of jobs",
                 "set a loopback address and put an authenticating proxy in front",
+            ));
+        }
+        if self.configuration.list(&keys::WEB_HOSTS).is_ok_and(|names| names.iter().any(|name| name == "*")) {
+            doors.extend(self.door(
+                &keys::WEB_HOSTS,
+                Severity::Medium,
+                "a web page that somebody here visits reads this server through the visitor's browser (DNS rebinding)",
+                "list the names that people use",
             ));
         }
         doors
@@ -193,6 +224,15 @@ impl Values<'_> {
         }
         let uses = self.setting(&keys::JOB_SIGNATURE_USES).and_then(|setting| keys::parse_number(&setting.value));
         let mut doors = Vec::new();
+        let visibility = self.setting(&keys::MARKET_VISIBILITY);
+        if visibility.is_some_and(|setting| setting.value.trim() == "public") {
+            doors.extend(self.door(
+                &keys::MARKET_VISIBILITY,
+                Severity::Low,
+                "every reader of the pages computes what each queue bids",
+                "set jobtracker.market.visibility = private",
+            ));
+        }
         if uses.is_some_and(|uses| uses > 1) {
             doors.extend(self.door(
                 &keys::JOB_SIGNATURE_USES,
@@ -257,7 +297,7 @@ impl Values<'_> {
         exposure: &'static str,
         remedy: impl Into<String>,
     ) -> Option<OpenDoor> {
-        let Setting { name, value, origin } = self.setting(key)?;
+        let Setting { name, value, origin, .. } = self.setting(key)?;
         Some(OpenDoor { severity, key: name, value: Some(value), origin, exposure, remedy: remedy.into() })
     }
 

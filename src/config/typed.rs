@@ -16,7 +16,7 @@ impl Setting {
         ConfigError::BadValue {
             key: self.name.clone(),
             origin: self.origin.clone(),
-            value: self.value.clone(),
+            value: self.shown.clone(),
             expected: expected.into(),
         }
     }

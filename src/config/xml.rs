@@ -9,8 +9,13 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use thiserror::Error;
 
+use super::error::excerpt;
+
 /// Remarks kept of one file: a file of nothing else must not grow to many times its size in memory.
 pub const MOST_REMARKS: usize = 100;
+
+/// What the parser says of its own in an error is no longer than this, with short names of elements.
+const LONGEST_REASON_CHARACTERS: usize = 120;
 
 /// One `<property>` of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +64,7 @@ pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
         match reader.read_event() {
             Ok(Event::Eof) => return walk.end(),
             Ok(event) => walk.event(&event, start)?,
-            Err(error) => return Err(error_at(&text, position(reader.error_position()), error.to_string())),
+            Err(error) => return Err(error_at(&text, position(reader.error_position()), excerpt_of_error(&error))),
         }
     }
 }
@@ -130,9 +135,14 @@ impl Walk<'_> {
 
     fn open(&mut self, element: &BytesStart<'_>, at: usize) -> Result<(), XmlError> {
         let name = element.name().0;
+        let shown = excerpt(name);
         let line = self.line_of(at);
         if element.local_name().as_ref() == "include" {
-            return Err(error_at(self.text, at, format!("<{name}>: XInclude is not supported; write the values here")));
+            return Err(error_at(
+                self.text,
+                at,
+                format!("<{shown}>: XInclude is not supported; write the values here"),
+            ));
         }
         let unknown = match std::mem::replace(&mut self.place, Place::Epilog) {
             Place::Prolog if name == "configuration" => {
@@ -140,10 +150,14 @@ impl Walk<'_> {
                 false
             }
             Place::Prolog => {
-                return Err(error_at(self.text, at, format!("the root element is <{name}>, expected <configuration>")));
+                return Err(error_at(
+                    self.text,
+                    at,
+                    format!("the root element is <{shown}>, expected <configuration>"),
+                ));
             }
             Place::Epilog => {
-                return Err(error_at(self.text, at, format!("<{name}> after the end of <configuration>")));
+                return Err(error_at(self.text, at, format!("<{shown}> after the end of <configuration>")));
             }
             Place::Configuration if name == "property" => {
                 self.place = Place::Property(Pending { name: None, value: None, is_final: false, line });
@@ -164,7 +178,7 @@ impl Walk<'_> {
                 matches!(self.place, Place::Skipped(..)) && !matches!(name, "description" | "source")
             }
             Place::Field(..) => {
-                return Err(error_at(self.text, at, format!("<{name}> where only text may stand")));
+                return Err(error_at(self.text, at, format!("<{shown}> where only text may stand")));
             }
             Place::Skipped(pending, depth) => {
                 self.place = Place::Skipped(pending, depth.saturating_add(1));
@@ -172,7 +186,7 @@ impl Walk<'_> {
             }
         };
         if unknown {
-            self.remark(line, format!("<{name}> has no meaning here"));
+            self.remark(line, format!("<{shown}> has no meaning here"));
         }
         Ok(())
     }
@@ -246,8 +260,14 @@ impl Walk<'_> {
     }
 }
 
+/// The parser's own words repeat names of the file.
+fn excerpt_of_error(error: &quick_xml::Error) -> String {
+    let text = error.to_string();
+    if text.chars().count() > LONGEST_REASON_CHARACTERS { excerpt(&text) } else { text }
+}
+
 fn resolve(reference: &BytesRef<'_>) -> Result<char, String> {
-    let unknown = || format!("unknown entity &{};", &**reference);
+    let unknown = || format!("unknown entity &{};", excerpt(reference));
     match &**reference {
         "lt" => Ok('<'),
         "gt" => Ok('>'),
@@ -270,9 +290,11 @@ fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
             }
         },
         Some("ISO-8859-1" | "LATIN1") => Ok(Cow::Owned(bytes.iter().copied().map(char::from).collect())),
-        Some(other) => {
-            Err(XmlError { line: 1, column: 1, reason: format!("encoding {other}, expected UTF-8 or ISO-8859-1") })
-        }
+        Some(other) => Err(XmlError {
+            line: 1,
+            column: 1,
+            reason: format!("encoding {}, expected UTF-8 or ISO-8859-1", excerpt(other)),
+        }),
     }
 }
 

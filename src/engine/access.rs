@@ -53,6 +53,25 @@ impl Engine {
         *caller.user == *self.config.daemon_user || allows(&self.config.administrators_acl, caller)
     }
 
+    /// Whether the groups of a user decide what he may do with a job, or with queues where none is named.
+    pub fn needs_groups(&self, job: Option<JobId>, user: &str) -> bool {
+        let job = match job {
+            Some(id) => self.jobs.get(id).map(|job| &job.spec),
+            None => None,
+        };
+        if *user == *self.config.daemon_user || job.is_some_and(|spec| spec.user == user) {
+            return false;
+        }
+        let queues = self.config.queues.iter().flat_map(|queue| [&*queue.submit_acl, &*queue.administer_acl]);
+        let of_job = job.into_iter().flat_map(|spec| [&spec.view_acl, &spec.modify_acl]).flatten().map(|list| &**list);
+        std::iter::once(&*self.config.administrators_acl).chain(queues).chain(of_job).any(names_groups)
+    }
+
+    /// Whether the groups of a user decide whether he is an administrator.
+    pub fn administrators_need_groups(&self, user: &str) -> bool {
+        *user != *self.config.daemon_user && names_groups(&self.config.administrators_acl)
+    }
+
     /// Refuses those who may not see a job's counters. Nobody is refused to look for an unknown job.
     pub fn check_view_counters(&self, id: JobId, caller: &Caller) -> Result<(), Refusal> {
         self.check_view(id, caller, JobOperation::ViewJobCounters)
@@ -108,6 +127,11 @@ pub(super) fn allows(list: &str, caller: &Caller) -> bool {
     let (users, groups) = list.split_once(' ').unwrap_or((list, ""));
     let is_in = |names: &str, name: &str| !name.is_empty() && names.split(',').any(|other| other.trim() == name);
     is_in(users, &caller.user) || caller.groups.iter().any(|group| is_in(groups, group))
+}
+
+/// Whether a list names any group.
+fn names_groups(list: &str) -> bool {
+    list.trim() != "*" && list.split_once(' ').is_some_and(|(_, groups)| !groups.trim().is_empty())
 }
 
 /// A list as 1.2.1 sends it: names sorted, each once.

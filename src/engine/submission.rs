@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitHost, SplitTable, job_bytes};
-use crate::market::JobDenied;
+use crate::market::{JobDenied, JobSignature};
 use crate::scheduler::AppSpec;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobId, JobStatus, Text, Token, Writer, limits};
@@ -27,8 +27,6 @@ pub(super) enum PendingSubmission {
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
 const MAX_TASKS: u32 = 1_000_000;
-/// Most of a client's own words that a refusal repeats, bytes.
-const MAX_TOLD_BYTES: usize = 64;
 /// Submissions that may be under way at once.
 const MAX_PENDING: usize = 10_000;
 
@@ -169,44 +167,54 @@ impl Engine {
         (Reply::Submission(SubmissionReply::WriteSystemDir { job: read.id, token_file }), Wait::All)
     }
 
-    /// Everything that can be said against a submission; the signature last, so that a job that is refused for another
-    /// reason does not use it up.
-    fn judge(&mut self, read: &ReadSubmission, now: Now) -> Result<(), Refusal> {
-        let spec = &read.spec;
-        let user = &*read.caller.user;
+    /// What can be said against a submission by its job.xml alone, before anything else of it is read. Nothing changes, the
+    /// signature is not used up; all of it is judged again with [`Event::SubmissionRead`](super::Event::SubmissionRead).
+    ///
+    /// # Errors
+    /// The refusal, in the order in which the job would have been refused then.
+    pub fn check_job_conf(
+        &self,
+        id: JobId,
+        caller: &Caller,
+        spec: &JobSpec,
+        signature: &JobSignature,
+        now: Now,
+    ) -> Result<(), Refusal> {
+        let user = &*caller.user;
         if spec.user != user {
-            return Err(Refusal::Invalid(format!(
-                "job.xml of {} names user {}, but {user} submits it",
-                read.id,
-                limits::excerpt(&spec.user)
-            )));
+            let (names, user) = (limits::excerpt(&spec.user), limits::excerpt(user));
+            return Err(Refusal::Invalid(format!("job.xml of {id} names user {names}, but {user} submits it")));
         }
-        judge_texts(read.id, spec)?;
-        self.judge_tasks(read.id, spec, &read.splits)?;
+        judge_texts(id, spec)?;
+        self.judge_task_count(spec)?;
         let written = self.submissions.values().filter_map(PendingSubmission::spec);
         let live_tasks = self.live_tasks + written.map(Limits::weight).sum::<u64>();
-        self.config.limits.judge_room(read.id, spec, live_tasks)?;
-        self.judge_bytes(read)?;
-        if self.market.is_none() {
-            self.judge_queue(&spec.queue, &read.caller)?;
-            return self.config.limits.judge_memory(read.id, spec);
-        }
-        self.config.limits.judge_memory(read.id, spec)?;
+        self.config.limits.judge_room(id, spec, live_tasks)?;
+        let Some(market) = &self.market else {
+            self.judge_queue(&spec.queue, caller)?;
+            return self.config.limits.judge_memory(id, spec);
+        };
+        self.config.limits.judge_memory(id, spec)?;
         // Whose queue it is comes before whether there is one: names of other queues do not leak.
         if self.scheduler.group(&spec.queue).is_none() && spec.queue == user {
             return Err(unknown_queue(&spec.queue));
         }
-        let market = self.market.as_mut().map(|market| market.authorize_job(user, &spec.queue, &read.signature, now));
-        match market {
-            Some(Ok(facts)) => {
-                for fact in facts {
-                    self.log.push(Fact::Market(fact));
-                }
-                Ok(())
-            }
-            Some(Err(denied)) => Err(access_denied(&denied)),
-            None => Ok(()),
+        market.check_job(user, &spec.queue, signature, now).map_err(|denied| access_denied(&denied))
+    }
+
+    /// Everything that can be said against a submission; the signature last, so that a job that is refused for another
+    /// reason does not use it up.
+    fn judge(&mut self, read: &ReadSubmission, now: Now) -> Result<(), Refusal> {
+        let ReadSubmission { id, caller, spec, splits, signature, .. } = read;
+        self.check_job_conf(*id, caller, spec, signature, now)?;
+        judge_split_count(*id, spec, splits)?;
+        self.judge_bytes(read)?;
+        let Some(market) = self.market.as_mut() else { return Ok(()) };
+        let facts = market.authorize_job(&caller.user, &spec.queue, signature, now);
+        for fact in facts.map_err(|denied| access_denied(&denied))? {
+            self.log.push(Fact::Market(fact));
         }
+        Ok(())
     }
 
     /// Whether there is memory for its texts, splits and credentials.
@@ -222,13 +230,11 @@ impl Engine {
 
     /// Whether its files agree, and it does not have too many tasks.
     pub(super) fn judge_tasks(&self, id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(), Refusal> {
-        if splits.len() != spec.maps as usize {
-            return Err(Refusal::Invalid(format!(
-                "job.splitmetainfo of {id} has {} splits, but mapred.map.tasks is {}",
-                splits.len(),
-                spec.maps
-            )));
-        }
+        judge_split_count(id, spec, splits)?;
+        self.judge_task_count(spec)
+    }
+
+    fn judge_task_count(&self, spec: &JobSpec) -> Result<(), Refusal> {
         let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
         let limit = self.config.max_tasks_per_job.unwrap_or(MAX_TASKS).min(MAX_TASKS);
         if tasks > u64::from(limit) {
@@ -344,10 +350,24 @@ pub(super) fn refuse(refusal: Refusal) -> (Reply, Wait) {
     (Reply::Refused(refusal), Wait::Nothing)
 }
 
+/// Whether `job.splitmetainfo` has a split for each map.
+fn judge_split_count(id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(), Refusal> {
+    if splits.len() == spec.maps as usize {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!(
+        "job.splitmetainfo of {id} has {} splits, but mapred.map.tasks is {}",
+        splits.len(),
+        spec.maps
+    )))
+}
+
 /// A job id belongs to the user who got it from `getNewJobId`.
 fn id_of_another(id: JobId, user: &str) -> Refusal {
-    let user = &user[..user.floor_char_boundary(MAX_TOLD_BYTES)];
-    Refusal::AccessDenied(format!("{id} was given to another user than {user}: ask for a new job id"))
+    Refusal::AccessDenied(format!(
+        "{id} was given to another user than {}: ask for a new job id",
+        limits::excerpt(user)
+    ))
 }
 
 /// The text of 1.2.1, which clients and their users know.

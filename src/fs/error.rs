@@ -102,6 +102,16 @@ impl FsError {
     }
 }
 
+impl From<FsError> for io::Error {
+    /// What the system said, where it said something.
+    fn from(error: FsError) -> Self {
+        match error {
+            FsError::Refused { source, .. } => source,
+            error => io::Error::other(error),
+        }
+    }
+}
+
 fn uids(uids: &[u32]) -> String {
     uids.iter().map(|uid| format!("uid {uid}")).collect::<Vec<_>>().join(" or ")
 }

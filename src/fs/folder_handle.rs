@@ -36,6 +36,13 @@ impl FolderHandle {
         Ok(Self { folder: open_root(path)?, path: path.to_owned() })
     }
 
+    /// Of a folder that is open, in whatever way.
+    pub(super) fn new(folder: OwnedFd, path: PathBuf) -> Result<Self, FsError> {
+        let folder = rustix::fs::openat(&folder, ".", FOLDER, Mode::empty());
+        let folder = folder.map_err(refused("open", &path, "a folder that may be searched"))?;
+        Ok(Self { folder, path })
+    }
+
     /// Where it lay when it was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -65,6 +72,23 @@ impl FolderHandle {
     pub fn set_mode(&self, mode: u32) -> Result<(), FsError> {
         let refused = refused("change the mode of", &self.path, "a folder of the user of this process");
         rustix::fs::fchmod(self.readable()?, Mode::from_raw_mode(mode)).map_err(refused)
+    }
+
+    /// Sets the permission bits of what has that name in it, such as a socket.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link stands there, or the system refuses.
+    pub fn set_mode_of_entry(&self, name: &OsStr, mode: u32) -> Result<(), FsError> {
+        let path = self.path_of(name)?;
+        let is_link = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        if self.stat_of(name)?.as_ref().is_some_and(is_link) {
+            return Err(FsError::SymbolicLink { path });
+        }
+        rustix::fs::chmodat(&self.folder, name, Mode::from_raw_mode(mode), AtFlags::empty()).map_err(refused(
+            "change the mode of",
+            &path,
+            "an entry of the user of this process",
+        ))
     }
 
     /// A folder below.

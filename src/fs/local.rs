@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::checksummed::checksums_path;
 use super::error::{FsError, refused};
+use super::folder_handle::FolderHandle;
 use super::untrusted::{Expected, open_behind_links};
 
 /// What may stand under a path.
@@ -87,14 +88,13 @@ impl LocalFileSystem {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(refused(error)),
             _ => {}
         }
-        let metadata = fs::metadata(path).map_err(&refused)?;
-        if !metadata.is_dir() {
-            return Err(FsError::WrongKind { path: path.to_owned(), expected: "a folder" });
-        }
-        if metadata.permissions().mode() & 0o7777 != mode {
-            fs::set_permissions(path, Permissions::from_mode(mode)).map_err(&refused)?;
-        }
-        Ok(())
+        let found = FolderHandle::open(path).map_err(|error| match error {
+            FsError::Refused { source, .. } if source.kind() == ErrorKind::NotADirectory => {
+                FsError::WrongKind { path: path.to_owned(), expected: "a folder" }
+            }
+            error => error,
+        })?;
+        if found.mode()? == mode { Ok(()) } else { found.set_mode(mode) }
     }
 
     /// The names of all that is in a folder, in order.

@@ -2,6 +2,7 @@
 //!
 //! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
 
+mod accounts;
 pub mod checksummed;
 mod error;
 pub mod file_uri;
@@ -12,13 +13,16 @@ mod path_walk;
 mod removal;
 #[cfg(test)]
 mod tests;
+mod trusted_folder;
 pub mod untrusted;
 
+pub use accounts::Account;
 pub use error::FsError;
 pub use file_uri::{FileUri, FileUriError};
 pub use folder_handle::FolderHandle;
 pub use local::{EntryKind, LocalFileSystem};
 pub use others::access_of_others;
+pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 pub use untrusted::{
     CheckedFile, Expected, open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below,
 };

@@ -18,7 +18,16 @@ const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC
 /// As many links as the kernel follows in one path.
 const MAX_LINKS: u32 = 40;
 const WRITABLE_FOR_OTHERS: u32 = 0o002;
+const WRITABLE_FOR_GROUP: u32 = 0o020;
 const STICKY: u32 = 0o1000;
+/// Of folders that are made on the way to another one.
+const PARENT_MODE: u32 = 0o755;
+/// What the first user namespace of a machine says of itself: every number stands for itself.
+const WHOLE_UID_MAP: [&str; 3] = ["0", "0", "4294967295"];
+
+/// What makes a path ours, in messages.
+pub(super) const TRUSTED: &str = "expected root or the user of this process as owner of each folder and link on the path, and no \
+     folder writable for others without the sticky bit (chown, chmod o-w)";
 
 /// What happens at a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +38,11 @@ pub(super) enum Links {
     Followed,
     /// It is followed where every part of the path belongs to root or to this process, so that no other user decides where it leads.
     FollowedIfTrusted,
+    /// As before, and all of the path is asked for, with or without links: nobody else decides where it leads, and what it is.
+    FollowedAllTrusted {
+        /// Missing folders are made, the last one with this mode.
+        make: Option<u32>,
+    },
 }
 
 /// The place that a path leads to.
@@ -44,6 +58,8 @@ pub(super) struct Found {
     pub(super) stat: Stat,
     /// Where the entry lies, links resolved.
     pub(super) path: PathBuf,
+    /// Folders on the way, if all were asked for, in which a group decides too.
+    pub(super) group_writable: Vec<PathBuf>,
 }
 
 /// Who a path must belong to so that nobody else decides what it leads to.
@@ -53,7 +69,11 @@ struct Trust<'a> {
     uid: u32,
     /// The first part that somebody else can change.
     broken_at: Option<(PathBuf, String)>,
-    is_link_followed: bool,
+    /// Nothing by others is borne any more.
+    is_strict: bool,
+    /// Stands for owners that this user namespace does not know.
+    unmapped_uid: Option<u32>,
+    group_writable: Vec<PathBuf>,
 }
 
 /// The components of a path below `root`, given in full or from there.
@@ -99,20 +119,33 @@ pub(super) fn walk(
 ) -> Result<Found, FsError> {
     names.reverse();
     let mut at = start.to_owned();
-    let mut trust = Trust { asked, uid: geteuid().as_raw(), broken_at: None, is_link_followed: false };
+    let is_trust_asked = matches!(links, Links::FollowedIfTrusted | Links::FollowedAllTrusted { .. });
+    let mut trust = Trust {
+        asked,
+        uid: geteuid().as_raw(),
+        broken_at: None,
+        is_strict: matches!(links, Links::FollowedAllTrusted { .. }),
+        unmapped_uid: if is_trust_asked { unmapped_uid() } else { None },
+        group_writable: Vec::new(),
+    };
     let mut links_left = MAX_LINKS;
     loop {
         let Some(name) = names.pop() else {
             let entry = folder.try_clone().map_err(find(asked))?;
             let stat = rustix::fs::fstat(&entry).map_err(find(&at))?;
-            return Ok(Found { folder, name: None, entry, stat, path: at });
+            return Ok(Found { folder, name: None, entry, stat, path: at, group_writable: trust.group_writable });
         };
         let is_last = names.is_empty();
-        if links == Links::FollowedIfTrusted {
+        if is_trust_asked {
             trust.look_at_folder(&at, &rustix::fs::fstat(&folder).map_err(find(&at))?)?;
         }
         let path = at.join(&name);
-        let entry = open_entry(&folder, &name).map_err(find(&path))?;
+        let entry = match (open_entry(&folder, &name), links) {
+            (Err(Errno::NOENT), Links::FollowedAllTrusted { make: Some(mode) }) => {
+                make_folder(&folder, &name, if is_last { mode } else { PARENT_MODE }).map_err(make(&path))?
+            }
+            (opened, _) => opened.map_err(find(&path))?,
+        };
         let stat = rustix::fs::fstat(&entry).map_err(find(&path))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink if links == Links::Refused => return Err(FsError::SymbolicLink { path }),
@@ -121,7 +154,7 @@ pub(super) fn walk(
                     return Err(find(&path)(Errno::LOOP));
                 }
                 links_left -= 1;
-                if links == Links::FollowedIfTrusted {
+                if is_trust_asked {
                     trust.follow(&path, &stat)?;
                 }
                 let target = rustix::fs::readlinkat(&entry, "", Vec::new()).map_err(find(&path))?;
@@ -137,10 +170,10 @@ pub(super) fn walk(
                 names.extend(parts);
             }
             _ if is_last => {
-                if links == Links::FollowedIfTrusted {
+                if is_trust_asked {
                     trust.look_at_end(&path, &stat)?;
                 }
-                return Ok(Found { folder, name: Some(name), entry, stat, path });
+                return Ok(Found { folder, name: Some(name), entry, stat, path, group_writable: trust.group_writable });
             }
             FileType::Directory => {
                 folder = entry;
@@ -153,6 +186,24 @@ pub(super) fn walk(
             _ => return Err(FsError::WrongKind { path, expected: "a folder" }),
         }
     }
+}
+
+/// Makes a folder with exactly that mode, and opens it. Another process may have been faster.
+fn make_folder(folder: &OwnedFd, name: &OsStr, mode: u32) -> Result<OwnedFd, Errno> {
+    match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(mode)) {
+        Err(Errno::EXIST) => return open_entry(folder, name),
+        made => made?,
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+    // Once more, for the umask has taken bits away.
+    rustix::fs::fchmod(&made, Mode::from_raw_mode(mode))?;
+    Ok(made)
+}
+
+/// For `map_err`: a folder cannot be made.
+fn make<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> FsError {
+    refused("make folder", path, "a path whose folders may be made")
 }
 
 /// For `map_err`: the walk ends at that path.
@@ -168,46 +219,61 @@ fn open_entry(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Why somebody other than root and `uid` decides what a folder holds, if it is so.
-pub(super) fn folder_weakness(stat: &Stat, uid: u32) -> Option<String> {
-    let is_shared = stat.st_mode & WRITABLE_FOR_OTHERS != 0 && stat.st_mode & STICKY == 0;
-    match stat.st_uid {
-        owner if owner != 0 && owner != uid => Some(format!("belongs to uid {owner}")),
-        _ if is_shared => Some(format!("is writable for others (mode {:o})", stat.st_mode & 0o7777)),
-        _ => None,
+/// The number under which this user namespace shows all users that it does not know, if there are such: of a container without rights,
+/// root of the machine is one.
+fn unmapped_uid() -> Option<u32> {
+    let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
+    if map.split_whitespace().eq(WHOLE_UID_MAP) {
+        return None;
     }
+    std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()
 }
 
 // === impl Trust ===
 
 impl Trust<'_> {
     fn look_at_folder(&mut self, path: &Path, stat: &Stat) -> Result<(), FsError> {
-        self.note(path, folder_weakness(stat, self.uid))
+        self.look_at_end(path, stat)?;
+        if stat.st_mode & WRITABLE_FOR_OTHERS != 0 {
+            // Below, an owner who is not known may be any user of the machine. Above, it is whoever has set this place up.
+            self.unmapped_uid = None;
+        }
+        if stat.st_mode & WRITABLE_FOR_GROUP != 0 && stat.st_mode & STICKY == 0 {
+            self.group_writable.push(path.to_owned());
+        }
+        Ok(())
     }
 
     fn follow(&mut self, path: &Path, stat: &Stat) -> Result<(), FsError> {
-        self.is_link_followed = true;
+        self.is_strict = true;
         // The bits of a link mean nothing; who may replace it, its folder says.
-        let owner = stat.st_uid;
-        self.note(path, (owner != 0 && owner != self.uid).then(|| format!("belongs to uid {owner}")))
+        self.note(path, self.foreign_owner(stat))
     }
 
     fn look_at_end(&mut self, path: &Path, stat: &Stat) -> Result<(), FsError> {
-        self.note(path, folder_weakness(stat, self.uid))
+        let is_shared = stat.st_mode & WRITABLE_FOR_OTHERS != 0 && stat.st_mode & STICKY == 0;
+        let shared = is_shared.then(|| format!("is writable for others (mode {:o})", stat.st_mode & 0o7777));
+        self.note(path, self.foreign_owner(stat).or(shared))
     }
 
-    /// Without a link others may own the path: they decide what it says, but not which file is read.
+    fn foreign_owner(&self, stat: &Stat) -> Option<String> {
+        let owner = stat.st_uid;
+        let is_trusted = owner == 0 || owner == self.uid || Some(owner) == self.unmapped_uid;
+        (!is_trusted).then(|| format!("belongs to uid {owner}"))
+    }
+
+    /// Without a link others may own the path of a file to be read: they decide what it says, but not which file it is.
     fn note(&mut self, path: &Path, weakness: Option<String>) -> Result<(), FsError> {
         if let Some(reason) = weakness {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
             self.broken_at.get_or_insert_with(|| (path.to_owned(), reason));
         }
         match &self.broken_at {
-            Some((part, reason)) if self.is_link_followed => Err(FsError::Untrusted {
+            Some((part, reason)) if self.is_strict => Err(FsError::Untrusted {
                 path: self.asked.to_owned(),
                 part: part.clone(),
                 reason: reason.clone(),
-                expected: "a path with symbolic links is followed only where all of it belongs to root or to the user of this process",
+                expected: TRUSTED,
             }),
             _ => Ok(()),
         }

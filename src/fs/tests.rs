@@ -243,6 +243,72 @@ fn a_configured_path_may_lead_through_links_of_root_and_our_own_only() {
 }
 
 #[test]
+fn a_folder_of_ours_is_made_with_its_parents() {
+    let (_folder, root) = scratch();
+    let path = root.join("a/b/state");
+    for _ in 0..2 {
+        let made = open_trusted_folder(&path, 0o700, Privacy::Private).unwrap();
+        assert_eq!((made.folder.path(), made.warnings.len()), (path.as_path(), 0));
+    }
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+    assert_eq!((mode(&path), mode(&root.join("a"))), (0o700, 0o755));
+    let shared = root.join("staging");
+    drop(open_trusted_folder(&shared, 0o1777, Privacy::Shared).unwrap());
+    assert_eq!(mode(&shared), 0o1777, "whatever the umask");
+    assert!(open_trusted_folder(&shared, 0o700, Privacy::Private).is_err());
+    // The mode of one that is there stays, and a group is warned of once for each folder.
+    fs::set_permissions(root.join("a"), fs::Permissions::from_mode(0o775)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
+    let found = open_trusted_folder(&path, 0o700, Privacy::Private).unwrap();
+    assert_eq!(found.warnings.len(), 2, "{:?}", found.warnings);
+    assert_eq!(mode(&path), 0o770);
+    fs::write(root.join("file"), "").unwrap();
+    for path in ["file", "file/state"] {
+        assert!(matches!(
+            open_trusted_folder(&root.join(path), 0o700, Privacy::Private),
+            Err(FsError::WrongKind { .. })
+        ));
+    }
+}
+
+#[test]
+fn a_folder_that_others_decide_on_is_refused() {
+    let (_folder, root) = scratch();
+    let set_mode = |path: &str, mode: u32| {
+        fs::set_permissions(root.join(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let open = |path: &str| open_trusted_folder(&root.join(path), 0o700, Privacy::Private);
+    fs::create_dir_all(root.join("a/state")).unwrap();
+    for (mode, is_good) in [(0o777, false), (0o1777, true), (0o757, false), (0o755, true)] {
+        set_mode("a", mode);
+        assert_eq!(open("a/state").is_ok(), is_good, "{mode:o}");
+        assert_eq!(open("a/new/state").is_ok(), is_good, "{mode:o}");
+    }
+    for (mode, is_good) in [(0o777, false), (0o1777, false), (0o702, false), (0o755, true)] {
+        set_mode("a/state", mode);
+        assert_eq!(open("a/state").is_ok(), is_good, "{mode:o}");
+    }
+    symlink("state", root.join("a/link")).unwrap();
+    assert_eq!(open("a/link").unwrap().folder.path(), root.join("a/state"), "a link of our own");
+    if us() != 0 {
+        return;
+    }
+    // As where a local user was there before the first start.
+    let give = |path: &str, uid: u32| std::os::unix::fs::lchown(root.join(path), Some(uid), None).unwrap();
+    set_mode("a", 0o1777);
+    for (path, asked) in [("a/state", "a/state"), ("a/link", "a/link"), ("a", "a/state"), ("a/state", "a/state/deeper")]
+    {
+        give(path, STRANGER);
+        let error = open(asked).unwrap_err().to_string();
+        let expected =
+            format!("{}: {} belongs to uid {STRANGER}; ", root.join(asked).display(), root.join(path).display());
+        assert!(error.starts_with(&expected), "{error}");
+        give(path, 0);
+    }
+    assert!(!root.join("a/state/deeper").exists(), "nothing is made on the way");
+}
+
+#[test]
 fn removal_stays_below_its_root() {
     let (_folder, root) = scratch();
     fs::create_dir_all(root.join("staging/job/deep/deeper")).unwrap();

@@ -113,6 +113,11 @@ impl SplitTableBuilder {
         self.table.splits.push(Split { offset_bytes, length_bytes, first_location, locations });
     }
 
+    /// The hosts that are kept, each once.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.table.hosts.iter().map(|host| &*host.host)
+    }
+
     /// The table, with the rack of each host as `rack_of` tells it.
     pub fn build(mut self, mut rack_of: impl FnMut(&str) -> String) -> SplitTable {
         for host in &mut self.table.hosts {

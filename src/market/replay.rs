@@ -140,6 +140,21 @@ impl ReplayGuard {
         now_ms: i64,
         config: &MarketConfig,
     ) -> Result<Stamp, ReplayRefusal> {
+        let stamp = self.check(consumer, user, key_id, timestamp_ms, now_ms, config)?;
+        self.restore(&stamp);
+        Ok(stamp)
+    }
+
+    /// The stamp that [`accept`](Self::accept) would make; nothing changes.
+    pub fn check(
+        &self,
+        consumer: Consumer,
+        user: &str,
+        key_id: KeyId,
+        timestamp_ms: i64,
+        now_ms: i64,
+        config: &MarketConfig,
+    ) -> Result<Stamp, ReplayRefusal> {
         let last = self.last(consumer, user, key_id);
         let uses = match last {
             Last::Stamp(used) if used.timestamp_ms == timestamp_ms && consumer == Consumer::Job => {
@@ -150,9 +165,7 @@ impl ReplayGuard {
                 1
             }
         };
-        let stamp = Stamp { consumer, user: user.to_owned(), key_id, timestamp_ms, uses };
-        self.restore(&stamp);
-        Ok(stamp)
+        Ok(Stamp { consumer, user: user.to_owned(), key_id, timestamp_ms, uses })
     }
 
     fn last(&self, consumer: Consumer, user: &str, key_id: KeyId) -> Last {

@@ -1,5 +1,7 @@
-//! The market's word on a job submission. It is asked once, when a job comes in; never again for a recovered one.
+//! The market's word on a job submission: checked before the job's splits are read, and given when it comes in; never again
+//! for a recovered one.
 
+use super::acl::KeyId;
 use super::error::JobDenied;
 use super::fact::MarketFact;
 use super::replay::Consumer;
@@ -17,23 +19,40 @@ impl Market {
         signature: &JobSignature,
         now: Now,
     ) -> Result<Vec<MarketFact>, JobDenied> {
-        if user != queue {
-            return Err(JobDenied::QueueDiffers { queue: queue.to_owned(), user: user.to_owned() });
-        }
-        let refuse = |error| Err(JobDenied::Signature { user: user.to_owned(), error });
-        let (signer, timestamp_ms) = match signature {
-            JobSignature::Missing => return Err(JobDenied::MissingSignature),
-            JobSignature::MissingTimestamp => return Err(JobDenied::MissingTimestamp),
-            JobSignature::NotVerified(error) => return refuse(*error),
-            JobSignature::BadTimestamp(text) => return Err(JobDenied::BadTimestamp(text.clone())),
-            JobSignature::Verified { user: signer, .. } if signer.user != user => {
-                return refuse(SignatureError::Mismatch);
-            }
-            JobSignature::Verified { user: signer, timestamp_ms } => (signer, *timestamp_ms),
-        };
-        let stamp = self.guard.accept(Consumer::Job, user, signer.key_id, timestamp_ms, now.wall_ms, &self.config)?;
+        let (key_id, timestamp_ms) = self.check_signer(user, queue, signature)?;
+        let stamp = self.guard.accept(Consumer::Job, user, key_id, timestamp_ms, now.wall_ms, &self.config)?;
         let mut facts = Vec::new();
         self.record(MarketFact::Stamp(stamp), &mut facts);
         Ok(facts)
     }
+
+    /// What [`Self::authorize_job`] would refuse now; the signature is not used up.
+    pub fn check_job(&self, user: &str, queue: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
+        let (key_id, timestamp_ms) = self.check_signer(user, queue, signature)?;
+        self.guard.check(Consumer::Job, user, key_id, timestamp_ms, now.wall_ms, &self.config)?;
+        Ok(())
+    }
+
+    /// The key and the timestamp of a signature by which `user` may submit to `queue`.
+    fn check_signer(&self, user: &str, queue: &str, signature: &JobSignature) -> Result<(KeyId, i64), JobDenied> {
+        if user != queue {
+            return Err(JobDenied::QueueDiffers { queue: excerpt(queue), user: excerpt(user) });
+        }
+        let refuse = |error| Err(JobDenied::Signature { user: excerpt(user), error });
+        match signature {
+            JobSignature::Missing => Err(JobDenied::MissingSignature),
+            JobSignature::MissingTimestamp => Err(JobDenied::MissingTimestamp),
+            JobSignature::NotVerified(error) => refuse(*error),
+            JobSignature::BadTimestamp(text) => Err(JobDenied::BadTimestamp(excerpt(text))),
+            JobSignature::Verified { user: signer, .. } if signer.user != user => refuse(SignatureError::Mismatch),
+            JobSignature::Verified { user: signer, timestamp_ms } => Ok((signer.key_id, *timestamp_ms)),
+        }
+    }
+}
+
+/// Most characters of a submitter's text that a refusal repeats.
+const EXCERPT_CHARACTERS: usize = 64;
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(EXCERPT_CHARACTERS).collect()
 }

@@ -16,7 +16,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::fs::{FsError, LocalFileSystem, access_of_others};
+use crate::fs::{FsError, access_of_others, open_named_by_conf};
 use crate::market::{Acl, AclError};
 
 /// Longest list that is read.
@@ -206,7 +206,7 @@ impl Mark {
 }
 
 fn read(path: &Path) -> Result<Acl, AclFileError> {
-    let bytes = LocalFileSystem.read_limited(path, MAX_BYTES)?;
+    let bytes = open_named_by_conf(path)?.read_limited(MAX_BYTES)?;
     let text = String::from_utf8(bytes).map_err(|_| AclFileError::NotText(path.to_owned()))?;
     Ok(Acl::parse(&text, &path.display().to_string())?)
 }

@@ -17,15 +17,17 @@ use super::acl_file::AclFile;
 use super::clock::Clock;
 use super::dispatch::Dispatcher;
 use super::effects::Edges;
-use super::end_notification::Notifier;
+use super::end_notification::{Notifier, Targets};
 use super::handle::{OwnerHandle, Requests};
 use super::owner::{Owner, StoreGone};
 use super::rpc::{Carried, CarriedTracker, RpcLimits, RpcServer};
 use super::submission::{Leftovers, Submissions};
 use super::topology::Topology;
 
-/// How long those whose calls are in hand may take when the daemon stops, or somebody else goes on.
+/// How long those whose calls are in hand may take when somebody else goes on.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// The same when the daemon stops, which it does within five seconds whatever hangs.
+const STOP_PATIENCE: Duration = Duration::from_secs(4);
 /// Clients that an error names.
 const TOLD_CLIENTS: usize = 5;
 
@@ -102,12 +104,13 @@ impl Daemon {
         let store = sink.durable();
         sink.append(first_fact, facts);
         let (owner, effects) = Owner::new(engine, sink, clock, rpc_limits.held_bytes);
-        let topology = Rc::new(Topology::new(&settings.trackers));
+        let topology = Topology::new(&settings.trackers);
         let submissions = Submissions::new(owner.clone(), topology.clone(), settings, acl.clone());
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
         let (handle, requests) = OwnerHandle::new(store, acl, budget_image.as_ref().map(|image| image.watch()));
-        let notifier = Rc::new(Notifier::default());
+        let handle = handle.with_file_turns(submissions.stuck());
+        let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
         let edges = Edges { owner: owner.clone(), topology, submissions, notifier, budget_image };
         (Self { owner, dispatcher, rpc, edges, effects, requests, leftovers: None, companions: Vec::new() }, handle)
     }
@@ -219,7 +222,7 @@ impl Daemon {
                 match leave {
                     Leave::Stop => {
                         let finished = async { tokio::join!(rpc.finish(), answered) };
-                        if tokio::time::timeout(FAREWELL, finished).await.is_err() {
+                        if tokio::time::timeout(STOP_PATIENCE, finished).await.is_err() {
                             tracing::warn!("some calls stay unanswered: their facts or their clients are too slow");
                         }
                         Ok(Vec::new())

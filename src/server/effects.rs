@@ -1,6 +1,7 @@
 //! Performs what the engine asks of the edges. Nothing in the engine waits for it.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
@@ -15,7 +16,7 @@ use super::topology::Topology;
 /// What effects are performed with.
 pub(super) struct Edges {
     pub(super) owner: Rc<Owner>,
-    pub(super) topology: Rc<Topology>,
+    pub(super) topology: Arc<Topology>,
     pub(super) submissions: Rc<Submissions>,
     pub(super) notifier: Rc<Notifier>,
     /// Writes the budget file; none without a market.
@@ -42,12 +43,15 @@ impl Edges {
                 Effect::ResolveRack { host } => {
                     let (owner, topology) = (self.owner.clone(), self.topology.clone());
                     tokio::task::spawn_local(async move {
-                        let hosts = [host.to_string()];
-                        let rack = topology.racks(&hosts).await.rack_of(&host).to_owned();
+                        let rack = topology.rack_of_tracker(&host).await;
                         owner.step(Event::RackResolved { host, rack });
                     });
                 }
-                Effect::NotifyEnd { job, notification } => self.notifier.clone().notify(job, notification),
+                Effect::NotifyEnd { job, notification } => {
+                    let profile = self.owner.with_engine(|engine| engine.job_profile(job)).value;
+                    let user = profile.map_or_else(|| Arc::from(""), |profile| Arc::from(&*profile.user));
+                    self.notifier.clone().notify(job, user, notification);
+                }
                 Effect::WriteBudgetImage => {
                     if let Some((image, (accounts, tick))) = self.budget_image.as_ref().zip(self.owner.budgets()) {
                         image.publish(accounts, tick);

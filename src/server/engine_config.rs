@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::config::Settings;
 use crate::config::settings::{QueueState, Queues, SchedulerKind, TrackerSettings};
 use crate::engine::{EngineConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, QueueConfig};
-use crate::fs::{FsError, LocalFileSystem};
+use crate::fs::{FsError, open_named_by_conf};
 use crate::mapreduce::CounterLimits;
 use crate::market::MarketConfig;
 use crate::scheduler::{FifoOptions, PerKind};
@@ -118,7 +118,7 @@ pub(super) fn host_lists(settings: &TrackerSettings) -> Result<HostLists, HostsE
 /// The names in a file, separated by blanks and line ends (1.2.1 `HostsFileReader`).
 fn hosts(path: Option<&Path>) -> Result<BTreeSet<String>, HostsError> {
     let Some(path) = path else { return Ok(BTreeSet::new()) };
-    let bytes = LocalFileSystem.read_limited(path, MAX_HOSTS_BYTES)?;
+    let bytes = open_named_by_conf(path)?.read_limited(MAX_HOSTS_BYTES)?;
     let text = String::from_utf8(bytes).map_err(|_| HostsError::NotText(path.to_owned()))?;
     Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
 }

@@ -3,14 +3,17 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::process::Stdio;
+use std::process::Command;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::process::Command;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::Instant;
+
+use crate::config::excerpt;
+
+use super::program;
 
 /// Names of groups; none for a user of whom they cannot be told.
 type GroupNames = Arc<[String]>;
@@ -19,20 +22,65 @@ type Answer = Rc<OnceCell<(Instant, GroupNames)>>;
 
 /// The machine gets this long: it may have to ask a directory server.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Most that it may print, bytes.
+const MOST_OUTPUT_BYTES: usize = 1 << 20;
 /// Users asked for at one time.
 const AT_ONE_TIME: usize = 4;
-/// Users whose groups are remembered.
-const REMEMBERED_USERS: usize = 10_000;
+/// Users whose groups are remembered; at most twice as many are in memory.
+const REMEMBERED_USERS: usize = 5_000;
 /// Longest name of a user that is asked for, bytes.
 const LONGEST_NAME: usize = 256;
+/// New names of one address that are asked for at once, and the time until one more may be: names are cheap to make up, and each costs
+/// a process.
+const NEW_NAMES: (u32, Duration) = (100, Duration::from_millis(100));
+/// Addresses whose pace is remembered before those are forgotten that have brought in nobody for a while.
+const REMEMBERED_ADDRESSES: usize = 1_000;
 
 /// The groups of users, remembered.
 #[derive(Debug)]
 pub(super) struct Groups {
     program: &'static str,
     believed_for: Duration,
-    known: RefCell<BTreeMap<Arc<str>, Answer>>,
+    known: RefCell<Known>,
     turns: Semaphore,
+    /// By origin: when it would have brought in as many names as it has at the pace of [`NEW_NAMES`].
+    paces: RefCell<BTreeMap<u128, Instant>>,
+}
+
+/// Answers by user. Those for which nobody has asked lately are forgotten first.
+#[derive(Debug, Default)]
+struct Known {
+    lately: BTreeMap<Arc<str>, Answer>,
+    before: BTreeMap<Arc<str>, Answer>,
+}
+
+/// Too many new names of users come from one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the groups of this user are not asked for now: the limit is {} new names of users from one address, and one more each {} ms; try \
+     again later",
+    NEW_NAMES.0,
+    NEW_NAMES.1.as_millis()
+)]
+pub(super) struct TooManyNames;
+
+// === impl Known ===
+
+impl Known {
+    fn get(&mut self, user: &str) -> Option<&Answer> {
+        if let Some((user, answer)) = self.before.remove_entry(user) {
+            self.put(user, answer);
+        }
+        self.lately.get(user)
+    }
+
+    fn put(&mut self, user: Arc<str>, answer: Answer) {
+        // Names come from clients: they must not fill the memory.
+        if self.lately.len() >= REMEMBERED_USERS {
+            self.before = std::mem::take(&mut self.lately);
+        }
+        self.lately.insert(user, answer);
+    }
 }
 
 // === impl Groups ===
@@ -45,6 +93,7 @@ impl Groups {
             believed_for: Duration::from_secs(cache_s),
             known: RefCell::default(),
             turns: Semaphore::new(AT_ONE_TIME),
+            paces: RefCell::default(),
         }
     }
 
@@ -53,39 +102,55 @@ impl Groups {
         if !is_plain(user) {
             return Some(Arc::new([]));
         }
-        let known = self.known.borrow();
+        let mut known = self.known.borrow_mut();
         let (asked, groups) = known.get(user)?.get()?;
         (asked.elapsed() < self.believed_for).then(|| groups.clone())
     }
 
-    /// The groups of a user.
-    pub(super) async fn of(&self, user: &Arc<str>) -> GroupNames {
+    /// The groups of a user who calls from a host (see [`Ticket::origin`](super::rpc::Ticket::origin)).
+    pub(super) async fn of(&self, user: &Arc<str>, origin: u128) -> Result<GroupNames, TooManyNames> {
         if let Some(groups) = self.known(user) {
-            return groups;
+            return Ok(groups);
         }
-        let answer = self.answer(user);
+        let answer = self.answer(user, origin)?;
         let (_, groups) = answer.get_or_init(|| self.told(user)).await;
-        groups.clone()
+        Ok(groups.clone())
     }
 
     /// Where the answer about a user will stand: the place of one under way, or a new one.
-    fn answer(&self, user: &Arc<str>) -> Answer {
+    fn answer(&self, user: &Arc<str>, origin: u128) -> Result<Answer, TooManyNames> {
         let mut known = self.known.borrow_mut();
-        if let Some(under_way) = known.get(user).filter(|answer| !answer.initialized()) {
-            return under_way.clone();
-        }
-        // Names come from clients: they must not fill the memory.
-        if known.len() >= REMEMBERED_USERS {
-            known.clear();
+        match known.get(user) {
+            Some(answer) if !answer.initialized() => return Ok(answer.clone()),
+            // One that is known to be asked for now and then; only new names are counted.
+            Some(_) => {}
+            None => self.count_name(origin)?,
         }
         let answer = Rc::new(OnceCell::new());
-        known.insert(user.clone(), answer.clone());
-        answer
+        known.put(user.clone(), answer.clone());
+        Ok(answer)
+    }
+
+    fn count_name(&self, origin: u128) -> Result<(), TooManyNames> {
+        let now = Instant::now();
+        let mut paces = self.paces.borrow_mut();
+        if paces.len() >= REMEMBERED_ADDRESSES {
+            paces.retain(|_, even| *even > now);
+        }
+        let even = paces.entry(origin).or_insert(now);
+        let next = (*even).max(now) + NEW_NAMES.1;
+        if next > now + NEW_NAMES.1 * NEW_NAMES.0 {
+            return Err(TooManyNames);
+        }
+        *even = next;
+        Ok(())
     }
 
     async fn told(&self, user: &str) -> (Instant, GroupNames) {
         let _turn = self.turns.acquire().await;
-        let groups: GroupNames = match self.ask(user).await {
+        let (program, name) = (self.program, user.to_owned());
+        let asked = tokio::task::spawn_blocking(move || ask(program, &name)).await;
+        let groups: GroupNames = match asked.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(groups) => groups.into(),
             Err(reason) => {
                 tracing::warn!("user {user} counts as in no group: {reason}");
@@ -97,24 +162,22 @@ impl Groups {
 
     /// Forgets what was told so far.
     pub(super) fn forget(&self) {
-        self.known.borrow_mut().clear();
+        *self.known.borrow_mut() = Known::default();
     }
+}
 
-    async fn ask(&self, user: &str) -> Result<Vec<String>, String> {
-        let mut command = Command::new(self.program);
-        command.args(["-Gn", "--", user]).env("LC_ALL", "C").stdin(Stdio::null()).kill_on_drop(true);
-        let output = match tokio::time::timeout(PATIENCE, command.output()).await {
-            Ok(Ok(output)) => output,
-            Ok(Err(error)) => return Err(format!("`{}` cannot be run: {error}", self.program)),
-            Err(_) => return Err(format!("`{}` has not answered within {} s", self.program, PATIENCE.as_secs())),
-        };
-        if !output.status.success() {
-            let complaint = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("`{}` ended with {}: {}", self.program, output.status, complaint.trim()));
-        }
-        let text = String::from_utf8(output.stdout).map_err(|_| format!("`{}` printed no text", self.program))?;
-        Ok(text.split_whitespace().map(str::to_owned).collect())
+/// Asks the machine. Blocking: not on the owner's thread, which would copy its memory's map for the new process.
+fn ask(program: &str, user: &str) -> Result<Vec<String>, String> {
+    let mut command = Command::new(program);
+    command.args(["-Gn", "--", user]).env("LC_ALL", "C");
+    let ran =
+        program::run(&mut command, PATIENCE, MOST_OUTPUT_BYTES).map_err(|error| format!("`{program}` {error}"))?;
+    if !ran.status.success() {
+        let complaint = String::from_utf8_lossy(&ran.stderr);
+        return Err(format!("`{program}` ended with {}: {}", ran.status, excerpt(complaint.trim()).escape_debug()));
     }
+    let text = String::from_utf8(ran.stdout).map_err(|_| format!("`{program}` printed no text"))?;
+    Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
 /// Whether a name can be put to `id`: it takes a number for the id of a user, so that a user who calls himself 0 would be
@@ -148,12 +211,13 @@ mod tests {
         let groups = groups(&folder, "echo ops dev", 300);
         assert_eq!(groups.known("alice"), None);
         let alice = "alice".into();
-        let (first, second) = tokio::join!(groups.of(&alice), groups.of(&alice));
+        let (first, second) = tokio::join!(groups.of(&alice, 1), groups.of(&alice, 1));
+        let (first, second) = (first.unwrap(), second.unwrap());
         assert_eq!((&*first, &*second), (&["ops".to_owned(), "dev".to_owned()][..], &*first));
         assert_eq!(groups.known("alice").unwrap(), first);
         assert_eq!(asked(&folder), ["-Gn -- alice"]);
         groups.forget();
-        groups.of(&alice).await;
+        groups.of(&alice, 1).await.unwrap();
         assert_eq!(asked(&folder).len(), 2);
     }
 
@@ -161,7 +225,7 @@ mod tests {
     async fn an_old_answer_is_asked_for_again() {
         let folder = tempfile::tempdir().unwrap();
         let groups = groups(&folder, "echo ops", 0);
-        groups.of(&"alice".into()).await;
+        groups.of(&"alice".into(), 1).await.unwrap();
         assert_eq!(groups.known("alice"), None);
     }
 
@@ -169,7 +233,7 @@ mod tests {
     async fn who_is_unknown_is_in_no_group() {
         let folder = tempfile::tempdir().unwrap();
         let groups = groups(&folder, "echo 'no such user' >&2; exit 1", 300);
-        assert!(groups.of(&"nobody".into()).await.is_empty());
+        assert!(groups.of(&"nobody".into(), 1).await.unwrap().is_empty());
         assert_eq!(groups.known("nobody").as_deref(), Some(&[][..]), "and is not asked for at every call");
     }
 
@@ -178,14 +242,44 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let groups = groups(&folder, "echo root", 300);
         for name in ["0", "+0", "-G", "--version", "", "a b", "a\nb", "$(id)", &"a".repeat(300)] {
-            assert!(groups.of(&name.into()).await.is_empty(), "{name:?}");
+            assert!(groups.of(&name.into(), 1).await.unwrap().is_empty(), "{name:?}");
         }
         assert!(asked(&folder).is_empty());
     }
 
     #[tokio::test]
     async fn the_machine_knows_its_own_users() {
-        let groups = Groups::new(300).of(&"root".into()).await;
+        let groups = Groups::new(300).of(&"root".into(), 1).await.unwrap();
         assert!(groups.contains(&"root".to_owned()), "{groups:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn names_that_are_made_up_start_no_more_processes_than_the_pace_lets() {
+        let folder = tempfile::tempdir().unwrap();
+        let groups = groups(&folder, "exit 1", 300);
+        let of = async |name: String, address: u128| groups.of(&name.into(), address).await;
+        let mut refused = 0;
+        for number in 0..300 {
+            refused += u32::from(of(format!("u{number}"), 1).await == Err(TooManyNames));
+        }
+        assert_eq!((asked(&folder).len(), refused), (100, 200));
+        assert!(of("u1".to_owned(), 1).await.unwrap().is_empty(), "who is known is not asked for");
+        assert!(of("alice".to_owned(), 2).await.is_ok(), "others notice nothing");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        for number in 0..20 {
+            assert_eq!(of(format!("v{number}"), 1).await.is_ok(), number < 10);
+        }
+    }
+
+    #[tokio::test]
+    async fn many_names_push_out_only_those_for_which_nobody_asks() {
+        let mut known = Known::default();
+        known.put("alice".into(), Answer::default());
+        for number in 0..4 * REMEMBERED_USERS {
+            known.put(format!("u{number}").into(), Answer::default());
+            assert!(!number.is_multiple_of(1_000) || known.get("alice").is_some());
+        }
+        assert!(known.get("alice").is_some() && known.get("u0").is_none());
+        assert!(known.lately.len() + known.before.len() <= 2 * REMEMBERED_USERS);
     }
 }

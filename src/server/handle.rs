@@ -21,6 +21,7 @@ use crate::wire::JobId;
 
 use super::acl_file::AclFile;
 use super::owner::Owner;
+use super::turns::StuckTurns;
 
 /// Requests that wait for the owner; more wait in their senders.
 const WAITING_REQUESTS: usize = 256;
@@ -43,6 +44,7 @@ pub struct OwnerHandle {
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
     ledger: Option<Ledger>,
+    file_turns: Option<StuckTurns>,
 }
 
 /// Who reads statements and histories, and the turns for it: reading takes a disk and a thread for itself.
@@ -83,7 +85,8 @@ impl OwnerHandle {
     ) -> (Self, Requests) {
         let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
         let serving = Arc::new(AtomicBool::new(false));
-        let handle = Self { requests: sender, acl, budget, store, serving: serving.clone(), ledger: None };
+        let handle =
+            Self { requests: sender, acl, budget, store, serving: serving.clone(), ledger: None, file_turns: None };
         (handle, Requests { requests, serving })
     }
 
@@ -93,6 +96,12 @@ impl OwnerHandle {
         let statements = Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME));
         let prices = Arc::new(Semaphore::new(1));
         Self { ledger: Some(Ledger { reader: ledger, statements, prices }), ..self }
+    }
+
+    /// The same where health tells of turns for files of jobs.
+    #[must_use]
+    pub fn with_file_turns(self, file_turns: StuckTurns) -> Self {
+        Self { file_turns: Some(file_turns), ..self }
     }
 
     /// Reads on a thread of the pool, when it is its turn.
@@ -162,6 +171,8 @@ impl crate::web::Owner for OwnerHandle {
         let store_error = rowless.complaint();
         let acl_error = self.acl.as_ref().and_then(|acl| acl.error());
         let budget_error = self.budget.as_ref().and_then(ImageWatch::trouble);
+        let hung = self.file_turns.as_ref().and_then(StuckTurns::stuck);
+        let no_turn = self.file_turns.as_ref().is_some_and(StuckTurns::are_all);
         let text = match (&store, store_error.as_ref().or(acl_error.as_ref()).or(budget_error.as_ref())) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),
             _ if !is_serving => "not serving yet, or not any more".to_owned(),
@@ -169,11 +180,20 @@ impl crate::web::Owner for OwnerHandle {
                 format!("the state store cannot write ({tries} tries so far): {text}")
             }
             (StoreHealth::Broken { text }, _) => format!("the state store is broken: {text}"),
+            (StoreHealth::Good, _) if no_turn => {
+                "no job can be submitted: no turn for files of jobs is free, for all hang on files that do not answer"
+                    .to_owned()
+            }
             // Jobs run, though new users have to wait or a file is behind the ledger: not ready would be too much.
             (StoreHealth::Good, Some(error)) => format!("ok, but {error}"),
-            (StoreHealth::Good, None) => "ok".to_owned(),
+            (StoreHealth::Good, None) => match hung {
+                Some((hung, most)) => {
+                    format!("ok, but {hung} of {most} turns for files of jobs hang on files that do not answer")
+                }
+                None => "ok".to_owned(),
+            },
         };
-        let is_ready = is_alive && is_serving && store.is_good();
+        let is_ready = is_alive && is_serving && store.is_good() && !no_turn;
         Health { is_alive, is_ready, text, acl_error, budget_error, store_error, rowless_updates: rowless.updates }
     }
 }
@@ -322,4 +342,25 @@ fn overview(
             let _ = reply.send(snapshot.overview.clone());
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::FactNumber;
+    use crate::web::Owner as _;
+
+    #[test]
+    fn health_tells_of_turns_that_hang() {
+        let durable = Durable { number: FactNumber(0), health: StoreHealth::Good, rowless: Default::default() };
+        let (_store, durable) = watch::channel(durable);
+        let (handle, requests) = OwnerHandle::new(durable, None, None);
+        requests.serving().set(true);
+        let health = |stuck| handle.clone().with_file_turns(StuckTurns::of(stuck, 16)).health();
+        assert!(health(0).is_ready && health(0).text == "ok");
+        let some = health(3);
+        assert!(some.is_ready && some.text.contains("3 of 16 turns"), "{some:?}");
+        let all = health(16);
+        assert!(!all.is_ready && all.is_alive && all.text.contains("no turn for files of jobs is free"), "{all:?}");
+    }
 }

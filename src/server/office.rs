@@ -19,7 +19,7 @@ use super::ports::OpenPort;
 use super::rpc::{Carried, RpcLimits};
 use super::signals::{Stop, StopWord};
 use super::start::{ServeError, Serving};
-use super::submission::make_system_dir;
+use super::submission::{make_staging_root, make_system_dir};
 use super::supervisor::Supervisor;
 use super::term::{Leaving, TermEnd};
 
@@ -284,6 +284,7 @@ fn prove(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort>, Option
     }
     host_lists(&settings.trackers)?;
     make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+    make_staging_root(&settings.directories.staging_root).map_err(ServeError::StagingRoot)?;
     let rpc = OpenPort::unless_offered(RPC_KEY, &settings.rpc_address, &offer.rpc)?;
     let http = OpenPort::unless_offered(HTTP_KEY, &settings.http_address, &offer.http)?;
     Ok((rpc, http))

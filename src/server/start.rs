@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits};
+use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits, SchedulerKind};
 use crate::config::{HostPort, Settings};
 use crate::engine::{Engine, Predecessors};
 use crate::fs::FsError;
@@ -20,6 +20,7 @@ use crate::store::{
 use super::acl_file::AclFileError;
 use super::clock::Clock;
 use super::daemon::RunError;
+use super::end_notification::Targets;
 use super::engine_config::{HostsError, engine_config, no_minute};
 use super::handover::Predecessor;
 use super::host_name::as_others_name;
@@ -70,6 +71,9 @@ pub enum ServeError {
     /// The system directory.
     #[error("{0}; set mapred.system.dir to a folder that this user may write to")]
     SystemDir(FsError),
+    /// The staging root is not ours or root's alone.
+    #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
+    StagingRoot(FsError),
     /// The system gives no thread, signal or event queue.
     #[error("the system refuses {what}: {source}")]
     System {
@@ -89,7 +93,9 @@ pub enum ServeError {
 /// What to do about a state folder that is no good.
 fn mend_state(error: &StoreError) -> &'static str {
     match error {
-        StoreError::File { .. } => "; set jobtracker.state.dir to a folder that this user may write to",
+        StoreError::File { .. } | StoreError::Folder(FsError::Refused { .. } | FsError::WrongKind { .. }) => {
+            "; set jobtracker.state.dir to a folder that this user may write to"
+        }
         // These tell it themselves.
         StoreError::Held { .. } | StoreError::NewerSchema { .. } => "",
         _ => " (jobtracker.state.dir)",
@@ -107,6 +113,9 @@ pub struct Serving {
     pub state_dir: PathBuf,
 }
 
+/// Threads for what blocks: all turns of submissions and removals, as many that hang, and what is left for reading state, conf folders
+/// and groups.
+const MOST_THREADS: usize = 96;
 /// File descriptors for everything but connections: the database, files of jobs, the runtime.
 const RESERVED_DESCRIPTORS: usize = 256;
 /// Connections of either kind that are taken however few descriptors there are.
@@ -136,7 +145,7 @@ pub struct Launch {
 pub fn serve(settings: &Settings, launch: Launch, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(32)
+        .max_blocking_threads(MOST_THREADS)
         .build_local(LocalOptions::default())
         .map_err(|source| ServeError::System { what: "an event queue", source })?;
     let supervisor = Supervisor::of_process();
@@ -158,6 +167,7 @@ async fn serve_here(
     started: impl FnOnce(&Serving),
 ) -> Result<(), ServeError> {
     let limits = within_descriptors(settings);
+    tell_open_targets(settings);
     let Launch { precedence, arguments, predecessor, stop } = launch;
     // Ports first: what fails soonest leaves nothing behind.
     let office = match predecessor {
@@ -165,6 +175,18 @@ async fn serve_here(
         Some(predecessor) => Office::taken_over(settings, supervisor.clone(), arguments, predecessor)?,
     };
     office.serve_to_the_end(limits, precedence, started).await
+}
+
+/// Says that jobs may have every host called, where that could reach what others guard: with money, and as root.
+fn tell_open_targets(settings: &Settings) {
+    let has_market = matches!(settings.scheduler, SchedulerKind::Dynamic(_));
+    let is_open = Targets::new(&settings.end_notification_targets).are_all();
+    if is_open && (has_market || rustix::process::geteuid().is_root()) {
+        tracing::info!(
+            "jobs may have any host called at their end that this machine reaches: list those that may be in \
+             jobtracker.end-notification.targets"
+        );
+    }
 }
 
 /// What a start finds.

@@ -27,7 +27,7 @@ use super::owner::Owner;
 use super::reload::Reload;
 use super::rpc::{Carried, CarriedTracker, RpcLimits};
 use super::start::{Found, ServeError, Serving, store_options, wake};
-use super::submission::{Leftovers, SystemDirAtStart, make_system_dir};
+use super::submission::{Leftovers, SystemDirAtStart, make_staging_root, make_system_dir};
 use super::web_thread::{WebTerms, WebThread};
 
 /// How a term ends.
@@ -86,6 +86,7 @@ impl Office<'_> {
         }
         let acl_watch = acl.as_deref().and_then(AclWatch::of);
         make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
+        make_staging_root(&settings.directories.staging_root).map_err(ServeError::StagingRoot)?;
         let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
         let offer = self.offer();
         let Ports { rpc, http } = &self.ports;
@@ -193,6 +194,8 @@ impl Office<'_> {
             self.supervisor.stopping();
             rpc.close();
             http.close();
+            // Requests in hand have the same seconds as calls.
+            web.begin_stop();
             Leave::Stop
         };
         let served = daemon.run_until(rpc_port, std::mem::take(&mut self.carried), leave).await;
@@ -284,6 +287,12 @@ impl<'a> Web<'a> {
     fn start(&self) -> io::Result<()> {
         *self.running.borrow_mut() = Some((self.start)()?);
         Ok(())
+    }
+
+    fn begin_stop(&self) {
+        if let Some(web) = &mut *self.running.borrow_mut() {
+            web.begin_stop();
+        }
     }
 
     fn stop(&self) {

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::TcpListener;
+use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -16,6 +17,10 @@ use crate::config::host_name;
 /// The HTTP library needs this much room for a head.
 const LEAST_HEADER_BYTES: usize = 8_192;
 
+/// Requests in hand may take this long once the server stops.
+const DRAIN: Duration = Duration::from_secs(4);
+/// The thread gets this much longer, then it is left to itself: it hangs on something that does not answer.
+const GRACE: Duration = Duration::from_millis(500);
 /// What the web server shows, under which names, and to how many.
 #[derive(Clone, Debug)]
 pub(super) struct WebTerms {
@@ -31,7 +36,10 @@ pub(super) struct WebTerms {
 
 /// The running web server.
 pub(super) struct WebThread {
-    stop: oneshot::Sender<()>,
+    stop: Option<oneshot::Sender<()>>,
+    stopped_at: Option<Instant>,
+    /// Closed when the thread has ended.
+    ended: mpsc::Receiver<()>,
     thread: JoinHandle<()>,
 }
 
@@ -45,6 +53,7 @@ impl WebThread {
             connections: terms.limits.max_connections,
             header_bytes: terms.limits.max_header_bytes.max(LEAST_HEADER_BYTES),
             header_read: Duration::from_millis(terms.limits.header_timeout_ms),
+            drain: DRAIN,
             ..WebLimits::default()
         };
         let state = WebState {
@@ -56,7 +65,9 @@ impl WebThread {
             limits,
         };
         let (stop, stopped) = oneshot::channel::<()>();
+        let (ending, ended) = mpsc::channel::<()>();
         let serve = move || {
+            let _ending = ending;
             runtime.block_on(async {
                 match tokio::net::TcpListener::from_std(listener) {
                     Ok(listener) => {
@@ -71,12 +82,24 @@ impl WebThread {
             });
         };
         let thread = std::thread::Builder::new().name("web".to_owned()).spawn(serve)?;
-        Ok(Self { stop, thread })
+        Ok(Self { stop: Some(stop), stopped_at: None, ended, thread })
+    }
+
+    /// Takes no further requests; those in hand have their time from now on.
+    pub(super) fn begin_stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+            self.stopped_at = Some(Instant::now());
+        }
     }
 
     /// Lets requests in hand end, then the thread.
-    pub(super) fn stop(self) {
-        let _ = self.stop.send(());
+    pub(super) fn stop(mut self) {
+        self.begin_stop();
+        let passed = self.stopped_at.map_or(Duration::ZERO, |stopped_at| stopped_at.elapsed());
+        if let Err(mpsc::RecvTimeoutError::Timeout) = self.ended.recv_timeout((DRAIN + GRACE).saturating_sub(passed)) {
+            return tracing::error!("the web server's thread hangs; it is not waited for");
+        }
         if self.thread.join().is_err() {
             tracing::error!("the web server's thread has panicked");
         }

@@ -16,6 +16,9 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
+    /// The folder is not ours alone, or something of others stands in it.
+    #[error(transparent)]
+    Folder(#[from] crate::fs::FsError),
     /// A second daemon.
     #[error("{path} is held by {}: only one JobTracker may run on a state folder; stop it or set another jobtracker.state.dir", holder(.pid))]
     Held {

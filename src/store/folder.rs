@@ -3,26 +3,29 @@
 //! Nothing in this process may open `state.db` but through SQLite once SQLite has it open: closing any other handle on
 //! the file would drop SQLite's own locks (they belong to process and file, not to the handle).
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
 use super::error::StoreError;
 use super::fault_point::FaultPoint;
+use crate::fs::{FolderHandle, Privacy, TrustedFolder, open_trusted_folder};
 
 const LOCK_NAME: &str = "lock";
 const DATABASE_NAME: &str = "state.db";
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
+const WRITABLE_FOR_GROUP: u32 = 0o020;
 
 /// A state folder held by this process for as long as the value lives.
 #[derive(Debug)]
 pub(super) struct Folder {
-    dir: PathBuf,
+    folder: FolderHandle,
     /// Keeps the lock: the system gives it up with the last handle, however the process ends.
     _lock: File,
 }
@@ -30,28 +33,28 @@ pub(super) struct Folder {
 // === impl Folder ===
 
 impl Folder {
-    /// Makes the folder if it is missing and takes its lock.
+    /// Makes the folder if it is missing and takes its lock. A folder of others, or one that they may change, is refused.
     pub(super) fn hold(dir: &Path) -> Result<Self, StoreError> {
-        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(dir).map_err(at("create", dir))?;
-        let mode = fs::metadata(dir).map_err(at("read", dir))?.mode();
-        if mode & OTHERS != 0 {
+        let TrustedFolder { folder, warnings } = open_trusted_folder(dir, FOLDER_MODE, Privacy::Private)?;
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        let mode = folder.mode()?;
+        if mode & OTHERS != 0 && mode & WRITABLE_FOR_GROUP == 0 {
             // It may be somebody's own folder, so its mode stays; the files in it are private in any case.
             tracing::warn!("{} is open to others (mode {:o}): 700 is advised", dir.display(), mode & 0o777);
         }
         FaultPoint::FolderMade.pass();
-        let lock = take_lock(&dir.join(LOCK_NAME))?;
-        Ok(Self { dir: dir.to_owned(), _lock: lock })
+        let lock = take_lock(&folder)?;
+        Ok(Self { folder, _lock: lock })
     }
 
     /// The path of the database, whose file is made if it is missing.
     pub(super) fn database(&self) -> Result<PathBuf, StoreError> {
-        let path = database_in(&self.dir);
         // SQLite gives its log the mode of the database file.
-        private_file(&path)?;
+        self.folder.open_own_file(OsStr::new(DATABASE_NAME), FILE_MODE)?;
         FaultPoint::DatabaseMade.pass();
-        sync_folder(&self.dir).map_err(at("sync", &self.dir))?;
+        self.folder.sync()?;
         FaultPoint::DatabaseNamed.pass();
-        Ok(path)
+        Ok(database_in(self.folder.path()))
     }
 }
 
@@ -66,18 +69,6 @@ pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Opens a file for reading and writing, made private if it is missing.
-pub(super) fn private_file(path: &Path) -> Result<File, StoreError> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(FILE_MODE)
-        .open(path)
-        .map_err(at("open", path))
-}
-
 /// Makes a private file that must not exist yet.
 pub(super) fn new_private_file(path: &Path) -> Result<File, StoreError> {
     OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path).map_err(at("create", path))
@@ -89,8 +80,9 @@ pub(super) fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) ->
     move |source| StoreError::File { action, path, source }
 }
 
-fn take_lock(path: &Path) -> Result<File, StoreError> {
-    let mut file = private_file(path)?;
+fn take_lock(folder: &FolderHandle) -> Result<File, StoreError> {
+    let path = &folder.path().join(LOCK_NAME);
+    let mut file = folder.open_own_file(OsStr::new(LOCK_NAME), FILE_MODE)?;
     if let Err(error) = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         if error != rustix::io::Errno::WOULDBLOCK {
             return Err(at("lock", path)(error.into()));
@@ -112,6 +104,9 @@ fn take_lock(path: &Path) -> Result<File, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
     use super::*;
 
     #[test]
@@ -143,6 +138,39 @@ mod tests {
         let file = scratch.path().join("file");
         fs::write(&file, "").unwrap();
         let error = Folder::hold(&file.join("state")).unwrap_err().to_string();
-        assert!(error.starts_with("cannot create ") && error.contains("file/state"), "{error}");
+        assert_eq!(error, format!("{}: expected a folder", file.canonicalize().unwrap().display()));
+    }
+
+    #[test]
+    fn links_in_place_of_our_files_are_not_followed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("state");
+        fs::create_dir(&dir).unwrap();
+        let secret = scratch.path().join("secret");
+        fs::write(&secret, "a root-only file").unwrap();
+        for name in [LOCK_NAME, DATABASE_NAME] {
+            symlink(&secret, dir.join(name)).unwrap();
+            let refused = Folder::hold(&dir).and_then(|folder| folder.database()).unwrap_err().to_string();
+            assert!(
+                refused.ends_with(&format!("/{name} is a symbolic link; expected a path without links")),
+                "{refused}"
+            );
+            fs::remove_file(dir.join(name)).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "a root-only file");
+        Folder::hold(&dir).unwrap().database().unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_may_change_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("state");
+        fs::create_dir(&dir).unwrap();
+        for mode in [0o777, 0o1777] {
+            fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+            let refused = Folder::hold(&dir).unwrap_err().to_string();
+            assert!(refused.contains("writable for others") && refused.contains("chmod"), "{refused}");
+        }
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
     }
 }

@@ -19,7 +19,10 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("http", &[]),
     // Limits are one table, which the page on configuration shows.
     ("config", &["fs", "wire::limits"]),
-    ("store", &["engine", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"]),
+    (
+        "store",
+        &["engine", "fs", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"],
+    ),
     ("web", &["engine", "http", "market", "scheduler", "wire"]),
     (
         "server",

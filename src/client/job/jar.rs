@@ -1,7 +1,6 @@
 //! `job.jar`: the shipped files, and the classes of Hadoop Streaming where stock TaskTrackers shall run the job.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -9,6 +8,8 @@ use std::path::{Path, PathBuf};
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::fs::{CheckedFile, Expected, open_behind_links};
 
 /// Of a jar without one; Java's tools want a manifest.
 const MANIFEST: &[u8] = b"Manifest-Version: 1.0\r\n\r\n";
@@ -100,6 +101,12 @@ fn shipped(path: &Path) -> Result<Vec<(PathBuf, String)>, JarError> {
     Ok(files)
 }
 
+/// A file of the user's, which may lie behind links.
+fn open(path: &Path) -> Result<CheckedFile, JarError> {
+    let opened = open_behind_links(path, &Expected::file_of_any_owner());
+    opened.map_err(|error| io_error("read", path)(error.into()))
+}
+
 /// Writes the jar with mode 0644, in a place that was free: shipped files first, then what is in the streaming jar and has
 /// not been shipped.
 ///
@@ -116,8 +123,7 @@ pub fn write_jar(jar: &Path, files: &[PathBuf], streaming_jar: Option<&Path>) ->
             if !names.insert(name.clone()) {
                 return Err(JarError::SameName { path, name });
             }
-            let mut content = File::open(&path).map_err(io_error("read", &path))?;
-            let metadata = content.metadata().map_err(io_error("read", &path))?;
+            let CheckedFile { file: mut content, metadata, .. } = open(&path)?;
             writer
                 .start_file(name, options_of(metadata.len(), metadata.permissions().mode()))
                 .map_err(zip_error(jar))?;
@@ -125,8 +131,7 @@ pub fn write_jar(jar: &Path, files: &[PathBuf], streaming_jar: Option<&Path>) ->
         }
     }
     if let Some(streaming_jar) = streaming_jar {
-        let opened = File::open(streaming_jar).map_err(io_error("read", streaming_jar))?;
-        let mut archive = ZipArchive::new(opened).map_err(zip_error(streaming_jar))?;
+        let mut archive = ZipArchive::new(open(streaming_jar)?.file).map_err(zip_error(streaming_jar))?;
         for at in 0..archive.len() {
             let entry = archive.by_index_raw(at).map_err(zip_error(streaming_jar))?;
             let name = entry.name().map_err(zip_error(streaming_jar))?.into_owned();
@@ -150,6 +155,7 @@ fn options_of(length_bytes: u64, mode: u32) -> SimpleFileOptions {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::Read;
 
     use super::*;

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use super::error::JobClientError;
-use crate::fs::{FileUri, LocalFileSystem};
+use crate::fs::{Account, FileUri, LocalFileSystem};
 use crate::wire::JobId;
 
 /// Of the area and of each job's directory.
@@ -30,7 +30,7 @@ impl Staging {
         if let Ok(metadata) = std::fs::metadata(area.as_path()) {
             let owner = metadata.uid();
             let us = rustix::process::geteuid().as_raw();
-            if owner != us && account_number(user) != Some(owner) {
+            if owner != us && Account::named(user).map(|account| account.uid) != Some(owner) {
                 return Err(JobClientError::ForeignStagingArea {
                     path: area.to_string(),
                     owner,
@@ -73,15 +73,6 @@ impl Drop for Staging {
             let _ = LocalFileSystem.remove_dir_all(self.directory.as_path());
         }
     }
-}
-
-/// The number of an account of this machine.
-fn account_number(user: &str) -> Option<u32> {
-    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
-    accounts.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        (fields.next()? == user).then(|| fields.nth(1)?.parse().ok())?
-    })
 }
 
 #[cfg(test)]

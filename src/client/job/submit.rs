@@ -1,8 +1,7 @@
 //! Hands a job over, in the order of the stock client: staging area, id, files, queue, job.xml, submitJob (1.2.1 `JobClient`).
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -18,7 +17,7 @@ use super::split::{InputFile, Split, SplitRules, cut, files_of_splits};
 use super::staging::Staging;
 use super::streaming::{InputFormat, Reducer, StreamingJob};
 use crate::client::market::{MarketClient, Signer};
-use crate::fs::FileUri;
+use crate::fs::{Expected, FileUri, open_behind_links};
 use crate::market::signature::{job_message, sign};
 use crate::wire::JobId;
 
@@ -231,7 +230,8 @@ fn splits(
     let mut splits = Vec::new();
     for InputFile { uri, .. } in files {
         let path = FileUri::parse(uri)?.to_path_buf();
-        let cut = File::open(&path).and_then(|file| cut_lines(uri, &mut BufReader::new(file), lines));
+        let opened = open_behind_links(&path, &Expected::file_of_any_owner()).map_err(io::Error::from);
+        let cut = opened.and_then(|input| cut_lines(uri, &mut BufReader::new(input.file), lines));
         splits.extend(cut.map_err(|source| InputError::Io { path, source })?);
     }
     Ok(splits)

@@ -79,12 +79,12 @@ keys! {
     KEEP_TASK_FILES_PATTERN = "keep.task.files.pattern" ["mapreduce.task.files.preserve.filepattern"], Text, None,
         "Keeps the staging folder when set.";
     NOTIFICATION_URL = "job.end.notification.url" ["mapreduce.job.end-notification.url"], Text, None,
-        "URL called when the job has ended, `http:` only; `$jobId` and `$jobStatus` are filled in.";
+        "URL called when the job has ended, `http:` only, on a host of `jobtracker.end-notification.targets`; `$jobId` and `$jobStatus` are filled in.";
     NOTIFICATION_RETRIES = "job.end.retry.attempts" ["mapreduce.job.end-notification.retry.attempts"], Number(Count, 0, INT), Some("0"),
-        "Further calls when that fails.";
+        "Further calls when that fails, 9 at most.";
     NOTIFICATION_RETRY_INTERVAL = "job.end.retry.interval" ["mapreduce.job.end-notification.retry.interval"],
         Number(Milliseconds, 0, INT), Some("30000"),
-        "Time between them.";
+        "Time between them; at least a second, at most an hour.";
     NOTIFICATION_TIMEOUT = "mapreduce.job.end-notification.timeout", Number(Milliseconds, 1, INT), Some("5000"),
         "Time for one call.";
     HISTORY_USER_LOCATION = "hadoop.job.history.user.location", Text, None,

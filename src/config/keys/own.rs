@@ -25,6 +25,8 @@ keys! {
         "Shortest heartbeat interval told to a tracker while slots or tasks wait.";
     FIFO_COMPATIBLE = "jobtracker.fifo.compatible", Flag, Some("false"),
         "FIFO exactly as Hadoop 1.2.1: one task without locality and one reduce in an answer, and the capacity pad.";
+    END_NOTIFICATION_TARGETS = "jobtracker.end-notification.targets", List, Some("*"),
+        "Hosts that `job.end.notification.url` may name: names or addresses separated by commas, `*` in one stands for any characters, `:port` behind one for this port only. Others are not called. Blank: none.";
     VERSION = "jobtracker.version", Text, Some("1.2.1"),
         "The version TaskTrackers are told; theirs must be the same.";
     BUILD_VERSION = "jobtracker.build-version", Text,

@@ -137,6 +137,8 @@ pub struct Settings {
     /// So long after a start kills by cut-off clients are held back, ms; 0: never
     /// (`jobtracker.restart.hold-client-kills-ms`).
     pub hold_client_kills_ms: u64,
+    /// Hosts that jobs may have called at their end (`jobtracker.end-notification.targets`).
+    pub end_notification_targets: Vec<String>,
     /// What job.xml files are laid over.
     pub configuration: Arc<Configuration>,
 }
@@ -193,6 +195,7 @@ impl Settings {
             state_finished_job_days: configuration.number(&keys::STATE_FINISHED_JOB_DAYS)?,
             restart_recover: configuration.flag(&keys::RESTART_RECOVER)?,
             hold_client_kills_ms: configuration.number(&keys::HOLD_CLIENT_KILLS)?,
+            end_notification_targets: configuration.list(&keys::END_NOTIFICATION_TARGETS)?,
             configuration: Arc::new(configuration),
         };
         let mut warnings = settings.configuration.warnings();

@@ -1,11 +1,12 @@
 //! The files that values name are there: a daemon that misses one at start says so at start.
 
-use std::fs::File;
 use std::path::Path;
 
 use super::{SchedulerKind, Settings};
+use crate::config::conf_folder::reason;
 use crate::config::error::{ConfigError, Warning};
 use crate::config::keys::{self, Key};
+use crate::fs::open_named_by_conf;
 
 /// Looks at each named file.
 pub(super) fn check(settings: &Settings) -> Result<Vec<Warning>, ConfigError> {
@@ -36,14 +37,8 @@ pub(super) fn check(settings: &Settings) -> Result<Vec<Warning>, ConfigError> {
 
 fn readable(settings: &Settings, key: &Key, path: Option<&Path>, expected: &'static str) -> Result<(), ConfigError> {
     let Some(path) = path else { return Ok(()) };
-    let reason = match std::fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => "not a regular file".to_owned(),
-        Ok(_) => match File::open(path) {
-            Ok(_) => return Ok(()),
-            Err(error) => error.to_string(),
-        },
-        Err(error) => error.to_string(),
-    };
+    let Err(error) = open_named_by_conf(path) else { return Ok(()) };
+    let reason = reason(&error);
     let setting = settings.configuration.required(key)?;
     Err(ConfigError::NamedFile { key: key.name, origin: setting.origin, value: setting.value, reason, expected })
 }

@@ -93,7 +93,10 @@ fn endless_names_are_an_error() {
     insta::assert_snapshot!(value(&endless, &SYSTEM_DIR), @r#"default: mapred.system.dir = "${hadoop.tmp.dir}/mapred/system": still holds ${...} after 20 replacements; expected names that end in a value"#);
     let doubling = format!("{}{}", "${a}", "x".repeat(20_000));
     let growing = of(&[("core", &[("a", doubling.as_str())])]).with_property("b", "");
-    assert!(matches!(growing.expanded("a", "${a}", &Origin::Default), Err(ConfigError::EndlessExpansion { .. })));
+    assert!(matches!(
+        growing.expanded("a", "${a}", Scope::Cluster, &Origin::Default),
+        Err(ConfigError::EndlessExpansion { .. })
+    ));
 }
 
 #[test]

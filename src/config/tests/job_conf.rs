@@ -212,3 +212,107 @@ fn it_survives_being_stored() {
     assert_eq!(serde_json::from_str::<JobConf>(&stored).unwrap(), conf);
     assert!(stored.len() < 2000, "{} bytes: the whole file must not be kept", stored.len());
 }
+
+/// What the daemon's conf folder may hold beside keys of ours.
+fn cluster_with_secrets() -> Configuration {
+    let properties = [("user.name", "daemon"), ("user.home", "/root"), ("java.io.tmpdir", "/secret/tmp")];
+    let properties = properties.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut cluster = Configuration::new(BTreeMap::from(properties));
+    let site = [
+        ("dfs.ldap.password", "hunter2"),
+        ("mapred.queue.default.acl-submit-job", "hunter2"),
+        ("team", "hunter2"),
+        ("hadoop.tmp.dir", "/data/${user.name}"),
+        ("mapred.output.dir", "/out/${team}/${mapred.job.name}"),
+    ];
+    let lines = site.map(|(name, value)| format!("<property><name>{name}</name><value>{value}</value></property>"));
+    cluster.add_file("site.xml", format!("<configuration>{}</configuration>", lines.concat()).as_bytes()).unwrap();
+    cluster
+}
+
+#[test]
+fn a_job_sees_nothing_of_the_clusters_configuration_but_keys_of_the_table() {
+    let cluster = cluster_with_secrets();
+    let hidden = ["dfs.ldap.password", "mapred.queue.default.acl-submit-job", "team", "user.home", "java.io.tmpdir"];
+    let shown = [
+        "mapred.job.name",
+        "mapreduce.job.acl-view-job",
+        "mapreduce.job.acl-modify-job",
+        "job.end.notification.url",
+        "mapreduce.job.queuename",
+        "mapreduce.workflow.id",
+    ];
+    for (key, name) in shown.into_iter().flat_map(|key| hidden.map(|name| (key, name))) {
+        for text in
+            [format!("${{{name}}}"), "${a${b}}".to_owned(), "${c}".to_owned(), "${mapred.output.dir}".to_owned()]
+        {
+            let (half, rest) = name.split_at(3);
+            let job = job_xml(&[
+                (key, &text),
+                (&format!("a{rest}"), &format!("${{{half}${{b}}}}")),
+                ("b", rest),
+                ("c", &format!("${{{name}}}")),
+            ]);
+            let conf = JobConf::parse(&job, LIMIT, &cluster, "h1").map(|conf| format!("{conf:?}"));
+            let told = conf.unwrap_or_else(|error| error.to_string());
+            // The folder of output is the cluster's own text, which the cluster lets every job use.
+            let told = told.replace("/out/hunter2/", "");
+            assert!(!told.contains("hunter2") && !told.contains("/root") && !told.contains("/secret"), "{key} {told}");
+        }
+    }
+}
+
+#[test]
+fn names_are_not_put_together_with_what_the_cluster_sees() {
+    let mut cluster = cluster_with_secrets();
+    // The cluster's text goes on where the user's ends.
+    let site = "<configuration><property><name>mapreduce.workflow.id</name><value>${user.name}word}</value></property>\
+        <property><name>mapreduce.workflow.name</name><value>${mapred.job.name}/${team}</value></property></configuration>";
+    cluster.add_file("mapred-site.xml", site.as_bytes()).unwrap();
+    let id = |user: &str| JobConf::parse(&job_xml(&[]), LIMIT, &cluster, user).unwrap().workflow.id;
+    assert_eq!(id("h1"), "h1word}");
+    for user in ["${dfs.ldap.pass", "${dfs.ldap.password}", "${team}"] {
+        assert!(!id(user).contains("hunter2"), "{}", id(user));
+    }
+    let name = |name: &str| {
+        let job = job_xml(&[("mapred.job.name", name)]);
+        JobConf::parse(&job, LIMIT, &cluster, "h1").unwrap().workflow.name
+    };
+    assert_eq!(name("plain"), "plain/hunter2", "the cluster's own text sees the cluster's own values");
+    assert_eq!(name("${dfs.ldap.password}"), "${dfs.ldap.password}/${team}");
+}
+
+#[test]
+fn a_job_sees_its_own_values_keys_of_the_table_and_its_user() {
+    let cluster = cluster_with_secrets();
+    let name = |text: &str| {
+        let job = job_xml(&[("mapred.job.name", text), ("team", "blue"), ("mapred.reduce.tasks", "3")]);
+        JobConf::parse(&job, LIMIT, &cluster, "h1").unwrap().name
+    };
+    assert_eq!(name("${team} ${user.name} ${mapred.reduce.tasks}"), "blue h1 3");
+    assert_eq!(name("${hadoop.tmp.dir} ${mapred.map.tasks}"), "/data/h1 2", "set by the cluster, and a default");
+    let job = job_xml(&[("mapred.job.name", "n"), ("team", "blue")]);
+    let conf = JobConf::parse(&job, LIMIT, &cluster, "h1").unwrap();
+    assert_eq!(conf.output_dir.as_deref(), Some("/out/blue/n"), "a job's own value counts in the cluster's text, too");
+}
+
+#[test]
+fn errors_show_what_a_job_has_written_and_not_much_of_it() {
+    let cluster = cluster_with_secrets();
+    let refused = |properties: &[(&str, &str)]| {
+        JobConf::parse(&job_xml(properties), LIMIT, &cluster, "h1").unwrap_err().to_string()
+    };
+    let long = "x".repeat(10_000);
+    let texts = [
+        refused(&[("mapred.job.priority", "${hadoop.tmp.dir}")]),
+        refused(&[("mapred.job.priority", &long)]),
+        refused(&[("mapred.job.name", "${mapred.job.name}${mapred.job.name}${mapred.job.name}${mapred.job.name}")]),
+        refused(&[("mapred.job.queue.name", "${hadoop.tmp.dir}"), ("mapreduce.job.queuename", &long)]),
+    ];
+    insta::assert_snapshot!(texts.join("\n"), @r#"
+    job.xml:2: mapred.job.priority = "${hadoop.tmp.dir}": expected VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
+    job.xml:2: mapred.job.priority = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...": expected VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
+    job.xml:2: mapred.job.name = "${mapred.job.name}${mapred.job.name}${mapred.job.name}${mapred.j...": still holds ${...} after 20 replacements; expected names that end in a value
+    mapreduce.job.queuename names queue "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..." but mapred.job.queue.name names "${hadoop.tmp.dir}"; expected one queue
+    "#);
+}

@@ -3,7 +3,8 @@
 use super::cluster::{Cluster, dynamic, spec};
 use super::market::{credits, market, market_under};
 use super::preemption::{hang, live};
-use crate::market::{Answer, Credits, OperationKind, QueueStanding, Quote, Shape};
+use crate::engine::Fact;
+use crate::market::{Answer, Credits, MarketFact, OperationKind, QueueStanding, Quote, Shape};
 use crate::scheduler::PerKind;
 
 /// alice has all six slots for 1 each, bob waits behind with a bid of 2.
@@ -33,7 +34,8 @@ fn a_quote_is_what_the_timer_then_does() {
         let mut cluster = contest();
         let facts = cluster.facts.len();
         let quoted = quote(&mut cluster, queue, rate);
-        assert_eq!(cluster.facts.len(), facts, "a quote changes nothing");
+        let changed = &cluster.facts[facts..];
+        assert!(matches!(changed, [Fact::Market(MarketFact::Stamp(_))]), "a quote changes nothing else: {changed:?}");
         cluster.pass_ms(1);
         cluster.admin_asks(&format!("setSpending={rate}&queue={queue}")).unwrap();
         cluster.now.mono_ms = cluster.engine.next_tick_mono_ms;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::engine::Now;
-use crate::market::{Credits, Market, MarketConfig, Operation, QueueName, QueueUse, Quote, budget_file};
+use crate::market::{Credits, Market, MarketConfig, MarketFact, Operation, QueueName, QueueUse, Quote, budget_file};
 use crate::market::{KeyId, OperationKind, Role, ServletRequest, Shape, VerifiedUser};
 use crate::scheduler::{Kind, PerKind};
 
@@ -104,7 +104,8 @@ fn permitted_is_only_what_exists() {
         let verified = Some(VerifiedUser { user: user.to_owned(), role, key_id: KeyId(1) });
         let now = Now { wall_ms: timestamp_ms, ..NOW };
         let operated = market.operate(ServletRequest { verified, shape }, now, |_| false);
-        assert!(operated.facts.is_empty(), "a quote changes nothing");
+        let facts = operated.facts;
+        assert!(matches!(&facts[..], [MarketFact::Stamp(_)]), "a quote changes nothing else: {facts:?}");
         operated.answer.map(|answer| format!("{answer:?}")).map_err(|error| error.to_string())
     };
     let at = NOW.wall_ms;

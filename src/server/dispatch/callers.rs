@@ -5,7 +5,8 @@ use std::rc::Rc;
 use crate::config::settings::Queues;
 use crate::engine::{Caller, IdOwner};
 use crate::server::groups::Groups;
-use crate::server::rpc::Ticket;
+use crate::server::rpc::{RemoteError, Ticket};
+use crate::wire::JobId;
 
 use super::Dispatcher;
 
@@ -36,10 +37,25 @@ impl Callers {
 // === impl Dispatcher: callers ===
 
 impl Dispatcher {
-    /// Goes on with the caller of a job's or queue's operation; groups count only while access lists do.
-    pub(super) fn as_caller(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static) {
-        if self.callers.acls_enabled {
-            self.as_member(ticket, go_on);
+    /// Goes on with the caller of an operation of a job, or of a queue where none is named; groups count only while access lists do.
+    pub(super) fn as_caller(
+        self: &Rc<Self>,
+        job: Option<JobId>,
+        ticket: Ticket,
+        go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static,
+    ) {
+        if self.callers.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups(job, ticket.user())) {
+            self.with_groups(ticket, go_on);
+        } else {
+            let caller = Caller::named(ticket.user().clone());
+            go_on(self, caller, ticket);
+        }
+    }
+
+    /// Goes on with the caller of an administrator's operation.
+    pub(super) fn as_member(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static) {
+        if self.owner.with_engine(|engine| engine.administrators_need_groups(ticket.user())) {
+            self.with_groups(ticket, go_on);
         } else {
             let caller = Caller::named(ticket.user().clone());
             go_on(self, caller, ticket);
@@ -47,7 +63,7 @@ impl Dispatcher {
     }
 
     /// Goes on with the caller and his groups: at once if they are known, else when the machine has told them.
-    pub(super) fn as_member(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static) {
+    fn with_groups(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static) {
         let user = ticket.user().clone();
         if let Some(groups) = self.callers.groups.known(&user) {
             return go_on(self, Caller { user, groups }, ticket);
@@ -55,8 +71,10 @@ impl Dispatcher {
         // Not waited for here: the next client's call must not wait for this one's groups.
         let this = self.clone();
         tokio::task::spawn_local(async move {
-            let groups = this.callers.groups.of(&user).await;
-            go_on(&this, Caller { user, groups }, ticket);
+            match this.callers.groups.of(&user, ticket.origin()).await {
+                Ok(groups) => go_on(&this, Caller { user, groups }, ticket),
+                Err(refused) => this.refuse(ticket, RemoteError::io(refused)),
+            }
         });
     }
 }

@@ -28,7 +28,7 @@ impl Dispatcher {
                 };
                 let credentials = credentials.unwrap_or_default();
                 let submissions = self.submissions.clone();
-                self.as_caller(ticket, move |_, caller, ticket| {
+                self.as_caller(None, ticket, move |_, caller, ticket| {
                     let asked = Asked { id, caller, submit_dir, credentials };
                     tokio::task::spawn_local(submissions.submit(asked, ticket));
                 });
@@ -36,7 +36,7 @@ impl Dispatcher {
             Ask::KillJob { job: None } | Ask::SetJobPriority { job: None, .. } => self.tell(ticket, Value::Void),
             Ask::KillJob { job: Some(id) } => {
                 let is_first = ticket.is_first();
-                self.as_caller(ticket, move |this, caller, ticket| {
+                self.as_caller(Some(id), ticket, move |this, caller, ticket| {
                     let event =
                         if is_first { Event::KillJobFirst { id, caller } } else { Event::KillJob { id, caller } };
                     this.step(event, ticket);
@@ -46,13 +46,13 @@ impl Dispatcher {
                 let Some(priority) = priority else {
                     return self.refuse(ticket, RemoteError::io("setJobPriority needs the name of a priority"));
                 };
-                self.as_caller(ticket, move |this, caller, ticket| {
+                self.as_caller(Some(id), ticket, move |this, caller, ticket| {
                     this.step(Event::SetJobPriority { id, priority, caller }, ticket);
                 });
             }
             Ask::KillTask { attempt: None, .. } => self.tell(ticket, Value::Boolean(false)),
             Ask::KillTask { attempt: Some(id), should_fail } => {
-                self.as_caller(ticket, move |this, caller, ticket| {
+                self.as_caller(Some(id.task.job), ticket, move |this, caller, ticket| {
                     this.step(Event::KillTask { id, fail: should_fail, caller }, ticket);
                 });
             }
@@ -65,7 +65,7 @@ impl Dispatcher {
                 None => self.tell(ticket, Value::JobStatus(None)),
             },
             Ask::GetJobCounters { job } => match job {
-                Some(id) => self.as_caller(ticket, move |this, caller, ticket| {
+                Some(id) => self.as_caller(Some(id), ticket, move |this, caller, ticket| {
                     let ask = move |engine: &Engine| {
                         engine.check_view_counters(id, &caller)?;
                         Ok::<_, Refusal>(engine.job_counters(id))
@@ -83,7 +83,7 @@ impl Dispatcher {
             Ask::GetSetupTaskReports { job } => self.task_reports(job, ReportKind::Setup, ticket),
             Ask::GetTaskCompletionEvents { job, from, max } => self.completion_events(job, from, max, ticket),
             Ask::GetTaskDiagnostics { attempt } => match attempt {
-                Some(id) => self.as_caller(ticket, move |this, caller, ticket| {
+                Some(id) => self.as_caller(Some(id.task.job), ticket, move |this, caller, ticket| {
                     let ask = move |engine: &Engine| {
                         engine.check_view_details(id.task.job, &caller)?;
                         Ok::<_, Refusal>(engine.task_diagnostics(id))
@@ -115,7 +115,7 @@ impl Dispatcher {
                 let name = queue.unwrap_or_default();
                 self.show_if_allowed(ticket, move |engine| engine.queue_admins(&name), Value::AccessControlList);
             }
-            Ask::GetQueueAclsForCurrentUser => self.as_caller(ticket, |this, caller, ticket| {
+            Ask::GetQueueAclsForCurrentUser => self.as_caller(None, ticket, |this, caller, ticket| {
                 this.show(ticket, move |engine| engine.queue_acls(&caller), Value::QueueAcls);
             }),
             Ask::GetFilesystemName => self.tell(ticket, self.advertised.file_system()),
@@ -135,7 +135,7 @@ impl Dispatcher {
 
     fn task_reports(self: &Rc<Self>, job: Option<JobId>, kind: ReportKind, ticket: Ticket) {
         match job {
-            Some(id) => self.as_caller(ticket, move |this, caller, ticket| {
+            Some(id) => self.as_caller(Some(id), ticket, move |this, caller, ticket| {
                 if let Err(refusal) = this.owner.with_engine(|engine| engine.check_view_details(id, &caller)) {
                     return this.refuse(ticket, refusal.into());
                 }

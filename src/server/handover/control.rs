@@ -1,10 +1,9 @@
 //! The socket in the state folder on which an operator asks for an upgrade: one line of JSON each way.
 
 use std::cell::Cell;
-use std::fs::{self, File, Permissions};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -14,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
+
+use crate::fs::FolderHandle;
 
 /// The name of the socket in the state folder.
 pub const CONTROL: &str = "control";
@@ -97,7 +98,7 @@ struct Turn(Rc<Cell<bool>>);
 pub fn ask(state_dir: &Path, program: &Path) -> Result<Outcome, AskError> {
     let path = state_dir.join(CONTROL);
     let unreached = |source| AskError::Unreached { path: path.clone(), source };
-    let folder = File::open(state_dir).map_err(unreached)?;
+    let folder = FolderHandle::open(state_dir).map_err(|error| unreached(error.into()))?;
     let mut stream = UnixStream::connect(short_path(&folder)).map_err(unreached)?;
     let mut question = serde_json::to_vec(&Question::Upgrade { program: program.to_owned() })
         .map_err(|error| AskError::Unanswered(error.into()))?;
@@ -114,8 +115,8 @@ pub fn ask(state_dir: &Path, program: &Path) -> Result<Outcome, AskError> {
 }
 
 /// The socket by way of the open folder: names of sockets may have 107 bytes only.
-fn short_path(folder: &File) -> PathBuf {
-    Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(CONTROL)
+fn short_path(folder: &FolderHandle) -> PathBuf {
+    Path::new("/proc/self/fd").join(folder.as_fd().as_raw_fd().to_string()).join(CONTROL)
 }
 
 // === impl Control ===
@@ -123,13 +124,10 @@ fn short_path(folder: &File) -> PathBuf {
 impl Control {
     /// Listens in a state folder that this process holds, so that a socket which is there is left over.
     pub(in crate::server) fn open(state_dir: &Path) -> io::Result<Self> {
-        let path = state_dir.join(CONTROL);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = UnixListener::bind(short_path(&File::open(state_dir)?))?;
-        fs::set_permissions(&path, Permissions::from_mode(MODE))?;
+        let folder = FolderHandle::open(state_dir)?;
+        folder.remove(CONTROL.as_ref())?;
+        let listener = UnixListener::bind(short_path(&folder))?;
+        folder.set_mode_of_entry(CONTROL.as_ref(), MODE)?;
         let mut control = Self::on(listener, state_dir)?;
         control.keep();
         Ok(control)

@@ -137,6 +137,13 @@ impl Ticket {
         self.connection.is_broken()
     }
 
+    /// Completes when [`Self::has_left`].
+    pub async fn left(&self) {
+        while !self.has_left() {
+            self.connection_changed().await;
+        }
+    }
+
     /// Completes when [`Self::is_behind`] may have changed.
     pub async fn caught_up(&self, long: bool) {
         self.connection.flushed().await;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::fs::{Expected, open_behind_links};
+use crate::fs::Account;
 
 /// The machine gets this long: it may have to ask a directory server.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,7 +18,6 @@ const BELIEVED_FOR: Duration = Duration::from_mins(5);
 const REMEMBERED_USERS: usize = 10_000;
 /// Longest name that is asked for, bytes.
 const LONGEST_NAME: usize = 256;
-const LONGEST_ACCOUNTS_BYTES: u64 = 64 << 20;
 
 /// Looks users up. Blocking: used on the pool.
 #[derive(Debug)]
@@ -37,8 +36,8 @@ impl Accounts {
     /// The number of a user; `None` where this machine does not know the name.
     pub(super) fn uid_of(&self, user: &str) -> Option<u32> {
         // An account of the machine's own costs no process.
-        if let Some(uid) = local_uid(user) {
-            return Some(uid);
+        if let Some(account) = Account::named(user) {
+            return Some(account.uid);
         }
         if !is_plain(user) {
             return None;
@@ -58,21 +57,6 @@ impl Accounts {
         known.insert(user.to_owned(), (Instant::now(), uid));
         uid
     }
-}
-
-/// From the accounts of this machine.
-fn local_uid(user: &str) -> Option<u32> {
-    let expected = Expected::file_of_any_owner().at_most(LONGEST_ACCOUNTS_BYTES);
-    let passwd =
-        open_behind_links("/etc/passwd".as_ref(), &expected).ok()?.read_limited(LONGEST_ACCOUNTS_BYTES).ok()?;
-    uid_in(&String::from_utf8_lossy(&passwd), user)
-}
-
-fn uid_in(passwd: &str, user: &str) -> Option<u32> {
-    passwd.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        (fields.next()? == user).then(|| fields.nth(1)?.parse().ok())?
-    })
 }
 
 /// From wherever else the machine knows users: `id -u` asks its directory servers.
@@ -109,13 +93,6 @@ fn is_plain(user: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn accounts_are_found_by_name_alone() {
-        let passwd = "broken\nroot:x:0:0:root:/root:/bin/sh\nodd:x:none\nh1:x:1001:1001::/home/h1:/bin/sh\n";
-        let found = ["root", "h1", "odd", "x", "", "roo"].map(|user| uid_in(passwd, user));
-        assert_eq!(found, [Some(0), Some(1001), None, None, None, None]);
-    }
 
     #[test]
     fn the_machine_is_asked_for_names_alone() {

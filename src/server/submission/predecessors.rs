@@ -12,7 +12,7 @@ use crate::fs::{FileUri, FsError};
 use crate::store::Opened;
 use crate::wire::{Identifier, JobId};
 
-use super::read::ReadFiles;
+use super::read::{ReadConf, Splits};
 use super::{SubmissionError, Submissions, system_dir};
 
 /// What stands in the system directory at a start.
@@ -110,21 +110,28 @@ impl Submissions {
     /// Returns whose job it is, or why it cannot be taken in.
     async fn take_in_one(&self, id: JobId) -> Result<Arc<str>, String> {
         let (system, reading) = (self.system.clone(), self.reading.clone());
-        let read = move || -> Result<(Arc<str>, ReadFiles, Vec<u8>), SubmissionError> {
+        let topology = self.topology.clone();
+        let read = move || -> Result<_, SubmissionError> {
             let info = system_dir::read_job_info(&system, id)?;
             let directory = info.directory.0.ok_or(SubmissionError::NoDirectory(id))?;
-            let files = reading.read(id, &info.user, &directory)?;
-            Ok((info.user.0.into(), files, system_dir::read_job_token(&system, id)?))
+            let user: Arc<str> = info.user.0.into();
+            let ReadConf { directory, mut spec, .. } = reading.read_conf(id, &user, &directory)?;
+            let read = reading.read_splits(id, &directory, spec.maps, spec.only_stock.is_some())?;
+            spec.only_stock = spec.only_stock.or(read.only_stock);
+            let asking = topology.ask(&user, read.splits.hosts(), true);
+            let splits = Splits::of(read.splits, asking, &topology);
+            Ok((user, spec, splits, system_dir::read_job_token(&system, id)?))
         };
         let read = self.on_pool(read).await.map_err(|error| error.message)?;
-        let (user, files, token_file) = read.map_err(|error| error.to_string())?;
-        let racks = self.topology.racks(&files.hosts).await;
-        let found = FoundJob {
-            id,
-            spec: Arc::new(files.spec),
-            splits: Arc::new(files.splits.build(|host| racks.rack_of(host).to_owned())),
-            token_file: token_file.into(),
+        let (user, spec, splits, token_file) = read.map_err(|error| error.to_string())?;
+        let splits = match splits {
+            Splits::Built(splits) => splits,
+            Splits::WaitForRacks(builder, mut asking) => {
+                asking.wait().await;
+                Splits::build(builder, &self.topology)
+            }
         };
+        let found = FoundJob { id, spec: Arc::new(spec), splits: Arc::new(splits), token_file: token_file.into() };
         match self.owner.step(Event::JobFound(Box::new(found))).0 {
             Reply::Refused(refusal) => Err(refusal.to_string()),
             _ => Ok(user),

@@ -1,14 +1,14 @@
 //! The files of a submission: read, checked and typed. Blocking: runs on the pool.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::config::settings::JobLimits;
-use crate::config::{Configuration, JobConf, Settings};
+use crate::config::{Configuration, JobConf, Settings, excerpt};
 use crate::fs::FsError;
 use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
 use crate::market::JobSignature;
 use crate::server::acl_file::AclFile;
+use crate::server::topology::{Asking, DEFAULT_RACK, Topology};
 use crate::tasktracker::map_split::only_stock_split;
 use crate::tasktracker::plan::StreamingPlan;
 use crate::wire::file::{SplitMeta, read_split_meta};
@@ -38,14 +38,42 @@ pub struct Asked {
     pub credentials: Credentials,
 }
 
-/// What the files of a submission say.
-pub(super) struct ReadFiles {
+/// What a submission's job.xml says.
+pub(super) struct ReadConf {
+    pub(super) directory: JobDirectory,
     pub(super) spec: JobSpec,
-    pub(super) splits: SplitTableBuilder,
-    /// The hosts that the splits name, each once.
-    pub(super) hosts: Vec<String>,
     pub(super) signature: JobSignature,
-    pub(super) token_secret: [u8; 20],
+}
+
+/// What the splits of a submission say.
+pub(super) struct ReadSplits {
+    pub(super) splits: SplitTableBuilder,
+    /// Why only stock TaskTrackers can run the job, as far as its splits tell.
+    pub(super) only_stock: Option<String>,
+}
+
+/// The splits of a submission, some of whose hosts' racks may still be asked for.
+pub(super) enum Splits {
+    Built(SplitTable),
+    WaitForRacks(SplitTableBuilder, Asking),
+}
+
+// === impl Splits ===
+
+impl Splits {
+    /// Takes time with the number of hosts.
+    pub(super) fn of(builder: SplitTableBuilder, asking: Option<Asking>, topology: &Topology) -> Self {
+        match asking {
+            Some(asking) => Splits::WaitForRacks(builder, asking),
+            None => Splits::Built(Splits::build(builder, topology)),
+        }
+    }
+
+    /// The splits with the racks that are known by now.
+    pub(super) fn build(builder: SplitTableBuilder, topology: &Topology) -> SplitTable {
+        let mut racks = topology.known(builder.hosts()).into_iter();
+        builder.build(|_| racks.next().unwrap_or_else(|| DEFAULT_RACK.to_owned()))
+    }
 }
 
 /// What a submission is read by.
@@ -72,32 +100,37 @@ impl Reading {
         }
     }
 
-    /// Reads job.xml and job.splitmetainfo. Nothing is written.
-    pub(super) fn read(&self, id: JobId, user: &str, submit_dir: &str) -> Result<ReadFiles, SubmissionError> {
+    /// Reads job.xml, by which a job is judged before anything else of it is read. Nothing is written.
+    pub(super) fn read_conf(&self, id: JobId, user: &str, submit_dir: &str) -> Result<ReadConf, SubmissionError> {
         let directory = self.staging.open(user, id, submit_dir)?;
         let (conf, only_stock) = self.job_conf(&directory, user)?;
-        let metas = self.split_metas(id, &directory, conf.map.tasks)?;
-        let only_stock = only_stock.or_else(|| only_stock_splits(&directory, &metas));
+        let signature = self.signature(user, &conf);
+        let spec = JobSpec { only_stock, ..job_spec(user, directory.uri(), conf) };
+        Ok(ReadConf { directory, spec, signature })
+    }
+
+    /// Reads job.splitmetainfo, and job.split where that is still open, of a job with `maps` maps.
+    pub(super) fn read_splits(
+        &self,
+        id: JobId,
+        directory: &JobDirectory,
+        maps: u32,
+        is_only_stock: bool,
+    ) -> Result<ReadSplits, SubmissionError> {
+        let metas = self.split_metas(id, directory, maps)?;
+        let only_stock = if is_only_stock { None } else { only_stock_splits(directory, &metas) };
         let mut splits = SplitTable::builder();
-        let mut hosts: BTreeSet<String> = BTreeSet::new();
         for meta in &metas {
-            let locations = meta.locations.iter().map(|host| &**host);
-            splits.push(meta.offset_bytes, meta.length_bytes, locations.clone());
-            for host in locations {
-                if !hosts.contains(host) {
-                    hosts.insert(host.to_owned());
-                }
-            }
+            splits.push(meta.offset_bytes, meta.length_bytes, meta.locations.iter().map(|host| &**host));
         }
+        Ok(ReadSplits { splits, only_stock })
+    }
+
+    /// The password of a job's token.
+    pub(super) fn token_secret(id: JobId) -> Result<[u8; 20], SubmissionError> {
         let mut token_secret = [0; 20];
         getrandom::fill(&mut token_secret).map_err(|_| SubmissionError::NoRandomness(id))?;
-        Ok(ReadFiles {
-            signature: self.signature(user, &conf),
-            spec: JobSpec { only_stock, ..job_spec(user, directory.uri(), conf) },
-            splits,
-            hosts: hosts.into_iter().collect(),
-            token_secret,
-        })
+        Ok(token_secret)
     }
 
     /// The job's values, and why only stock TaskTrackers can run it.
@@ -114,7 +147,7 @@ impl Reading {
         let only_stock = StreamingPlan::read(&configuration).err().map(|error| error.to_string());
         match &conf.user_name {
             Some(found) if found != user => {
-                Err(SubmissionError::OtherUser { path: path.clone(), found: found.clone(), expected: user.to_owned() })
+                Err(SubmissionError::OtherUser { path: path.clone(), found: excerpt(found), expected: excerpt(user) })
             }
             _ => Ok((conf, only_stock)),
         }

@@ -3,14 +3,32 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::Settings;
-use crate::fs::{Expected, FileUri, FolderHandle, FsError};
+use crate::config::{Settings, excerpt};
+use crate::fs::{Expected, FileUri, FolderHandle, FsError, Privacy, open_trusted_folder};
 use crate::wire::JobId;
 
 use super::accounts::Accounts;
 use super::error::SubmissionError;
 
 const AREA: &str = ".staging";
+
+/// As Hadoop's own root of that kind: each user makes a folder, and only the own one can be renamed.
+const ROOT_MODE: u32 = 0o1777;
+
+/// Makes the folder below which users stage their jobs, at start. One that others have made or may change is refused.
+///
+/// # Errors
+/// [`FsError`]. One that is missing and cannot be made is only warned of, since clients may come to make it.
+pub fn make_staging_root(root: &FileUri) -> Result<(), FsError> {
+    match open_trusted_folder(root.as_path(), ROOT_MODE, Privacy::Shared) {
+        Ok(found) => found.warnings.iter().for_each(|warning| tracing::warn!("{warning}")),
+        Err(error @ FsError::Refused { .. }) => {
+            tracing::warn!("no job can be staged before its folder is there: {error}")
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
 
 /// Where clients put the files of their jobs: `<root>/<user>/.staging/<job>`.
 #[derive(Clone, Debug)]
@@ -39,9 +57,13 @@ impl StagingRoot {
     /// No link is followed below the root. The directory and the one above it belong to the submitter where this machine knows that name,
     /// else to the user to whom `<root>/<user>` belongs; to root or to us in any case.
     pub(super) fn open(&self, user: &str, job: JobId, named: &str) -> Result<JobDirectory, SubmissionError> {
-        let uri = FileUri::parse(named).map_err(|source| SubmissionError::Directory { job, source })?;
+        let uri = FileUri::parse(named).map_err(|source| {
+            // The same of what may be repeated.
+            let source = FileUri::parse(&excerpt(named)).err().unwrap_or(source);
+            SubmissionError::Directory { job, source }
+        })?;
         if self.job_directory(user, job).as_ref() != Some(&uri) {
-            let (directory, expected) = (named.to_owned(), format!("{}/{user}/{AREA}/{job}", self.root));
+            let (directory, expected) = (excerpt(named), format!("{}/{}/{AREA}/{job}", self.root, excerpt(user)));
             return Err(SubmissionError::OtherDirectory { job, directory, expected });
         }
         let (_, folder, owners) = self.find(user, job)?;

@@ -3,7 +3,10 @@
 
 use std::path::PathBuf;
 
-use crate::fs::{FileUri, FsError, LocalFileSystem};
+use crate::fs::{
+    CheckedFile, Expected, FileUri, FolderHandle, FsError, Privacy, TrustedFolder, open_below, open_folder_below,
+    open_trusted_folder, remove_below,
+};
 use crate::store::FaultPoint;
 use crate::wire::file::{JOB_TOKEN_ALIAS, JobInfo, read_token_storage};
 use crate::wire::{Decode, Encode, JobId, Reader, Text, WString, Writer};
@@ -22,9 +25,13 @@ const MAX_TOKEN_BYTES: u64 = 16 << 20;
 /// to the directory (1.2.1 `JobTracker.RecoveryManager`), and does without when it starts again.
 const COUNTS_OF_STARTS: [&str; 2] = ["jobtracker.info", "jobtracker.info.recover"];
 
-/// Makes the system directory itself, at start.
+/// Makes the system directory itself, at start. One that others have made or may change is refused.
 pub fn make_system_dir(system: &FileUri) -> Result<(), FsError> {
-    LocalFileSystem.make_dir_all(system.as_path(), DIRECTORY_MODE)?;
+    let TrustedFolder { folder, warnings } = open_trusted_folder(system.as_path(), DIRECTORY_MODE, Privacy::Private)?;
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if folder.mode()? != DIRECTORY_MODE {
+        folder.set_mode(DIRECTORY_MODE)?;
+    }
     FaultPoint::SystemDirMade.pass();
     Ok(())
 }
@@ -39,7 +46,6 @@ pub(super) fn write(
     submit_dir: &str,
     token_file: &[u8],
 ) -> Result<(), FsError> {
-    let directory = path(system, job);
     let info = JobInfo { job, user: Text(user.to_owned()), directory: WString(Some(submit_dir.to_owned())) };
     let mut job_info = Vec::new();
     info.encode(&mut Writer::new(&mut job_info));
@@ -47,11 +53,11 @@ pub(super) fn write(
     let write_all = || {
         remove(system, job)?;
         FaultPoint::JobFilesDue.pass();
-        LocalFileSystem.make_dir_all(&directory, DIRECTORY_MODE)?;
+        let directory = FolderHandle::open(system.as_path())?.make_folder(job.to_string().as_ref(), DIRECTORY_MODE)?;
         FaultPoint::JobFilesDirMade.pass();
-        LocalFileSystem.write_unsynced(&directory.join(JOB_INFO), &job_info, FILE_MODE)?;
+        directory.write_unsynced(JOB_INFO.as_ref(), &job_info, FILE_MODE)?;
         FaultPoint::JobFilesInfoWritten.pass();
-        LocalFileSystem.write_unsynced(&directory.join(JOB_TOKEN), token_file, FILE_MODE)?;
+        directory.write_unsynced(JOB_TOKEN.as_ref(), token_file, FILE_MODE)?;
         FaultPoint::JobFilesWritten.pass();
         Ok(())
     };
@@ -65,20 +71,20 @@ pub(super) fn write(
 
 /// Whether all is there for trackers of a job: what was never synced may be cut short after a power failure.
 pub(super) fn is_whole(system: &FileUri, job: JobId, token_file: &[u8]) -> bool {
-    let directory = path(system, job);
-    let token = LocalFileSystem.read_limited(&directory.join(JOB_TOKEN), token_file.len() as u64);
-    token.is_ok_and(|token| token == token_file) && directory.join(JOB_INFO).is_file()
+    let token = read(system, job, JOB_TOKEN, token_file.len() as u64);
+    token.is_ok_and(|token| token == token_file) && open(system, job, JOB_INFO, MAX_INFO_BYTES).is_ok()
 }
 
 /// Whether a JobTracker, ours or a Java one, has left all that another one needs to take a job in.
 pub(super) fn can_be_taken_in(system: &FileUri, job: JobId) -> bool {
-    [JOB_INFO, JOB_TOKEN].iter().all(|name| path(system, job).join(name).is_file())
+    let longest = [(JOB_INFO, MAX_INFO_BYTES), (JOB_TOKEN, MAX_TOKEN_BYTES)];
+    longest.into_iter().all(|(name, max_bytes)| open(system, job, name, max_bytes).is_ok())
 }
 
 /// What a job's `job-info` says.
 pub(super) fn read_job_info(system: &FileUri, job: JobId) -> Result<JobInfo, SubmissionError> {
     let path = path(system, job).join(JOB_INFO);
-    let bytes = LocalFileSystem.read_limited(&path, MAX_INFO_BYTES)?;
+    let bytes = read(system, job, JOB_INFO, MAX_INFO_BYTES)?;
     let info = JobInfo::decode(&mut Reader::new(&bytes)).map_err(|source| SubmissionError::JobInfo { path, source })?;
     if info.job == job { Ok(info) } else { Err(SubmissionError::OtherJobInfo { job, found: info.job }) }
 }
@@ -86,7 +92,7 @@ pub(super) fn read_job_info(system: &FileUri, job: JobId) -> Result<JobInfo, Sub
 /// The content of a job's `jobToken`, if that is one.
 pub(super) fn read_job_token(system: &FileUri, job: JobId) -> Result<Vec<u8>, SubmissionError> {
     let path = path(system, job).join(JOB_TOKEN);
-    let bytes = LocalFileSystem.read_limited(&path, MAX_TOKEN_BYTES)?;
+    let bytes = read(system, job, JOB_TOKEN, MAX_TOKEN_BYTES)?;
     let credentials = read_token_storage(&bytes).map_err(|source| SubmissionError::JobToken { path, source })?;
     let has_token = credentials.tokens.iter().any(|(alias, _)| &**alias == JOB_TOKEN_ALIAS);
     if has_token { Ok(bytes) } else { Err(SubmissionError::NoJobToken(job)) }
@@ -94,7 +100,13 @@ pub(super) fn read_job_token(system: &FileUri, job: JobId) -> Result<Vec<u8>, Su
 
 /// Without it no JobTracker takes the job in.
 pub(super) fn remove_job_info(system: &FileUri, job: JobId) -> Result<(), FsError> {
-    LocalFileSystem.remove_file(&path(system, job).join(JOB_INFO)).map(drop)
+    let directory = match open_folder_below(system.as_path(), &path(system, job)) {
+        Err(error) if error.is_not_found() => return Ok(()),
+        directory => directory?,
+    };
+    // With what Java's own file system left beside it.
+    directory.remove(format!(".{JOB_INFO}.crc").as_ref())?;
+    directory.remove(JOB_INFO.as_ref()).map(drop)
 }
 
 /// Whether a JobTracker of 1.2.1 has started on this directory since its sign was taken away.
@@ -104,21 +116,34 @@ pub(super) fn has_sign_of_another(system: &FileUri) -> bool {
 
 /// Takes that sign away.
 pub(super) fn remove_sign_of_another(system: &FileUri) -> Result<(), FsError> {
-    COUNTS_OF_STARTS.iter().try_for_each(|name| LocalFileSystem.remove_file(&system.as_path().join(name)).map(drop))
+    let directory = FolderHandle::open(system.as_path())?;
+    COUNTS_OF_STARTS.iter().try_for_each(|name| {
+        directory.remove(format!(".{name}.crc").as_ref())?;
+        directory.remove(name.as_ref()).map(drop)
+    })
 }
 
 /// The jobs that have a system directory.
 pub(super) fn jobs(system: &FileUri) -> Result<Vec<JobId>, FsError> {
-    let names = LocalFileSystem.names_in(system.as_path())?;
+    let names = FolderHandle::open(system.as_path())?.names()?;
     Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
 }
 
 /// Removes the system directory of a job, if there is one.
 pub(super) fn remove(system: &FileUri, job: JobId) -> Result<(), FsError> {
-    if LocalFileSystem.remove_dir_all(&path(system, job))? {
+    if remove_below(system.as_path(), &path(system, job))? {
         FaultPoint::JobFilesRemoved.pass();
     }
     Ok(())
+}
+
+fn open(system: &FileUri, job: JobId, name: &str, max_bytes: u64) -> Result<CheckedFile, FsError> {
+    let expected = Expected::file_of_any_owner().at_most(max_bytes);
+    open_below(system.as_path(), &path(system, job).join(name), &expected)
+}
+
+fn read(system: &FileUri, job: JobId, name: &str, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+    open(system, job, name, max_bytes)?.read_limited(max_bytes)
 }
 
 /// A job id is letters, digits and `_`: no name leads out of the directory.

@@ -2,21 +2,19 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Read};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::BudgetImageError;
+use crate::fs::{FsError, open_named_by_conf};
 use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
 /// Larger files are no budget files: the most queues there can be take a third of it.
 const LIMIT_BYTES: u64 = 64 << 20;
-
-/// So that opening a pipe does not wait for its writer.
-const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
 /// Mode of a budget file that was not there before.
 const NEW_FILE_MODE: u32 = 0o640;
@@ -56,25 +54,19 @@ impl ImageFile {
 
     /// The content, or `None` when there is no such file.
     pub(super) fn read(&self) -> Result<Option<Vec<u8>>, BudgetImageError> {
-        let opened = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(&self.path);
-        let file = match opened {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(at("read", &self.path)(error)),
-        };
-        // A pipe in its place would be waited for without end.
-        if !file.metadata().map_err(at("read", &self.path))?.is_file() {
-            return Err(BudgetImageError::Unreadable { path: self.path.clone(), reason: "not a file" });
+        let unreadable = |reason| BudgetImageError::Unreadable { path: self.path.clone(), reason };
+        match open_named_by_conf(&self.path).and_then(|file| file.read_limited(LIMIT_BYTES)) {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(FsError::WrongKind { .. }) => Err(unreadable("not a file")),
+            Err(FsError::TooLong { .. }) => Err(unreadable("larger than 64 MiB, so no budget file")),
+            Err(error) => Err(at("read", &self.path)(error.into())),
         }
-        let mut content = Vec::new();
-        file.take(LIMIT_BYTES + 1).read_to_end(&mut content).map_err(at("read", &self.path))?;
-        if content.len() as u64 > LIMIT_BYTES {
-            return Err(BudgetImageError::Unreadable {
-                path: self.path.clone(),
-                reason: "larger than 64 MiB, so no budget file",
-            });
-        }
-        Ok(Some(content))
+    }
+
+    /// The content of the file that is there.
+    pub(super) fn present(&self) -> Result<Vec<u8>, BudgetImageError> {
+        self.read()?.ok_or_else(|| at("read", &self.path)(io::ErrorKind::NotFound.into()))
     }
 
     /// Replaces the content. At every moment of a crash the file is wholly the old or wholly the new one. The old one
@@ -119,7 +111,7 @@ impl ImageFile {
 
     fn copy_aside(&self, place: impl Fn(&str) -> PathBuf) -> Result<PathBuf, BudgetImageError> {
         let mode = fs::metadata(&self.path).map_or(NEW_FILE_MODE, |metadata| metadata.mode() & 0o777);
-        let content = fs::read(&self.path).map_err(at("read", &self.path))?;
+        let content = self.present()?;
         let mut number = 1_u32;
         loop {
             let kept = place(&format!(".rejected-{number}"));
@@ -148,7 +140,7 @@ impl ImageFile {
         let _ = fs::remove_file(&passing);
         let kept = fs::hard_link(&self.path, &passing).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Err(error),
-            _ => fs::copy(&self.path, &passing).map(drop),
+            _ => copy_to_new(&self.path, &passing),
         });
         match kept {
             Ok(()) => {
@@ -171,17 +163,32 @@ impl ImageFile {
     }
 }
 
+/// A copy under a name that is free.
+fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    let content = open_named_by_conf(from)?.read_limited(LIMIT_BYTES)?;
+    let mode = fs::metadata(from)?.mode() & 0o777;
+    OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?.write_all(&content)
+}
+
 fn with_ending(path: &OsStr, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Writes a file that somebody will rename, and syncs it.
+/// Writes a file that somebody will rename, and syncs it. What stands there is left over from a crash or is a trap, so it goes.
 pub(super) fn write_new(path: &Path, mode: u32, content: &[u8]) -> Result<(), BudgetImageError> {
-    let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path);
-    let mut file = opened.map_err(at("create", path))?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at("create", path)(error)),
+        _ => {}
+    }
+    let opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+    let file = opened.map_err(at("create", path))?;
     FaultPoint::ImageNewMade.pass();
+    fill(file, mode, content, path)
+}
+
+fn fill(mut file: fs::File, mode: u32, content: &[u8], path: &Path) -> Result<(), BudgetImageError> {
     FaultPoint::ImageNewTorn.write_all(&mut file, content).map_err(at("write", path))?;
     FaultPoint::ImageNewWritten.pass();
     file.sync_all().map_err(at("write", path))?;
@@ -262,13 +269,30 @@ mod tests {
         fs::write(&path, "one").unwrap();
         let file = ImageFile::at(&path, scratch.path());
         // Takes no byte, as a full disk.
-        std::os::unix::fs::symlink("/dev/full", file.beside(".new")).unwrap();
-        let error = file.replace(b"two").unwrap_err().to_string();
+        let full = fill(OpenOptions::new().write(true).open("/dev/full").unwrap(), 0o600, b"two", &file.beside(".new"));
+        let error = full.unwrap_err().to_string();
         assert!(error.contains("budget.new") && error.contains("No space left"), "{error}");
+        fs::create_dir(file.beside(".new")).unwrap();
+        assert!(file.replace(b"two").is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
-        assert!(!fs::exists(file.beside(".new")).unwrap(), "what could not be finished takes no room");
+        fs::remove_dir(file.beside(".new")).unwrap();
         file.replace(b"two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+    }
+
+    #[test]
+    fn a_link_beside_the_file_is_not_followed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (path, secret) = (scratch.path().join("budget"), scratch.path().join("secret"));
+        fs::write(&path, "one").unwrap();
+        fs::write(&secret, "secret").unwrap();
+        let file = ImageFile::at(&path, scratch.path());
+        for ending in [".new", ".previous", ".previous.new", ".rejected-1"] {
+            std::os::unix::fs::symlink(&secret, file.beside(ending)).unwrap();
+        }
+        file.replace(b"two").unwrap();
+        assert_eq!(file.set_aside().unwrap(), file.beside(".rejected-2"));
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
     }
 
     #[test]

@@ -4,9 +4,11 @@
 //! so the next start keeps it aside and the ledger holds; the refuge has the old and the new one whole.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::io::Errno;
 
 use super::BudgetImageError;
@@ -22,8 +24,8 @@ const COPY_MODE: u32 = 0o600;
 impl ImageFile {
     /// Overwrites the content, once the refuge has the old one as `NAME.previous` and the new one as `NAME.copy`.
     pub(super) fn write_in_place(&self, content: &[u8]) -> Result<(), BudgetImageError> {
-        let mut file = OpenOptions::new().write(true).open(&self.path).map_err(at("write", &self.path))?;
-        let old = fs::read(&self.path).map_err(at("read", &self.path))?;
+        let mut file = open_for_writing(&self.path).map_err(at("write", &self.path))?;
+        let old = self.present()?;
         self.keep_in_refuge(".previous", &old)?;
         self.keep_in_refuge(".copy", content)?;
         self.unlink_previous(&file)?;
@@ -67,11 +69,17 @@ impl ImageFile {
     }
 }
 
+/// A regular file that is there: neither a link nor a pipe that took its place.
+fn open_for_writing(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
 
     use super::*;
     use crate::store::budget_image::file::Written;
@@ -139,9 +147,10 @@ mod tests {
         as_nobody(|scratch| {
             let (file, folder) = stage(scratch, "old");
             set_mode(&folder, 0o555);
-            std::os::unix::fs::symlink("/dev/full", file.in_refuge(".new")).unwrap();
+            // No file can be made in its place.
+            fs::create_dir(file.in_refuge(".new")).unwrap();
             let error = file.replace(b"new").unwrap_err().to_string();
-            assert!(error.contains("No space left") && error.contains("state"), "{error}");
+            assert!(error.contains("cannot create") && error.contains("state"), "{error}");
             assert_eq!(read(&file.path), "old");
             set_mode(&folder, 0o755);
         });

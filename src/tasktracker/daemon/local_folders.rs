@@ -11,9 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::super::private::{append_to_file, make_folder};
 use super::super::process_tree::kill_workers_in;
 use super::TaskTrackerError;
+use crate::fs::{FsError, Privacy, open_trusted_folder};
 
 /// What our folders are called, before the port.
 const NAME: &str = "tasktracker-";
+/// Of a folder in `mapred.local.dir` that is missing; another tasktracker of this user may share it.
+const DISK_MODE: u32 = 0o755;
 /// Behind a folder's name: the file whose lock says that somebody works there.
 const LOCK: &str = ".lock";
 
@@ -42,7 +45,9 @@ impl LocalFolders {
             match take_one(disk, port) {
                 Ok(Some(folder)) => held.push(folder),
                 Ok(None) => return Err(TaskTrackerError::InUse { folder: folder_in(disk, port) }),
-                Err(source) => {
+                // It is no disk that has failed: others could put files of theirs in place of ours.
+                Err(Unusable::Untrusted(error)) => return Err(TaskTrackerError::Untrusted(error)),
+                Err(Unusable::Failed(source)) => {
                     let unusable = TaskTrackerError::Folder { folder: disk.clone(), user: user.to_owned(), source };
                     tracing::warn!("{unusable}");
                     failure = Some(unusable);
@@ -105,9 +110,42 @@ fn room_bytes(folder: &Path) -> Option<u64> {
     Some(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
+/// Why a disk is not used.
+enum Unusable {
+    Untrusted(FsError),
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unusable {
+    fn from(source: io::Error) -> Self {
+        Self::Failed(source)
+    }
+}
+
+/// Makes a folder of ours if it is missing, and checks that root and our own user alone decide what lies there.
+///
+/// # Errors
+/// [`FsError`], of which [`FsError::Untrusted`] names the part of the path at fault.
+pub(super) fn make_trusted(folder: &Path, mode: u32) -> Result<(), FsError> {
+    let trusted = open_trusted_folder(folder, mode, Privacy::Private)?;
+    trusted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(())
+}
+
+/// The system's own error, where there is one.
+pub(super) fn of_system(error: FsError) -> io::Error {
+    match error {
+        FsError::Refused { source, .. } => source,
+        error => io::Error::other(error),
+    }
+}
+
 /// A new folder with its lock; `None` when another holds it.
-fn take_one(disk: &Path, port: u16) -> io::Result<Option<(PathBuf, File)>> {
-    fs::create_dir_all(disk)?;
+fn take_one(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unusable> {
+    make_trusted(disk, DISK_MODE).map_err(|error| match error {
+        error @ FsError::Untrusted { .. } => Unusable::Untrusted(error),
+        error => Unusable::Failed(of_system(error)),
+    })?;
     let own = folder_in(disk, port);
     for entry in fs::read_dir(disk)? {
         let folder = entry?.path();
@@ -119,7 +157,7 @@ fn take_one(disk: &Path, port: u16) -> io::Result<Option<(PathBuf, File)>> {
     let Some(lock) = lock(&lock_of(&own))? else { return Ok(None) };
     kill_workers_in(&own);
     match fs::remove_dir_all(&own) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => make_folder(&own)?,
     }
     Ok(Some((own, lock)))
@@ -182,6 +220,20 @@ mod tests {
         third.remove();
         second.remove();
         assert_eq!(fs::read_dir(&disks[0]).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_disk_that_others_may_write_to_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().unwrap();
+        let [good, open] = ["good", "open"].map(|name| scratch.path().join(name));
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        for disk in [open.clone(), open.join("below")] {
+            let refused = take(&[good.clone(), disk], 1).unwrap_err().to_string();
+            assert!(refused.contains("open") && refused.contains("mapred.local.dir"), "{refused}");
+        }
+        assert!(!open.join("tasktracker-1").exists() && !open.join("below/tasktracker-1").exists());
     }
 
     #[test]

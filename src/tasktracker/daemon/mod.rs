@@ -38,7 +38,7 @@ use execution::Workshop;
 use hang_watch::HangWatch;
 use job_place::time_limit;
 use jobs_here::JobsHere;
-use local_folders::LocalFolders;
+use local_folders::{LocalFolders, make_trusted, of_system};
 use logs::AttemptLogs;
 use map_news::MapNewsDesk;
 use memory_watch::MemoryWatch;
@@ -46,7 +46,9 @@ use read_turns::ReadTurns;
 pub use settings::TaskTrackerSettings;
 use web::Pages;
 
+use super::private::FOLDER_MODE;
 use crate::config::keys;
+use crate::fs::FsError;
 use crate::http::{ServedNames, WebLimits, accept_until, require_served_name};
 use crate::wire::STREAMING_ONLY;
 
@@ -96,6 +98,9 @@ pub enum TaskTrackerError {
         /// What the system said.
         source: io::Error,
     },
+    /// A folder whose content others decide.
+    #[error("{0}; or set mapred.local.dir and hadoop.log.dir to folders of this user")]
+    Untrusted(FsError),
     /// Another tasktracker's folder.
     #[error("another tasktracker works in {}; give this one another with -D mapred.local.dir=DIR", folder.display())]
     InUse {
@@ -144,7 +149,12 @@ pub fn run(
     let folders = Arc::new(LocalFolders::take(&settings.local_folders, http.port(), &settings.user)?);
     let local = settings.local_folders.first().cloned().unwrap_or_default();
     let logs = settings.log_folder.clone().unwrap_or(local).join("userlogs");
-    make_folder(&logs, &settings.user)?;
+    make_trusted(&logs, FOLDER_MODE).map_err(|error| match error {
+        error @ FsError::Untrusted { .. } => TaskTrackerError::Untrusted(error),
+        error => {
+            TaskTrackerError::Folder { folder: logs.clone(), user: settings.user.clone(), source: of_system(error) }
+        }
+    })?;
 
     let jobs = Arc::new(JobsHere::new(folders.clone(), settings.configuration.clone()));
     let news = Arc::new(MapNewsDesk::default());
@@ -239,11 +249,6 @@ async fn remove_old_logs(logs: &AttemptLogs) {
         let _ = tokio::task::spawn_blocking(move || logs.remove_old()).await;
         tokio::time::sleep(LOG_ROUND).await;
     }
-}
-
-fn make_folder(folder: &Path, user: &str) -> Result<(), TaskTrackerError> {
-    let unusable = |source| TaskTrackerError::Folder { folder: folder.to_owned(), user: user.to_owned(), source };
-    std::fs::create_dir_all(folder).map_err(unusable)
 }
 
 /// The thread that serves HTTP.

@@ -1,0 +1,361 @@
+//! Tells owners of jobs that these are over, by the URL they named (1.2.1 `JobEndNotifier`). What waits here is lost by a
+//! restart, as in 1.2.1; unlike there nobody's slow server delays the others.
+
+mod targets;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT, HOST};
+use hyper::{Request, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use crate::config::excerpt;
+use crate::mapreduce::EndNotification;
+use crate::wire::JobId;
+
+use super::turns::Places;
+
+pub use targets::Targets;
+
+/// Calls under way at one time, and those of one host.
+const AT_ONE_TIME: (usize, usize) = (16, 4);
+/// Names looked up at one time. A name server that does not answer keeps a thread for as long as the system's library waits for it.
+const LOOKUPS: usize = 8;
+/// Notifications that wait for their turn or their next call, and those of one user's jobs; more are dropped.
+const MOST_WAITING: (usize, usize) = (10_000, 1_000);
+/// Longest time for one call, whatever a job asks for, ms.
+const MOST_TIMEOUT_MS: u64 = 60_000;
+/// Most calls for one job.
+const MOST_CALLS: u32 = 10;
+/// Shortest and longest time between two of them, ms.
+const INTERVALS_MS: (u64, u64) = (1_000, 3_600_000);
+/// Most of an answer that is read: its head says all. Bytes.
+const MOST_ANSWER_BYTES: usize = 16 << 10;
+/// What 1.2.1 escapes too, since users write it: everything that no URL may hold.
+const NOT_IN_URLS: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
+
+/// Calls the URLs.
+#[derive(Debug)]
+pub(super) struct Notifier {
+    targets: Targets,
+    places: Places,
+    lookups: Arc<Semaphore>,
+    /// By user.
+    waiting: RefCell<BTreeMap<Arc<str>, usize>>,
+    least_interval_ms: u64,
+}
+
+/// A URL that may be called.
+struct Target {
+    host: String,
+    port: u16,
+    host_header: String,
+    path: String,
+}
+
+/// Why a call did not tell anybody.
+#[derive(Debug, thiserror::Error)]
+enum CallError {
+    #[error("it is no URL: {0}")]
+    NotAUrl(#[from] hyper::http::Error),
+    #[error("only http: is spoken, with a host")]
+    NotHttp,
+    #[error("host {0:?} is not among those of jobtracker.end-notification.targets")]
+    NotATarget(String),
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("{0}")]
+    Http(#[from] hyper::Error),
+    #[error("it answered {0}")]
+    Status(StatusCode),
+    #[error("it did not answer within {0} ms")]
+    TooSlow(u64),
+}
+
+// === impl CallError ===
+
+impl CallError {
+    /// Whether another call may go better.
+    fn may_pass(&self) -> bool {
+        !matches!(self, Self::NotAUrl(_) | Self::NotHttp | Self::NotATarget(_))
+    }
+}
+
+// === impl Notifier ===
+
+impl Notifier {
+    /// One that calls only these.
+    pub(super) fn new(targets: Targets) -> Self {
+        Self {
+            targets,
+            places: Places::new(AT_ONE_TIME.0, AT_ONE_TIME.1),
+            lookups: Arc::new(Semaphore::new(LOOKUPS)),
+            waiting: RefCell::default(),
+            least_interval_ms: INTERVALS_MS.0,
+        }
+    }
+
+    /// Calls soon, and again if need be, for a job of `user`. Must run where local tasks can be spawned.
+    pub(super) fn notify(self: Rc<Self>, job: JobId, user: Arc<str>, notification: EndNotification) {
+        {
+            let mut waiting = self.waiting.borrow_mut();
+            let all: usize = waiting.values().sum();
+            let of_user = waiting.entry(user.clone()).or_default();
+            if all >= MOST_WAITING.0 || *of_user >= MOST_WAITING.1 {
+                return tracing::warn!(
+                    "the end of {job} is told to nobody: {all} notifications wait already, {of_user} of them of its user; the limits are \
+                     {} and {}",
+                    MOST_WAITING.0,
+                    MOST_WAITING.1
+                );
+            }
+            *of_user += 1;
+        }
+        tokio::task::spawn_local(async move {
+            if let Err((error, calls)) = self.tell(&notification).await {
+                // A URL may carry a secret: its owner knows it, the log need not.
+                tracing::warn!("the owner of {job} could not be told of its end: {error}; {calls} calls");
+            }
+            let mut waiting = self.waiting.borrow_mut();
+            if let Some(of_user) = waiting.get_mut(&user) {
+                *of_user -= 1;
+            }
+            waiting.retain(|_, of_user| *of_user > 0);
+        });
+    }
+
+    /// An error is that of the last call, and how many there were.
+    async fn tell(&self, notification: &EndNotification) -> Result<(), (CallError, u32)> {
+        let target = self.target(&notification.url).map_err(|error| (error, 0))?;
+        let most_calls = notification.retries.saturating_add(1).min(MOST_CALLS);
+        let interval_ms = notification.retry_interval_ms.clamp(self.least_interval_ms, INTERVALS_MS.1);
+        for calls in 1.. {
+            let Err(error) = self.call(&target, notification.timeout_ms.min(MOST_TIMEOUT_MS)).await else { break };
+            if !error.may_pass() || calls >= most_calls {
+                return Err((error, calls));
+            }
+            tokio::time::sleep(Duration::from_millis(interval_ms)).await;
+        }
+        Ok(())
+    }
+
+    fn target(&self, url: &str) -> Result<Target, CallError> {
+        let escaped = utf8_percent_encode(url, NOT_IN_URLS).to_string();
+        let url: Uri = escaped.parse().map_err(hyper::http::Error::from)?;
+        let (Some("http"), Some(host)) = (url.scheme_str(), url.host()) else { return Err(CallError::NotHttp) };
+        let port = url.port_u16().unwrap_or(80);
+        let host_header = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        // An address of IPv6 stands in brackets in a URL only.
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        if !self.targets.contain(&host, port) {
+            return Err(CallError::NotATarget(excerpt(&host)));
+        }
+        let path = url.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        Ok(Target { host, port, host_header, path })
+    }
+
+    /// One GET, when it is the target's turn; any status of success will do. A status that leads elsewhere is none.
+    async fn call(&self, target: &Target, timeout_ms: u64) -> Result<(), CallError> {
+        let key = format!("{}:{}", target.host.to_ascii_lowercase(), target.port).into();
+        let _place = self.places.acquire(&key).await;
+        let status = tokio::time::timeout(Duration::from_millis(timeout_ms), self.get(target)).await;
+        match status.map_err(|_| CallError::TooSlow(timeout_ms))?? {
+            status if status.is_success() => Ok(()),
+            status => Err(CallError::Status(status)),
+        }
+    }
+
+    async fn get(&self, target: &Target) -> Result<StatusCode, CallError> {
+        let request = Request::get(&*target.path).header(HOST, &*target.host_header).header(ACCEPT, "*/*");
+        let request = request.body(String::new())?;
+        let stream = TcpStream::connect(&*self.addresses(target).await?).await?;
+        let mut builder = http1::Builder::new();
+        let (mut sender, connection) = builder.max_buf_size(MOST_ANSWER_BYTES).handshake(TokioIo::new(stream)).await?;
+        // The head of the answer is all that matters: the connection goes with its future.
+        let mut answered = pin!(sender.send_request(request));
+        let response = tokio::select! {
+            response = &mut answered => response?,
+            ended = connection => {
+                ended?;
+                // It may have ended after the answer.
+                answered.await?
+            }
+        };
+        Ok(response.status())
+    }
+
+    async fn addresses(&self, target: &Target) -> std::io::Result<Vec<SocketAddr>> {
+        if let Ok(address) = target.host.parse() {
+            return Ok(vec![SocketAddr::new(address, target.port)]);
+        }
+        let lookup = self.lookups.clone().acquire_owned().await.map_err(std::io::Error::other)?;
+        let (host, port) = (target.host.clone(), target.port);
+        let look_up = move || {
+            // Kept until the library answers, also when nobody waits for it any more.
+            let _lookup = lookup;
+            (host, port).to_socket_addrs().map(Iterator::collect)
+        };
+        tokio::task::spawn_blocking(look_up).await.map_err(std::io::Error::other)?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Serves one answer after the other; returns what was asked for.
+    async fn serve(listener: &TcpListener, answers: &[&str]) -> Vec<String> {
+        let mut asked = Vec::new();
+        for answer in answers {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+            asked.push(String::from_utf8(head).unwrap());
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+        asked
+    }
+
+    async fn listener() -> (TcpListener, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        (listener, address)
+    }
+
+    fn notification(url: String, retries: u32) -> EndNotification {
+        EndNotification { url, retries, retry_interval_ms: 1, timeout_ms: 20_000 }
+    }
+
+    /// One that may call everybody and does not wait long between two calls.
+    fn notifier() -> Notifier {
+        Notifier { least_interval_ms: 1, ..Notifier::new(Targets::new(&["*".to_owned()])) }
+    }
+
+    const JOB: &str = "job_202611210913_0001";
+    const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    const BAD: &str = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
+
+    #[tokio::test]
+    async fn an_owner_is_called_until_he_has_heard() {
+        let (listener, address) = listener().await;
+        let url = notification(format!("http://{address}/end?job={JOB}&by=a b"), 2);
+        let notifier = notifier();
+        // Nothing but a hang-up is an answer too.
+        let (asked, heard) = tokio::join!(serve(&listener, &[BAD, "", GOOD]), notifier.tell(&url));
+        assert!(heard.is_ok());
+        assert_eq!(asked.len(), 3);
+        let first = asked[0].to_lowercase();
+        assert!(asked[0].starts_with(&format!("GET /end?job={JOB}&by=a%20b HTTP/1.1\r\n")), "{}", asked[0]);
+        assert!(first.contains(&format!("host: {address}\r\n")) && first.contains("accept: */*\r\n"), "{first}");
+    }
+
+    #[tokio::test]
+    async fn tries_are_counted() {
+        let (listener, address) = listener().await;
+        let notifier = notifier();
+        let url = notification(format!("http://{address}"), 1);
+        let (asked, heard) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.tell(&url));
+        assert!(matches!(heard, Err((CallError::Status(_), 2))));
+        assert!(asked.iter().all(|asked| asked.starts_with("GET / HTTP/1.1\r\n")));
+    }
+
+    #[tokio::test]
+    async fn what_can_never_be_called_is_tried_once() {
+        let notifier = notifier();
+        for url in ["https://localhost/", "nonsense", "", "/end", "file:///etc/passwd", "http://[::1/"] {
+            // With a pause that nobody could wait for.
+            let never = EndNotification { retry_interval_ms: u64::MAX >> 20, ..notification(url.to_owned(), 3) };
+            assert!(matches!(notifier.tell(&never).await, Err((error, 0)) if !error.may_pass()), "{url}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_says_nothing_is_given_up() {
+        let (_listener, address) = listener().await;
+        let notifier = notifier();
+        let target = notifier.target(&format!("http://{address}/")).unwrap_or_else(|error| panic!("{error}"));
+        let error = notifier.call(&target, 5_000).await.unwrap_err();
+        assert_eq!(error.to_string(), "it did not answer within 5000 ms");
+    }
+
+    #[tokio::test]
+    async fn calls_are_few_and_apart_whatever_a_job_asks_for() {
+        let (listener, address) = listener().await;
+        let greedy =
+            EndNotification { retry_interval_ms: 0, ..notification(format!("http://{address}"), i32::MAX as u32) };
+        let notifier = notifier();
+        let (asked, heard) = tokio::join!(serve(&listener, &[BAD; 10]), notifier.tell(&greedy));
+        assert!(matches!(heard, Err((CallError::Status(_), 10))), "{heard:?}");
+        assert_eq!(asked.len(), 10);
+        assert_eq!(Notifier::new(Targets::new(&[])).least_interval_ms, 1_000);
+    }
+
+    #[tokio::test]
+    async fn hosts_that_are_not_listed_are_not_called() {
+        let (listener, address) = listener().await;
+        let notifier = Notifier::new(Targets::new(&["oozie.example.com".to_owned(), "127.0.0.1:1".to_owned()]));
+        let (error, calls) = notifier.tell(&notification(format!("http://{address}/"), 3)).await.unwrap_err();
+        assert_eq!(calls, 0);
+        assert!(error.to_string().contains("jobtracker.end-notification.targets"), "{error}");
+        let nobody = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
+        assert!(nobody.is_err());
+    }
+
+    #[tokio::test]
+    async fn answers_that_lead_elsewhere_or_never_end_are_no_success() {
+        let (elsewhere, other) = listener().await;
+        let (listener, address) = listener().await;
+        let endless = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(1 << 20));
+        let leads = format!("HTTP/1.1 302 Found\r\nLocation: http://{other}/\r\nContent-Length: 0\r\n\r\n");
+        for answer in [endless, leads] {
+            let url = notification(format!("http://{address}/"), 0);
+            let notifier = notifier();
+            // The server may be cut off while it writes.
+            let (_, heard) = tokio::join!(
+                async {
+                    let (mut stream, _) = listener.accept().await.unwrap();
+                    let mut head = Vec::new();
+                    while !head.ends_with(b"\r\n\r\n") {
+                        head.push(stream.read_u8().await.unwrap());
+                    }
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                },
+                notifier.tell(&url)
+            );
+            assert!(heard.is_err(), "{heard:?}");
+        }
+        let nobody = tokio::time::timeout(Duration::from_millis(50), elsewhere.accept()).await;
+        assert!(nobody.is_err());
+    }
+
+    #[tokio::test]
+    async fn one_user_does_not_take_the_room_of_all() {
+        tokio::task::LocalSet::new()
+            .run_until(async {
+                let notifier = Rc::new(notifier());
+                let never = notification("http://127.0.0.1:1/".to_owned(), 0);
+                for _ in 0..MOST_WAITING.1 + 10 {
+                    notifier.clone().notify(JOB.parse().unwrap(), "mallory".into(), never.clone());
+                }
+                notifier.clone().notify(JOB.parse().unwrap(), "alice".into(), never);
+                let waiting: Vec<usize> = notifier.waiting.borrow().values().copied().collect();
+                assert_eq!(waiting, [1, MOST_WAITING.1]);
+            })
+            .await;
+    }
+}

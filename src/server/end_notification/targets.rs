@@ -1,0 +1,114 @@
+//! Which hosts jobs may have called at their end.
+
+/// Patterns of hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Targets(Vec<Pattern>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pattern {
+    /// In lower case; `*` stands for any characters.
+    host: String,
+    port: Option<u16>,
+}
+
+// === impl Targets ===
+
+impl Targets {
+    /// Hosts as `jobtracker.end-notification.targets` lists them: names or addresses, with `*` for any characters, with or without a port.
+    pub fn new(patterns: &[String]) -> Self {
+        Self(patterns.iter().map(|pattern| Pattern::new(pattern)).collect())
+    }
+
+    /// Whether every host may be called.
+    pub fn are_all(&self) -> bool {
+        self.0.iter().any(|pattern| pattern.host == "*" && pattern.port.is_none())
+    }
+
+    /// Whether a host, an address of IPv6 without brackets, may be called at that port.
+    pub(super) fn contain(&self, host: &str, port: u16) -> bool {
+        let host = host.to_ascii_lowercase();
+        self.0.iter().any(|pattern| {
+            pattern.port.is_none_or(|only| only == port) && matches(pattern.host.as_bytes(), host.as_bytes())
+        })
+    }
+}
+
+// === impl Pattern ===
+
+impl Pattern {
+    fn new(text: &str) -> Self {
+        let text = text.to_ascii_lowercase();
+        let with_port = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        let (host, port) = match with_port {
+            // Else it is the end of an address of IPv6.
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
+            _ => (&*text, None),
+        };
+        Self { host: host.trim_start_matches('[').trim_end_matches(']').to_owned(), port }
+    }
+}
+
+/// Whether a text is what a pattern says, in which `*` stands for any characters. Takes time with the product of their lengths.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    let mut last_star: Option<(usize, usize)> = None;
+    while from < text.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                last_star = Some((at, from));
+                at += 1;
+            }
+            Some(expected) if *expected == text[from] => {
+                at += 1;
+                from += 1;
+            }
+            _ => {
+                // The last star takes one character more.
+                let Some((star, taken)) = last_star else { return false };
+                last_star = Some((star, taken + 1));
+                (at, from) = (star + 1, taken + 1);
+            }
+        }
+    }
+    pattern[at..].iter().all(|rest| *rest == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(patterns: &[&str]) -> Targets {
+        Targets::new(&patterns.iter().map(|pattern| (*pattern).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn hosts_are_listed_with_stars_and_ports() {
+        let some = targets(&["Oozie.example.com", "*.apps.example.com", "10.0.*:8080", "[fd00::1]:80", "fd00::2"]);
+        for (host, port, is_in) in [
+            ("oozie.example.com", 11_000, true),
+            ("OOZIE.EXAMPLE.COM", 80, true),
+            ("oozie.example.com.evil.org", 80, false),
+            ("xoozie.example.com", 80, false),
+            ("a.b.apps.example.com", 1, true),
+            (".apps.example.com", 1, true),
+            ("apps.example.com", 1, false),
+            ("10.0.3.4", 8080, true),
+            ("10.0.3.4", 80, false),
+            ("10.1.0.8080", 8080, false),
+            ("fd00::1", 80, true),
+            ("fd00::1", 81, false),
+            ("fd00::2", 81, true),
+            ("169.254.169.254", 80, false),
+        ] {
+            assert_eq!(some.contain(host, port), is_in, "{host} {port}");
+        }
+        assert!(!some.are_all() && targets(&["a", "*"]).are_all() && !targets(&["*:80"]).are_all());
+        assert!(targets(&["*"]).contain("anything", 1) && !targets(&[]).contain("anything", 1));
+    }
+
+    #[test]
+    fn many_stars_take_no_long_time() {
+        let stars = "a*".repeat(100) + "b";
+        assert!(!targets(&[&stars]).contain(&"a".repeat(10_000), 80));
+    }
+}

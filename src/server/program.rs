@@ -1,0 +1,183 @@
+//! A program of the machine or its administrator, run to its end on the calling thread. Blocking: never on the owner's thread.
+
+use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// Between two looks whether a program that says nothing more has ended.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Bytes read at once.
+const READ_BYTES: usize = 16 << 10;
+
+/// What a program that has ended leaves.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+}
+
+/// Why a program has not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProgramError {
+    /// The system refused.
+    #[error("cannot be run: {0}")]
+    Io(#[from] std::io::Error),
+    /// It takes too long; it has been killed with all in its process group.
+    #[error("has not answered within {} s and was killed", .0.as_secs())]
+    TooSlow(Duration),
+    /// It prints too much; it has been killed likewise.
+    #[error("printed more than {0} bytes and was killed")]
+    TooLong(usize),
+}
+
+/// Runs a program that may take `patience` and print `most_bytes` to each of its two outputs.
+pub(super) fn run(command: &mut Command, patience: Duration, most_bytes: usize) -> Result<Ran, ProgramError> {
+    let deadline = Instant::now() + patience;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    let outcome = read_out(&mut child, deadline, most_bytes).and_then(|(stdout, stderr)| {
+        let status = await_end(&mut child, deadline)?;
+        Ok(Ran { status, stdout, stderr })
+    });
+    outcome.map_err(|stopped| {
+        // It may have ended by now; nobody else has its group, for it has not been waited for.
+        let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+        let _ = child.wait();
+        match stopped {
+            Stopped::Io(error) => ProgramError::Io(error),
+            Stopped::TooSlow => ProgramError::TooSlow(patience),
+            Stopped::TooLong => ProgramError::TooLong(most_bytes),
+        }
+    })
+}
+
+enum Stopped {
+    Io(std::io::Error),
+    TooSlow,
+    TooLong,
+}
+
+impl From<std::io::Error> for Stopped {
+    fn from(error: std::io::Error) -> Self {
+        Stopped::Io(error)
+    }
+}
+
+/// Both outputs, until the program has closed them.
+fn read_out(child: &mut Child, deadline: Instant, most_bytes: usize) -> Result<(Vec<u8>, Vec<u8>), Stopped> {
+    let (mut stdout, mut stderr) = (Output::of(child.stdout.take())?, Output::of(child.stderr.take())?);
+    loop {
+        let mut open: Vec<PollFd<'_>> = stdout.poll().into_iter().chain(stderr.poll()).collect();
+        if open.is_empty() {
+            return Ok((stdout.bytes, stderr.bytes));
+        }
+        let left = deadline.checked_duration_since(Instant::now()).ok_or(Stopped::TooSlow)?;
+        let timeout = Timespec::try_from(left).map_err(|_| Stopped::TooSlow)?;
+        match poll(&mut open, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Stopped::Io(error.into())),
+        }
+        drop(open);
+        stdout.read(most_bytes)?;
+        stderr.read(most_bytes)?;
+    }
+}
+
+/// One output of a program.
+struct Output<R> {
+    pipe: Option<R>,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read + AsFd> Output<R> {
+    fn of(pipe: Option<R>) -> std::io::Result<Self> {
+        if let Some(pipe) = &pipe {
+            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+        }
+        Ok(Self { pipe, bytes: Vec::new() })
+    }
+
+    fn poll(&self) -> Option<PollFd<'_>> {
+        self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN))
+    }
+
+    /// What is there now.
+    fn read(&mut self, most_bytes: usize) -> Result<(), Stopped> {
+        let Some(pipe) = &mut self.pipe else { return Ok(()) };
+        let mut buffer = [0; READ_BYTES];
+        loop {
+            match pipe.read(&mut buffer) {
+                Ok(0) => {
+                    self.pipe = None;
+                    return Ok(());
+                }
+                Ok(read) if self.bytes.len() + read > most_bytes => return Err(Stopped::TooLong),
+                Ok(read) => self.bytes.extend_from_slice(&buffer[..read]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Stopped::Io(error)),
+            }
+        }
+    }
+}
+
+fn await_end(child: &mut Child, deadline: Instant) -> Result<ExitStatus, Stopped> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() >= deadline {
+            return Err(Stopped::TooSlow);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, patience: Duration) -> Result<Ran, ProgramError> {
+        run(Command::new("/bin/sh").args(["-c", script]), patience, 100_000)
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn both_outputs_and_the_status_come_back() {
+        let ran = shell("head -c 90000 /dev/zero; echo trouble >&2; exit 3", LONG).unwrap();
+        assert_eq!((ran.status.code(), ran.stdout.len(), &*ran.stderr), (Some(3), 90_000, &b"trouble\n"[..]));
+    }
+
+    #[test]
+    fn what_takes_too_long_or_says_too_much_is_killed_with_its_children() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("alive");
+        let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
+        assert!(made.success());
+        // The child holds the pipe open until it is dead; the reader below then reads to its end.
+        let script = format!("(exec sleep 1000 > {}) & sleep 1000", fifo.display());
+        let reader = std::thread::spawn(move || std::fs::read(fifo).unwrap());
+        let error = shell(&script, Duration::from_millis(300)).unwrap_err();
+        assert!(matches!(error, ProgramError::TooSlow(_)), "{error}");
+        assert_eq!(reader.join().unwrap(), b"");
+        let error = shell("yes", LONG).unwrap_err();
+        assert!(matches!(error, ProgramError::TooLong(100_000)), "{error}");
+        // It says nothing more, and does not end either.
+        let error = shell("exec >&- 2>&-; exec sleep 1000", Duration::from_millis(300)).unwrap_err();
+        assert!(matches!(error, ProgramError::TooSlow(_)), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_an_error() {
+        let error = run(&mut Command::new("/nonexistent/program"), LONG, 10).unwrap_err();
+        assert!(matches!(error, ProgramError::Io(_)), "{error}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Addresses of hosts, looked up side by side on threads: a name server that does not answer keeps a thread for as long as the system's
+//! library waits for it.
+
+use std::net::ToSocketAddrs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Names of one batch that are looked up at one time.
+const SIDE_BY_SIDE: usize = 4;
+/// Threads that look names up, those included whose batch waits for them no more.
+const MOST_THREADS: usize = 24;
+/// A batch gets this long; names without an answer by then are used as they are.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Looks addresses up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AddressLookups {
+    threads: Arc<AtomicUsize>,
+}
+
+/// A batch of names.
+struct Names {
+    names: Vec<String>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    next: usize,
+    left: usize,
+    found: Vec<Option<String>>,
+}
+
+/// A thread's place.
+struct Thread(Arc<AtomicUsize>);
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+// === impl AddressLookups ===
+
+impl AddressLookups {
+    /// What the program is given for hosts: addresses, as 1.2.1 `NetUtils.normalizeHostName` gives them; names that have none as
+    /// they are, but that none becomes an option. Blocking.
+    pub(super) fn of(&self, hosts: &[String]) -> Vec<String> {
+        let is_name = |host: &&String| !host.starts_with(|first: char| first.is_ascii_digit());
+        let names: Vec<String> = hosts.iter().filter(is_name).cloned().collect();
+        let mut found = self.look_up(names).into_iter();
+        let given = |host: &String| match is_name(&host) {
+            true => found.next().flatten().unwrap_or_else(|| host.trim_start_matches('-').to_owned()),
+            false => host.clone(),
+        };
+        hosts.iter().map(given).collect()
+    }
+
+    fn look_up(&self, names: Vec<String>) -> Vec<Option<String>> {
+        let count = names.len();
+        let state = State { next: 0, left: count, found: vec![None; count] };
+        let names = Arc::new(Names { names, state: Mutex::new(state), changed: Condvar::new() });
+        let started = (0..SIDE_BY_SIDE.min(count)).filter(|_| self.start(&names)).count();
+        let state = names.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if started == 0 {
+            return state.found.clone();
+        }
+        let waited = names.changed.wait_timeout_while(state, PATIENCE, |state| state.left > 0);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        // Threads that are still at it take no further name.
+        state.next = count;
+        state.found.clone()
+    }
+
+    fn start(&self, names: &Arc<Names>) -> bool {
+        if self.threads.fetch_add(1, Ordering::Relaxed) >= MOST_THREADS {
+            self.threads.fetch_sub(1, Ordering::Relaxed);
+            return false;
+        }
+        let (thread, names) = (Thread(self.threads.clone()), names.clone());
+        let look_up = move || {
+            let _thread = thread;
+            names.work_off();
+        };
+        std::thread::Builder::new().name("addresses".to_owned()).spawn(look_up).is_ok()
+    }
+}
+
+// === impl Names ===
+
+impl Names {
+    fn work_off(&self) {
+        loop {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let index = state.next;
+            let Some(name) = self.names.get(index) else { return };
+            state.next += 1;
+            drop(state);
+            let first = (name.as_str(), 0).to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.found[index] = first.map(|address| address.ip().to_string());
+            state.left -= 1;
+            if state.left == 0 {
+                self.changed.notify_all();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_addresses_or_stay_and_none_becomes_an_option() {
+        let hosts = ["10.0.0.1", "localhost", "--version", "no-such-host.invalid", "::1"].map(str::to_owned);
+        let given = AddressLookups::default().of(&hosts);
+        assert!(["127.0.0.1", "::1"].contains(&&*given[1]), "{given:?}");
+        assert_eq!(
+            [&*given[0], &*given[2], &*given[3], &*given[4]],
+            ["10.0.0.1", "version", "no-such-host.invalid", "::1"]
+        );
+    }
+
+    #[test]
+    fn without_a_free_thread_names_stay_as_they_are() {
+        let lookups = AddressLookups { threads: Arc::new(AtomicUsize::new(MOST_THREADS)) };
+        assert_eq!(lookups.of(&["localhost".to_owned()]), ["localhost"]);
+        assert_eq!(lookups.threads.load(Ordering::Relaxed), MOST_THREADS);
+    }
+}

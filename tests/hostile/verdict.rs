@@ -26,7 +26,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("the daemon's values in a job's", "a job's values see the daemon's"),
     ("made-up hosts under a topology script", "all hosts are resolved before a job is judged"),
     ("other long texts of jobs", "texts of jobs have no limit"),
-    ("a flood of refreshQueues", "each call has a line of the log"),
     ("forged log lines", "line breaks stay"),
     ("end notifications without end", "calls have no pace"),
     ("trackers that share a host", "registering looks at all of a host"),

@@ -173,6 +173,12 @@ impl Values<'_> {
             return door.filter(|_| !is_listed).into_iter().collect();
         }
         let severity = if self.has_market() { Severity::High } else { Severity::Medium };
+        if self.setting(&keys::HOSTS).is_some() {
+            let is_listed = self.setting(&keys::TRACKERS_ADMIT).is_some_and(|setting| setting.value.trim() == "listed");
+            let exposure = "every machine registers as a tracker by giving a listed host's name";
+            let door = self.door(&keys::TRACKERS_ADMIT, severity, exposure, "set jobtracker.trackers.admit = listed");
+            return door.into_iter().filter(|_| !is_listed).collect();
+        }
         let exposure = "every machine registers as a tracker, receives tasks with their tokens, and runs up charges";
         let remedy = "set mapred.hosts to a file of host names and jobtracker.trackers.admit = listed";
         self.unset_door(&keys::HOSTS, severity, exposure, remedy).into_iter().collect()

@@ -39,7 +39,7 @@ pub(super) enum ProgramError {
 
 /// Runs a program that may take `patience` and print `most_bytes` to each of its two outputs.
 pub(super) fn run(command: &mut Command, patience: Duration, most_bytes: usize) -> Result<Ran, ProgramError> {
-    let deadline = Instant::now() + patience;
+    let deadline = now() + patience;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
     let outcome = read_out(&mut child, deadline, most_bytes).and_then(|(stdout, stderr)| {
@@ -78,7 +78,7 @@ fn read_out(child: &mut Child, deadline: Instant, most_bytes: usize) -> Result<(
         if open.is_empty() {
             return Ok((stdout.bytes, stderr.bytes));
         }
-        let left = deadline.checked_duration_since(Instant::now()).ok_or(Stopped::TooSlow)?;
+        let left = deadline.checked_duration_since(now()).ok_or(Stopped::TooSlow)?;
         let timeout = Timespec::try_from(left).map_err(|_| Stopped::TooSlow)?;
         match poll(&mut open, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -133,11 +133,24 @@ fn await_end(child: &mut Child, deadline: Instant) -> Result<ExitStatus, Stopped
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if Instant::now() >= deadline {
+        if now() >= deadline {
             return Err(Stopped::TooSlow);
         }
-        std::thread::sleep(PAUSE);
+        pause();
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a time limit is about the clock of the machine")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a program whose outputs are closed has most often ended; its end wakes nobody"
+)]
+fn pause() {
+    std::thread::sleep(PAUSE);
 }
 
 #[cfg(test)]

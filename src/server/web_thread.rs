@@ -4,9 +4,10 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::config::settings::HttpLimits;
 use crate::web::{ServedNames, WebLimits, WebState};

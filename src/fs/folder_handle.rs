@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -158,18 +159,19 @@ impl FolderHandle {
             Err(Errno::LOOP) => return Err(FsError::SymbolicLink { path }),
             opened => opened.map_err(refused("open", &path, "a file of our own"))?,
         };
-        let stat = rustix::fs::fstat(&opened).map_err(refused("open", &path, "a file of our own"))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        let file = File::from(opened);
+        let metadata = file.metadata().map_err(refused("open", &path, "a file of our own"))?;
+        if !metadata.is_file() {
             return Err(FsError::WrongKind { path, expected: "a regular file" });
         }
-        let ours = vec![rustix::process::geteuid().as_raw(), 0];
-        if !ours.contains(&stat.st_uid) {
-            return Err(FsError::WrongOwner { path, owner: stat.st_uid, expected: ours });
+        let (owner, ours) = (metadata.uid(), vec![rustix::process::geteuid().as_raw(), 0]);
+        if !ours.contains(&owner) {
+            return Err(FsError::WrongOwner { path, owner, expected: ours });
         }
-        if stat.st_nlink > 1 {
-            return Err(FsError::HardLinks { path, links: u64::from(stat.st_nlink) });
+        if metadata.nlink() > 1 {
+            return Err(FsError::HardLinks { path, links: metadata.nlink() });
         }
-        Ok(opened.into())
+        Ok(file)
     }
 
     /// Writes a file that was not there, with exactly these permission bits; not on disk afterwards.

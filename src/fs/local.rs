@@ -138,22 +138,6 @@ impl LocalFileSystem {
         }
     }
 
-    /// Removes a file with its checksums. `false` when there was none.
-    ///
-    /// # Errors
-    /// [`FsError`]; a folder is not removed.
-    pub fn remove_file(&self, path: &Path) -> Result<bool, FsError> {
-        let refused = refused("remove", path, "a file that may be removed");
-        if let Some(name) = path.file_name() {
-            remove_checksums(path, name).map_err(&refused)?;
-        }
-        match fs::remove_file(path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(refused(error)),
-        }
-    }
-
     /// Renames a file or folder, in place of a file that is there. Checksums go with their file; at no time are there some of another one.
     /// Not on disk afterwards, as what is renamed need not be.
     ///

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod engine;
 pub mod fs;
 pub mod http;
+pub mod log_lines;
 pub mod mapreduce;
 pub mod market;
 pub mod scheduler;

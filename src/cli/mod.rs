@@ -157,7 +157,10 @@ fn print(text: &str) -> Result<(), (u8, String)> {
 /// Lines on stderr; `RUST_LOG` says which, from `info` on by default.
 fn log_to_stderr() {
     use tracing_subscriber::EnvFilter;
+
+    use crate::log_lines::escaped_fields;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+    let lines = tracing_subscriber::fmt().fmt_fields(escaped_fields());
+    lines.with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
 }

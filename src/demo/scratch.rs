@@ -113,12 +113,14 @@ impl Scratch {
     /// From now on what this process has to say goes to the log.
     pub(super) fn log_to_file(&self) -> Result<(), DemoError> {
         use tracing_subscriber::EnvFilter;
+
+        use crate::log_lines::escaped_fields;
         let log = self.log();
         let file = File::create(&log).map_err(DemoError::file("write", &log))?;
         let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
         // Who runs a second one in the same process has the first one's log.
-        let _ =
-            tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file)).try_init();
+        let lines = tracing_subscriber::fmt().fmt_fields(escaped_fields());
+        let _ = lines.with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file)).try_init();
         Ok(())
     }
 

@@ -124,9 +124,13 @@ impl Engine {
         tracker.host = host.into();
         let topology = self.scheduler.topology_mut();
         let host_id = topology.intern_host(host, DEFAULT_RACK);
+        topology.hold_for_node(host_id);
         let rack = topology.rack_of(host_id);
-        if topology.rack_name(rack) == DEFAULT_RACK {
+        if topology.rack_name(rack) == DEFAULT_RACK && self.nodes.on_host(host_id) == 0 {
             self.effects.push(Effect::ResolveRack { host: host.into() });
+        }
+        if let Some(before) = self.nodes.get(node).map(|face| face.host) {
+            self.scheduler.topology_mut().release(before);
         }
         self.scheduler.move_node(node, host_id);
         self.nodes.place(node, host_id, rack);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::mapreduce::{CounterInterner, JobFact, Jobs, Launch, NodeBook, Wants};
 use crate::market::Market;
 use crate::scheduler::{AppId, PerKind, Scheduler};
+use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
 use crate::wire::{AttemptId, JobId};
 
 use super::fact_log::FactLog;
@@ -177,7 +178,8 @@ impl Engine {
             Event::SpeakersCarried { speakers } => self.speakers_carried(speakers, now),
             Event::TrackerError { tracker, class, message } => {
                 let class = class.unwrap_or_else(|| "no class".to_owned());
-                self.log_line(LogLevel::Warning, format!("{tracker} reports {class}: {message}"));
+                let [class, message] = [&class, &message].map(|text| cut(text, TRACKER_ERROR_BYTES));
+                self.log_line(LogLevel::Warning, format!("{} reports {class}: {message}", excerpt(&tracker)));
                 (Reply::Done, Wait::Nothing)
             }
             Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),

@@ -97,8 +97,9 @@ impl Engine {
     /// Hosts that may not serve, and a second tracker under the name of a living one.
     fn refuse_tracker(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Option<Refusal> {
         let (name, host) = (&request.status.name, &request.status.host);
-        if let Some(refusal) = refuse_names(name, host) {
-            return Some(refusal);
+        if let Some(text) = refuse_names(name, host) {
+            self.log_line(LogLevel::Warning, text.clone());
+            return Some(Refusal::DisallowedTracker(text));
         }
         if !self.config.hosts.admits(host) {
             // 1.2.1 names the tracker in this text.
@@ -155,12 +156,15 @@ impl Engine {
     /// Enters a tracker, still without slots.
     pub(super) fn enter_tracker(&mut self, name: Arc<str>, host: &str, http: String, adoption: Adoption) -> NodeId {
         let host: Arc<str> = host.into();
-        let host_id = self.scheduler.topology_mut().intern_host(&host, DEFAULT_RACK);
+        let topology = self.scheduler.topology_mut();
+        let host_id = topology.intern_host(&host, DEFAULT_RACK);
+        topology.hold_for_node(host_id);
         let node = self.scheduler.add_node(host_id, PerKind::default());
         let topology = self.scheduler.topology();
         let rack = topology.rack_of(host_id);
-        // The splits of a job may have named it before, when its rack could not be told.
-        if topology.rack_name(rack) == DEFAULT_RACK {
+        // The splits of a job may have named it before, when its rack could not be told. For the first tracker there it is asked
+        // for, and the answer holds for all.
+        if topology.rack_name(rack) == DEFAULT_RACK && self.nodes.on_host(host_id) == 0 {
             self.effects.push(Effect::ResolveRack { host: host.clone() });
         }
         let streaming_only = runs_streaming_only(&name);
@@ -463,17 +467,17 @@ fn note_complaint(complaint: &mut String, health: &HealthStatus) {
 }
 
 /// Names that no stock tracker has: nothing of them is kept.
-fn refuse_names(name: &str, host: &str) -> Option<Refusal> {
+fn refuse_names(name: &str, host: &str) -> Option<String> {
     let (what, bad) = match (is_node_name(name), is_node_name(host)) {
         (true, true) => return None,
         (false, _) => ("name", name),
         (true, false) => ("host", host),
     };
-    Some(Refusal::DisallowedTracker(format!(
+    Some(format!(
         "Tasktracker denied communication with jobtracker: its {what} is {:?}; expected 1 to {HOST_NAME_BYTES} bytes of \
          printable ASCII without blanks",
         excerpt(bad)
-    )))
+    ))
 }
 
 /// An unknown tracker starts anew; the request's own id comes back.

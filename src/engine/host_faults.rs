@@ -185,6 +185,10 @@ impl Engine {
         let flaky: Vec<HostId> = job.flaky_hosts().collect();
         for host in flaky {
             let host: Arc<str> = self.scheduler.topology().host_name(host).into();
+            if host.is_empty() {
+                // No tracker has been there for long.
+                continue;
+            }
             let cluster = ClusterSize {
                 in_service: self.nodes.in_service(),
                 graylisted: self.graylisted_trackers(),

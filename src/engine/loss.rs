@@ -57,8 +57,11 @@ impl Engine {
         if tracker.has_launch_answer {
             self.log.push(Fact::TrackerForgotten { tracker: name.clone() });
         }
-        self.nodes.remove(tracker.node);
+        let face = self.nodes.remove(tracker.node);
         self.scheduler.remove_node(tracker.node);
+        if let Some(face) = face {
+            self.scheduler.topology_mut().release(face.host);
+        }
     }
 
     /// The loss counts as one failure on the host for each job that lost anything with it.
@@ -115,15 +118,25 @@ impl Engine {
         }
     }
 
-    /// The rack of a host is known: demand and nodes move there.
+    /// The rack of a host is known: demand and nodes move there. Costs nothing when it stands there already, however many nodes
+    /// share the host.
     pub(super) fn rack_resolved(&mut self, host: &str, rack: &str) -> (Reply, Wait) {
-        let host_id = self.scheduler.topology_mut().move_host(host, rack);
-        let rack = self.scheduler.topology().rack_of(host_id);
-        let here: Vec<_> =
-            self.trackers.values().filter(|tracker| &*tracker.host == host).map(|tracker| tracker.node).collect();
-        for node in here {
-            self.scheduler.move_node(node, host_id);
-            self.nodes.place(node, host_id, rack);
+        let topology = self.scheduler.topology_mut();
+        // Whoever asked may be gone since, and the host with it.
+        let Some(before) = topology.host(host) else { return (Reply::Done, Wait::Nothing) };
+        let host_id = topology.move_host(host, rack);
+        if host_id != before {
+            let rack = topology.rack_of(host_id);
+            let here: Vec<_> = self.nodes.nodes_on(before).collect();
+            for node in here {
+                self.scheduler.move_node(node, host_id);
+                self.nodes.place(node, host_id, rack);
+                self.scheduler.topology_mut().hold_for_node(host_id);
+                self.scheduler.topology_mut().release(before);
+            }
+            // Where no node stands it goes again, unless one has stood there.
+            self.scheduler.topology_mut().hold(host_id);
+            self.scheduler.topology_mut().release(host_id);
         }
         (Reply::Done, Wait::Nothing)
     }

@@ -268,6 +268,8 @@ impl Job {
         self.waiting = PerKind::default();
         self.drop_stragglers();
         self.places = Vec::new();
+        let topology = scene.scheduler.topology_mut();
+        std::mem::take(&mut self.racks).into_keys().for_each(|host| topology.release(host));
         self.fetch_failures = FetchFailures::default();
         self.refresh(scene);
         scene.facts.push(JobFact::Ended {

@@ -195,13 +195,16 @@ impl Job {
     pub fn new(accepted: &AcceptedJob, app: AppId, topology: &mut Topology, wants: &mut Wants) -> Self {
         let spec = accepted.spec.clone();
         let splits = accepted.splits.clone();
-        // The table of hosts never shrinks: what jobs name beyond its bound stays unknown, until a node registers there.
+        // What jobs name beyond the bound of the table of hosts stays unknown, until a node registers there.
         let mut id_of = |host: &SplitHost| match topology.len() < MAX_HOSTS_NAMED {
             true => Some(topology.intern_host(&host.host, &host.rack)),
             false => topology.host(&host.host),
         };
         let hosts: Vec<Option<HostId>> = splits.hosts().iter().map(&mut id_of).collect();
-        let racks = hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
+        let racks: FxHashMap<HostId, RackId> =
+            hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
+        // Until it is over: names of hosts are cheap to make up.
+        hosts.iter().flatten().for_each(|host| topology.hold(*host));
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
         let places = splits.splits().iter().map(|split| {
             let place: Arc<[HostId]> =

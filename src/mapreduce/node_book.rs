@@ -29,8 +29,10 @@ pub struct NodeFace {
 pub struct NodeBook {
     // Never iterated.
     nodes: FxHashMap<NodeId, NodeFace>,
-    // The registered nodes of each host; never iterated.
+    // What stands on each host; never iterated.
     hosts: FxHashMap<HostId, HostNodes>,
+    // The registered nodes of each host; never iterated.
+    by_host: FxHashMap<HostId, BTreeSet<NodeId>>,
     /// Hosts with slots of a kind.
     offering: PerKind<usize>,
     /// Those of them whose slots are not for Hadoop Streaming only.
@@ -76,6 +78,7 @@ impl NodeBook {
     pub fn insert(&mut self, node: NodeId, face: NodeFace) {
         self.remove(node);
         self.join_host(face.host, BOTH, face.streaming_only);
+        self.by_host.entry(face.host).or_default().insert(node);
         self.nodes.insert(node, face);
     }
 
@@ -85,6 +88,7 @@ impl NodeBook {
         self.unhealthy.remove(&node);
         let offers = self.offers.remove(&node).unwrap_or(BOTH);
         self.leave_host(face.host, offers, face.streaming_only);
+        self.forget_on(face.host, node);
         Some(face)
     }
 
@@ -160,6 +164,22 @@ impl NodeBook {
         let offers = self.offers.get(&node).copied().unwrap_or(BOTH);
         self.join_host(host, offers, streaming_only);
         self.leave_host(old, offers, streaming_only);
+        self.forget_on(old, node);
+        self.by_host.entry(host).or_default().insert(node);
+    }
+
+    /// The nodes on a host.
+    pub fn nodes_on(&self, host: HostId) -> impl Iterator<Item = NodeId> {
+        self.by_host.get(&host).into_iter().flatten().copied()
+    }
+
+    fn forget_on(&mut self, host: HostId, node: NodeId) {
+        if let Some(nodes) = self.by_host.get_mut(&host) {
+            nodes.remove(&node);
+            if nodes.is_empty() {
+                self.by_host.remove(&host);
+            }
+        }
     }
 
     fn join_host(&mut self, host: HostId, offers: PerKind<bool>, streaming_only: bool) {

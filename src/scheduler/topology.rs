@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 /// A host in one rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(u32);
@@ -24,21 +26,46 @@ pub enum Level {
     Any,
 }
 
-/// All hosts and racks ever named; ids are good only for the one that gave them. Grows only, so callers bound what they
-/// intern.
+/// The hosts and racks that are in use; ids are good only for the one that gave them.
+///
+/// A host stays until the last who [holds](Self::hold) it lets go; one that nobody ever held stays. Where a node has stood the
+/// host is remembered for a while, so that a tracker that comes back finds what jobs have noted of it. No id is given twice
+/// before all others have been, so an id of before stands for no other host.
 #[derive(Debug, Default)]
 pub struct Topology {
-    hosts: Vec<Host>,
-    racks: Vec<Arc<str>>,
+    // Looked up, never iterated.
+    hosts: FxHashMap<HostId, Host>,
+    racks: FxHashMap<RackId, Rack>,
     host_by_name: BTreeMap<Arc<str>, HostId>,
     rack_by_name: BTreeMap<Arc<str>, RackId>,
+    /// Hosts where nodes have stood and that nobody holds now, by when they were let go.
+    idle: BTreeMap<u64, HostId>,
+    last_host: u32,
+    last_rack: u32,
+    last_idle: u64,
 }
 
 #[derive(Debug)]
 struct Host {
     name: Arc<str>,
     rack: RackId,
+    holders: u32,
+    /// A node has stood there.
+    had_node: bool,
+    /// Its place among those that nobody holds.
+    idle: Option<u64>,
 }
+
+#[derive(Debug)]
+struct Rack {
+    name: Arc<str>,
+    hosts: u32,
+}
+
+/// Hosts without nodes that are remembered.
+const MAX_IDLE_HOSTS: usize = 10_000;
+/// The rack of a host that is not known any more: no node stands there.
+const NO_RACK: RackId = RackId(0);
 
 // === impl Topology ===
 
@@ -53,8 +80,8 @@ impl Topology {
 
     /// Puts a host into another rack and returns its id from now on.
     ///
-    /// The old id stays valid, in the old rack: demand that was requested with it keeps meeting that rack. The id is
-    /// unchanged when the host is in `rack` already.
+    /// The old id stays valid, in the old rack, while it is held: demand that was requested with it keeps meeting that rack.
+    /// The id is unchanged when the host is in `rack` already.
     pub fn move_host(&mut self, host: &str, rack: &str) -> HostId {
         match self.host_by_name.get(host) {
             Some(&id) if self.rack_name(self.rack_of(id)) == rack => id,
@@ -62,34 +89,74 @@ impl Topology {
         }
     }
 
-    /// The id of a host, when it was ever named.
+    /// Keeps a host until [`Self::release`], which must follow once for each.
+    pub fn hold(&mut self, host: HostId) {
+        let Some(known) = self.hosts.get_mut(&host) else { return };
+        known.holders = known.holders.saturating_add(1);
+        if let Some(place) = known.idle.take() {
+            self.idle.remove(&place);
+        }
+    }
+
+    /// The same, for a node that stands there.
+    pub fn hold_for_node(&mut self, host: HostId) {
+        self.hold(host);
+        if let Some(known) = self.hosts.get_mut(&host) {
+            known.had_node = true;
+        }
+    }
+
+    /// Lets go of a host that was held.
+    pub fn release(&mut self, host: HostId) {
+        let Some(known) = self.hosts.get_mut(&host) else { return };
+        known.holders = known.holders.saturating_sub(1);
+        if known.holders > 0 {
+            return;
+        }
+        if known.had_node && self.host_by_name.get(&known.name) == Some(&host) {
+            self.last_idle += 1;
+            if let Some(before) = known.idle.replace(self.last_idle) {
+                self.idle.remove(&before);
+            }
+            self.idle.insert(self.last_idle, host);
+            if self.idle.len() > MAX_IDLE_HOSTS
+                && let Some((_, oldest)) = self.idle.pop_first()
+            {
+                self.forget(oldest);
+            }
+        } else {
+            self.forget(host);
+        }
+    }
+
+    /// The id of a host, when it is known.
     pub fn host(&self, name: &str) -> Option<HostId> {
         self.host_by_name.get(name).copied()
     }
 
-    /// How many ids of hosts were given.
+    /// How many hosts are known.
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Whether no host was ever named.
+    /// Whether no host is known.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
     /// The rack of a host.
     pub fn rack_of(&self, host: HostId) -> RackId {
-        self.hosts[host.0 as usize].rack
+        self.hosts.get(&host).map_or(NO_RACK, |host| host.rack)
     }
 
-    /// The name of a host, as first given.
+    /// The name of a host, as first given; empty when it is not known any more.
     pub fn host_name(&self, host: HostId) -> &str {
-        &self.hosts[host.0 as usize].name
+        self.hosts.get(&host).map_or("", |host| &host.name)
     }
 
-    /// The name of a rack, as first given.
+    /// The name of a rack, as first given; empty when it is not known any more.
     pub fn rack_name(&self, rack: RackId) -> &str {
-        &self.racks[rack.0 as usize]
+        self.racks.get(&rack).map_or("", |rack| &rack.name)
     }
 
     /// How near `host` is to the nearest of `data`.
@@ -106,22 +173,55 @@ impl Topology {
 
     fn place_host(&mut self, host: &str, rack: &str) -> HostId {
         let rack = self.intern_rack(rack);
-        let name: Arc<str> = self.host(host).map_or_else(|| host.into(), |id| self.hosts[id.0 as usize].name.clone());
-        let id = HostId(self.hosts.len() as u32);
-        self.hosts.push(Host { name: name.clone(), rack });
+        let before = self.host(host);
+        let known = before.and_then(|id| self.hosts.get(&id));
+        let had_node = known.is_some_and(|host| host.had_node);
+        let name: Arc<str> = known.map_or_else(|| host.into(), |host| host.name.clone());
+        let mut id = HostId(self.last_host.wrapping_add(1));
+        while self.hosts.contains_key(&id) {
+            id = HostId(id.0.wrapping_add(1));
+        }
+        self.last_host = id.0;
+        self.hosts.insert(id, Host { name: name.clone(), rack, holders: 0, had_node, idle: None });
         self.host_by_name.insert(name, id);
+        if let Some(before) = before.filter(|before| self.hosts.get(before).is_some_and(|host| host.holders == 0)) {
+            self.forget(before);
+        }
         id
     }
 
+    /// The rack of that name, in which one more host stands.
     fn intern_rack(&mut self, rack: &str) -> RackId {
-        if let Some(&id) = self.rack_by_name.get(rack) {
+        if let Some((id, known)) = self.rack_by_name.get(rack).and_then(|id| Some((*id, self.racks.get_mut(id)?))) {
+            known.hosts += 1;
             return id;
         }
-        let id = RackId(self.racks.len() as u32);
+        let mut id = RackId(self.last_rack.wrapping_add(1));
+        while id == NO_RACK || self.racks.contains_key(&id) {
+            id = RackId(id.0.wrapping_add(1));
+        }
+        self.last_rack = id.0;
         let name: Arc<str> = rack.into();
-        self.racks.push(name.clone());
+        self.racks.insert(id, Rack { name: name.clone(), hosts: 1 });
         self.rack_by_name.insert(name, id);
         id
+    }
+
+    fn forget(&mut self, id: HostId) {
+        let Some(host) = self.hosts.remove(&id) else { return };
+        if let Some(place) = host.idle {
+            self.idle.remove(&place);
+        }
+        if self.host_by_name.get(&host.name) == Some(&id) {
+            self.host_by_name.remove(&host.name);
+        }
+        let Some(rack) = self.racks.get_mut(&host.rack) else { return };
+        rack.hosts = rack.hosts.saturating_sub(1);
+        if rack.hosts == 0
+            && let Some(rack) = self.racks.remove(&host.rack)
+        {
+            self.rack_by_name.remove(&rack.name);
+        }
     }
 }
 
@@ -142,6 +242,7 @@ mod tests {
     fn a_moved_host_leaves_its_old_id_in_the_old_rack() {
         let mut topology = Topology::default();
         let old = topology.intern_host("a", "/r1");
+        topology.hold(old);
         assert_eq!(topology.move_host("a", "/r1"), old);
         let new = topology.move_host("a", "/r2");
         assert_ne!(new, old);
@@ -161,5 +262,49 @@ mod tests {
         assert_eq!(topology.level(a, &[c, b]), Level::Rack);
         assert_eq!(topology.level(a, &[c]), Level::Any);
         assert_eq!(topology.level(a, &[]), Level::Any);
+    }
+
+    #[test]
+    fn hosts_go_with_the_last_who_holds_them_and_their_racks_with_them() {
+        let mut topology = Topology::default();
+        let made_up: Vec<HostId> =
+            (0..1_000).map(|host| topology.intern_host(&format!("h{host}"), &format!("/r{host}"))).collect();
+        made_up.iter().for_each(|host| topology.hold(*host));
+        topology.hold(made_up[7]);
+        made_up.iter().for_each(|host| topology.release(*host));
+        assert_eq!((topology.len(), topology.racks.len(), topology.rack_by_name.len()), (1, 1, 1));
+        assert_eq!((topology.host_name(made_up[7]), topology.host_name(made_up[8])), ("h7", ""));
+        topology.release(made_up[7]);
+        assert!(topology.is_empty() && topology.racks.is_empty() && topology.host_by_name.is_empty());
+        assert_eq!(topology.level(made_up[1], &[]), Level::Any);
+        assert!(!made_up.contains(&topology.intern_host("h1", "/r")), "its id may still be noted somewhere");
+    }
+
+    #[test]
+    fn where_a_node_has_stood_is_remembered_for_a_while() {
+        let mut topology = Topology::default();
+        let first = topology.intern_host("first", "/r");
+        for _ in 0..3 {
+            topology.hold_for_node(first);
+            topology.release(first);
+        }
+        assert_eq!((topology.host("first"), topology.idle.len()), (Some(first), 1));
+        for host in 0..2 * MAX_IDLE_HOSTS {
+            let host = topology.intern_host(&format!("h{host}"), "/r");
+            topology.hold_for_node(host);
+            topology.release(host);
+        }
+        assert_eq!((topology.host("first"), topology.len()), (None, MAX_IDLE_HOSTS));
+    }
+
+    #[test]
+    fn a_host_that_moves_leaves_nothing_behind_when_nobody_holds_it() {
+        let mut topology = Topology::default();
+        let old = topology.intern_host("a", "/r1");
+        topology.hold_for_node(old);
+        let new = topology.move_host("a", "/r2");
+        topology.hold_for_node(new);
+        topology.release(old);
+        assert_eq!((topology.len(), topology.host("a"), topology.racks.len()), (1, Some(new), 1));
     }
 }

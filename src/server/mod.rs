@@ -19,6 +19,7 @@ mod handover;
 mod held;
 mod held_room;
 mod host_name;
+mod log_rate;
 mod office;
 mod owner;
 mod ports;

@@ -1,18 +1,20 @@
 //! The owner of the engine: hands events to it, facts to the store, replies and effects out once they may go.
 
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use crate::engine::{Effect, Engine, Event, FactNumber, Now, Overview, Read, Reply};
+use crate::engine::{Effect, Engine, Event, FactNumber, LogLevel, Now, Overview, Read, Reply};
 use crate::market::BudgetLine;
 use crate::store::{Durable, FactSink, Health, Pressure};
 
 use super::clock::Clock;
 use super::held::HeldQueue;
 use super::held_room::{HeldPlaces, HeldRoom};
+use super::log_rate::{LogRate, Verdict};
 use super::rpc::{Answer, Ticket};
 
 /// Items released in one go before others get their turn.
@@ -33,6 +35,7 @@ pub struct Owner {
     timer_ms: Cell<u64>,
     timer_moved: Notify,
     effects: mpsc::UnboundedSender<Effect>,
+    log_rate: LogRate,
 }
 
 /// What waits for a fact.
@@ -91,12 +94,22 @@ impl Owner {
             timer_ms: Cell::new(u64::MAX),
             timer_moved: Notify::new(),
             effects,
+            log_rate: LogRate::default(),
         };
         (Rc::new(owner), performed)
     }
 
     /// Hands an event to the engine. The reply may be shown to nobody before the fact that comes with it is durable.
     pub fn step(&self, event: Event) -> (Reply, FactNumber) {
+        self.step_of(None, event)
+    }
+
+    /// As [`Self::step`], for one who calls from that address: of the lines of the log that it causes there is a limit.
+    pub fn step_from(&self, caller: IpAddr, event: Event) -> (Reply, FactNumber) {
+        self.step_of(Some(caller), event)
+    }
+
+    fn step_of(&self, caller: Option<IpAddr>, event: Event) -> (Reply, FactNumber) {
         let (step, next_timer_ms) = {
             let mut engine = self.engine.borrow_mut();
             let whole = WholeStep;
@@ -108,7 +121,11 @@ impl Owner {
             self.sink.append(step.first_fact, step.facts);
         }
         if !step.effects.is_empty() {
-            self.hold(step.effects_wait_for, Held::Effects(step.effects));
+            let effects = match caller {
+                Some(caller) => self.within_log_rate(caller, step.effects),
+                None => step.effects,
+            };
+            self.hold(step.effects_wait_for, Held::Effects(effects));
         }
         // A timer that moved away may ring early; it finds nothing due and sleeps on.
         if next_timer_ms.is_some_and(|next_ms| next_ms < self.timer_ms.get()) {
@@ -254,6 +271,25 @@ impl Owner {
     /// Everything that still waits for the store.
     pub fn held(&self) -> usize {
         self.held.borrow().len()
+    }
+
+    /// Leaves out lines of the log that a caller may not cause any more.
+    fn within_log_rate(&self, caller: IpAddr, effects: Vec<Effect>) -> Vec<Effect> {
+        let mut kept = Vec::with_capacity(effects.len());
+        for effect in effects {
+            if let Effect::Log { .. } = effect {
+                match self.log_rate.judge(caller, self.clock.mono_ms()) {
+                    Verdict::Suppress => continue,
+                    Verdict::Write { suppressed: 0 } => {}
+                    Verdict::Write { suppressed } => {
+                        let text = format!("{suppressed} more lines that {caller} caused were suppressed");
+                        kept.push(Effect::Log { level: LogLevel::Warning, text });
+                    }
+                }
+            }
+            kept.push(effect);
+        }
+        kept
     }
 
     fn hold(&self, number: FactNumber, held: Held) {

@@ -15,6 +15,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("mapreduce", &["scheduler", "wire", "engine::Now", "engine::FactNumber"]),
     ("engine", &["scheduler", "wire", "market", "mapreduce"]),
     ("channel", &[]),
+    ("log_lines", &[]),
     ("fs", &[]),
     ("http", &[]),
     // Limits are one table, which the page on configuration shows.
@@ -47,7 +48,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     // What the server tells in JSON is read into what it was written from.
     ("client", &["config", "engine::explanation", "fs", "market", "scheduler::Kind", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
-    ("demo", &["client", "config", "fs", "market", "scheduler::PerKind", "server", "tasktracker"]),
+    ("demo", &["client", "config", "fs", "log_lines", "market", "scheduler::PerKind", "server", "tasktracker"]),
     (
         "cli",
         &[
@@ -56,6 +57,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "demo",
             "engine::explanation",
             "fs",
+            "log_lines",
             "market",
             "scheduler::OrderClass",
             "server",

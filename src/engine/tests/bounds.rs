@@ -1,8 +1,11 @@
 //! What callers may make the engine keep, do and say: names, reports, slots.
 
+use std::sync::Arc;
+
 use super::cluster::{Cluster, Fate, fifo, spec};
 use crate::engine::{Caller, Effect, Event, Fact, Refusal, Reply};
-use crate::mapreduce::{EndNotification, JobFact, JobSpec};
+use crate::mapreduce::{EndNotification, JobFact, JobSpec, SplitTable};
+use crate::market::JobSignature;
 use crate::scheduler::{Kind, PerKind};
 use crate::wire::{Action, AttemptState, HeartbeatRequest, HeartbeatResponse, RunState, TaskStatus};
 
@@ -41,7 +44,8 @@ fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them(
         }
     }
     assert_eq!((cluster.engine.trackers.len(), cluster.engine.scheduler.topology().len()), (0, 0));
-    assert_eq!(cluster.effects, []);
+    let told = lines(&mut cluster);
+    assert!(told.len() == 2 * bad.len() && told.iter().all(|line| line.len() < 500), "{told:?}");
     let longest = "x".repeat(255);
     for name in ["tracker_n1.example:localhost/127.0.0.1:40235", "tracker_h:streaming_only/10.0.0.1:9", &longest] {
         let mut request = good.clone();
@@ -187,4 +191,54 @@ fn memory_of_jobs_is_bounded_for_each_user_and_in_all_and_given_back() {
     }
     cluster.submit(heavy("dave")).expect("what was killed is given back");
     cluster.submit(heavy("alice")).expect("to its user, too");
+}
+
+#[test]
+fn made_up_hosts_of_jobs_go_with_their_jobs() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    cluster.beat(0, |_| Fate::Hang);
+    for round in 0..15 {
+        let id = cluster.new_job_id("alice");
+        let caller = Caller::named("alice");
+        cluster.step(Event::SubmitAsked { id, caller: caller.clone() });
+        let mut read = cluster.read_submission(id, spec("alice", "default", 200, 0), JobSignature::Missing);
+        let mut splits = SplitTable::builder();
+        for map in 0..200 {
+            let hosts: Vec<String> = (0..100).map(|host| format!("r{round}m{map}h{host}")).collect();
+            splits.push(7, 100, hosts.iter().map(String::as_str));
+        }
+        read.splits = Arc::new(splits.build(|host| format!("/{host}")));
+        cluster.step(Event::SubmissionRead(Box::new(read)));
+        cluster.step(Event::SystemDirWritten { id });
+        assert_eq!(cluster.engine.scheduler.topology().len(), 20_001);
+        cluster.step(Event::KillJob { id, caller });
+        assert_eq!(cluster.engine.scheduler.topology().len(), 1, "none but that of the tracker");
+    }
+}
+
+#[test]
+fn registering_asks_for_a_rack_once_and_looks_at_no_other_tracker() {
+    let mut cluster = Cluster::new(fifo());
+    let asked = |cluster: &mut Cluster| {
+        let effects = std::mem::take(&mut cluster.effects);
+        effects.iter().filter(|effect| matches!(effect, Effect::ResolveRack { .. })).count()
+    };
+    for index in 0..100 {
+        cluster.add_tracker("h0", 1, 1);
+        cluster.beat(index, |_| Fate::Hang);
+    }
+    assert_eq!(asked(&mut cluster), 1);
+    cluster.step(Event::RackResolved { host: "h0".into(), rack: "/r1".into() });
+    let racks = |cluster: &Cluster| {
+        let trackers = cluster.engine.overview(cluster.now).value.trackers;
+        trackers.iter().filter(|tracker| tracker.rack == "/r1").count()
+    };
+    assert_eq!((racks(&cluster), cluster.engine.scheduler.topology().len()), (100, 1));
+    cluster.add_tracker("h0", 1, 1);
+    cluster.beat(100, |_| Fate::Hang);
+    assert_eq!((asked(&mut cluster), racks(&cluster)), (0, 101));
+    // An answer for a host that is gone leaves nothing.
+    cluster.step(Event::RackResolved { host: "elsewhere".into(), rack: "/r9".into() });
+    assert_eq!(cluster.engine.scheduler.topology().len(), 1);
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::engine::{Engine, Event, HeartbeatAnswer, Refusal, Reply, Speaker};
 use crate::server::rpc::{Answer, Ticket};
 use crate::wire::HeartbeatRequest;
+use crate::wire::limits::is_node_name;
 use crate::wire::protocol::{InterTrackerCall, Value};
 
 use super::{Dispatcher, answer_of};
@@ -35,6 +36,10 @@ impl Dispatcher {
     }
 
     fn heartbeat(self: &Rc<Self>, request: HeartbeatRequest, ticket: Ticket) {
+        if ![&request.status.name, &request.status.host].into_iter().all(|name| is_node_name(name)) {
+            // The engine refuses it; nobody else looks at such names.
+            return self.take_heartbeat(request, ticket);
+        }
         let now = self.owner.clock().now();
         let ask = |engine: &Engine| engine.speaker(&request.status.name, ticket.connection(), now);
         match self.owner.with_engine(ask) {
@@ -55,7 +60,8 @@ impl Dispatcher {
     }
 
     fn step_heartbeat(&self, request: HeartbeatRequest, ticket: Ticket) {
-        let (reply, wait_for) = self.owner.step(Event::Heartbeat { request, connection: ticket.connection() });
+        let event = Event::Heartbeat { request, connection: ticket.connection() };
+        let (reply, wait_for) = self.owner.step_from(ticket.address(), event);
         let answer = match reply {
             Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Answer::Value(Value::Heartbeat(response)),
             Reply::Refused(refusal) if !matches!(refusal, Refusal::DisallowedTracker(_)) => {

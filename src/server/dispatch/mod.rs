@@ -139,7 +139,7 @@ impl Dispatcher {
         if self.owner.is_pressed() {
             return self.refuse(ticket, RemoteError::io(TOO_MUCH_WAITS));
         }
-        let (reply, wait_for) = self.owner.step(event);
+        let (reply, wait_for) = self.owner.step_from(ticket.address(), event);
         self.owner.answer(ticket, answer_of(reply), wait_for);
     }
 

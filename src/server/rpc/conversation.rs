@@ -255,7 +255,7 @@ fn take_call<S: Service>(
             return Ok(());
         }
         (Err(CallError::Disallowed { id, text }), _) => {
-            tracing::warn!("a TaskTracker is disallowed: {text}");
+            tracing::debug!("a TaskTracker is disallowed: {text}");
             ticket(id).answer(&Answer::Error(RemoteError::new(DISALLOWED_EXCEPTION, text)));
             return Ok(());
         }

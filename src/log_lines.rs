@@ -1,0 +1,83 @@
+//! Lines of the log: what others wrote into a value cannot begin a line of its own, nor show as something else than it is.
+
+use std::fmt::{self, Write};
+
+use tracing_subscriber::field::MakeExt;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
+
+/// Formats values of a line as tracing does, with control characters, line breaks and marks of writing direction written out, as
+/// `\n` or `\u{202e}`.
+pub fn escaped_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
+    debug_fn(|writer: &mut Writer<'_>, field, value| match field.name() {
+        "message" => write!(Escaped(writer), "{value:?}"),
+        name => write!(Escaped(writer), "{name}={value:?}"),
+    })
+    .delimited(" ")
+}
+
+/// Writes texts with what could mislead a reader written out.
+struct Escaped<W>(W);
+
+impl<W: Write> Write for Escaped<W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut plain = 0;
+        for (start, character) in text.char_indices().filter(|(_, character)| is_treacherous(*character)) {
+            self.0.write_str(&text[plain..start])?;
+            write!(self.0, "{}", character.escape_default())?;
+            plain = start + character.len_utf8();
+        }
+        self.0.write_str(&text[plain..])
+    }
+}
+
+fn is_treacherous(character: char) -> bool {
+    match character {
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        other => other.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn one_event_is_one_line_whatever_others_have_written_into_it() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .fmt_fields(escaped_fields())
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let name = "a\n2026-01-01T00:00:00Z INFO jobtracker: forged\r\u{1b}[2J\u{202e}\u{2028}";
+            tracing::warn!(user = %name, "{name} registered");
+            tracing::info!(user = name, "größe 大小");
+        });
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(!text.contains(['\r', '\u{1b}', '\u{202e}', '\u{2028}']), "{text}");
+        let named = r"a\n2026-01-01T00:00:00Z INFO jobtracker: forged\r\u{1b}[2J\u{202e}\u{2028}";
+        assert!(text.contains(&format!("{named} registered user={named}")), "{text}");
+        assert!(text.contains("größe 大小"), "{text}");
+    }
+}

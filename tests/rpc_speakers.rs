@@ -199,6 +199,7 @@ fn who_hangs_up_while_it_is_held_is_never_served() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a stop has a time limit")]
 fn held_newcomers_do_not_keep_the_daemon_from_stopping() {
     with_daemon(Wanted::default(), async |rig: Rig| {
         rig.gate.open();

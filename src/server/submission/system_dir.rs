@@ -53,7 +53,9 @@ pub(super) fn write(
     let write_all = || {
         remove(system, job)?;
         FaultPoint::JobFilesDue.pass();
-        let directory = FolderHandle::open(system.as_path())?.make_folder(job.to_string().as_ref(), DIRECTORY_MODE)?;
+        // Made once more should it be gone.
+        let system = open_trusted_folder(system.as_path(), DIRECTORY_MODE, Privacy::Private)?.folder;
+        let directory = system.make_folder(job.to_string().as_ref(), DIRECTORY_MODE)?;
         FaultPoint::JobFilesDirMade.pass();
         directory.write_unsynced(JOB_INFO.as_ref(), &job_info, FILE_MODE)?;
         FaultPoint::JobFilesInfoWritten.pass();

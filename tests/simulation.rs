@@ -320,7 +320,9 @@ impl Journal for Forgetful<'_> {
             facts[place] = Fact::TrackerForgotten { tracker: "nobody".into() };
             self.has_forgotten = true;
         }
-        self.journal.record(first, &facts)
+        // What follows finds no row, and is told; here the laws are to notice.
+        let recorded = self.journal.record(first, &facts);
+        if self.has_forgotten { Ok(()) } else { recorded }
     }
 
     fn reopen(&mut self) -> Result<Restored, String> {

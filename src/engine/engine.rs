@@ -18,6 +18,7 @@ use super::open_ids::OpenIds;
 use super::over::KillDebt;
 use super::preemption::LastPreemption;
 use super::restore::Restored;
+use super::retirement::WholeJobs;
 use super::submission::PendingSubmission;
 use super::succession::Succession;
 use super::tracker::Tracker;
@@ -56,6 +57,8 @@ pub struct Engine {
     pub(super) live_tasks: u64,
     /// Their memory, but for that of their tasks.
     pub(super) live_bytes: LiveBytes,
+    /// Finished jobs whose tasks are in memory.
+    pub(super) whole_jobs: WholeJobs,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
     /// The fact that tells of this start and its identifier.
@@ -125,6 +128,7 @@ impl Engine {
             running_jobs: BTreeSet::new(),
             live_tasks: 0,
             live_bytes: LiveBytes::default(),
+            whole_jobs: WholeJobs::default(),
             submissions: BTreeMap::new(),
             last_job_number: 0,
             incarnation: FactNumber::default(),
@@ -156,6 +160,7 @@ impl Engine {
     pub fn step(&mut self, event: Event, now: Now) -> Step {
         let (reply, wait) = self.handle(event, now);
         self.record_job_facts();
+        self.note_too_many_whole(now);
         let wait_for = match wait {
             Wait::Nothing => FactNumber::default(),
             Wait::All => self.log.last(),
@@ -209,6 +214,7 @@ impl Engine {
                 // By the quotas that hold from now on.
                 self.preempt_when_due(now);
                 self.expire_trackers_when_due(durable, now);
+                self.retire_when_due(durable, now);
                 self.look_for_stragglers_when_due(now);
                 (Reply::Done, Wait::Nothing)
             }
@@ -219,7 +225,8 @@ impl Engine {
     pub fn next_timer_ms(&self) -> Option<u64> {
         let stragglers = self.wants.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
         let market = self.next_tick_mono_ms.min(self.next_preemption_mono_ms);
-        Some(market.min(self.next_expiry_mono_ms).min(stragglers))
+        let retirement = self.whole_jobs.due_mono_ms().unwrap_or(u64::MAX);
+        Some(market.min(self.next_expiry_mono_ms).min(stragglers).min(retirement))
     }
 
     /// The facts of the step at hand, which an engine that was just made holds: its start and first endowment.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::mapreduce::{NodeFace, Order};
 use crate::scheduler::{Kind, NodeId, PerKind};
-use crate::wire::limits::{HOST_NAME_BYTES, excerpt, is_node_name};
+use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
 use crate::wire::{
     Action, AttemptId, AttemptState, HealthStatus, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus,
     TaskTrackerStatus, runs_streaming_only,
@@ -33,8 +33,8 @@ pub(super) struct Orders {
 const ALIVE_GRACE_MS: u64 = 10_000;
 /// The rack of hosts that nobody has placed (1.2.1 `NetworkTopology.DEFAULT_RACK`).
 pub(super) const DEFAULT_RACK: &str = "/default-rack";
-/// Most trackers registered at once.
-pub(super) const MAX_TRACKERS: usize = 100_000;
+/// What a tracker that there is no room for waits until it calls again; it is unknown then and starts anew.
+const FULL_INTERVAL_MS: i32 = 10_000;
 /// Attempts that a tracker may report and nobody here has launched, beyond twice its slots: each of them is told to be dropped.
 /// Further ones are not looked at until it reports fewer.
 const STRAYS_BESIDE_SLOTS: usize = 100;
@@ -46,6 +46,20 @@ impl Engine {
         self.tallies.heartbeats += 1;
         if let Some(refusal) = self.refuse_tracker(&request, connection, now) {
             return (Reply::Refused(refusal), Wait::Nothing);
+        }
+        if request.initial_contact
+            && !self.trackers.contains_key(&*request.status.name)
+            && !self.has_room_for_trackers()
+        {
+            // Disallowed it would end for good, though it may be an honest one among liars.
+            let text = format!(
+                "{} is not registered, for {} TaskTrackers are, which is the limit: it comes again",
+                request.status.name,
+                self.trackers.len()
+            );
+            self.log_line(LogLevel::Warning, text);
+            let answer = Tracker::idle_answer(request.response_id.wrapping_add(1), FULL_INTERVAL_MS);
+            return (Reply::Heartbeat(HeartbeatAnswer::Fresh(answer)), Wait::Nothing);
         }
         self.review_faults(&request, now);
         let mut is_successor = false;
@@ -107,11 +121,7 @@ impl Engine {
                 "Tasktracker denied communication with jobtracker: {name}"
             )));
         }
-        let Some(tracker) = self.trackers.get(&**name) else {
-            let is_full = request.initial_contact && self.trackers.len() >= MAX_TRACKERS;
-            return is_full
-                .then(|| Refusal::DisallowedTracker(format!("no more than {MAX_TRACKERS} TaskTrackers are served")));
-        };
+        let tracker = self.trackers.get(&**name)?;
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
         let is_heard = silent_ms <= self.longest_silence_ms();
         let alive = self.connections.contains(&tracker.connection) && is_heard;
@@ -132,6 +142,11 @@ impl Engine {
         if let Some(tracker) = self.trackers.get_mut(name) {
             tracker.is_introduced = true;
         }
+    }
+
+    /// Whether one more tracker may register.
+    pub(super) fn has_room_for_trackers(&self) -> bool {
+        self.trackers.len() < self.config.limits.max_trackers
     }
 
     /// How long a tracker that is well may be silent, ms.
@@ -454,13 +469,10 @@ pub(super) fn move_busy(sum: &mut PerKind<u64>, was: PerKind<u32>, is: PerKind<u
     }
 }
 
-/// Longest complaint of a health script that is kept, bytes: the rest is cut.
-const MAX_COMPLAINT_BYTES: usize = 1024;
-
 /// Keeps what a health script complains about, and nothing of one that is content.
 fn note_complaint(complaint: &mut String, health: &HealthStatus) {
     let said = if health.healthy { "" } else { &*health.report };
-    let said = &said[..said.floor_char_boundary(MAX_COMPLAINT_BYTES)];
+    let said = cut(said, HEALTH_REPORT_BYTES);
     if complaint != said {
         said.clone_into(complaint);
     }

@@ -52,6 +52,9 @@ struct Record {
     graylisted_at: Option<u32>,
 }
 
+/// Hosts with faults that are remembered: no cluster has more.
+const MAX_HOSTS: usize = 10_000;
+
 // === impl FaultConfig ===
 
 impl FaultConfig {
@@ -102,6 +105,9 @@ impl HostFaults {
     /// Counts a fault of a host at `at_ms`, epoch ms. Returns whether that puts it on the graylist.
     fn add(&mut self, host: &Arc<str>, at_ms: i64, cluster: ClusterSize, config: &FaultConfig) -> bool {
         let bucket = at_ms.div_euclid(config.bucket_ms);
+        if self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(host) {
+            return false;
+        }
         self.hosts.entry(host.clone()).or_default().add(bucket);
         let mut sum = 0_u64;
         self.hosts.retain(|_, record| {

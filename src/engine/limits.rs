@@ -21,6 +21,10 @@ pub struct Limits {
     /// Most memory for texts, splits and credentials of all jobs that are not over, bytes; one user may take half of it
     /// (`jobtracker.max-job-bytes`).
     pub max_live_bytes: Option<u64>,
+    /// Most tasks of finished jobs in memory, by `Limits::weight`; those of jobs that ended first are in the database alone.
+    pub max_finished_tasks: u64,
+    /// Most trackers registered at once: some kB each.
+    pub max_trackers: usize,
     /// Most slots of a kind that a tracker is believed to have (`jobtracker.tracker.max-slots`).
     pub max_tracker_slots: u32,
 }
@@ -33,10 +37,15 @@ impl Default for Limits {
             max_task_memory_mb: None,
             max_live_tasks: None,
             max_live_bytes: None,
+            max_finished_tasks: MAX_FINISHED_TASKS,
+            max_trackers: 20_000,
             max_tracker_slots: 1_000,
         }
     }
 }
+
+/// Tasks of finished jobs that are kept in memory.
+const MAX_FINISHED_TASKS: u64 = 1_000_000;
 
 // === impl Limits ===
 

@@ -33,6 +33,7 @@ mod preemption;
 mod reads;
 mod reply;
 mod restore;
+mod retirement;
 mod speakers;
 mod submission;
 mod succession;

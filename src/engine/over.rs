@@ -74,6 +74,7 @@ impl Engine {
             self.log.push(Fact::KillJobOwed { job: id, trackers: told });
         }
         self.finished.push_back(id);
+        self.keep_whole(id);
         self.forget_oldest_finished();
     }
 

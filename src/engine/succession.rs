@@ -13,7 +13,7 @@ use crate::wire::{AttemptId, HeartbeatRequest, JobId};
 
 use super::adoption::Back;
 use super::engine::{Engine, Wait, scene};
-use super::heartbeat::{MAX_TRACKERS, Orders};
+use super::heartbeat::Orders;
 use super::restore::NOT_RECOVERED;
 use super::submission::{judge_texts, refuse, unknown_queue};
 use super::tracker::Adoption;
@@ -236,7 +236,7 @@ impl Engine {
         let status = &request.status;
         let may_be = now.mono_ms < self.succession.adopts_until_mono_ms
             && !self.succession.lost.contains(&*status.name)
-            && self.trackers.len() < MAX_TRACKERS;
+            && self.has_room_for_trackers();
         if !may_be {
             return Back::Never;
         }
@@ -254,7 +254,13 @@ impl Engine {
     /// A tracker is lost: should it come again, it starts anew.
     pub(super) fn forget_strays(&mut self, name: &Arc<str>, strays: &BTreeSet<AttemptId>, now: Now) {
         if now.mono_ms < self.succession.adopts_until_mono_ms {
-            self.succession.lost.insert(name.clone());
+            if self.succession.lost.len() >= self.config.limits.max_trackers {
+                // Names are cheap to make up: from now on whoever is unknown starts anew.
+                self.succession.adopts_until_mono_ms = now.mono_ms;
+                self.succession.lost = BTreeSet::new();
+            } else {
+                self.succession.lost.insert(name.clone());
+            }
         }
         for stray in strays {
             self.stray_is_gone(*stray);

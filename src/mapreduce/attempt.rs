@@ -89,7 +89,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// Longest word of a task on itself, bytes: the rest is cut.
-    pub const MAX_STATE_TEXT_BYTES: usize = 1024;
+    pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
     /// An attempt just given to a node.
     pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: NodeId, now: crate::engine::Now) -> Self {

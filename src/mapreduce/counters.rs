@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use crate::wire::{Counter, CounterGroup, Counters, ReportedCounters, Text};
 
 /// Names of counters in the order in which a task sends them; values are kept apart, in the same order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CounterSchema {
     /// As they travel.
     encoded: Box<[u8]>,
@@ -34,10 +34,15 @@ pub struct CounterInterner {
     bytes: usize,
     /// So many make it look for unused ones.
     shrink_at_bytes: usize,
+    /// Of names that there was no room for since it last looked.
+    refused_bytes: usize,
 }
 
 /// Less than this is kept whether it is used or not; some hundred times what usual tasks count.
 const LITTLE_BYTES: usize = 1 << 20;
+
+/// More than this is not kept: counters with further names count as none, until jobs that use names go.
+const MOST_BYTES: usize = 64 << 20;
 
 /// A running sum over the counters of many attempts.
 ///
@@ -64,7 +69,7 @@ const MAX_PARTS: usize = 32;
 
 impl Default for CounterInterner {
     fn default() -> Self {
-        Self { schemas: FxHashMap::default(), bytes: 0, shrink_at_bytes: LITTLE_BYTES }
+        Self { schemas: FxHashMap::default(), bytes: 0, shrink_at_bytes: LITTLE_BYTES, refused_bytes: 0 }
     }
 }
 
@@ -72,9 +77,10 @@ impl CounterInterner {
     /// Keeps the values of `counters`, and their names when nobody has sent them before. Names that no attempt uses any
     /// more are forgotten when all together have become twice as large.
     pub fn intern(&mut self, counters: &ReportedCounters) -> CounterValues {
-        if self.bytes >= self.shrink_at_bytes {
+        if self.bytes >= self.shrink_at_bytes || self.refused_bytes > MOST_BYTES / 8 {
             self.shrink();
             self.shrink_at_bytes = (2 * self.bytes).max(LITTLE_BYTES);
+            self.refused_bytes = 0;
         }
         let mut hasher = FxHasher::default();
         counters.names().hash(&mut hasher);
@@ -88,8 +94,13 @@ impl CounterInterner {
             counter.value = 0;
         }
         let schema = Arc::new(CounterSchema { encoded: counters.names().into(), names });
+        let bytes = schema.bytes();
+        if self.bytes + bytes > MOST_BYTES {
+            self.refused_bytes += bytes;
+            return CounterValues { schema: Arc::default(), values: Arc::new([]) };
+        }
         same_hash.push(schema.clone());
-        self.bytes += schema.bytes();
+        self.bytes += bytes;
         CounterValues { schema, values }
     }
 
@@ -330,6 +341,21 @@ mod tests {
         let value = |name: &str| sums.iter().find(|counter| &*counter.name == name).map(|counter| counter.value);
         assert_eq!(value("shared"), Some(attempts as i64));
         assert_eq!((value("only 6"), value("only 151")), (None, Some(151)), "one that nobody counts any more is gone");
+    }
+
+    #[test]
+    fn names_beyond_what_may_be_kept_count_as_none_until_there_is_room() {
+        let mut interner = CounterInterner::default();
+        let long = "n".repeat(1 << 20);
+        let counts = |number: usize| reported(&[("g", &format!("{long}{number}"), 1)]);
+        let mut kept: Vec<_> = (0..100).map(|number| interner.intern(&counts(number))).collect();
+        let named = |values: &CounterValues| !values.to_counters().groups.is_empty();
+        let first = kept.iter().filter(|values| named(values)).count();
+        assert!((10..40).contains(&first) && interner.bytes <= MOST_BYTES, "{first}");
+        assert!(named(&interner.intern(&counts(0))), "what is known stays known");
+        kept.clear();
+        let again = (100..200).filter(|number| named(&interner.intern(&counts(*number)))).count();
+        assert!(again > 80, "{again}");
     }
 
     #[test]

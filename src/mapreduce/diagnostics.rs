@@ -18,7 +18,7 @@ impl From<String> for Diagnostics {
 
 impl Diagnostics {
     /// Most that is kept of one attempt, bytes: what comes later is dropped.
-    pub const MAX_BYTES: usize = 16 * 1024;
+    pub const MAX_BYTES: usize = crate::wire::limits::DIAGNOSTICS_BYTES;
 
     /// Appends a text, as far as there is room.
     pub fn add(&mut self, text: &str) {

@@ -21,6 +21,10 @@ pub(super) struct Remains {
 // === impl Remains ===
 
 impl Remains {
+    pub(super) fn of(counters: CounterValues) -> Self {
+        Self { counters: Some(counters) }
+    }
+
     /// The final counters, which were within the limits of the job's end.
     pub(super) fn counters(&self) -> Counters {
         self.counters.as_ref().map(CounterValues::to_counters).unwrap_or_default()

@@ -88,6 +88,8 @@ pub struct Job {
     pub app: AppId,
     /// About what it takes of memory beside its tasks, by [`AcceptedJob::bytes`], while it is not over.
     pub bytes: u64,
+    /// Diagnostics that its attempts have sent, bytes.
+    pub(super) said_bytes: usize,
     /// What was submitted.
     pub spec: Arc<JobSpec>,
     /// Its splits.
@@ -236,6 +238,7 @@ impl Job {
             id,
             app,
             bytes: 0,
+            said_bytes: 0,
             places: Vec::new(),
             nowhere: Arc::new([]),
             racks: FxHashMap::default(),

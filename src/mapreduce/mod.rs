@@ -21,6 +21,7 @@ mod pending_tasks;
 mod preemption;
 mod report;
 mod restore;
+mod retirement;
 mod scene;
 mod skipping;
 mod speculation;

@@ -1,6 +1,7 @@
 //! What a tracker's report on an attempt does to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
 use crate::scheduler::{Kind, NodeId, Scheduler};
+use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorten};
 use crate::wire::{AttemptId, AttemptState, TaskStatus};
 
 use super::attempt::verdict;
@@ -46,6 +47,7 @@ impl Job {
         let Some(position) = self.task(key).position(number) else {
             return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
         };
+        self.cut_what_is_said(&mut report);
         let over = self.is_over_or_ending();
         let skipping = self.is_skipping(key);
         let task = self.task_mut(key);
@@ -107,6 +109,14 @@ impl Job {
         reported.order = self.standing_order(key, position, scene);
         reported.unfetchable = self.note_failed_fetches(&failed_fetches);
         reported
+    }
+
+    /// Attempts of one job may say so much in all; after that each may still say what went wrong, in short.
+    fn cut_what_is_said(&mut self, report: &mut TaskStatus) {
+        if self.said_bytes > JOB_DIAGNOSTICS_BYTES {
+            shorten(&mut report.diagnostics.0, SHORT_DIAGNOSTICS_BYTES);
+        }
+        self.said_bytes = self.said_bytes.saturating_add(report.diagnostics.len());
     }
 
     /// Counts what a reduce could not fetch; returns the maps that are condemned by it.

@@ -61,6 +61,10 @@ pub const HOST_NAME_BYTES: usize = 255;
 pub const HEARTBEAT_REPORTS: usize = 20_000;
 /// Most that is kept of one attempt's diagnostics, bytes.
 pub const DIAGNOSTICS_BYTES: usize = 16 << 10;
+/// Diagnostics of all attempts of a job, bytes: beyond it each report keeps [`SHORT_DIAGNOSTICS_BYTES`].
+pub const JOB_DIAGNOSTICS_BYTES: usize = 4 << 20;
+/// What a report may say of an attempt whose job has said enough, bytes.
+pub const SHORT_DIAGNOSTICS_BYTES: usize = 256;
 /// Longest status text of an attempt, bytes.
 pub const STATE_TEXT_BYTES: usize = 1 << 10;
 /// Longest report of a health script, bytes.
@@ -116,6 +120,12 @@ pub const TABLE: &[Limit] = &[
     pieces("reports in one heartbeat", Sender::Tracker, HEARTBEAT_REPORTS, Beyond::Disallowed),
     bytes("report of a health script", Sender::Tracker, HEALTH_REPORT_BYTES, Beyond::Cut),
     bytes("diagnostics of one attempt, all together", Sender::Tracker, DIAGNOSTICS_BYTES, Beyond::Cut),
+    bytes(
+        "diagnostics of all attempts of a job: beyond it 256 bytes of each report",
+        Sender::Tracker,
+        JOB_DIAGNOSTICS_BYTES,
+        Beyond::Cut,
+    ),
     bytes("status text of an attempt", Sender::Tracker, STATE_TEXT_BYTES, Beyond::Cut),
     bytes("names of counters in one report, all together", Sender::Tracker, COUNTER_NAMES_BYTES, Beyond::LeftOut),
     pieces("failed fetches in one report", Sender::Tracker, FAILED_FETCHES, Beyond::LeftOut),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cluster::{Cluster, Fate, fifo, spec};
-use crate::engine::{Caller, Effect, Event, Fact, Refusal, Reply};
+use crate::engine::{Caller, Effect, Event, Fact, FactNumber, Refusal, Reply};
 use crate::mapreduce::{EndNotification, JobFact, JobSpec, SplitTable};
 use crate::market::JobSignature;
 use crate::scheduler::{Kind, PerKind};
@@ -241,4 +241,53 @@ fn registering_asks_for_a_rack_once_and_looks_at_no_other_tracker() {
     // An answer for a host that is gone leaves nothing.
     cluster.step(Event::RackResolved { host: "elsewhere".into(), rack: "/r9".into() });
     assert_eq!(cluster.engine.scheduler.topology().len(), 1);
+}
+
+#[test]
+fn a_tracker_that_there_is_no_room_for_is_not_ended_and_registers_when_there_is() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.engine.config.limits.max_trackers = 2;
+    for index in 0..3 {
+        cluster.add_tracker(&format!("h{index}"), 1, 1);
+        let (response, _) = cluster.beat(index, |_| Fate::Hang);
+        assert_eq!((response.actions.len(), response.interval_ms >= 10_000), (0, index == 2));
+    }
+    assert_eq!(cluster.engine.trackers.len(), 2);
+    let (response, _) = cluster.beat(2, |_| Fate::Hang);
+    assert_eq!(response.actions, [Action::ReinitTracker]);
+    cluster.pass_ms(700_000);
+    cluster.timer();
+    cluster.beat(2, |_| Fate::Hang);
+    assert_eq!(cluster.engine.trackers.len(), 1, "the others were silent for too long");
+}
+
+#[test]
+fn tasks_of_finished_jobs_leave_memory_when_there_are_too_many_and_what_is_told_of_the_jobs_stays() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.engine.config.limits.max_finished_tasks = 30;
+    cluster.add_tracker("h0", 4, 1);
+    let ids: Vec<_> = (0..4)
+        .map(|_| {
+            let id = cluster.submit(spec("alice", "default", 8, 1)).unwrap();
+            assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+            id
+        })
+        .collect();
+    // The last end was received.
+    (0..3).for_each(|_| drop(cluster.beat(0, |_| Fate::Hang)));
+    let told = |cluster: &Cluster| {
+        let of = |id| (cluster.engine.job_status(id).value, cluster.engine.job_counters(id).value);
+        ids.iter().map(|id| of(*id)).collect::<Vec<_>>()
+    };
+    let before = told(&cluster);
+    let whole = |cluster: &Cluster| ids.iter().map(|id| !cluster.engine.is_in_store_alone(*id)).collect::<Vec<_>>();
+    assert_eq!(whole(&cluster), [true; 4]);
+    cluster.now.mono_ms = cluster.engine.next_timer_ms().unwrap();
+    cluster.step(Event::Timer { durable: FactNumber(0) });
+    assert_eq!(whole(&cluster), [true; 4], "their ends are not durable");
+    cluster.now.mono_ms = cluster.engine.next_timer_ms().unwrap();
+    cluster.timer();
+    assert_eq!(whole(&cluster), [false, false, true, true]);
+    assert_eq!(told(&cluster), before);
+    assert!(cluster.engine.next_timer_ms().unwrap() > cluster.now.mono_ms + 1_000, "nothing more is due");
 }

@@ -3,6 +3,7 @@
 use super::stage::Stage;
 use crate::mapreduce::{Attempt, Diagnostics, JobFact, Task, TaskState};
 use crate::scheduler::Kind;
+use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES};
 use crate::wire::{AttemptState, RunState};
 
 #[test]
@@ -33,4 +34,22 @@ fn texts_of_a_task_are_cut_at_characters() {
     let attempt = stage.job.attempt(key, attempt.number).unwrap();
     assert_eq!(attempt.state_text.len(), Attempt::MAX_STATE_TEXT_BYTES - 4 + 1);
     assert_eq!(attempt.diagnostics.joined().len(), Diagnostics::MAX_BYTES);
+}
+
+#[test]
+fn attempts_of_a_job_that_has_said_enough_are_kept_short() {
+    let maps = u32::try_from(2 * JOB_DIAGNOSTICS_BYTES / Diagnostics::MAX_BYTES).unwrap();
+    let mut stage = Stage::running(maps, 0);
+    let node = stage.add_node("h1");
+    let mut said = Vec::new();
+    for map in 0..maps {
+        let attempt = stage.launch(Kind::Map, map, node);
+        stage.report_with(node, attempt, AttemptState::Running, |report| {
+            report.diagnostics = "x".repeat(Diagnostics::MAX_BYTES).as_str().into();
+        });
+        let key = stage.job.key_of(attempt.task).unwrap();
+        said.push(stage.job.attempt(key, attempt.number).unwrap().diagnostics.joined().len());
+    }
+    assert_eq!((said[0], said[said.len() - 1]), (Diagnostics::MAX_BYTES, SHORT_DIAGNOSTICS_BYTES));
+    assert!(said.iter().sum::<usize>() < JOB_DIAGNOSTICS_BYTES + (128 << 10));
 }

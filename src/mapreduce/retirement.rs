@@ -1,0 +1,35 @@
+//! Finished jobs whose tasks memory has no room for: they stay in the database, as those of jobs that were over before a restart.
+
+use std::sync::Arc;
+
+use crate::scheduler::{Kind, PerKind};
+
+use super::finished::Remains;
+use super::job::Job;
+use super::{CounterInterner, CounterLimits, SplitTable};
+
+// === impl Job: retirement ===
+
+impl Job {
+    /// Whether nothing of its tasks is needed here any more: it is over and none of them holds a slot.
+    pub fn may_retire_tasks(&self) -> bool {
+        let holds = |kind: Kind| {
+            let of_job = [&self.setup[kind], &self.cleanup[kind]].into_iter();
+            of_job.flat_map(|task| &task.attempts).any(|attempt| attempt.holds_slot)
+        };
+        self.is_over() && Kind::ALL.into_iter().all(|kind| self.at_work[kind].is_empty() && !holds(kind))
+    }
+
+    /// Drops tasks, events and splits; what status and counters tell stays. From now on tasks are in the database alone.
+    pub fn retire_tasks(&mut self, interner: &mut CounterInterner, limits: &CounterLimits) {
+        if self.is_without_tasks() || !self.may_retire_tasks() {
+            return;
+        }
+        let counters = self.counters(limits).unwrap_or_default();
+        self.remains = Some(Box::new(Remains::of(interner.intern(&(&counters).into()))));
+        self.work = PerKind::default();
+        self.events = Vec::new();
+        self.counter_sums = PerKind::default();
+        self.splits = Arc::new(SplitTable::default());
+    }
+}

@@ -165,13 +165,6 @@ impl Values<'_> {
         if !self.is_reached_by_others(&keys::RPC_ADDRESS) {
             return Vec::new();
         }
-        if self.setting(&keys::HOSTS).is_some() {
-            let is_listed = self.setting(&keys::TRACKERS_ADMIT).is_some_and(|admit| admit.value.trim() == "listed");
-            let exposure = "every machine that claims a listed host name registers as a tracker";
-            let remedy = "set jobtracker.trackers.admit = listed";
-            let door = self.door(&keys::TRACKERS_ADMIT, Severity::Medium, exposure, remedy);
-            return door.filter(|_| !is_listed).into_iter().collect();
-        }
         let severity = if self.has_market() { Severity::High } else { Severity::Medium };
         if self.setting(&keys::HOSTS).is_some() {
             let is_listed = self.setting(&keys::TRACKERS_ADMIT).is_some_and(|setting| setting.value.trim() == "listed");

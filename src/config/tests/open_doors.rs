@@ -39,7 +39,6 @@ fn each_open_door_names_what_others_do_and_the_key() {
     let cases: &[&[&str]] = &[
         &["mapred.job.tracker=master:1", "mapred.hosts=/no/file", "jobtracker.trackers.admit=listed"],
         &["mapred.job.tracker=master:1", "mapred.hosts=/no/file"],
-        &["mapred.job.tracker=master:1", "mapred.hosts=/no/file", "jobtracker.trackers.admit=listed"],
         &["mapred.job.tracker=master:1"],
         &["jobtracker.end-notification.targets=*"],
         &["jobtracker.web.hosts=*"],
@@ -53,11 +52,14 @@ fn each_open_door_names_what_others_do_and_the_key() {
         &["hadoop.tmp.dir=/tmp/hadoop-root"],
     ];
     insta::assert_snapshot!(cases.iter().map(|case| lines(of_jobtracker, case)).collect::<Vec<_>>().join("\n"), @r#"
-    open door (high): default: jobtracker.trackers.admit = "all": every machine registers as a tracker by giving a listed host's name; set jobtracker.trackers.admit = listed
     open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port calls under any user name; let a firewall admit clients and workers only, or set a loopback address
+    open door (high): default: jobtracker.trackers.admit = "all": every machine registers as a tracker by giving a listed host's name; set jobtracker.trackers.admit = listed
     open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port calls under any user name; let a firewall admit clients and workers only, or set a loopback address
     open door (high): default: mapred.hosts is not set: every machine registers as a tracker, receives tasks with their tokens, and runs up charges; set mapred.hosts to a file of host names and jobtracker.trackers.admit = listed
     open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port calls under any user name; let a firewall admit clients and workers only, or set a loopback address
+    open door (medium): -D: jobtracker.end-notification.targets = "*": a job makes the daemon send requests to every host that the daemon reaches; list the hosts that wait for notifications
+    open door (medium): -D: jobtracker.web.hosts = "*": a web page that somebody here visits reads this server through the visitor's browser (DNS rebinding); list the names that people use
+    open door (low): -D: jobtracker.market.visibility = "public": every reader of the pages computes what each queue bids; set jobtracker.market.visibility = private
     open door (medium): -D: mapred.acls.enabled = "false": every caller kills every job and changes its priority; set mapred.acls.enabled = true
     open door (medium): -D: mapred.queue.default.acl-administer-jobs = "*": every caller kills and reorders jobs of this queue; set mapred.queue.default.acl-administer-jobs to users and groups
     open door (high): -D: mapreduce.cluster.administrators = "*": every caller is an administrator; name users and groups

@@ -226,11 +226,12 @@ mod tests {
     fn a_disk_that_others_may_write_to_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         let scratch = tempfile::tempdir().unwrap();
-        let [good, open] = ["good", "open"].map(|name| scratch.path().join(name));
+        let open = scratch.path().join("open");
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-        for disk in [open.clone(), open.join("below")] {
-            let refused = take(&[good.clone(), disk], 1).unwrap_err().to_string();
+        // A good disk each: a process that another test starts may hold a lock for a moment longer than its taker.
+        for (good, disk) in [("first", open.clone()), ("second", open.join("below"))] {
+            let refused = take(&[scratch.path().join(good), disk], 1).unwrap_err().to_string();
             assert!(refused.contains("open") && refused.contains("mapred.local.dir"), "{refused}");
         }
         assert!(!open.join("tasktracker-1").exists() && !open.join("below/tasktracker-1").exists());

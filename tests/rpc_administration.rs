@@ -145,6 +145,7 @@ fn the_other_things_read_anew_are_answered_as_hadoop_does() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the pace is what is shown")]
 fn files_are_read_once_a_second_for_all_who_ask() {
     with_daemon(wanted(&[]), async |rig: Rig| {
         rig.gate.open();

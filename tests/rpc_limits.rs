@@ -93,11 +93,14 @@ async fn answer_to(rig: &Rig, protocol: Protocol, frame: &[u8]) -> (i32, String)
     (status, String::from_utf8_lossy(&text[..read]).into_owned())
 }
 
+/// What makes an honest heartbeat a bad one.
+type Change<'a> = Box<dyn FnOnce(&mut HeartbeatRequest) + 'a>;
+
 #[test]
 fn heartbeats_that_no_tracker_sends_are_disallowed_whatever_their_size() {
     with_daemon(Wanted::default(), async |rig: Rig| {
         let long = "x".repeat(10 << 20);
-        let bad: [Box<dyn FnOnce(&mut HeartbeatRequest)>; 4] = [
+        let bad: [Change<'_>; 4] = [
             Box::new(|request| request.status.name = long.as_str().into()),
             Box::new(|request| request.status.host = long.as_str().into()),
             Box::new(|request| request.status.name = "tracker_h\n2026-01-01 INFO forged".into()),

@@ -7,18 +7,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::xml::XmlError;
-
-/// Most characters of a user's text that an error repeats.
-const EXCERPT_CHARACTERS: usize = 64;
-
-/// The beginning of a text, as an error repeats it.
-#[must_use]
-pub fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(EXCERPT_CHARACTERS) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
-}
+pub use crate::wire::limits::excerpt;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::configuration::Configuration;
-use super::error::ConfigError;
+use super::error::{ConfigError, excerpt};
 use super::job_queue;
 use super::keys::{self, Key};
 use super::parts_per_million::PartsPerMillion;
 use super::xml::XmlError;
+use crate::wire::limits::WORKFLOW_BYTES;
 
 /// Why a job.xml cannot be taken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -27,6 +28,16 @@ pub enum JobConfError {
     /// One of its values cannot be used.
     #[error(transparent)]
     Value(ConfigError),
+    /// A text of it is longer than people need.
+    #[error("{key} has {bytes} bytes; expected at most {limit_bytes}")]
+    TextTooLong {
+        /// Its key.
+        key: String,
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        limit_bytes: usize,
+    },
     /// It names two queues.
     #[error("{key} names queue {queue:?} but {other_key} names {other_queue:?}; expected one queue")]
     QueuesDiffer {
@@ -252,13 +263,7 @@ impl JobConf {
                 || text(&keys::KEEP_TASK_FILES_PATTERN)?.is_some(),
             cancel_delegation_tokens: configuration.flag(&keys::CANCEL_DELEGATION_TOKENS)?,
             end_notification: end_notification(configuration)?,
-            workflow: Workflow {
-                id: text_or_empty(&keys::WORKFLOW_ID)?,
-                name: text_or_empty(&keys::WORKFLOW_NAME)?,
-                node: text_or_empty(&keys::WORKFLOW_NODE)?,
-                adjacency: adjacency(configuration),
-                tags: text_or_empty(&keys::WORKFLOW_TAGS)?,
-            },
+            workflow: workflow(configuration)?,
             signature: JobSignature { timestamp: text(&keys::JOB_TIMESTAMP)?, signature: text(&keys::JOB_SIGNATURE)? },
         })
     }
@@ -304,9 +309,28 @@ fn end_notification(configuration: &Configuration) -> Result<Option<EndNotificat
     }))
 }
 
-fn adjacency(configuration: &Configuration) -> Vec<(String, String)> {
-    let nodes = configuration.written().filter_map(|(name, value, _)| Some((name.strip_prefix(ADJACENCY)?, value)));
-    nodes.map(|(node, targets)| (node.to_owned(), targets.to_owned())).collect()
+fn workflow(configuration: &Configuration) -> Result<Workflow, JobConfError> {
+    let text = |key: &Key| checked_workflow(key.name, configuration.text(key)?.unwrap_or_default());
+    let nodes =
+        configuration.written().filter_map(|(name, value, _)| Some((name, name.strip_prefix(ADJACENCY)?, value)));
+    let adjacency =
+        nodes.map(|(name, node, targets)| Ok((node.to_owned(), checked_workflow(name, targets.to_owned())?)));
+    Ok(Workflow {
+        id: text(&keys::WORKFLOW_ID)?,
+        name: text(&keys::WORKFLOW_NAME)?,
+        node: text(&keys::WORKFLOW_NODE)?,
+        adjacency: adjacency.collect::<Result<_, JobConfError>>()?,
+        tags: text(&keys::WORKFLOW_TAGS)?,
+    })
+}
+
+fn checked_workflow(key: &str, text: String) -> Result<String, JobConfError> {
+    match text.len() {
+        bytes if bytes > WORKFLOW_BYTES => {
+            Err(JobConfError::TextTooLong { key: excerpt(key), bytes, limit_bytes: WORKFLOW_BYTES })
+        }
+        _ => Ok(text),
+    }
 }
 
 #[cfg(test)]

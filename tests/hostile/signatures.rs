@@ -52,7 +52,7 @@ fn status_of(answer: &str) -> u16 {
 
 pub fn verdict(name: &'static str, tried: usize, broken: &[String]) {
     let verdict = if broken.is_empty() { "held".to_owned() } else { format!("BROKEN: {}", broken.join("; ")) };
-    pronounce(name, &format!("{name} | {tried} tried; verdict {verdict}"), broken.is_empty());
+    pronounce(&format!("{name} | {tried} tried; verdict {verdict}"), broken.is_empty());
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Attacked {
         let line = format!(
             "{name} | quiet: page {quiet:?}; during: page {during:?}; memory {quiet_mib} -> {after_mib} MiB; verdict {verdict}"
         );
-        pronounce(name, &line, broken.is_empty());
+        pronounce(&line, broken.is_empty());
     }
 }
 

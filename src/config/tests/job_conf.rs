@@ -316,3 +316,13 @@ fn errors_show_what_a_job_has_written_and_not_much_of_it() {
     mapreduce.job.queuename names queue "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..." but mapred.job.queue.name names "${hadoop.tmp.dir}"; expected one queue
     "#);
 }
+
+#[test]
+fn texts_of_a_workflow_have_a_limit() {
+    for key in ["mapreduce.workflow.id", "mapreduce.workflow.tags", "mapreduce.workflow.adjacency.a"] {
+        let parse = |bytes: usize| JobConf::parse(&job_xml(&[(key, &"x".repeat(bytes))]), LIMIT, &cluster(), "h1");
+        assert!(parse(WORKFLOW_BYTES).is_ok());
+        let refused = parse(WORKFLOW_BYTES + 1).unwrap_err().to_string();
+        assert_eq!(refused, format!("{key} has 16385 bytes; expected at most 16384"));
+    }
+}

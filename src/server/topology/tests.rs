@@ -14,8 +14,11 @@ impl Place {
     fn new(script: &str) -> (Self, Arc<Topology>) {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         let path = place.path("racks");
-        std::fs::write(&path, format!("#!/bin/sh\ncd {}\necho \"$@\" >> asked\n{script}\n", place.path(".").display()))
-            .unwrap();
+        std::fs::write(
+            &path,
+            format!("#!/bin/sh\ncd {} || exit\necho \"$@\" >> asked\n{script}\n", place.path(".").display()),
+        )
+        .unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
         (place, Topology::with_script(Some(path), 2))
     }

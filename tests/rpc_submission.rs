@@ -254,12 +254,13 @@ fn a_system_directory_that_cannot_be_written_refuses_and_is_tried_anew() {
         let mut client = rig.client("alice").await;
         let id = new_job_id(&mut client).await;
         let directory = rig.stage("alice", id, &[MAPS], 2);
-        // Something else stands where the job's directory should be made.
-        std::fs::create_dir_all(rig.system_dir()).unwrap();
-        std::fs::write(rig.system_dir().join(id.to_string()), "in the way").unwrap();
+        // Something else stands where the system directory should be.
+        std::fs::create_dir_all(rig.system_dir().parent().unwrap()).unwrap();
+        let _ = std::fs::remove_dir_all(rig.system_dir());
+        std::fs::write(rig.system_dir(), "in the way").unwrap();
         let (_, text) = refused(&mut client, id, directory.clone()).await;
         assert!(text.contains(rig.system_dir().to_str().unwrap()), "{text}");
-        std::fs::remove_file(rig.system_dir().join(id.to_string())).unwrap();
+        std::fs::remove_file(rig.system_dir()).unwrap();
         assert_nothing_left(&rig, &mut client, id).await;
         client.call(&submit(id, directory)).await.unwrap();
     });

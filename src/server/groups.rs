@@ -182,7 +182,7 @@ fn ask(program: &str, user: &str) -> Result<Vec<String>, String> {
 
 /// Whether a name can be put to `id`: it takes a number for the id of a user, so that a user who calls himself 0 would be
 /// in the groups of root.
-fn is_plain(user: &str) -> bool {
+pub(super) fn is_plain(user: &str) -> bool {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
     let is_next = |next: char| next.is_alphanumeric() || "._-@$".contains(next);
     user.len() <= LONGEST_NAME && user.starts_with(is_first) && user.chars().all(is_next)

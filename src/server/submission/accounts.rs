@@ -1,15 +1,15 @@
 //! The numbers of users: what the machine says of a name, remembered for a while.
 
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::time::Instant;
 
 use crate::fs::Account;
+use crate::server::groups::is_plain;
+use crate::server::program;
 
 /// The machine gets this long: it may have to ask a directory server.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const BELIEVED_FOR: Duration = Duration::from_mins(5);
 /// Users who are remembered.
 const REMEMBERED_USERS: usize = 10_000;
-/// Longest name that is asked for, bytes.
-const LONGEST_NAME: usize = 256;
+/// It prints a number, or a complaint.
+const MOST_OUTPUT_BYTES: usize = 4 << 10;
 
 /// Looks users up. Blocking: used on the pool.
 #[derive(Debug)]
@@ -62,33 +62,14 @@ impl Accounts {
 
 /// From wherever else the machine knows users: `id -u` asks its directory servers.
 fn ask(program: &str, user: &str) -> Option<u32> {
-    let mut command = Command::new(program);
-    command.args(["-u", "--", user]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().ok()?;
-    let mut text = String::new();
-    if let Some(mut printed) = child.stdout.take() {
-        let patience = Timespec::try_from(PATIENCE).ok();
-        let is_ready =
-            poll(&mut [PollFd::new(&printed, PollFlags::IN)], patience.as_ref()).is_ok_and(|ready| ready > 0);
-        if is_ready {
-            // A number is written at once.
-            let mut bytes = [0; 32];
-            let length = printed.read(&mut bytes).unwrap_or(0);
-            text = String::from_utf8_lossy(&bytes[..length]).into_owned();
-        } else {
-            tracing::warn!("`{program} -u` has not answered within {} s", PATIENCE.as_secs());
+    let ran = program::run(Command::new(program).args(["-u", "--", user]), PATIENCE, MOST_OUTPUT_BYTES);
+    match ran {
+        Ok(ran) => String::from_utf8_lossy(&ran.stdout).trim().parse().ok(),
+        Err(error) => {
+            tracing::warn!("`{program} -u` {error}");
+            None
         }
     }
-    let _ = child.kill();
-    let _ = child.wait();
-    text.trim().parse().ok()
-}
-
-/// Whether a name can be put to `id`, which takes a number for a user's number.
-fn is_plain(user: &str) -> bool {
-    let is_first = |first: char| first.is_alphabetic() || first == '_';
-    let is_next = |next: char| next.is_alphanumeric() || "._-@$".contains(next);
-    user.len() <= LONGEST_NAME && user.starts_with(is_first) && user.chars().all(is_next)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ fn connections_that_say_they_are_trackers() {
     let words = words(opening(Protocol::InterTracker, "mapred"), version);
     let (held, newcomers) = attack.strike(|stage| {
         let held: Vec<TcpStream> =
-            (0..places * 3 / 2).map_while(|_| connect_from(ADDRESS, stage.rpc, &words).ok()).collect();
+            (0..places * 3).map_while(|_| connect_from(ADDRESS, stage.rpc, &words).ok()).collect();
         let newcomers = run(async {
             let client = async {
                 let job = stage_job(stage.rpc, "alice", &small_job(false)).await?;

@@ -13,6 +13,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::server::Clock;
+use crate::server::log_rate::LogRate;
 use crate::wire::protocol::encode_fatal;
 
 use super::budget::Budget;
@@ -93,6 +94,8 @@ pub(super) struct Shared {
     pub(super) tracker_calls: Budget,
     /// Answers that were not read.
     pub(super) unread: Budget,
+    /// Lines about connections that were closed for others.
+    pub(super) log_rate: LogRate,
 }
 
 /// A client is slow that takes less than this in the time of a timeout.
@@ -116,6 +119,7 @@ impl Shared {
             client_calls: Budget::new(limits.waiting_call_bytes.max(limits.max_frame_bytes)),
             tracker_calls: Budget::new(limits.waiting_heartbeat_bytes.max(limits.max_frame_bytes)),
             unread: Budget::new(limits.unread_bytes),
+            log_rate: LogRate::default(),
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::connection::{Connection, Waiting};
+use crate::server::log_rate::Verdict;
+
+use super::connection::{Connection, Shared, Waiting};
 use super::limits::RpcLimits;
 use super::origin::origin_of;
 
@@ -18,10 +20,9 @@ impl RpcLimits {
 }
 
 /// Closes connections of addresses that have more than their share: those that are silent the longest, down to the share,
-/// none that has sent a heartbeat, none whose call is unanswered, and none that is silent for less than
-/// `limits.share_idle_ms`.
-pub(super) fn close_beyond_share(open: &[Rc<Connection>], limits: &RpcLimits, now_ms: u64) {
-    let share = limits.share_of_address();
+/// none that has sent a heartbeat, none whose call is unanswered, and none that is silent for less than `idle_ms`.
+pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_ms: u64) {
+    let (share, now_ms) = (shared.limits.share_of_address(), shared.clock.mono_ms());
     let mut by_origin: BTreeMap<u128, Vec<&Rc<Connection>>> = BTreeMap::new();
     for connection in open.iter().filter(|connection| !connection.has_beaten() && !connection.is_broken()) {
         by_origin.entry(origin_of(connection.address())).or_default().push(connection);
@@ -31,7 +32,7 @@ pub(super) fn close_beyond_share(open: &[Rc<Connection>], limits: &RpcLimits, no
         let silent = connections.iter().filter_map(|connection| match connection.waits() {
             (Waiting::Answer, _) => None,
             (_, since_ms) => {
-                (now_ms.saturating_sub(since_ms) >= limits.share_idle_ms).then_some((since_ms, connection))
+                (now_ms.saturating_sub(since_ms) >= idle_ms).then_some((since_ms, connection))
             }
         });
         let mut silent: Vec<_> = silent.collect();
@@ -39,13 +40,13 @@ pub(super) fn close_beyond_share(open: &[Rc<Connection>], limits: &RpcLimits, no
         let closed = silent.iter().take(excess);
         let count = closed.len();
         closed.for_each(|(_, connection)| connection.abandon());
-        if let Some(first) = connections.first().filter(|_| count > 0) {
+        let Some(address) = connections.first().filter(|_| count > 0).map(|first| first.address()) else { continue };
+        // An attacker can fill the places many times a second.
+        if let Verdict::Write { .. } = shared.log_rate.judge(address, now_ms) {
             tracing::warn!(
-                "{} has {} connections without a heartbeat, its share is {share} (a quarter of jobtracker.rpc.max-connections): \
-                 closed {count} that were silent for {} ms",
-                first.address(),
+                "{address} has {} connections without a heartbeat, its share is {share} (a quarter of jobtracker.rpc.max-connections): \
+                 closed {count} that were silent for {idle_ms} ms or more",
                 connections.len(),
-                limits.share_idle_ms
             );
         }
     }

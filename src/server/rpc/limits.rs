@@ -36,7 +36,7 @@ pub struct RpcLimits {
     /// seconds of silence by themselves.
     pub full_idle_client_ms: u64,
     /// One address may have a quarter of the places with connections that have sent no heartbeat. Beyond it those that are
-    /// silent for so long are closed.
+    /// silent for so long are closed; while all places are taken, the longest silent ones at once.
     pub share_idle_ms: u64,
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::server::Clock;
 
@@ -60,7 +60,7 @@ impl<S: Service> RpcServer<S> {
     pub async fn accept(self: Rc<Self>, listener: TcpListener) {
         let mut is_refused = false;
         loop {
-            let Ok(place) = self.places.clone().acquire_owned().await else { return };
+            let Some(place) = self.place().await else { return };
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
@@ -82,6 +82,16 @@ impl<S: Service> RpcServer<S> {
             let conversation = Conversation::new(self.service.clone());
             tokio::task::spawn_local(read_calls(connection, read, conversation, Vec::new()));
         }
+    }
+
+    /// A place for the next connection. When none is free, addresses beyond their share give theirs up at once: newcomers wait in
+    /// the kernel's queue behind those who fill it, so any patience here would be theirs to bear for each round of these.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Some(place);
+        }
+        close_beyond_share(&self.shared, &self.open(), 0);
+        self.places.clone().acquire_owned().await.ok()
     }
 
     /// Goes on with connections of an earlier server, also when they are more than are accepted by now. Tells which trackers
@@ -186,7 +196,8 @@ impl<S: Service> RpcServer<S> {
                 true
             });
             if clients > self.shared.limits.share_of_address() {
-                close_beyond_share(&self.open(), &self.shared.limits, now_ms);
+                let is_full = self.places.available_permits() == 0;
+                close_beyond_share(&self.shared, &self.open(), if is_full { 0 } else { self.shared.limits.share_idle_ms });
             }
         }
     }

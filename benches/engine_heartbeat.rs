@@ -10,10 +10,12 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use world::{BusyTracker, World};
+
 use jobtracker::engine::{Caller, Event, LongRead, PolicyConfig, ReportKind, Then};
 use jobtracker::market::MarketConfig;
-use jobtracker::scheduler::{FifoOptions, Kind};
-use world::{BusyTracker, World};
+use jobtracker::model::Kind;
+use jobtracker::scheduler::FifoOptions;
 
 const JOBS: [usize; 2] = [10, 10_000];
 /// Slots of the tracker that is measured.

@@ -4,8 +4,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+
+use jobtracker::model::{Kind, PerKind};
 use jobtracker::scheduler::{
-    Allocation, AppId, AppSpec, Beat, FifoOptions, GrantSource, HostId, Kind, Level, NodeId, PerKind, Scheduler, Taken,
+    Allocation, AppId, AppSpec, Beat, FifoOptions, GrantSource, HostId, Level, NodeId, Scheduler, Taken,
 };
 
 const APPS: [u32; 2] = [10, 10_000];

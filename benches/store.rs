@@ -7,12 +7,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use jobtracker::engine::{Fact, FactNumber, Now};
+
+use jobtracker::engine::Fact;
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact};
 use jobtracker::market::{Market, MarketConfig, QueueName, QueueUse, budget_file};
-use jobtracker::scheduler::{Kind, PerKind};
+use jobtracker::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind};
 use jobtracker::store::{FactSink, Store, StoreOptions};
-use jobtracker::wire::{AttemptId, AttemptState, Counter, CounterGroup, Counters, JobId};
+use jobtracker::wire::{Counter, CounterGroup, Counters};
 
 /// An answer with one launch takes about this many bytes.
 const ANSWER_BYTES: usize = 600;

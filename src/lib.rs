@@ -13,6 +13,7 @@ pub mod http;
 pub mod log_lines;
 pub mod mapreduce;
 pub mod market;
+pub mod model;
 pub mod scheduler;
 pub mod server;
 pub mod sim;

@@ -4,20 +4,20 @@
 
 mod rpc_rig;
 
+use rpc_rig::cluster::{IntoCall, Tracker, market_request, new_job_id, submit};
+use rpc_rig::{PATIENCE, Rig, Wanted, send, with_daemon};
+use tokio::io::AsyncReadExt;
+
 use jobtracker::client::ipc::IpcClient;
+use jobtracker::model::{AttemptState, JobId, RunState};
 use jobtracker::server::rpc::RpcLimits;
+use jobtracker::web::Owner as _;
+use jobtracker::wire::Action;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::{
     Call, InterTrackerCall, JobSubmissionCall, Outcome, Protocol, ReturnType, Value, decode_response, encode_call,
     response_id,
 };
-use jobtracker::wire::{Action, AttemptState, JobId, RunState};
-
-use jobtracker::web::Owner as _;
-
-use rpc_rig::cluster::{IntoCall, Tracker, market_request, new_job_id, submit};
-use rpc_rig::{PATIENCE, Rig, Wanted, send, with_daemon};
-use tokio::io::AsyncReadExt;
 
 /// A map-only job of one map that is accepted, everything durable.
 async fn submitted(rig: &Rig) -> (IpcClient, JobId) {

@@ -6,15 +6,17 @@ mod rpc_rig;
 
 use std::time::Duration;
 
-use jobtracker::server::rpc::RpcLimits;
-use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
-use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, encode_call};
-use jobtracker::wire::{AttemptState, HeartbeatRequest, Phase, TaskStatus};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 use rpc_rig::cluster::{Tracker, new_job_id, submit};
 use rpc_rig::{PATIENCE, Rig, Wanted, read_bytes, read_to_close, send, with_daemon};
+
+use jobtracker::model::AttemptState;
+use jobtracker::server::rpc::RpcLimits;
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, encode_call};
+use jobtracker::wire::{HeartbeatRequest, Phase, TaskStatus};
 
 fn opening(protocol: Protocol) -> Vec<u8> {
     let user = ConnectionUser { effective: "h1".to_owned(), real: None };

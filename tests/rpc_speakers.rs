@@ -8,14 +8,15 @@ mod rpc_rig;
 
 use std::time::{Duration, Instant};
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
-use jobtracker::wire::protocol::{Call, JobSubmissionCall, Value};
-use jobtracker::wire::{AttemptState, JobId, RunState};
 use tokio::task::JoinHandle;
 
 use broken_network::Network;
 use rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
 use rpc_rig::{PATIENCE, Rig, Wanted, with_daemon};
+
+use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::model::{AttemptState, JobId, RunState};
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Value};
 
 const DISALLOWED: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerException";
 

@@ -6,17 +6,18 @@ mod rpc_rig;
 
 use std::path::Path;
 
+use rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
+use rpc_rig::{Rig, Wanted, with_daemon};
+
 use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
+use jobtracker::model::{AttemptState, JobId, RunState};
 use jobtracker::server::wall_ms;
 use jobtracker::web::Owner as _;
 use jobtracker::wire::file::{SplitMeta, read_token_storage, write_split_meta};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{AttemptState, Counter, CounterGroup, Counters, JobId, RunState};
-
-use rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
-use rpc_rig::{Rig, Wanted, with_daemon};
+use jobtracker::wire::{Counter, CounterGroup, Counters};
 
 const MAPS: (&str, &str) = ("mapred.map.tasks", "2");
 

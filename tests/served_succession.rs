@@ -13,10 +13,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use jobtracker::wire::file::JobInfo;
-use jobtracker::wire::{Encode, JobId, Text, WString, Writer};
-
 use served::{Place, Serving, wait_for_files};
+
+use jobtracker::model::JobId;
+use jobtracker::wire::file::JobInfo;
+use jobtracker::wire::{Encode, Text, WString, Writer};
 
 /// The recorded job: two maps of the user h1.
 const JOB: &str = "job_202611210913_0005";

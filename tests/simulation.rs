@@ -5,12 +5,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-use jobtracker::engine::{Fact, FactNumber, Restored, Step};
+use jobtracker::engine::{Fact, Restored, Step};
 use jobtracker::mapreduce::{AttemptRole, JobFact, KillAsked};
 use jobtracker::market::{Charge, Credits, MarketFact, Reason, Tick};
+use jobtracker::model::{AttemptState, FactNumber};
 use jobtracker::sim::{Cuts, Journal, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
 use jobtracker::store::MemoryJournal;
-use jobtracker::wire::AttemptState;
 
 const FIFO: PolicyChoice = PolicyChoice::Fifo;
 const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;

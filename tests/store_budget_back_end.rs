@@ -7,10 +7,12 @@ mod store_stage;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
 
-use jobtracker::engine::{Fact, FactNumber, Now};
-use jobtracker::market::{BudgetLine, Market, MarketConfig, budget_file};
-use jobtracker::store::{BudgetBackEnd, BudgetImage, BudgetImageError, ImageAtStart};
 use store_stage::{Scratch, record};
+
+use jobtracker::engine::Fact;
+use jobtracker::market::{BudgetLine, Market, MarketConfig, budget_file};
+use jobtracker::model::{FactNumber, Now};
+use jobtracker::store::{BudgetBackEnd, BudgetImage, BudgetImageError, ImageAtStart};
 
 /// A table of budgets, as a database would hold it.
 #[derive(Debug, Default)]

@@ -7,10 +7,12 @@ mod store_stage;
 use std::fs;
 use std::path::PathBuf;
 
-use jobtracker::engine::{Fact, FactNumber, Now};
-use jobtracker::market::{BudgetLine, Market, MarketConfig, budget_file};
-use jobtracker::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store};
 use store_stage::{Scratch, incarnation, record};
+
+use jobtracker::engine::Fact;
+use jobtracker::market::{BudgetLine, Market, MarketConfig, budget_file};
+use jobtracker::model::{FactNumber, Now};
+use jobtracker::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store};
 
 /// For stops after which the mark of a clean one does not matter.
 const END: FactNumber = FactNumber(0);

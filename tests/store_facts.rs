@@ -4,15 +4,12 @@
 
 mod store_stage;
 
-use jobtracker::engine::{Fact, FactNumber, JobCost};
+use jobtracker::engine::{Fact, JobCost};
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact, JobSpec, KillAsked};
 use jobtracker::market::{MarketFact, QueueName};
-use jobtracker::scheduler::{Kind, PerKind};
+use jobtracker::model::{AttemptId, AttemptState, FactNumber, Kind, PerKind, Priority, RunState};
 use jobtracker::store::decode_splits;
-use jobtracker::wire::{
-    AttemptId, AttemptState, CompletionStatus, Counter, CounterGroup, Counters, Priority, RunState,
-    TaskCompletionEvent, WString,
-};
+use jobtracker::wire::{CompletionStatus, Counter, CounterGroup, Counters, TaskCompletionEvent, WString};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use store_stage::{Scratch, accepted, incarnation, job_id, record, spec, splits, wait_until};

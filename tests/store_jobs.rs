@@ -6,17 +6,15 @@ mod store_stage;
 
 use std::time::Instant;
 
-use jobtracker::engine::{Engine, EngineConfig, Fact, HeartbeatConfig, Now, PolicyConfig, Restored, RestoredJobs};
+use store_stage::{Scratch, accepted, job_id, record, spec, splits};
+
+use jobtracker::engine::{Engine, EngineConfig, Fact, HeartbeatConfig, PolicyConfig, Restored, RestoredJobs};
 use jobtracker::mapreduce::{
     AttemptRole, CounterInterner, CounterValues, EndedAttempt, Ending, JobFact, KillAsked, Outcome, StoredEvent,
 };
-use jobtracker::scheduler::Kind;
+use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, Now, Priority, RunState};
 use jobtracker::store::{Store, StoreOptions};
-use jobtracker::wire::{
-    AttemptId, AttemptState, CompletionStatus, Counter, CounterGroup, Counters, JobId, Priority, RunState,
-    TaskCompletionEvent,
-};
-use store_stage::{Scratch, accepted, job_id, record, spec, splits};
+use jobtracker::wire::{CompletionStatus, Counter, CounterGroup, Counters, TaskCompletionEvent};
 
 fn map(job: JobId, number: i32, attempt: i32) -> AttemptId {
     job.task(Kind::Map, number).attempt(attempt)

@@ -7,9 +7,10 @@ mod store_stage;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use jobtracker::engine::FactNumber;
-use jobtracker::store::{Store, StoreOptions};
 use store_stage::{Scratch, incarnations, wait_until};
+
+use jobtracker::model::FactNumber;
+use jobtracker::store::{Store, StoreOptions};
 
 /// Tells the child where its store is.
 const STATE_DIR: &str = "STORE_KILL_STATE_DIR";

@@ -6,11 +6,12 @@ mod store_stage;
 
 use std::collections::BTreeMap;
 
-use jobtracker::engine::{Fact, FactNumber, Now};
-use jobtracker::market::{Market, MarketConfig, MarketFact, QueueUse, StatementPage, budget_file};
-use jobtracker::scheduler::PerKind;
-use jobtracker::store::Store;
 use store_stage::{Scratch, incarnation, record};
+
+use jobtracker::engine::Fact;
+use jobtracker::market::{Market, MarketConfig, MarketFact, QueueUse, StatementPage, budget_file};
+use jobtracker::model::{FactNumber, Now, PerKind};
+use jobtracker::store::Store;
 
 const DAY_MS: i64 = 86_400_000;
 const START_MS: i64 = 20_000 * DAY_MS;

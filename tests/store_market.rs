@@ -4,12 +4,12 @@
 
 mod store_stage;
 
-use jobtracker::engine::{Fact, FactNumber, Now};
+use jobtracker::engine::Fact;
 use jobtracker::market::{
     Consumer, Credits, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse, Reason, Stamp,
     budget_file,
 };
-use jobtracker::scheduler::PerKind;
+use jobtracker::model::{FactNumber, Now, PerKind};
 use jobtracker::store::{FactSink, Opened};
 use store_stage::{Scratch, record};
 

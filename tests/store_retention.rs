@@ -8,11 +8,13 @@ mod store_stage;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use jobtracker::engine::{Fact, FactNumber};
-use jobtracker::mapreduce::{CounterInterner, JobFact};
-use jobtracker::store::{Retention, Store, StoreOptions};
-use jobtracker::wire::{Counters, JobId, RunState};
 use store_stage::{Scratch, accepted, job_id, record};
+
+use jobtracker::engine::Fact;
+use jobtracker::mapreduce::{CounterInterner, JobFact};
+use jobtracker::model::{FactNumber, JobId, RunState};
+use jobtracker::store::{Retention, Store, StoreOptions};
+use jobtracker::wire::Counters;
 
 fn limited(scratch: &Scratch, jobs: u64) -> StoreOptions {
     let look_for = BTreeSet::from([job_id(1), job_id(39), job_id(40), job_id(41)]);

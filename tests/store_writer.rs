@@ -4,7 +4,7 @@
 
 mod store_stage;
 
-use jobtracker::engine::FactNumber;
+use jobtracker::model::FactNumber;
 use jobtracker::store::{GatedStore, Health, Pressure, Store, StoreError, StoreOptions, backup};
 use store_stage::{Scratch, incarnation, incarnations, record, wait_until};
 

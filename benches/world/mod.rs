@@ -8,18 +8,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jobtracker::engine::{
-    Caller, Engine, EngineConfig, Event, FactNumber, HeartbeatAnswer, HeartbeatConfig, IdOwner, Now, PolicyConfig,
-    QueueConfig, ReadSubmission, Reply, Restored, SubmissionReply,
+    Caller, Engine, EngineConfig, Event, HeartbeatAnswer, HeartbeatConfig, IdOwner, PolicyConfig, QueueConfig,
+    ReadSubmission, Reply, Restored, SubmissionReply,
 };
 use jobtracker::mapreduce::{JobSpec, SplitTable};
 use jobtracker::market::{
     BudgetLine, Credits, JobSignature, KeyId, QueueName, Role, ServletRequest, Shape, VerifiedUser,
 };
+use jobtracker::model::{AttemptId, AttemptState, FactNumber, JobId, Now, Priority};
 use jobtracker::wire::frame::LENGTH_BYTES;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value, decode_call, encode_call, encode_response};
-use jobtracker::wire::{
-    Action, AttemptId, AttemptState, Decode, HeartbeatRequest, HeartbeatResponse, JobId, Priority, Reader, TaskStatus,
-};
+use jobtracker::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus};
 
 /// Maps of all jobs together.
 pub const MAPS: usize = 400_000;
@@ -72,8 +71,8 @@ fn spec(user: &str, maps: usize) -> JobSpec {
         map_memory_mb: None,
         reduce_memory_mb: None,
         slowstart_millionths: 1_000_000,
-        speculative: jobtracker::scheduler::PerKind::new(true, true),
-        max_skipped: jobtracker::scheduler::PerKind::new(0, 0),
+        speculative: jobtracker::model::PerKind::new(true, true),
+        max_skipped: jobtracker::model::PerKind::new(0, 0),
         skip_start_attempts: 2,
         keep_staging: false,
         view_acl: None,

@@ -1,10 +1,9 @@
 //! A tracker that does what it is told, one step of each task a heartbeat, and never fails.
 
-use jobtracker::scheduler::Kind;
+use jobtracker::model::{AttemptId, AttemptState, Kind};
 use jobtracker::wire::{
-    Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, HealthStatus, HeartbeatRequest,
-    HeartbeatResponse, Phase, RecordRange, ReduceProgress, ReportedCounters, ResourceStatus, Task, TaskStatus,
-    TaskTrackerStatus, Text,
+    Action, Counter, CounterGroup, Counters, HealthStatus, HeartbeatRequest, HeartbeatResponse, Phase, RecordRange,
+    ReduceProgress, ReportedCounters, ResourceStatus, Task, TaskStatus, TaskTrackerStatus, Text,
 };
 
 /// When the tasks of a tracker end. Those that set up and clean up jobs always do.

@@ -3,12 +3,15 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, bail};
+
+use crate::staging;
+use crate::staging::{JobFiles, JobShape};
+
 use jobtracker::client::ipc::IpcClient;
 use jobtracker::fs::FileUri;
+use jobtracker::model::{JobId, RunState};
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{Credentials, JobId, JobStatus, RunState};
-
-use crate::staging::{self, JobFiles, JobShape};
+use jobtracker::wire::{Credentials, JobStatus};
 
 /// A connection of a user.
 #[derive(Debug)]

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use jobtracker::market::Key;
-use jobtracker::market::signature::{job_message, sign};
-use jobtracker::wire::JobId;
-use jobtracker::wire::file::{FileSplit, SplitApi, SplitsWriter, write_split_meta};
 
 use crate::fake_tracker::host_of;
+
+use jobtracker::market::Key;
+use jobtracker::market::signature::{job_message, sign};
+use jobtracker::model::JobId;
+use jobtracker::wire::file::{FileSplit, SplitApi, SplitsWriter, write_split_meta};
 
 /// What a job is like.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! A tracker whose tasks end as they are told to, well or badly.
 
-use jobtracker::scheduler::Kind;
-use jobtracker::wire::{
-    Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, HealthStatus, HeartbeatRequest,
-    HeartbeatResponse, Phase, RecordRange, ReduceProgress, ReportedCounters, Task, TaskStatus, TaskTrackerStatus, Text,
-};
-
 use crate::fake_tracker::{Slots, usual_resources};
+
+use jobtracker::model::{AttemptId, AttemptState, Kind};
+use jobtracker::wire::{
+    Action, Counter, CounterGroup, Counters, HealthStatus, HeartbeatRequest, HeartbeatResponse, Phase, RecordRange,
+    ReduceProgress, ReportedCounters, Task, TaskStatus, TaskTrackerStatus, Text,
+};
 
 /// What a task does until the next heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

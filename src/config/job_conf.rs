@@ -3,13 +3,15 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::model::{EndNotification, Priority};
+use crate::wire::limits::WORKFLOW_BYTES;
+
 use super::configuration::Configuration;
 use super::error::{ConfigError, excerpt};
-use super::job_queue;
-use super::keys::{self, Key};
+use super::keys::Key;
 use super::parts_per_million::PartsPerMillion;
 use super::xml::XmlError;
-use crate::wire::limits::WORKFLOW_BYTES;
+use super::{job_queue, keys};
 
 /// Why a job.xml cannot be taken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -52,38 +54,6 @@ pub enum JobConfError {
     },
 }
 
-/// The priority of a job (1.2.1 `JobPriority`), most urgent first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum JobPriority {
-    /// `VERY_HIGH`
-    VeryHigh,
-    /// `HIGH`
-    High,
-    /// `NORMAL`
-    #[default]
-    Normal,
-    /// `LOW`
-    Low,
-    /// `VERY_LOW`
-    VeryLow,
-}
-
-impl JobPriority {
-    /// Reads Hadoop's name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "VERY_HIGH" => JobPriority::VeryHigh,
-            "HIGH" => JobPriority::High,
-            "NORMAL" => JobPriority::Normal,
-            "LOW" => JobPriority::Low,
-            "VERY_LOW" => JobPriority::VeryLow,
-            _ => return None,
-        })
-    }
-}
-
 /// What a job says of its maps, or of its reduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskConf {
@@ -99,19 +69,6 @@ pub struct TaskConf {
     pub memory_mb: Option<u64>,
     /// Most records (groups, for reduces) skipped around a bad one; `None`: never skip.
     pub max_skipped: Option<u64>,
-}
-
-/// Whom to tell that the job has ended (1.2.1 `JobEndNotifier`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndNotification {
-    /// The URL, `$jobId` and `$jobStatus` not yet filled in.
-    pub url: String,
-    /// Further calls when one fails.
-    pub retries: u32,
-    /// Between calls, ms.
-    pub retry_interval_ms: u64,
-    /// For one call, ms.
-    pub timeout_ms: u64,
 }
 
 /// Place in a workflow, for the history. Empty texts when there is none.
@@ -131,7 +88,7 @@ pub struct Workflow {
 
 /// The time and signature of a signed submission, as given; nothing is checked here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobSignature {
+pub struct SignatureTexts {
     /// `mapred.job.timestamp`.
     pub timestamp: Option<String>,
     /// `mapred.job.signature`, URL-encoded.
@@ -148,7 +105,7 @@ pub struct JobConf {
     /// The queue, resolved from its three keys.
     pub queue: String,
     /// Priority in the queue.
-    pub priority: JobPriority,
+    pub priority: Priority,
     /// Maps.
     pub map: TaskConf,
     /// Reduces.
@@ -190,7 +147,7 @@ pub struct JobConf {
     /// Place in a workflow.
     pub workflow: Workflow,
     /// Time and signature of a signed submission.
-    pub signature: JobSignature,
+    pub signature: SignatureTexts,
 }
 
 /// Before the node in a workflow's adjacency keys.
@@ -241,7 +198,7 @@ impl JobConf {
             name: text_or_empty(&keys::JOB_NAME)?,
             user_name: text(&keys::USER_NAME)?,
             queue: job_queue::resolve(configuration)?,
-            priority: JobPriority::parse(priority.value.trim())
+            priority: Priority::from_name(priority.value.trim())
                 .ok_or_else(|| priority.refused(keys::JOB_PRIORITY.kind.to_string()))?,
             map: map_conf(configuration)?,
             reduce: reduce_conf(configuration)?,
@@ -264,7 +221,10 @@ impl JobConf {
             cancel_delegation_tokens: configuration.flag(&keys::CANCEL_DELEGATION_TOKENS)?,
             end_notification: end_notification(configuration)?,
             workflow: workflow(configuration)?,
-            signature: JobSignature { timestamp: text(&keys::JOB_TIMESTAMP)?, signature: text(&keys::JOB_SIGNATURE)? },
+            signature: SignatureTexts {
+                timestamp: text(&keys::JOB_TIMESTAMP)?,
+                signature: text(&keys::JOB_SIGNATURE)?,
+            },
         })
     }
 }

@@ -1,8 +1,9 @@
 //! What is seen of the market at one moment, as text.
 
-use super::scratch::{BIDDERS, SLOTS};
 use crate::client::job::view::{JobState, TaskTally};
 use crate::market::{Credits, QueueStanding};
+
+use super::scratch::{BIDDERS, SLOTS};
 
 /// The market, and how the jobs stand.
 #[derive(Clone, Debug)]
@@ -123,7 +124,7 @@ fn short(share: &str) -> &str {
 mod tests {
     use super::*;
     use crate::market::QueueName;
-    use crate::scheduler::PerKind;
+    use crate::model::PerKind;
 
     fn queue(name: &str, bid: &str, share: &str, running: u32, quota: u32, budget: &str) -> QueueStanding {
         QueueStanding {

@@ -7,13 +7,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::error::DemoError;
 use crate::client::market::Signer;
 use crate::config::settings::DYNAMIC_CLASS;
 use crate::config::{Environment, LoadOptions};
 use crate::fs::FileUri;
 use crate::market::Key;
-use crate::scheduler::PerKind;
+use crate::model::PerKind;
+
+use super::error::DemoError;
 
 /// Somebody who bids.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::mapreduce::Job;
-use crate::wire::JobId;
+use crate::model::JobId;
 
 use super::engine::Engine;
 use super::{Caller, Refusal};

@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::model::Now;
+
 use super::engine::{Engine, Wait};
-use super::{Caller, LogLevel, Now, QueueConfig, Read, Refusal, Reply};
+use super::{Caller, LogLevel, QueueConfig, Read, Refusal, Reply};
 
 /// Which hosts may serve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,15 +8,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mapreduce::{Job, TaskKey};
+use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Now};
 use crate::scheduler::NodeId;
-use crate::wire::{
-    Action, AttemptId, AttemptState, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus, TaskTrackerStatus,
-};
+use crate::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus, TaskTrackerStatus};
 
 use super::engine::{Engine, scene};
-use super::heartbeat::DEFAULT_RACK;
 use super::tracker::{Adoption, LastAnswer, LaunchAnswer};
-use super::{Effect, HeartbeatAnswer, LogLevel, Now};
+use super::{Effect, HeartbeatAnswer, LogLevel};
 
 /// How far the tracker that calls is back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! What clients may change of jobs that run (1.2.1 `JobTracker.killJob`, `killTask`, `setJobPriority`).
 
 use crate::mapreduce::{JobFact, Outcome};
-use crate::wire::{AttemptId, JobId, Priority};
+use crate::model::{AttemptId, JobId, Now, Priority};
 
 use super::access::JobOperation;
 use super::engine::{Engine, Wait, scene};
-use super::{Caller, LogLevel, Now, Refusal, Reply};
+use super::{Caller, LogLevel, Refusal, Reply};
 
 // === impl Engine: clients ===
 

@@ -1,8 +1,8 @@
 //! What the engine is told once, when it is made.
 
 use crate::market::MarketConfig;
+use crate::model::Identifier;
 use crate::scheduler::FifoOptions;
-use crate::wire::Identifier;
 
 use super::{HostLists, Limits};
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::mapreduce::EndNotification;
-use crate::wire::JobId;
+use crate::model::{EndNotification, JobId};
 
 /// One request to an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]

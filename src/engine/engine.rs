@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::mapreduce::{CounterInterner, JobFact, Jobs, Launch, NodeBook, Wants};
 use crate::market::Market;
-use crate::scheduler::{AppId, PerKind, Scheduler};
+use crate::model::{AttemptId, FactNumber, JobId, Now, PerKind};
+use crate::scheduler::{AppId, Scheduler};
 use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
-use crate::wire::{AttemptId, JobId};
 
 use super::fact_log::FactLog;
 use super::host_faults::HostFaults;
@@ -22,7 +22,7 @@ use super::retirement::WholeJobs;
 use super::submission::PendingSubmission;
 use super::succession::Succession;
 use super::tracker::Tracker;
-use super::{Effect, EngineConfig, Event, Fact, FactNumber, LogLevel, Now, PolicyConfig, Reply, Step};
+use super::{Effect, EngineConfig, Event, Fact, LogLevel, PolicyConfig, Reply, Step};
 
 /// All state of the daemon that decisions depend on.
 #[derive(Debug)]

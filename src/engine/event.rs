@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
-use crate::wire::{AttemptId, Credentials, HeartbeatRequest, JobId};
+use crate::model::{AttemptId, FactNumber, JobId};
+use crate::wire::{Credentials, HeartbeatRequest};
 
-use super::{CarriedSpeaker, FactNumber, FoundJob, HostLists, IdOwner, QueueConfig};
+use super::{CarriedSpeaker, FoundJob, HostLists, IdOwner, QueueConfig};
 
 /// Who asks: the user of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 
 use crate::mapreduce::{Job, JobState, NodeUse};
 use crate::market::{Bidding, Interval, QueueName};
-use crate::scheduler::{Allocation, Kind, PerKind, Place};
-use crate::wire::{JobId, RunState};
+use crate::model::{JobId, Kind, Now, PerKind, RunState};
+use crate::scheduler::{Allocation, Place};
 
 use super::engine::Engine;
 use super::explanation::{Buyer, Explained, Explanation, Holders, LastRound, Preempted, QueueHolds, TaskCounts, Why};
-use super::{Now, PolicyConfig, Read};
+use super::{PolicyConfig, Read};
 
 /// Attempts that run at most for a round of preemption to be worked out because somebody asks: it looks at all of them,
 /// some milliseconds for which heartbeats wait.

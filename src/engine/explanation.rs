@@ -7,7 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::market::{Bidding, Credits, Quote};
-use crate::scheduler::{Kind, OrderClass, PerKind};
+use crate::model::{Kind, PerKind};
+use crate::scheduler::OrderClass;
 
 /// A job, what it holds, and what keeps it from more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -364,7 +365,7 @@ impl fmt::Display for Why {
 mod kind_word {
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use crate::scheduler::Kind;
+    use crate::model::Kind;
 
     pub(super) fn word(kind: Kind) -> &'static str {
         match kind {

@@ -4,13 +4,9 @@ use std::sync::Arc;
 
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
-use crate::wire::{Identifier, JobId};
+use crate::model::{Identifier, JobId};
 
 use super::JobCost;
-
-/// The position of a fact in the one order of all facts. The first fact is number 1; 0 is before all facts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FactNumber(pub u64);
 
 /// One thing that has happened.
 #[derive(Clone, Debug)]

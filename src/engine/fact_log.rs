@@ -1,6 +1,8 @@
 //! The numbers of facts.
 
-use super::{Fact, FactNumber};
+use crate::model::FactNumber;
+
+use super::Fact;
 
 /// Gives facts their numbers and keeps those of the step at hand.
 #[derive(Debug, Default)]

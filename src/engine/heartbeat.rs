@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mapreduce::{NodeFace, Order};
-use crate::scheduler::{Kind, NodeId, PerKind};
+use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, Now, PerKind};
+use crate::scheduler::NodeId;
 use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
 use crate::wire::{
-    Action, AttemptId, AttemptState, HealthStatus, HeartbeatRequest, HeartbeatResponse, JobId, Phase, TaskStatus,
-    TaskTrackerStatus, runs_streaming_only,
+    Action, HealthStatus, HeartbeatRequest, HeartbeatResponse, Phase, TaskStatus, TaskTrackerStatus,
+    runs_streaming_only,
 };
 
 use super::adoption::{Adopted, Back, mend_diagnostics};
 use super::engine::{Engine, Wait, scene};
 use super::succession::Strays;
 use super::tracker::{Adoption, LastAnswer, Tracker};
-use super::{Effect, Fact, FactNumber, HeartbeatAnswer, LogLevel, Now, Refusal, Reply};
+use super::{Effect, Fact, HeartbeatAnswer, LogLevel, Refusal, Reply};
 
 /// What the reports of one heartbeat ask to be answered, in the order of 1.2.1.
 #[derive(Debug, Default)]
@@ -31,8 +32,6 @@ pub(super) struct Orders {
 /// A tracker that registers under the name of one that was heard within this time, on a connection that is still open,
 /// is another one: ms beyond twice the longest interval.
 const ALIVE_GRACE_MS: u64 = 10_000;
-/// The rack of hosts that nobody has placed (1.2.1 `NetworkTopology.DEFAULT_RACK`).
-pub(super) const DEFAULT_RACK: &str = "/default-rack";
 /// What a tracker that there is no room for waits until it calls again; it is unknown then and starts anew.
 const FULL_INTERVAL_MS: i32 = 10_000;
 /// Attempts that a tracker may report and nobody here has launched, beyond twice its slots: each of them is told to be dropped.

@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::model::{JobId, Now};
 use crate::scheduler::HostId;
-use crate::wire::{HeartbeatRequest, JobId};
+use crate::wire::HeartbeatRequest;
 
+use super::LogLevel;
 use super::engine::Engine;
-use super::{LogLevel, Now};
 
 /// When faults put a host on the graylist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mapreduce::{Jobs, NodeBook, Wants};
-use crate::scheduler::{NodeId, PerKind, Scheduler};
-use crate::wire::JobId;
+use crate::model::{JobId, Now, PerKind};
+use crate::scheduler::{NodeId, Scheduler};
 
-use super::Now;
 use super::engine::Engine;
 
 /// The engine's insides, to be read.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::mapreduce::Job;
 use crate::market::{Charge, Credits, Tick};
-use crate::scheduler::{AppId, Kind, PerKind, Scheduler};
-use crate::wire::JobId;
+use crate::model::{JobId, Kind, PerKind};
+use crate::scheduler::{AppId, Scheduler};
 
 /// What a job has cost so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

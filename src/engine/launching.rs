@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use crate::model::{AttemptId, FactNumber, Now};
 use crate::scheduler::NodeId;
-use crate::wire::AttemptId;
 
+use super::LogLevel;
 use super::engine::Engine;
-use super::{FactNumber, LogLevel, Now};
 
 /// What is being launched, oldest first.
 ///

@@ -1,8 +1,7 @@
 //! Limits of the cluster that hold for every job.
 
-use crate::mapreduce::{CounterLimits, JobSpec};
-use crate::scheduler::PerKind;
-use crate::wire::JobId;
+use crate::mapreduce::JobSpec;
+use crate::model::{CounterLimits, JobId, PerKind};
 
 use super::{FaultConfig, Refusal};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::wire::JobId;
+use crate::model::JobId;
 
 use super::Refusal;
 

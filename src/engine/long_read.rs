@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use crate::mapreduce::{Job, TaskKey};
-use crate::scheduler::Kind;
+use crate::model::{FactNumber, JobId, Kind};
 use crate::wire::protocol::{Value, encode_array_start, encode_element, encode_value};
-use crate::wire::{ClusterStatus, JobId, JobStatus, TaskReport, Text, TrackersOfState};
+use crate::wire::{ClusterStatus, JobStatus, TaskReport, Text, TrackersOfState};
 
+use super::ReportKind;
 use super::engine::Engine;
-use super::{FactNumber, ReportKind};
 
 /// An answer in the making: its value as it travels, behind what the caller has put there.
 #[derive(Debug)]

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mapreduce::{Attempt, AttemptRole, TaskState};
-use crate::scheduler::PerKind;
-use crate::wire::{AttemptId, AttemptState, JobId};
+use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Now, PerKind};
 
 use super::engine::{Engine, Wait, scene};
 use super::heartbeat::move_busy;
 use super::tracker::Tracker;
-use super::{Fact, FactNumber, LogLevel, Now, Reply};
+use super::{Fact, LogLevel, Reply};
 
 // === impl Engine: lost trackers ===
 

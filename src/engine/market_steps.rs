@@ -3,10 +3,11 @@
 use crate::market::{
     Account, BudgetLine, Credits, Interval, Market, MarketFact, QueueChange, QueueName, QueueUse, ServletRequest,
 };
-use crate::scheduler::{Allocation, GroupId, PerKind, Scheduler, Standing};
+use crate::model::{Now, PerKind};
+use crate::scheduler::{Allocation, GroupId, Scheduler, Standing};
 
 use super::engine::{Engine, Wait};
-use super::{Effect, Fact, Now, PolicyConfig, Reply};
+use super::{Effect, Fact, PolicyConfig, Reply};
 
 // === impl Engine: market ===
 

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::wire::JobId;
+use crate::model::JobId;
 
 /// Most ids that wait for their submission.
 pub(super) const MAX_OPEN_IDS: usize = 20_000;

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{EndNotification, JobState, Outcome};
-use crate::scheduler::Kind;
-use crate::wire::JobId;
+use crate::mapreduce::{JobState, Outcome};
+use crate::model::{EndNotification, JobId, Kind};
 
 use super::engine::Engine;
 use super::limits::Limits;

@@ -1,7 +1,6 @@
 //! What the start page and the metrics show: a snapshot, so that a slow reader holds nothing.
 
-use crate::scheduler::PerKind;
-use crate::wire::{JobId, Priority, RunState};
+use crate::model::{JobId, PerKind, Priority, RunState};
 
 /// The cluster at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,11 +1,10 @@
 //! Making the snapshot that pages and metrics show.
 
 use crate::mapreduce::JobState;
-use crate::scheduler::PerKind;
-use crate::wire::RunState;
+use crate::model::{Now, PerKind, RunState};
 
 use super::engine::Engine;
-use super::{JobOverview, Now, Overview, PolicyConfig, QueueOverview, Read, TrackerOverview};
+use super::{JobOverview, Overview, PolicyConfig, QueueOverview, Read, TrackerOverview};
 
 /// Jobs that the snapshot shows at most.
 const JOBS_SHOWN: usize = 500;

@@ -7,15 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::Job;
-use crate::scheduler::{
-    AppId, GroupId, Kind, NodeId, OverGroup, PerKind, PreemptionRound, RunningAttempt, ShortGroup, WaitingApp,
-};
-use crate::wire::{AttemptId, JobId};
+use crate::model::{AttemptId, JobId, Kind, Now, PerKind};
+use crate::scheduler::{AppId, GroupId, NodeId, OverGroup, PreemptionRound, RunningAttempt, ShortGroup, WaitingApp};
 
 use super::engine::Engine;
 use super::market_steps::next_on_grid;
 use super::tracker::{Adoption, Tracker};
-use super::{LogLevel, Now, PolicyConfig};
+use super::{LogLevel, PolicyConfig};
 
 /// Jobs of a queue that have no use for some node and are listed beyond those whose tasks would fill its quota.
 const JOBS_IN_RESERVE: usize = 16;

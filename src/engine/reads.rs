@@ -1,16 +1,16 @@
 //! What clients may read. Everything comes with the fact that must be durable before anyone sees it.
 
 use crate::mapreduce::{CountersExceeded, Job};
-use crate::scheduler::Kind;
+use crate::model::{AttemptId, FactNumber, JobId, Kind};
 use crate::wire::{
-    AccessControlList, AttemptId, ClusterStatus, Counters, JobId, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo,
+    AccessControlList, ClusterStatus, Counters, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo,
     TaskCompletionEvent, TaskReport, Text, TrackerState, TrackersOfState,
 };
 
 use super::access::{allows, written};
 use super::engine::Engine;
 use super::tracker::Tracker;
-use super::{Caller, FactNumber, Read, Refusal};
+use super::{Caller, Read, Refusal};
 
 /// Which tasks of a job a client asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

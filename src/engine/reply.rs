@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::market::{Answer, MarketError};
-use crate::wire::{HeartbeatResponse, JobId, JobStatus};
+use crate::model::{FactNumber, JobId};
+use crate::wire::{HeartbeatResponse, JobStatus};
 
-use super::{Effect, Fact, FactNumber};
+use super::{Effect, Fact};
 
 /// The outcome of one event.
 #[derive(Debug)]

@@ -12,15 +12,15 @@ use crate::mapreduce::{
     Whereabouts,
 };
 use crate::market::MarketFact;
-use crate::scheduler::{AppSpec, Kind};
-use crate::wire::{AttemptId, AttemptState, CompletionStatus, JobId};
+use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, Now};
+use crate::scheduler::AppSpec;
+use crate::wire::CompletionStatus;
 
 use super::engine::{Engine, scene};
-use super::heartbeat::DEFAULT_RACK;
 use super::limits::Limits;
 use super::succession::Predecessors;
 use super::tracker::{Adoption, LaunchAnswer};
-use super::{FactNumber, JobCost, LogLevel, Now};
+use super::{JobCost, LogLevel};
 
 /// What the store remembers of earlier incarnations.
 #[derive(Debug, Default)]

@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::JobId;
+use crate::model::{FactNumber, JobId, Now};
 
 use super::engine::Engine;
 use super::limits::Limits;
-use super::{FactNumber, Now};
 
 /// Finished jobs with their tasks, oldest first.
 #[derive(Debug, Default)]

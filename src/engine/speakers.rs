@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use crate::model::Now;
+
+use super::Reply;
 use super::engine::{Engine, Wait};
-use super::{Now, Reply};
 
 /// How a tracker stands to a connection that a heartbeat in its name has come on.
 #[derive(Clone, Debug, PartialEq, Eq)]

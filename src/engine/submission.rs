@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitHost, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
+use crate::model::{DEFAULT_RACK, JobId, Now};
 use crate::scheduler::AppSpec;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
-use crate::wire::{Credentials, Encode, JobId, JobStatus, Text, Token, Writer, limits};
+use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
 
 use super::engine::{Engine, Wait};
-use super::heartbeat::DEFAULT_RACK;
 use super::limits::Limits;
-use super::{Caller, Fact, IdOwner, Now, ReadSubmission, Refusal, Reply, SubmissionReply};
+use super::{Caller, Fact, IdOwner, ReadSubmission, Refusal, Reply, SubmissionReply};
 
 /// A submission between its phases.
 #[derive(Debug)]

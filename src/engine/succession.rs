@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, Outcome, SplitTable, StoredJob, next_thousand};
+use crate::model::{AttemptId, JobId, Now};
+use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
-use crate::wire::{AttemptId, HeartbeatRequest, JobId};
 
 use super::adoption::Back;
 use super::engine::{Engine, Wait, scene};
@@ -17,7 +18,7 @@ use super::heartbeat::Orders;
 use super::restore::NOT_RECOVERED;
 use super::submission::{judge_texts, refuse, unknown_queue};
 use super::tracker::Adoption;
-use super::{LogLevel, Now, Refusal, Reply, SubmissionReply};
+use super::{LogLevel, Refusal, Reply, SubmissionReply};
 
 /// What a start has found of other JobTrackers.
 #[derive(Clone, Debug, Default)]

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::scheduler::{NodeId, PerKind};
-use crate::wire::{AttemptId, HeartbeatResponse, JobId};
-
-use super::{FactNumber, Now};
+use crate::model::{AttemptId, FactNumber, JobId, Now, PerKind};
+use crate::scheduler::NodeId;
+use crate::wire::HeartbeatResponse;
 
 /// One registered tracker.
 #[derive(Debug)]

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::mapreduce::{Job, JobFact, Launch};
-use crate::scheduler::{AppId, Beat, Kind, NodeId};
-use crate::wire::{AttemptId, JobId, Task};
+use crate::model::{AttemptId, JobId, Kind, Now};
+use crate::scheduler::{AppId, Beat, NodeId};
+use crate::wire::Task;
 
-use super::Now;
 use super::engine::{Engine, scene};
 
 /// How many jobs are asked whether their setup or cleanup may run on a node.

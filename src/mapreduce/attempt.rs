@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::model::AttemptState;
 use crate::scheduler::NodeId;
-use crate::wire::{AttemptState, Phase};
+use crate::wire::Phase;
 
 use super::{AttemptRole, CounterValues, Diagnostics};
 
@@ -92,7 +93,7 @@ impl Attempt {
     pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
     /// An attempt just given to a node.
-    pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: NodeId, now: crate::engine::Now) -> Self {
+    pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: NodeId, now: crate::model::Now) -> Self {
         Self {
             number,
             role,

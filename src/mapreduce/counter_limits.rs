@@ -4,25 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::CounterLimits;
 use crate::wire::{Counter, CounterGroup, Counters, Text};
 
 use super::job::{Job, Outcome, TaskKey};
 use super::{CounterTotal, CounterValues, Scene};
-
-/// Limits of the counters of one job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CounterLimits {
-    /// Most counters (`mapreduce.job.counters.limit`, `mapreduce.job.counters.max`).
-    pub counters: u32,
-    /// Most groups but one: 1.2.1 refuses the group that comes when there are more than this
-    /// (`mapreduce.job.counters.groups.max`).
-    pub groups: u32,
-    /// Longest name of a counter, UTF-16 units; of a longer one the end is kept
-    /// (`mapreduce.job.counters.counter.name.max`).
-    pub name_length: u32,
-    /// Longest name of a group, likewise (`mapreduce.job.counters.group.name.max`).
-    pub group_name_length: u32,
-}
 
 /// A job has too many counters. The texts are those of 1.2.1 `JobTracker.getJobCounters`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,12 +31,6 @@ pub enum CountersExceeded {
 }
 
 // === impl CounterLimits ===
-
-impl Default for CounterLimits {
-    fn default() -> Self {
-        Self { counters: 120, groups: 50, name_length: 64, group_name_length: 128 }
-    }
-}
 
 impl CounterLimits {
     /// Holds the sums of a job, in which no name stands twice, against the limits: names that are too long lose their

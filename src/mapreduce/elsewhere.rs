@@ -1,7 +1,7 @@
 //! Jobs that have run elsewhere: under another JobTracker, or in a time that the state has forgotten. Numbers of attempts
 //! that may have been used there are never used again.
 
-use crate::wire::AttemptId;
+use crate::model::AttemptId;
 
 use super::job::Job;
 use super::{JobFact, StoredJob, Wants, next_thousand};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::{HostId, Kind, PerKind};
-use crate::wire::{AttemptState, CompletionStatus, WString};
+use crate::model::{AttemptState, Kind, PerKind};
+use crate::scheduler::HostId;
+use crate::wire::{CompletionStatus, WString};
 
 use super::fetch_failures::FetchFailures;
 use super::job::{Ending, Job, JobEvent, JobState, Outcome, TaskKey};

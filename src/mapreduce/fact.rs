@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::wire::{AttemptId, AttemptState, JobId, Priority, RunState, TaskCompletionEvent};
+use crate::model::{AttemptId, AttemptState, JobId, Priority, RunState};
+use crate::wire::TaskCompletionEvent;
 
 use super::{CounterValues, JobSpec, KillAsked, SplitTable};
 

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::Now;
-use crate::scheduler::{AppId, AppSpec, FifoOptions, Kind, Scheduler};
-use crate::wire::{AttemptState as S, Counters};
+use crate::model::{AttemptState as S, CounterLimits, Kind, Now};
+use crate::scheduler::{AppId, AppSpec, FifoOptions, Scheduler};
+use crate::wire::Counters;
 
 use super::job::{Job, JobState, Outcome};
 use super::{
-    CounterInterner, CounterLimits, CounterValues, FinishedJob, NodeBook, Scene, SplitTable, StoredJob, TaskState,
-    Trackers, Wants,
+    CounterInterner, CounterValues, FinishedJob, NodeBook, Scene, SplitTable, StoredJob, TaskState, Trackers, Wants,
 };
 
 /// What is left of a job's tasks.
@@ -97,7 +96,7 @@ impl Job {
 mod tests {
     use super::*;
     use crate::mapreduce::JobSpec;
-    use crate::wire::{JobId, Priority, RunState};
+    use crate::model::{JobId, Priority, RunState};
 
     fn finished(outcome: Outcome, has_run: bool) -> Job {
         let job = FinishedJob {

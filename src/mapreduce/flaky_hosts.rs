@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::scheduler::{HostId, Kind, NodeId};
+use crate::model::Kind;
+use crate::scheduler::{HostId, NodeId};
 
 use super::node_book::HostsFor;
 use super::{Job, NodeBook};
@@ -117,8 +118,9 @@ impl Job {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
     use crate::scheduler::Topology;
+
+    use super::*;
 
     fn hosts(count: usize) -> Vec<HostId> {
         let mut topology = Topology::default();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::engine::FactNumber;
-use crate::scheduler::{AppId, HostId, Kind, Level, NodeId, PerKind, RackId, Topology};
-use crate::wire::{CompletionStatus, JobId, Priority, RunState, TaskId};
+use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, RunState, TaskId};
+use crate::scheduler::{AppId, HostId, Level, NodeId, RackId, Topology};
+use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
 use super::finished::Remains;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::PerKind;
-use crate::wire::Priority;
+use crate::model::{EndNotification, PerKind, Priority};
 use crate::wire::limits::{JOB_NAME_BYTES, shorten};
 
 /// A job as its submitter described it. Stored whole, so that a restart needs no other file.
@@ -101,19 +100,6 @@ impl JobSpec {
         let texts = own.into_iter().chain(optional).chain(url);
         size_of::<Self>() + texts.map(String::len).sum::<usize>()
     }
-}
-
-/// Whom to tell that a job is over, and how hard to try.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct EndNotification {
-    /// The URL; `$jobId` and `$jobStatus` stand for what they say.
-    pub url: String,
-    /// Further calls when one fails: `job.end.retry.attempts`.
-    pub retries: u32,
-    /// Between calls, ms: `job.end.retry.interval`.
-    pub retry_interval_ms: u64,
-    /// For one call, ms: `mapreduce.job.end-notification.timeout`.
-    pub timeout_ms: u64,
 }
 
 /// What job specifications that were stored without it mean (1.2.1 `JobConf.getMaxTaskFailuresPerTracker`).

@@ -2,9 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::engine::Now;
-use crate::scheduler::{AppId, GrantSource, Kind, Level, NodeId, Taken};
-use crate::wire::JobId;
+use crate::model::{JobId, Kind, Now};
+use crate::scheduler::{AppId, GrantSource, Level, NodeId, Taken};
 
 use super::{Job, Launch, NodeBook};
 

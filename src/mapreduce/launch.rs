@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::Now;
-use crate::scheduler::{HostId, Kind, Level, NodeId};
-use crate::wire::{
-    self, AttemptId, AttemptState, CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody,
-    TaskStatus, Text,
-};
+use crate::model::{AttemptId, AttemptState, Kind, Now};
+use crate::scheduler::{HostId, Level, NodeId};
+use crate::wire;
+use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody, TaskStatus, Text};
 
 use super::flaky_hosts::FlakyHosts;
 use super::job::{Job, JobState, Outcome, TaskKey};

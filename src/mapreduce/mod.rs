@@ -33,12 +33,12 @@ mod tests;
 mod view;
 
 pub use attempt::{Attempt, KillAsked, Verdict};
-pub use counter_limits::{CounterLimits, CountersExceeded};
+pub use counter_limits::CountersExceeded;
 pub use counters::{CounterInterner, CounterSchema, CounterSum, CounterTotal, CounterValues};
 pub use diagnostics::Diagnostics;
 pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact, job_bytes, next_thousand};
 pub use job::{Ending, Job, JobState, Outcome, TaskKey};
-pub use job_spec::{EndNotification, JobSpec};
+pub use job_spec::JobSpec;
 pub use jobs::Jobs;
 pub use launch::Launch;
 pub use node_book::{HostsFor, NodeBook, NodeFace};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::scheduler::{HostId, Kind, NodeId, PerKind, RackId};
+use crate::model::{Kind, PerKind};
+use crate::scheduler::{HostId, NodeId, RackId};
 
 /// A tracker, as jobs see it.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! What a job could do with a slot of a node, and what keeps it from more: for those who ask why it waits.
 
-use crate::scheduler::{Kind, NodeId};
+use crate::model::Kind;
+use crate::scheduler::NodeId;
 
 use super::job::slowstart_maps;
 use super::{Job, NodeBook};

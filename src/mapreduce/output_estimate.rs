@@ -1,6 +1,7 @@
 //! How much the maps of a job will write, judged by those that are done (1.2.1 `ResourceEstimator`). Integers only.
 
-use crate::scheduler::{Kind, NodeId};
+use crate::model::Kind;
+use crate::scheduler::NodeId;
 
 use super::job::{Job, Outcome, TaskKey};
 use super::{NodeBook, Scene, SplitTable};

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::{Kind, NodeId, Scheduler};
-use crate::wire::{AttemptId, AttemptState};
+use crate::model::{AttemptId, AttemptState, Kind};
+use crate::scheduler::{NodeId, Scheduler};
 
 use super::job::{Job, JobState, TaskKey};
 use super::{Attempt, AttemptRole, JobFact, KillAsked, NodeBook, Task};

@@ -1,8 +1,9 @@
 //! What a tracker's report on an attempt does to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
-use crate::scheduler::{Kind, NodeId, Scheduler};
+use crate::model::{AttemptId, AttemptState, Kind};
+use crate::scheduler::{NodeId, Scheduler};
+use crate::wire::TaskStatus;
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorten};
-use crate::wire::{AttemptId, AttemptState, TaskStatus};
 
 use super::attempt::verdict;
 use super::job::{Job, Outcome, TaskKey};
@@ -269,7 +270,7 @@ impl Job {
     }
 
     /// The job is over and a tracker has purged what it ran of it, without another word: its slot is free.
-    pub fn release_after_end(&mut self, id: crate::wire::AttemptId, scheduler: &mut Scheduler) {
+    pub fn release_after_end(&mut self, id: crate::model::AttemptId, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let Some(position) = self.task(key).position(id.number) else { return };
         let finish_ms = self.finish_ms;
@@ -470,7 +471,7 @@ fn clamp(progress: f32) -> f32 {
 
 impl Outcome {
     /// The words of 1.2.1 for a job that has lost too many tasks.
-    pub(super) fn too_many_failures(kind: Kind, failed: u32, task: crate::wire::TaskId) -> String {
+    pub(super) fn too_many_failures(kind: Kind, failed: u32, task: crate::model::TaskId) -> String {
         let kind = match kind {
             Kind::Map => "Map",
             Kind::Reduce => "Reduce",

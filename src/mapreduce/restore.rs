@@ -9,9 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::Now;
-use crate::scheduler::{HostId, Kind, NodeId, RackId};
-use crate::wire::{AttemptState, CompletionStatus, Phase};
+use crate::model::{AttemptState, Kind, Now};
+use crate::scheduler::{HostId, NodeId, RackId};
+use crate::wire::{CompletionStatus, Phase};
 
 use super::job::{Job, JobEvent, JobState, TaskKey};
 use super::launch::first_phase;

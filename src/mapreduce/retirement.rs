@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::{Kind, PerKind};
+use crate::model::{CounterLimits, Kind, PerKind};
 
 use super::finished::Remains;
 use super::job::Job;
-use super::{CounterInterner, CounterLimits, SplitTable};
+use super::{CounterInterner, SplitTable};
 
 // === impl Job: retirement ===
 

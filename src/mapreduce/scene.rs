@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::Now;
-use crate::scheduler::{PerKind, Scheduler};
-use crate::wire::JobId;
+use crate::model::{CounterLimits, JobId, Now, PerKind};
+use crate::scheduler::Scheduler;
 
-use super::{CounterInterner, CounterLimits, JobFact, NodeBook};
+use super::{CounterInterner, JobFact, NodeBook};
 
 /// The surroundings of a job.
 pub struct Scene<'a> {

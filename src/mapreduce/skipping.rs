@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::scheduler::Kind;
-use crate::wire::{AttemptState, RecordRange, SkipRanges, TaskStatus};
+use crate::model::{AttemptState, Kind};
+use crate::wire::{RecordRange, SkipRanges, TaskStatus};
 
 use super::job::{Job, TaskKey};
 

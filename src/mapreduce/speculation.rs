@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::scheduler::{Kind, NodeId};
+use crate::model::Kind;
+use crate::scheduler::NodeId;
 
 use super::job::{Job, JobState, TaskKey};
 use super::{NodeFace, Scene, Task, TaskState};
@@ -124,7 +125,7 @@ impl Task {
     fn may_lag(&self) -> bool {
         let mut live = self.attempts.iter().filter(|attempt| attempt.is_active() || attempt.is_unclean());
         let is_at_work = |attempt: &super::Attempt| {
-            use crate::wire::AttemptState as S;
+            use crate::model::AttemptState as S;
             matches!(attempt.state, S::Unassigned | S::Running)
         };
         self.state == TaskState::Running && live.next().is_some_and(is_at_work) && live.next().is_none()

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::wire::{AttemptId, AttemptState, CompletionStatus, JobId, Priority};
+use crate::model::{AttemptId, AttemptState, JobId, Priority};
+use crate::wire::CompletionStatus;
 
 use super::job::{Ending, Outcome};
 use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillAsked};

@@ -1,7 +1,7 @@
 //! One logical task of a job (1.2.1 `TaskInProgress`).
 
+use crate::model::AttemptState;
 use crate::scheduler::HostId;
-use crate::wire::AttemptState;
 
 use super::skipping::FailedRanges;
 use super::{Attempt, CounterValues};

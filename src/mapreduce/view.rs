@@ -1,9 +1,8 @@
 //! A job as clients see it.
 
-use crate::scheduler::Kind;
+use crate::model::{Kind, RunState};
 use crate::wire::{
-    AccessControlList, Counter, CounterGroup, JobAcl, JobProfile, JobStatus, RunState, TaskReport, Text, TipStatus,
-    WString,
+    AccessControlList, Counter, CounterGroup, JobAcl, JobProfile, JobStatus, TaskReport, Text, TipStatus, WString,
 };
 
 use super::job::{Job, JobState, Outcome, TaskKey};
@@ -132,7 +131,7 @@ impl Job {
         let task = self.task(key);
         let id = self.task_id(key);
         let best = task.best_attempt();
-        let twin_is_over = |tasks: &crate::scheduler::PerKind<Task>| {
+        let twin_is_over = |tasks: &crate::model::PerKind<Task>| {
             Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_over())
         };
         // A task-cleanup that runs counts, one that waits does not (1.2.1 `TaskInProgress.generateSingleReport`).

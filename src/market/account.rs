@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::PerKind;
+
 use super::allocation::{Bid, Carry, cost, cut_to_affordable, total, within};
 use super::answer::QueueInfo;
 use super::credits::Credits;
 use super::queue_name::QueueName;
 use super::share::Share;
 use super::turn::Charge;
-use crate::scheduler::PerKind;
 
 /// The interval that is open for an active queue, as its tick opened it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

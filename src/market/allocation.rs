@@ -8,10 +8,11 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::{Kind, PerKind};
+
 use super::budget_file::MAX_QUEUES;
 use super::credits::Credits;
 use super::share::Share;
-use crate::scheduler::{Kind, PerKind};
 
 /// Billionths in a slot.
 const NANO: i128 = 1_000_000_000;

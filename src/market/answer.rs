@@ -251,9 +251,9 @@ mod tests {
             is_funded: true,
             price: credits("12.249998"),
             share: Share::new(credits("0.11"), credits("12.249998")),
-            quota: crate::scheduler::PerKind::new(3, 1),
+            quota: crate::model::PerKind::new(3, 1),
             balance: credits("99972"),
-            running: crate::scheduler::PerKind::new(1, 0),
+            running: crate::model::PerKind::new(1, 0),
             full_use_lasts_s: Some(4_544_181),
             present_use_lasts_s: None,
         };

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Now;
+
 use super::account::Account;
 use super::acl::Role;
 use super::answer::Answer;
@@ -15,7 +17,6 @@ use super::queue_name::QueueName;
 use super::replay::Consumer;
 use super::signature::VerifiedUser;
 use super::state::Market;
-use crate::engine::Now;
 
 /// A request whose query has been read and whose signature has been checked by the edge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

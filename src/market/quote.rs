@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::{Kind, PerKind};
+
 use super::allocation::{Bid, allocate, cost, is_funded, total, within};
 use super::credits::Credits;
 use super::queue_name::QueueName;
 use super::share::Share;
 use super::state::Market;
 use super::tick::QueueUse;
-use crate::scheduler::{Kind, PerKind};
 
 /// The active queues as the tick that comes would find them, seen from one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]

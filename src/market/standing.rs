@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::PerKind;
+
 use super::allocation::{cost, within};
 use super::credits::Credits;
 use super::queue_name::QueueName;
 use super::quote::lasts_s;
 use super::state::Market;
 use super::tick::QueueUse;
-use crate::scheduler::PerKind;
 
 /// A queue at this moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

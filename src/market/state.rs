@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::Now;
+
 use super::account::Account;
 use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::config::MarketConfig;
@@ -14,7 +16,6 @@ use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
 use super::queue_name::QueueName;
 use super::replay::ReplayGuard;
 use super::tick::Tick;
-use crate::engine::Now;
 
 /// Accounts, the ledger's sums, the open intervals and the replay guard.
 #[derive(Clone, Debug)]

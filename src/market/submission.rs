@@ -1,13 +1,14 @@
 //! The market's word on a job submission: checked before the job's splits are read, and given when it comes in; never again
 //! for a recovered one.
 
+use crate::model::Now;
+
 use super::acl::KeyId;
 use super::error::JobDenied;
 use super::fact::MarketFact;
 use super::replay::Consumer;
 use super::signature::{JobSignature, SignatureError};
 use super::state::Market;
-use crate::engine::Now;
 
 impl Market {
     /// Whether `user` may submit to `queue`: the names must be equal (for administrators too), the signature good and

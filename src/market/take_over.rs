@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::Now;
+
 use super::account::Account;
 use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::credits::Credits;
@@ -10,7 +12,6 @@ use super::ledger::{LedgerAccount, Reason};
 use super::operate::QueueChange;
 use super::queue_name::QueueName;
 use super::state::Market;
-use crate::engine::Now;
 
 /// What an edited budget file has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

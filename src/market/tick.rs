@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::{Now, PerKind};
+
 use super::account::Interval;
 use super::allocation::{Bid, allocate, total};
 use super::credits::Credits;
@@ -12,8 +14,6 @@ use super::ledger::LedgerTotals;
 use super::queue_name::QueueName;
 use super::state::Market;
 use super::turn::Turn;
-use crate::engine::Now;
-use crate::scheduler::PerKind;
 
 /// What a queue does at the moment of a tick. Queues that do nothing may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::PerKind;
+
 use super::account::Interval;
 use super::allocation::cost;
 use super::credits::Credits;
 use super::ledger::{LedgerAccount, LedgerEntry, Reason};
 use super::queue_name::QueueName;
 use super::tick::Tick;
-use crate::scheduler::PerKind;
 
 /// A queue at a tick.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

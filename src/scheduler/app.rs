@@ -1,7 +1,9 @@
 //! Apps: who waits, who runs.
 
+use crate::model::PerKind;
+
 use super::request_table::RequestTable;
-use super::{AppId, GroupId, PerKind};
+use super::{AppId, GroupId};
 
 /// What the scheduler must know of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,10 @@
 //! Each slot goes to the first app in the order. An app that has nothing for this node is parked: out of the order for
 //! the rest of the heartbeat, so that the next in line is again the first.
 
+use crate::model::Kind;
+
 use super::order::Position;
-use super::{AppId, Beat, BeatReport, GrantSource, HostId, Kind, Level, NodeId, Scheduler, Taken};
+use super::{AppId, Beat, BeatReport, GrantSource, HostId, Level, NodeId, Scheduler, Taken};
 
 /// How many apps a heartbeat may ask in vain, for each kind. When it is used up the node's next heartbeats go through
 /// all apps in an order that stands still, each going on where the last stopped: so an app behind any number of refusing

@@ -1,7 +1,9 @@
 //! Demand and usage: every change goes to the app, its group, its node and the cluster in one place.
 
+use crate::model::Kind;
+
 use super::count::{lower, lower_sum, raise, raise_sum};
-use super::{AppId, HostId, Kind, NodeId, Scheduler};
+use super::{AppId, HostId, NodeId, Scheduler};
 
 // === impl Scheduler ===
 

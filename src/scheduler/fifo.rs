@@ -11,12 +11,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::{Kind, PerKind};
+
 use super::assign::SKIP_BUDGET;
 use super::count::{lower_sum, raise_sum};
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
 use super::policy::{Policy, Shape};
-use super::{AppId, AppSpec, GroupId, Kind, PerKind};
+use super::{AppId, AppSpec, GroupId};
 
 /// How first-in-first-out behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{AppId, HostId, Kind, Level, NodeId, PerKind};
+use crate::model::{Kind, PerKind};
+
+use super::{AppId, HostId, Level, NodeId};
 
 /// A heartbeat of a node that may take tasks.
 #[derive(Clone, Copy, Debug)]

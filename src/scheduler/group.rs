@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use crate::model::{Kind, PerKind};
+
+use super::GroupId;
 use super::count::{lower, raise};
-use super::{GroupId, Kind, PerKind};
 
 /// A group cannot be closed while apps are in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,10 @@
 //! Slots that come free: attempts that have been told to end, or are about to be, and the cleaning up after them. What
 //! preemption takes is counted from here, so that nothing is taken for slots that are on their way already.
 
+use crate::model::{Kind, PerKind};
+
 use super::count::{lower, raise};
-use super::{Allocation, AppId, GroupId, Kind, NodeId, PerKind, Scheduler};
+use super::{Allocation, AppId, GroupId, NodeId, Scheduler};
 
 // === impl Scheduler: slots that come free ===
 

@@ -27,7 +27,6 @@ mod place;
 mod policy;
 mod preemption;
 mod request_table;
-mod slots;
 mod state;
 mod topology;
 
@@ -44,6 +43,5 @@ pub use ids::{AppId, GroupId, NodeId};
 pub use node::Totals;
 pub use place::{OrderClass, Place};
 pub use preemption::{OverGroup, PreemptionRound, RunningAttempt, ShortGroup, WaitingApp};
-pub use slots::{Kind, PerKind};
 pub use state::{AddAppError, Scheduler, Standing};
 pub use topology::{HostId, Level, RackId, Topology};

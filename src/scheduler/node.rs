@@ -1,8 +1,10 @@
 //! Nodes and the sums of the cluster.
 
+use crate::model::{Kind, PerKind};
+
 use super::count::{lower_sum, raise_sum};
 use super::order::Position;
-use super::{HostId, Kind, PerKind, RackId};
+use super::{HostId, RackId};
 
 /// Sums over the cluster, kept as things change; [`Scheduler::recount`](super::Scheduler::recount) counts them anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

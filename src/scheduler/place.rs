@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Kind;
+
 use super::order::Order;
-use super::{AppId, Kind, Scheduler};
+use super::{AppId, Scheduler};
 
 /// What a group is to a policy that tells buyers apart; earlier ones are served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -5,9 +5,11 @@
 
 use std::fmt;
 
+use crate::model::{Kind, PerKind};
+
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::{Allocation, AppId, AppSpec, GroupId, Kind, OrderClass, PerKind};
+use super::{Allocation, AppId, AppSpec, GroupId, OrderClass};
 
 /// How much one heartbeat may give of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
+use crate::model::{Kind, PerKind};
+
 use super::app::App;
 use super::count::{lower, lower_sum, raise, raise_sum};
 use super::dynamic::Dynamic;
@@ -13,9 +15,7 @@ use super::key::{AppKey, GroupKey};
 use super::node::Node;
 use super::order::Order;
 use super::policy::Policy;
-use super::{
-    Allocation, AppId, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Kind, NodeId, PerKind, Topology, Totals,
-};
+use super::{Allocation, AppId, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, NodeId, Topology, Totals};
 
 /// Why an app was not added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

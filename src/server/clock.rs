@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::engine::Now;
+use crate::model::Now;
 
 /// Tells the time since it was started, and the wall time.
 #[derive(Clone, Copy, Debug)]

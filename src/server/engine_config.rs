@@ -7,10 +7,9 @@ use crate::config::Settings;
 use crate::config::settings::{QueueState, Queues, SchedulerKind, TrackerSettings};
 use crate::engine::{EngineConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, QueueConfig};
 use crate::fs::{FsError, open_named_by_conf};
-use crate::mapreduce::CounterLimits;
 use crate::market::MarketConfig;
-use crate::scheduler::{FifoOptions, PerKind};
-use crate::wire::Identifier;
+use crate::model::{Identifier, PerKind};
+use crate::scheduler::FifoOptions;
 
 /// Longest list of hosts that is read.
 const MAX_HOSTS_BYTES: u64 = 16 << 20;
@@ -61,15 +60,9 @@ pub fn engine_config(
 
 fn limits(settings: &Settings) -> Limits {
     let faults = &settings.trackers.faults;
-    let counters = &settings.job_limits.counters;
     Limits {
         faults: FaultConfig::new(faults.threshold, faults.window_min, faults.bucket_min, faults.excess_over_average.0),
-        counters: CounterLimits {
-            counters: counters.counters,
-            groups: counters.groups,
-            name_length: counters.name_length,
-            group_name_length: counters.group_name_length,
-        },
+        counters: settings.job_limits.counters,
         max_live_tasks: settings.job_limits.max_live_tasks,
         max_live_bytes: settings.job_limits.max_live_bytes,
         max_tracker_slots: settings.job_limits.max_tracker_slots,

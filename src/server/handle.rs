@@ -15,9 +15,9 @@ use crate::engine::{Event, Overview, Read, Reply};
 use crate::market::{
     Acl, Answer, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
 };
+use crate::model::JobId;
 use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader, StoreError};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
-use crate::wire::JobId;
 
 use super::acl_file::AclFile;
 use super::owner::Owner;
@@ -347,7 +347,7 @@ fn overview(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::FactNumber;
+    use crate::model::FactNumber;
     use crate::web::Owner as _;
 
     #[test]

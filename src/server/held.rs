@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::FactNumber;
+use crate::model::FactNumber;
 
 /// Items that wait, each for a fact. Items that wait for the same fact leave in the order in which they came.
 #[derive(Debug)]

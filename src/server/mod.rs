@@ -50,5 +50,5 @@ pub use owner::{Owner, StoreGone};
 pub use signals::{StopWord, stop_asked};
 pub use start::{Launch, ServeError, Serving, serve};
 pub use submission::{Asked, Leftovers, SubmissionError, Submissions, make_system_dir};
-pub use topology::{DEFAULT_RACK, Topology};
+pub use topology::Topology;
 pub use turns::StuckTurns;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::config::Settings;
 use crate::config::settings::{HttpLimits, SchedulerKind};
+use crate::model::JobId;
 use crate::store::{Precedence, schema_versions};
-use crate::wire::JobId;
 
 use super::acl_file::AclFile;
 use super::engine_config::host_lists;

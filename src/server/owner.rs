@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use crate::engine::{Effect, Engine, Event, FactNumber, LogLevel, Now, Overview, Read, Reply};
+use crate::engine::{Effect, Engine, Event, LogLevel, Overview, Read, Reply};
 use crate::market::BudgetLine;
+use crate::model::{FactNumber, Now};
 use crate::store::{Durable, FactSink, Health, Pressure};
 
 use super::clock::Clock;

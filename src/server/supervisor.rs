@@ -155,7 +155,7 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::FactNumber;
+    use crate::model::FactNumber;
 
     use super::*;
 

@@ -2,10 +2,9 @@
 
 use std::sync::LazyLock;
 
-use crate::scheduler::Kind;
+use crate::model::{AttemptId, AttemptState, Kind};
 use crate::wire::{
-    AttemptId, AttemptState, Counter, CounterGroup, Counters, Phase, RecordRange, ReduceProgress, ReportedCounters,
-    Task, TaskBody, TaskStatus,
+    Counter, CounterGroup, Counters, Phase, RecordRange, ReduceProgress, ReportedCounters, Task, TaskBody, TaskStatus,
 };
 
 use super::plan::Plan;

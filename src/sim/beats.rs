@@ -2,8 +2,7 @@
 
 use crate::engine::{Event, Fact, HeartbeatAnswer, Reply, Step};
 use crate::mapreduce::{JobFact, KillAsked};
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::{AttemptId, AttemptState};
+use crate::model::{AttemptId, AttemptState, Kind, PerKind};
 
 use super::agenda::Wake;
 use super::attempt::SimAttempt;

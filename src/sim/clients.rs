@@ -5,8 +5,7 @@ use std::sync::Arc;
 use crate::engine::{Caller, Event, IdOwner, ReadSubmission, Reply, SubmissionReply};
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, signature};
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::{JobId, Priority};
+use crate::model::{JobId, Kind, PerKind, Priority};
 
 use super::agenda::Wake;
 use super::crashes::Held;

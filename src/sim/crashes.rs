@@ -4,10 +4,10 @@
 //! cut is gone, with everything that was to wait for it. What was durable may have been told, or its answer was lost on the
 //! way. The judge falls back to what it knew at the cut; what trackers and users were told stays told.
 
-use crate::engine::{Engine, Event, Fact, FactNumber, Now, Reply, Step, SubmissionReply};
+use crate::engine::{Engine, Event, Fact, Reply, Step, SubmissionReply};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
-use crate::wire::{AttemptState, Identifier};
+use crate::model::{AttemptState, FactNumber, Identifier, Now};
 
 use super::agenda::Wake;
 use super::cuts::Part;

@@ -1,6 +1,7 @@
 //! What outlives the simulated daemon.
 
-use crate::engine::{Fact, FactNumber, Restored};
+use crate::engine::{Fact, Restored};
+use crate::model::FactNumber;
 
 /// Where the facts of a run go that are durable when its daemon crashes. The simulator does not know how they are kept:
 /// the store implements this by its own rows.

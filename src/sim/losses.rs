@@ -5,7 +5,8 @@
 
 use crate::engine::{Fact, HeartbeatAnswer, Step};
 use crate::mapreduce::{EndedAttempt, JobFact};
-use crate::wire::{Action, AttemptState};
+use crate::model::AttemptState;
+use crate::wire::Action;
 
 use super::laws::{Law, Violation};
 use super::tracker::SimTracker;

@@ -1,9 +1,9 @@
 //! What a seed makes of the world: the cluster, the users and their money, how often what goes wrong.
 
-use crate::engine::{EngineConfig, HeartbeatConfig, Now, PolicyConfig, QueueConfig};
+use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 use crate::market::{BudgetLine, Credits, MarketConfig, QueueName};
-use crate::scheduler::{FifoOptions, PerKind};
-use crate::wire::Identifier;
+use crate::model::{Identifier, Now, PerKind};
+use crate::scheduler::FifoOptions;
 
 use super::random::Random;
 

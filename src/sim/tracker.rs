@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::engine::HeartbeatAnswer;
-use crate::scheduler::{Kind, PerKind};
+use crate::model::{AttemptId, Kind, PerKind};
 use crate::wire::{
-    Action, AttemptId, Decode, HealthStatus, HeartbeatRequest, HeartbeatResponse, Reader, ResourceStatus, Task,
-    TaskTrackerStatus,
+    Action, Decode, HealthStatus, HeartbeatRequest, HeartbeatResponse, Reader, ResourceStatus, Task, TaskTrackerStatus,
 };
 
 use super::attempt::{SimAttempt, Weather};

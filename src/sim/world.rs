@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
 
-use crate::engine::{Caller, Engine, Event, FactNumber, Now, Restored, Step};
+use crate::engine::{Caller, Engine, Event, Restored, Step};
 use crate::market::Acl;
-use crate::wire::{AttemptId, JobId};
+use crate::model::{AttemptId, FactNumber, JobId, Now};
 
 use super::ADMINISTRATOR;
 use super::agenda::{Agenda, Wake};

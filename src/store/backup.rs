@@ -12,13 +12,14 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use crate::engine::FactNumber;
+use crate::model::FactNumber;
 
 use super::budget_image::SHOWN;
 use super::error::StoreError;
 use super::fault_point::FaultPoint;
 use super::folder::{at, new_private_file, sync_folder};
-use super::schema::{self, COPIED, LAST_FACT};
+use super::schema;
+use super::schema::{COPIED, LAST_FACT};
 
 /// How long the log of a daemon that crashed may be locked by whoever puts it in order.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::FactNumber;
+use crate::model::FactNumber;
 
 /// What the store tells everybody who waits for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

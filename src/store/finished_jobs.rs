@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, params};
 
 use crate::mapreduce::StoredJob;
-use crate::wire::{JobId, TaskCompletionEvent};
+use crate::model::JobId;
+use crate::wire::TaskCompletionEvent;
 
 use super::error::StoreError;
 use super::opened::Loader;

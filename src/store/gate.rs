@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::engine::{Fact, FactNumber};
+use crate::engine::Fact;
+use crate::model::FactNumber;
 
 use super::durable::{Durable, Health};
 use super::sink::{Backlog, FactSink, weight};

@@ -4,15 +4,16 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::engine::{Fact, FactNumber, Restored};
+use crate::engine::{Fact, Restored};
+use crate::model::FactNumber;
 use crate::sim::Journal;
 
 use super::counter_names::CounterNames;
 use super::durable::Rowless;
 use super::error::StoreError;
 use super::opened::load;
-use super::schema::{self, LAST_FACT};
-use super::{Opened, StoreOptions, rows};
+use super::schema::LAST_FACT;
+use super::{Opened, StoreOptions, rows, schema};
 
 /// What the store would hold of one simulated daemon. The database is made when the first facts come.
 #[derive(Debug, Default)]

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Params, params};
 
-use crate::engine::{FactNumber, Predecessors, Restored, RestoredJobs};
+use crate::engine::{Predecessors, Restored, RestoredJobs};
 use crate::market::MarketFact;
-use crate::wire::{Identifier, JobId};
+use crate::model::{FactNumber, Identifier, JobId};
 
-use super::budget_image::{self, ImageNotes};
+use super::budget_image::ImageNotes;
 use super::error::StoreError;
-use super::opened_jobs::{self, OpenedJobs};
-use super::opened_market;
+use super::opened_jobs::OpenedJobs;
 use super::options::StoreOptions;
 use super::schema::{COPIED, LAST_FACT, meta};
+use super::{budget_image, opened_jobs, opened_market};
 
 /// What was durable when the store was opened.
 #[derive(Debug, Default)]
@@ -203,7 +203,9 @@ pub(crate) fn finished_after(facts: &[crate::engine::Fact], job: JobId) -> crate
 
 #[cfg(test)]
 fn recorded(facts: &[crate::engine::Fact]) -> Connection {
-    use super::{counter_names::CounterNames, durable::Rowless, rows, schema};
+    use super::counter_names::CounterNames;
+    use super::durable::Rowless;
+    use super::{rows, schema};
     let mut database = schema::in_memory().unwrap();
     let transaction = database.transaction().unwrap();
     let (mut names, mut rowless) = (CounterNames::default(), Rowless::default());

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Row, params};
 
 use crate::mapreduce::{StoredAttempt, StoredEvent};
-use crate::scheduler::Kind;
-use crate::wire::{AttemptId, JobId};
+use crate::model::{AttemptId, JobId, Kind};
 
 use super::error::StoreError;
 use super::opened::Loader;

@@ -9,8 +9,7 @@ use rusqlite::{Row, params};
 use crate::engine::JobCost;
 use crate::mapreduce::{AcceptedJob, CounterInterner, Ending, FinishedJob, JobSpec, Outcome, StoredJob};
 use crate::market::Credits;
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::{AttemptId, JobId, RunState};
+use crate::model::{AttemptId, JobId, Kind, PerKind, RunState};
 
 use super::error::StoreError;
 use super::opened::Loader;

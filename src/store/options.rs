@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::wire::JobId;
+use crate::model::JobId;
 
 /// Which finished jobs stay on the disk: both limits hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
 
-use crate::engine::{Fact, FactNumber};
+use crate::engine::Fact;
+use crate::model::FactNumber;
 
 /// What the writer is told.
 #[derive(Debug)]

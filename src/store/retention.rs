@@ -6,7 +6,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use crate::market::Credits;
-use crate::wire::JobId;
+use crate::model::JobId;
 
 use super::fault_point::FaultPoint;
 use super::options::Retention;

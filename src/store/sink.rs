@@ -6,8 +6,9 @@ use std::sync::mpsc;
 
 use tokio::sync::watch;
 
-use crate::engine::{Fact, FactNumber};
+use crate::engine::Fact;
 use crate::market::MarketFact;
+use crate::model::FactNumber;
 
 use super::durable::Durable;
 use super::gate::Gate;

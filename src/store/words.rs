@@ -1,7 +1,8 @@
 //! How states stand in the database: Hadoop's own words.
 
 use crate::mapreduce::{AttemptRole, KillAsked};
-use crate::wire::{AttemptState, CompletionStatus, Priority, RunState};
+use crate::model::{AttemptState, Priority, RunState};
+use crate::wire::CompletionStatus;
 
 pub(super) fn run_state(state: RunState) -> &'static str {
     match state {

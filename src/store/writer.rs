@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::watch;
 
-use crate::engine::FactNumber;
+use crate::model::FactNumber;
 
 use super::counter_names::CounterNames;
 use super::durable::{Durable, Health, Rowless};
@@ -305,10 +305,11 @@ fn wall_ms() -> i64 {
 mod tests {
     use std::sync::mpsc;
 
-    use super::*;
     use crate::engine::Fact;
+    use crate::model::Identifier;
     use crate::store::schema;
-    use crate::wire::Identifier;
+
+    use super::*;
 
     /// A writer without its thread.
     fn idle_writer(dir: &std::path::Path) -> (Writer, watch::Receiver<Durable>) {

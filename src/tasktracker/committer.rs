@@ -1,11 +1,11 @@
 //! Output that appears as a whole: written under `_temporary`, renamed when the attempt may commit (1.2.1
 //! `FileOutputCommitter`). Also for jobs that only Java can run: their setup and cleanup are no more than this.
 
-use crate::config::Configuration;
-use crate::config::keys::{self, Key};
+use crate::config::keys::Key;
+use crate::config::{Configuration, keys};
 use crate::fs::checksummed::{CHECKSUMS_OF_NOTHING, checksummed_name};
 use crate::fs::{EntryKind, FileSystem, FileUri, FileUriError, FsError};
-use crate::wire::AttemptId;
+use crate::model::AttemptId;
 
 use super::failure::TaskFailure;
 

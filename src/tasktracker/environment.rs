@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::config::keys::{self, Key};
-use crate::config::{ConfigError, Configuration};
-use crate::wire::AttemptId;
+use crate::config::keys::Key;
+use crate::config::{ConfigError, Configuration, keys};
+use crate::model::AttemptId;
 
 /// What of the daemon's own environment commands see, beside `LC_…`.
 const PASSED_ON: &[&str] = &["PATH", "LANG", "LANGUAGE", "TZ", "JAVA_HOME"];

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::model::AttemptId;
+
 use super::counters::TooManyCounters;
 use super::progress::TooMuchMemory;
 use super::spill_index::IndexError;
-use crate::wire::AttemptId;
 
 /// How an attempt failed.
 #[derive(Debug, Error)]

@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::model::AttemptId;
+use crate::wire::Phase;
+
 use super::counters::{Framework, TaskCounters, TooManyCounters};
 use super::failure::TaskFailure;
 use super::process_tree::{MemoryUse, ProcessTable};
-use crate::wire::{AttemptId, Phase};
 
 /// Signs of life are looked for at least that often, when there is a time limit.
 const LONGEST_LOOK: Duration = Duration::from_secs(5);

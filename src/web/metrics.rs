@@ -14,11 +14,12 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use tokio::time::timeout;
 
-use super::process_usage::ProcessUsage;
-use super::response::{self, fresh};
-use super::{Health, Owner, OwnerGone, WebState};
 use crate::engine::{Overview, QueueOverview};
-use crate::scheduler::{Kind, PerKind};
+use crate::model::{Kind, PerKind};
+
+use super::process_usage::ProcessUsage;
+use super::response::fresh;
+use super::{Health, Owner, OwnerGone, WebState, response};
 
 /// What scrapers of OpenMetrics are promised.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

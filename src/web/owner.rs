@@ -8,7 +8,7 @@ use crate::market::{
     Acl, Answer, HistoryPage, MarketError, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement,
     StatementPage,
 };
-use crate::wire::JobId;
+use crate::model::JobId;
 
 /// The way to the owner of all state.
 pub trait Owner: Send + Sync + 'static {

@@ -8,13 +8,14 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use tokio::time::timeout;
 
+use crate::engine::{JobOverview, Overview};
+use crate::market::answer::short_host;
+use crate::model::PerKind;
+
 use super::response::{HTML, fresh, text};
 use super::start_page_rows::{JobRow, Part, QueueRow, TrackerRow};
 use super::time_text::{moment, span};
 use super::{Health, Owner, OwnerGone, WebState};
-use crate::engine::{JobOverview, Overview};
-use crate::market::answer::short_host;
-use crate::scheduler::PerKind;
 
 /// Rows of a table at most. The rest is counted.
 const MAX_ROWS: usize = 1000;

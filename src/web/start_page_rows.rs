@@ -1,9 +1,9 @@
 //! The rows of the start page's tables, as text.
 
-use super::time_text::{moment, span};
 use crate::engine::{JobOverview, QueueOverview, TrackerOverview};
-use crate::scheduler::PerKind;
-use crate::wire::{Priority, RunState};
+use crate::model::{PerKind, Priority, RunState};
+
+use super::time_text::{moment, span};
 
 /// Characters of a text that clients choose, such as a job's name; more would spoil the page.
 const MAX_TEXT_CHARACTERS: usize = 120;

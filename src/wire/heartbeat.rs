@@ -1,7 +1,9 @@
 //! The heartbeat and its answer (1.2.1 `InterTrackerProtocol.heartbeat`).
 
+use crate::model::{AttemptId, JobId};
+
 use super::error::{WireErrorKind, excerpt};
-use super::{AttemptId, Decode, Encode, JobId, Reader, Task, TaskTrackerStatus, WireError, Writer};
+use super::{Decode, Encode, Reader, Task, TaskTrackerStatus, WireError, Writer};
 
 /// The parameters of a heartbeat.
 #[derive(Clone, Debug, PartialEq)]

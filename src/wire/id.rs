@@ -1,263 +1,153 @@
-//! Job, task and attempt ids: small `Copy` values that print as Hadoop prints them.
+//! Ids as bytes: outermost number first.
+//!
+//! An id that no JobTracker of this kind can have given (a negative number, an identifier that is not digits) is well
+//! formed to Hadoop, so reading one must not fail a heartbeat: `decode_known` reads it whole and says `None`.
 
-mod codec;
-
-use std::fmt;
-use std::str::FromStr;
-
-use crate::scheduler::Kind;
-
-/// The part of an id that tells one JobTracker's jobs from another's: 1 to 19 decimal digits, leading zeros kept.
-///
-/// Hadoop allows any text but parses ids by splitting at `_` and history file names by digits only, so digits it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Identifier {
-    value: u64,
-    digits: u8,
-}
-
-/// `job_<identifier>_<number>`, the number printed with at least four digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct JobId {
-    /// Which JobTracker incarnation made it.
-    pub identifier: Identifier,
-    /// From 1 in each incarnation.
-    pub number: i32,
-}
-
-/// `task_<identifier>_<job>_<m|r>_<number>`: one logical task of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId {
-    /// The job it belongs to.
-    pub job: JobId,
-    /// Which slots it takes.
-    pub kind: Kind,
-    /// Index within the job and kind; job cleanup is the count of tasks, job setup the count + 1.
-    pub number: i32,
-}
-
-/// `attempt_<identifier>_<job>_<m|r>_<task>_<number>`: one run of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct AttemptId {
-    /// The task it runs.
-    pub task: TaskId,
-    /// From 0; never used twice for one task.
-    pub number: i32,
-}
-
-/// A text that is not the id it should be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not {expected}")]
-pub struct IdError {
-    /// What was given.
-    pub text: String,
-    /// The form that was expected.
-    pub expected: &'static str,
-}
+use crate::model::{AttemptId, Identifier, JobId, Kind, TaskId};
+use crate::wire::error::WireErrorKind;
+use crate::wire::{Decode, Encode, Reader, WireError, Writer};
 
 // === impl Identifier ===
 
 impl Identifier {
-    /// The longest identifier, in digits: what surely fits a `u64`.
-    pub const MAX_DIGITS: usize = 19;
-
-    /// An identifier from a number, without leading zeros. Values of 20 digits are cut to the lower 19.
-    pub fn from_number(number: u64) -> Self {
-        let value = number % 10_u64.pow(Self::MAX_DIGITS as u32);
-        let digits = value.checked_ilog10().unwrap_or(0) as u8 + 1;
-        Self { value, digits }
-    }
-
-    /// The digits as a number.
-    pub fn number(self) -> u64 {
-        self.value
+    fn from_digits(digits: &[u8]) -> Option<Self> {
+        std::str::from_utf8(digits).ok()?.parse().ok()
     }
 }
 
-impl FromStr for Identifier {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        let error = || IdError { text: text.to_owned(), expected: "an identifier of 1 to 19 digits" };
-        if text.is_empty() || text.len() > Self::MAX_DIGITS || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(error());
+impl Encode for Identifier {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        let mut digits = [b'0'; Self::MAX_DIGITS];
+        let mut rest = self.number();
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
         }
-        Ok(Self { value: text.parse().map_err(|_| error())?, digits: text.len() as u8 })
+        writer.vint_bytes(&digits[Self::MAX_DIGITS - usize::from(self.digits())..]);
     }
 }
 
-impl fmt::Display for Identifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:0width$}", self.value, width = usize::from(self.digits))
+// === impl Kind ===
+
+impl Kind {
+    /// The kind behind Hadoop's `isMap`.
+    pub const fn from_is_map(is_map: bool) -> Self {
+        if is_map { Self::Map } else { Self::Reduce }
+    }
+
+    /// Hadoop's `isMap`.
+    pub const fn is_map(self) -> bool {
+        matches!(self, Self::Map)
     }
 }
 
 // === impl JobId ===
 
 impl JobId {
-    /// A job id from its parts.
-    pub fn new(identifier: Identifier, number: i32) -> Self {
-        Self { identifier, number }
-    }
-
-    /// The task of this job with that kind and index.
-    pub fn task(self, kind: Kind, number: i32) -> TaskId {
-        TaskId { job: self, kind, number }
+    /// Reads a job id; `None` when it is none that can be known here.
+    #[inline]
+    pub fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+        let number = reader.i32("job number")?;
+        let identifier = reader.vint_bytes("job identifier")?;
+        Ok(Identifier::from_digits(identifier).filter(|_| number >= 0).map(|identifier| Self::new(identifier, number)))
     }
 }
 
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "job_{}_{:04}", self.identifier, self.number)
-    }
-}
-
-impl FromStr for JobId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        let error = || IdError { text: text.to_owned(), expected: "a job id such as job_202601010000_0001" };
-        let rest = text.strip_prefix("job_").ok_or_else(error)?;
-        let (identifier, number) = rest.split_once('_').ok_or_else(error)?;
-        Ok(Self::new(identifier.parse().map_err(|_| error())?, plain_number(number).ok_or_else(error)?))
+impl Encode for JobId {
+    #[inline]
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i32(self.number);
+        self.identifier.encode(writer);
     }
 }
 
 // === impl TaskId ===
 
 impl TaskId {
-    /// The attempt of this task with that number.
-    pub fn attempt(self, number: i32) -> AttemptId {
-        AttemptId { task: self, number }
-    }
-
-    fn fmt_tail(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Kind::Map => 'm',
-            Kind::Reduce => 'r',
-        };
-        write!(f, "{}_{:04}_{kind}_{:06}", self.job.identifier, self.job.number, self.number)
-    }
-
-    fn parse_tail(text: &str) -> Option<(Self, Option<&str>)> {
-        let mut parts = text.splitn(5, '_');
-        let identifier = parts.next()?.parse().ok()?;
-        let job = JobId::new(identifier, plain_number(parts.next()?)?);
-        let kind = match parts.next()? {
-            "m" => Kind::Map,
-            "r" => Kind::Reduce,
-            _ => return None,
-        };
-        let number = plain_number(parts.next()?)?;
-        Some((job.task(kind, number), parts.next()))
+    /// Reads a task id; `None` when it is none that can be known here.
+    #[inline]
+    pub fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+        let number = reader.i32("task number")?;
+        let job = JobId::decode_known(reader)?;
+        let kind = Kind::from_is_map(reader.bool("kind of the task")?);
+        Ok(job.filter(|_| number >= 0).map(|job| job.task(kind, number)))
     }
 }
 
-impl fmt::Display for TaskId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("task_")?;
-        self.fmt_tail(f)
-    }
-}
-
-impl FromStr for TaskId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        match text.strip_prefix("task_").and_then(Self::parse_tail) {
-            Some((task, None)) => Ok(task),
-            _ => Err(IdError { text: text.to_owned(), expected: "a task id such as task_202601010000_0001_m_000000" }),
-        }
+impl Encode for TaskId {
+    #[inline]
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i32(self.number);
+        self.job.encode(writer);
+        writer.bool(self.kind.is_map());
     }
 }
 
 // === impl AttemptId ===
 
-impl fmt::Display for AttemptId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("attempt_")?;
-        self.task.fmt_tail(f)?;
-        write!(f, "_{}", self.number)
+impl AttemptId {
+    /// Reads an attempt id; `None` when it is none that can be known here.
+    #[inline]
+    pub fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+        let number = reader.i32("attempt number")?;
+        let task = TaskId::decode_known(reader)?;
+        Ok(task.filter(|_| number >= 0).map(|task| task.attempt(number)))
     }
 }
 
-impl FromStr for AttemptId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        let parsed = text.strip_prefix("attempt_").and_then(TaskId::parse_tail).and_then(|(task, number)| {
-            let number = plain_number(number?)?;
-            Some(task.attempt(number))
-        });
-        parsed.ok_or_else(|| IdError {
-            text: text.to_owned(),
-            expected: "an attempt id such as attempt_202601010000_0001_m_000000_0",
-        })
+impl Encode for AttemptId {
+    #[inline]
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.i32(self.number);
+        self.task.encode(writer);
     }
 }
 
-/// Digits only: `+1`, `-1` and blanks are no numbers of ids.
-fn plain_number(text: &str) -> Option<i32> {
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    text.parse().ok()
-}
+macro_rules! decode {
+    ($($id:ident = $what:literal, $min_bytes:literal;)*) => {$(
+        impl Decode for $id {
+            const MIN_BYTES: usize = $min_bytes;
 
-macro_rules! string_conversions {
-    ($($id:ty),*) => {$(
-        impl TryFrom<String> for $id {
-            type Error = IdError;
-
-            fn try_from(text: String) -> Result<Self, IdError> {
-                text.parse()
-            }
-        }
-
-        impl From<$id> for String {
-            fn from(id: $id) -> String {
-                id.to_string()
+            fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+                let start = reader.clone();
+                Self::decode_known(reader)?.ok_or_else(|| start.error(WireErrorKind::ForeignId, $what))
             }
         }
     )*};
 }
 
-string_conversions!(Identifier, JobId, AttemptId);
+// An empty identifier is read too (as foreign), hence one byte for it.
+decode! {
+    JobId = "job id", 5;
+    TaskId = "task id", 10;
+    AttemptId = "attempt id", 14;
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn ids_print_and_parse_as_hadoop_does() {
-        let job: JobId = "job_202611210913_0007".parse().unwrap();
-        assert_eq!(job.to_string(), "job_202611210913_0007");
-        let attempt = job.task(Kind::Reduce, 12).attempt(3);
-        assert_eq!(attempt.to_string(), "attempt_202611210913_0007_r_000012_3");
-        assert_eq!(attempt.to_string().parse::<AttemptId>().unwrap(), attempt);
-        assert_eq!(attempt.task.to_string().parse::<TaskId>().unwrap(), attempt.task);
-        assert_eq!(JobId::new(job.identifier, 12345).to_string(), "job_202611210913_12345");
+    fn encoded(value: &impl Encode) -> Vec<u8> {
+        let mut out = Vec::new();
+        value.encode(&mut Writer::new(&mut out));
+        out
     }
 
     #[test]
-    fn leading_zeros_of_an_identifier_stay() {
-        let identifier: Identifier = "0012".parse().unwrap();
-        assert_eq!(identifier.to_string(), "0012");
-        assert_ne!(identifier, Identifier::from_number(12));
+    fn the_outermost_number_comes_first() {
+        let attempt: AttemptId = "attempt_0012_0007_r_000012_3".parse().unwrap();
+        let bytes = encoded(&attempt);
+        assert_eq!(bytes, b"\0\0\0\x03\0\0\0\x0c\0\0\0\x07\x040012\0");
+        assert_eq!(AttemptId::decode(&mut Reader::new(&bytes)).unwrap(), attempt);
     }
 
     #[test]
-    fn texts_that_are_no_ids_are_named() {
-        for text in
-            ["", "job_", "job_x_1", "job_1_-1", "job_1_+1", "job_1", "task_1_1_m_1", "job_12345678901234567890_1"]
-        {
-            let error = text.parse::<JobId>().unwrap_err();
-            assert_eq!(error.text, text);
+    fn ids_of_no_known_form_are_read_whole_and_said_to_be_so() {
+        for bytes in [&b"\0\0\0\x07\x03new"[..], b"\xff\xff\xff\xff\x0242", b"\0\0\0\x07\0", b"\0\0\0\x07\x02\xff1"] {
+            let mut reader = Reader::new(bytes);
+            assert_eq!(JobId::decode_known(&mut reader).unwrap(), None);
+            assert_eq!(reader.left(), 0);
+            assert_eq!(JobId::decode(&mut Reader::new(bytes)).unwrap_err().kind, WireErrorKind::ForeignId);
         }
-        assert!("attempt_1_0001_x_000001_0".parse::<AttemptId>().is_err());
-        assert!("task_1_0001_m_000001_0".parse::<TaskId>().is_err());
     }
 }

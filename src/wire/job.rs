@@ -2,39 +2,9 @@
 
 mod codec;
 
-use super::{JobId, Text};
+use crate::model::{JobId, Priority, RunState};
 
-/// The state of a job (1.2.1 `JobStatus`), with its number on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub enum RunState {
-    /// Its setup has succeeded.
-    Running = 1,
-    /// Over, well.
-    Succeeded = 2,
-    /// Over, by its own fault.
-    Failed = 3,
-    /// Accepted, not set up.
-    Prep = 4,
-    /// Over, by request.
-    Killed = 5,
-}
-
-/// The priority of a job (1.2.1 `JobPriority`), most urgent first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Priority {
-    /// `VERY_HIGH`
-    VeryHigh,
-    /// `HIGH`
-    High,
-    /// `NORMAL`
-    #[default]
-    Normal,
-    /// `LOW`
-    Low,
-    /// `VERY_LOW`
-    VeryLow,
-}
+use super::Text;
 
 /// `*`, or `user,user group,group` (1.2.1 `AccessControlList`).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! What a task's process and its tracker tell each other (1.2.1 `TaskUmbilicalProtocol`).
 
-use super::{Decode, Encode, JobId, Reader, Task, TaskCompletionEvent, Text, WireError, Writer};
-use crate::scheduler::Kind;
+use crate::model::{JobId, Kind};
+
+use super::{Decode, Encode, Reader, Task, TaskCompletionEvent, Text, WireError, Writer};
 
 /// A process that runs tasks of one job and kind (1.2.1 `JVMId`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

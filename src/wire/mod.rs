@@ -30,10 +30,9 @@ mod writer;
 pub use counters::{Counter, CounterGroup, Counters};
 pub use error::{WireError, WireErrorKind};
 pub use heartbeat::{Action, HeartbeatRequest, HeartbeatResponse};
-pub use id::{AttemptId, Identifier, JobId, TaskId};
 pub use job::{
-    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, Priority, QueueAclsInfo, RunState,
-    TrackerState, TrackersOfState,
+    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo, TrackerState,
+    TrackersOfState,
 };
 pub use jvm::{JvmContext, JvmId, JvmTask, MapEventsUpdate};
 pub use reader::{Decode, MEMORY_BASE_BYTES, MEMORY_PER_BYTE, Reader};
@@ -41,7 +40,7 @@ pub use report::{CompletionStatus, TaskCompletionEvent, TaskReport, TipStatus};
 pub use reported_counters::ReportedCounters;
 pub use string::{JavaUtf, Text, Utf8, WString};
 pub use task::{CleanupOutcome, SkipRanges, SplitIndex, Task, TaskBody};
-pub use task_status::{AttemptState, Phase, RecordRange, ReduceProgress, TaskStatus};
+pub use task_status::{Phase, RecordRange, ReduceProgress, TaskStatus};
 pub use token::{Credentials, Token};
 pub use tracker::{HealthStatus, ResourceStatus, STREAMING_ONLY, TaskTrackerStatus, runs_streaming_only};
 pub use writer::{Encode, Writer};

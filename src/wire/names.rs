@@ -1,25 +1,8 @@
 //! Enums travel by the names of their constants, never by number (1.2.1 `WritableUtils.writeEnum`).
 
-/// Gives an enum the names Hadoop has for its constants, and the encoding of them as `Text`.
-macro_rules! names {
-    ($type:ident, $what:literal { $($variant:ident = $name:literal),+ $(,)? }) => {
-        impl $type {
-            /// The name of the constant.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)+
-                }
-            }
-
-            /// The constant of that name.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-        }
-
+/// Encodes an enum that has names as `Text`.
+macro_rules! encoded_by_name {
+    ($type:ident, $what:literal) => {
         impl $crate::wire::Decode for $type {
             // A length and at least one letter.
             const MIN_BYTES: usize = 2;
@@ -41,4 +24,4 @@ macro_rules! names {
     };
 }
 
-pub(crate) use names;
+pub(crate) use encoded_by_name;

@@ -3,13 +3,14 @@
 //! A value travels as the name of the class it is declared as, then, unless that is a primitive, a string, an enum or
 //! an array, the name of the class it is, then its fields. A null of any class is three names and nothing else.
 
+use crate::model::{AttemptId, JobId, Kind};
+
 use super::error::{WireErrorKind, excerpt};
 use super::{
-    AccessControlList, AttemptId, ClusterStatus, Counters, Credentials, Decode, Encode, HeartbeatResponse, JobId,
-    JobProfile, JobQueueInfo, JobStatus, JvmContext, JvmTask, MapEventsUpdate, QueueAclsInfo, Reader, RecordRange,
+    AccessControlList, ClusterStatus, Counters, Credentials, Decode, Encode, HeartbeatResponse, JobProfile,
+    JobQueueInfo, JobStatus, JvmContext, JvmTask, MapEventsUpdate, QueueAclsInfo, Reader, RecordRange,
     TaskCompletionEvent, TaskReport, TaskStatus, TaskTrackerStatus, Text, Token, WireError, Writer, class,
 };
-use crate::scheduler::Kind;
 
 /// A class of values that travel with their class names.
 pub trait Object: Sized {

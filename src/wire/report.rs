@@ -1,8 +1,10 @@
 //! Tasks as clients see them, and the events that shuffling reduces follow.
 
+use crate::model::{AttemptId, TaskId, names};
+
 use super::error::{WireErrorKind, excerpt};
-use super::names::names;
-use super::{AttemptId, Counters, Decode, Encode, Reader, TaskId, Text, WString, WireError, Writer};
+use super::names::encoded_by_name;
+use super::{Counters, Decode, Encode, Reader, Text, WString, WireError, Writer};
 
 /// How far a task is (1.2.1 `TIPStatus`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,13 +154,14 @@ impl Encode for TaskReport {
 
 // === impl CompletionStatus ===
 
-names!(CompletionStatus, "status of a completion event" {
+names!(CompletionStatus {
     Failed = "FAILED",
     Killed = "KILLED",
     Succeeded = "SUCCEEDED",
     Obsolete = "OBSOLETE",
     TipFailed = "TIPFAILED",
 });
+encoded_by_name!(CompletionStatus, "status of a completion event");
 
 // === impl TaskCompletionEvent ===
 

@@ -1,9 +1,10 @@
 //! A task as it is launched.
 
+use crate::model::{AttemptId, Kind, names};
+
 use super::error::WireErrorKind;
-use super::names::names;
-use super::{AttemptId, Decode, Encode, Reader, RecordRange, TaskStatus, Text, WireError, Writer};
-use crate::scheduler::Kind;
+use super::names::encoded_by_name;
+use super::{Decode, Encode, Reader, RecordRange, TaskStatus, Text, WireError, Writer};
 
 /// The outcome that a job-cleanup task tells the committer (commit or abort).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,11 +81,12 @@ pub struct Task {
 
 // === impl CleanupOutcome ===
 
-names!(CleanupOutcome, "outcome of the job" {
+names!(CleanupOutcome {
     Succeeded = "SUCCEEDED",
     Failed = "FAILED",
     Killed = "KILLED",
 });
+encoded_by_name!(CleanupOutcome, "outcome of the job");
 
 // === impl SkipRanges ===
 

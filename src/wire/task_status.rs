@@ -1,30 +1,10 @@
 //! What a tracker says of one attempt.
 
-use super::limits::{DIAGNOSTICS_BYTES, FAILED_FETCHES, STATE_TEXT_BYTES};
-use super::names::names;
-use super::{AttemptId, Decode, Encode, Reader, ReportedCounters, Text, WireError, Writer};
-use crate::scheduler::Kind;
+use crate::model::{AttemptId, AttemptState, Kind, names};
 
-/// The state of an attempt (1.2.1 `TaskStatus.State`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub enum AttemptState {
-    /// Its process runs.
-    Running,
-    /// Done; final.
-    Succeeded,
-    /// Done by its own fault; final, counts against the attempt limit.
-    Failed,
-    /// Known to the tracker, not started yet.
-    Unassigned,
-    /// Ended by request; final, costs nothing.
-    Killed,
-    /// Waiting for leave to commit its output.
-    CommitPending,
-    /// Failed, its output waits for a task-cleanup attempt.
-    FailedUnclean,
-    /// Killed, its output waits for a task-cleanup attempt.
-    KilledUnclean,
-}
+use super::limits::{DIAGNOSTICS_BYTES, FAILED_FETCHES, STATE_TEXT_BYTES};
+use super::names::encoded_by_name;
+use super::{Decode, Encode, Reader, ReportedCounters, Text, WireError, Writer};
 
 /// What an attempt is busy with (1.2.1 `TaskStatus.Phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,20 +76,11 @@ pub struct TaskStatus {
 
 // === impl AttemptState ===
 
-names!(AttemptState, "state of an attempt" {
-    Running = "RUNNING",
-    Succeeded = "SUCCEEDED",
-    Failed = "FAILED",
-    Unassigned = "UNASSIGNED",
-    Killed = "KILLED",
-    CommitPending = "COMMIT_PENDING",
-    FailedUnclean = "FAILED_UNCLEAN",
-    KilledUnclean = "KILLED_UNCLEAN",
-});
+encoded_by_name!(AttemptState, "state of an attempt");
 
 // === impl Phase ===
 
-names!(Phase, "phase of an attempt" {
+names!(Phase {
     Starting = "STARTING",
     Map = "MAP",
     Shuffle = "SHUFFLE",
@@ -117,6 +88,7 @@ names!(Phase, "phase of an attempt" {
     Reduce = "REDUCE",
     Cleanup = "CLEANUP",
 });
+encoded_by_name!(Phase, "phase of an attempt");
 
 // === impl RecordRange ===
 

@@ -1,8 +1,9 @@
 //! What a tracker says of itself.
 
+use crate::model::Kind;
+
 use super::limits::{HEALTH_REPORT_BYTES, HEARTBEAT_REPORTS, HOST_NAME_BYTES, TRACKER_NAME_BYTES};
 use super::{Decode, Encode, Reader, TaskStatus, Text, WireError, Writer};
-use crate::scheduler::Kind;
 
 /// The status in each heartbeat (1.2.1 `TaskTrackerStatus`).
 #[derive(Clone, Debug, PartialEq)]

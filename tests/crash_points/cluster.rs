@@ -3,21 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
-use jobtracker::fs::FileUri;
-use jobtracker::market::Key;
-use jobtracker::scheduler::Kind;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, RemoteException, Value};
-use jobtracker::wire::{
-    Action, AttemptId, AttemptState, Credentials, HeartbeatResponse, JobId, JobStatus, RunState, TaskCompletionEvent,
-    TaskId,
-};
 use tokio::runtime::Runtime;
 
 use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::served::{PATIENCE, Place};
 use crate::stage::Stage;
-use crate::staging::{self, JobFiles};
+use crate::staging;
+use crate::staging::JobFiles;
+
+use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::fs::FileUri;
+use jobtracker::market::Key;
+use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, RunState, TaskId};
+use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, RemoteException, Value};
+use jobtracker::wire::{Action, Credentials, HeartbeatResponse, JobStatus, TaskCompletionEvent};
 
 /// Everybody who calls over RPC, and what they were told.
 pub struct Cluster {

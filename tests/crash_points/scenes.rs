@@ -4,9 +4,6 @@
 use std::fs;
 use std::path::Path;
 
-use jobtracker::scheduler::Kind;
-use jobtracker::store::encode_splits;
-use jobtracker::wire::RunState;
 use rusqlite::{Connection, OpenFlags, params};
 
 use crate::cluster::Cluster;
@@ -14,6 +11,9 @@ use crate::laws::{Accounts, Laws, budgets, rows};
 use crate::served::Place;
 use crate::stage::{Cut, Stage};
 use crate::store_stage;
+
+use jobtracker::model::{Kind, RunState};
+use jobtracker::store::encode_splits;
 
 /// A script.
 pub struct Scene {

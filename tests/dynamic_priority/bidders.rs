@@ -1,12 +1,12 @@
 //! What we add to the document for bidders, through the daemon: a quote is what the next tick does, a waiting job hears why
 //! and what would move it, the jobs of a queue cost what the queue pays.
 
+use crate::market::{Market, key_of, with_budgets};
+
 use jobtracker::engine::explanation::{Explanation, Why};
 use jobtracker::market::Credits;
 use jobtracker::market::signature::sign;
-use jobtracker::wire::JobId;
-
-use crate::market::{Market, key_of, with_budgets};
+use jobtracker::model::JobId;
 
 async fn explain(market: &Market, user: &str, job: JobId) -> (u16, String) {
     let query = format!("job={job}&user={user}&timestamp={}", market.next_ms());

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use jobtracker::market::signature::sign;
-
 use crate::market::{Market, key_of, with_budgets};
+
+use jobtracker::market::signature::sign;
 
 const BUDGETS: &str = "alice 100 0.5\nbob 10 1\n";
 
@@ -145,7 +145,7 @@ fn defect_14_a_queue_with_jobs_stays_and_a_removed_one_is_gone_everywhere() {
         let job = market.submit("alice", 2, 0).await;
         assert_eq!(refused(&market, "removeQueue=alice").await, (409, "queue alice has unfinished jobs".to_owned()));
         market.kill("alice", job).await;
-        assert_eq!(market.run_state(job).await, Some(jobtracker::wire::RunState::Killed));
+        assert_eq!(market.run_state(job).await, Some(jobtracker::model::RunState::Killed));
         assert_eq!(market.status("root", "removeQueue=alice").await, 200);
         assert_eq!(refused(&market, "info=alice").await.0, 404);
         assert!(!market.ask("root", "infos").await.body.contains("alice"));

@@ -1,9 +1,9 @@
 //! Section 11, what the original gets wrong with slots, charges and preemption: each row, and what happens here.
 
-use jobtracker::scheduler::{Kind, PerKind};
-use jobtracker::wire::{Action, AttemptId, RunState};
-
 use crate::market::{Market, Terms, Worker, with_budgets, with_market};
+
+use jobtracker::model::{AttemptId, Kind, PerKind, RunState};
+use jobtracker::wire::Action;
 
 fn quota(market: &Market, queue: &str) -> PerKind<u32> {
     market.rig.owner.with_engine(|engine| {

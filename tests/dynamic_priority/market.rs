@@ -5,20 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
-use jobtracker::market::Key;
-use jobtracker::market::signature::{job_message, sign};
-use jobtracker::scheduler::Kind;
-use jobtracker::server::wall_ms;
-use jobtracker::web::{ServedNames, WebLimits, WebState, serve};
-use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{Action, AttemptId, AttemptState, JobId, RunState};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
 use crate::rpc_rig::{Rig, Wanted, with_daemon};
 use crate::served::answered::Answered;
+
+use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::market::Key;
+use jobtracker::market::signature::{job_message, sign};
+use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, RunState};
+use jobtracker::server::wall_ms;
+use jobtracker::web::{ServedNames, WebLimits, WebState, serve};
+use jobtracker::wire::Action;
+use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 
 /// Between two ticks. No test lasts so long, so none rings but those that it lets ring.
 pub const INTERVAL: Duration = Duration::from_secs(100);

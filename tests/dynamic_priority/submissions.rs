@@ -1,11 +1,11 @@
 //! Section 5: signed jobs, from the job.xml of a stock client to the refusal that its user reads.
 
-use jobtracker::market::signature::sign;
-use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{JobId, RunState};
-
 use crate::market::{Market, Terms, key_of, with_budgets, with_market};
 use crate::rpc_rig::cluster::{IntoCall, new_job_id};
+
+use jobtracker::market::signature::sign;
+use jobtracker::model::{JobId, RunState};
+use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 
 const BUDGETS: &str = "alice 100 0.5\nbob 10 1\nroot 1 1\n";
 

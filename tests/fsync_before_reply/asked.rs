@@ -1,16 +1,19 @@
 //! Everything that a daemon is asked, one after the other; of each call its kind.
 
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::fs::FileUri;
-use jobtracker::market::Key;
-use jobtracker::server::wall_ms;
-use jobtracker::wire::protocol::{AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{Action, AttemptState, Credentials, HeartbeatRequest, HeartbeatResponse, JobId, RunState};
 use tokio::runtime::Runtime;
 
 use crate::fake_tracker::{Ending, FakeTracker, Slots, host_of};
 use crate::served::{Place, Serving};
-use crate::staging::{self, JobFiles};
+use crate::staging;
+use crate::staging::JobFiles;
+
+use jobtracker::client::ipc::IpcClient;
+use jobtracker::fs::FileUri;
+use jobtracker::market::Key;
+use jobtracker::model::{AttemptState, JobId, RunState};
+use jobtracker::server::wall_ms;
+use jobtracker::wire::protocol::{AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::{Action, Credentials, HeartbeatRequest, HeartbeatResponse};
 
 /// A script against a daemon.
 pub struct Asked<'a> {

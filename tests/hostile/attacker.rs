@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use jobtracker::client::ipc::{ClientLimits, IpcClient, IpcError};
-use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
-use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{Credentials, HeartbeatRequest, HeartbeatResponse, JobId, JobStatus};
 use socket2::{Domain, Socket, Type};
 
 use crate::job_client::JobClient;
-use crate::staging::{self, JobFiles};
+use crate::staging;
+use crate::staging::JobFiles;
 use crate::victims::small_job;
+
+use jobtracker::client::ipc::{ClientLimits, IpcClient, IpcError};
+use jobtracker::model::JobId;
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::{Credentials, HeartbeatRequest, HeartbeatResponse, JobStatus};
 
 /// Longest wait of an attacker for one answer.
 const PATIENCE: Duration = Duration::from_secs(20);

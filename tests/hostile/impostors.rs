@@ -3,17 +3,16 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::scheduler::Kind;
-use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{Action, AttemptState, HeartbeatResponse, JobId, TaskStatus, Text};
-use jobtracker::wire::{Phase, RecordRange};
-
 use crate::attacker::{ask, beat, connect, is_disallowed, relay_from};
 use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::stage::{Stage, run, size};
 use crate::verdict::{Attack, excerpt};
 use crate::victims::{TRACKER, Wanted};
+
+use jobtracker::client::ipc::IpcClient;
+use jobtracker::model::{AttemptState, JobId, Kind};
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::{Action, HeartbeatResponse, Phase, RecordRange, TaskStatus, Text};
 
 const SLOTS: Slots = Slots { maps: 4, reduces: 2 };
 

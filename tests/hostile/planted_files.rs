@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use jobtracker::wire::JobId;
-use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 
 use crate::attacker::{Staged, ask, connect, stage_job, try_submit};
@@ -15,6 +13,9 @@ use crate::stage::{Stage, run, size};
 use crate::staging::JobFiles;
 use crate::verdict::Attack;
 use crate::victims::{Wanted, read_page, small_job};
+
+use jobtracker::model::JobId;
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
 
 const SIGNED: Wanted = Wanted { is_signed: true, tracker_host: None, never_ends: false, submits_nothing: false };
 /// An attacker waits no longer for an answer that hangs.

@@ -1,15 +1,15 @@
 //! Trackers that say far too much.
 
-use jobtracker::client::ipc::IpcError;
-use jobtracker::scheduler::Kind;
-use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{AttemptState, JobId, Phase, RecordRange, TaskStatus, Text};
-
 use crate::attacker::{ask, beat, connect, is_disallowed, stage_job};
 use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::stage::{Stage, run, size};
 use crate::verdict::{Attack, excerpt};
 use crate::victims::{Wanted, small_job};
+
+use jobtracker::client::ipc::IpcError;
+use jobtracker::model::{AttemptState, JobId, Kind};
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::{Phase, RecordRange, TaskStatus, Text};
 
 const SLOTS: Slots = Slots { maps: 2, reduces: 2 };
 

@@ -5,13 +5,15 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
-use jobtracker::wire::file::{SplitMeta, write_split_meta};
-use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{Credentials, JobId};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::served::{Place, Serving};
+
+use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::model::JobId;
+use jobtracker::wire::Credentials;
+use jobtracker::wire::file::{SplitMeta, write_split_meta};
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
 
 const JOB_XML: &str =
     "<configuration><property><name>mapred.map.tasks</name><value>1</value></property></configuration>";

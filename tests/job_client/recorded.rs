@@ -3,6 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::rpc_rig::read_bytes;
+
 use jobtracker::client::job::JobTrackerClient;
 use jobtracker::client::job::configuration::JobConfiguration;
 use jobtracker::client::job::streaming::{InputFormat, Reducer, StreamingJob};
@@ -11,10 +16,6 @@ use jobtracker::config::{HostPort, xml};
 use jobtracker::fs::FileUri;
 use jobtracker::wire::frame::{Frame, split_frame};
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, decode_call, encode_call, encode_response};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-
-use crate::rpc_rig::read_bytes;
 
 /// The submission in the order of the stock client.
 const CALLS: [&str; 6] =
@@ -57,7 +58,7 @@ fn expected(name: &str, change: impl FnOnce(&mut JobSubmissionCall)) -> Vec<u8> 
     expected
 }
 
-fn given_id() -> jobtracker::wire::JobId {
+fn given_id() -> jobtracker::model::JobId {
     "job_202611210913_0001".parse().unwrap()
 }
 

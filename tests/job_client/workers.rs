@@ -5,14 +5,15 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::scheduler::Kind;
-use jobtracker::wire::protocol::Protocol;
-use jobtracker::wire::{Action, AttemptState};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::rpc_rig::cluster::Tracker;
+
+use jobtracker::client::ipc::IpcClient;
+use jobtracker::model::{AttemptState, Kind};
+use jobtracker::wire::Action;
+use jobtracker::wire::protocol::Protocol;
 
 /// What becomes of ordinary maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

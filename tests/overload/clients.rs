@@ -4,8 +4,6 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use jobtracker::wire::JobId;
-use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -13,6 +11,9 @@ use crate::fake_tracker::Ending;
 use crate::job_client::JobClient;
 use crate::stage::{LONG_MS, Stage, size, tell};
 use crate::staging::JobShape;
+
+use jobtracker::model::JobId;
+use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 
 /// What one client asks each time.
 async fn look(client: &mut JobClient, job: JobId) {

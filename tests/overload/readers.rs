@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use jobtracker::wire::JobId;
-use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, encode_call};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
@@ -12,6 +10,9 @@ use crate::fake_tracker::Ending;
 use crate::job_client::JobClient;
 use crate::stage::{LONG_MS, Stage, opening, size, tell};
 use crate::staging::JobShape;
+
+use jobtracker::model::JobId;
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, encode_call};
 
 const TRACKERS: u32 = 20;
 

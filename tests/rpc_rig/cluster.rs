@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
+use tokio::task::JoinHandle;
+
 use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::market::{KeyId, Role, ServletRequest, Shape, VerifiedUser};
+use jobtracker::model::{AttemptState, JobId};
 use jobtracker::server::wall_ms;
 use jobtracker::wire::file::{SplitMeta, write_split_meta};
 use jobtracker::wire::frame::{Frame, split_frame};
 use jobtracker::wire::protocol::{
     AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, Value, decode_call,
 };
-use jobtracker::wire::{Action, AttemptState, Credentials, HeartbeatRequest, HeartbeatResponse, JobId, TaskStatus};
-use tokio::task::JoinHandle;
+use jobtracker::wire::{Action, Credentials, HeartbeatRequest, HeartbeatResponse, TaskStatus};
 
 use super::Rig;
 

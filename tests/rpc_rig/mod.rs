@@ -11,16 +11,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobtracker::config::{Environment, LoadOptions, Settings};
-use jobtracker::engine::{Engine, FactNumber, Restored};
-use jobtracker::market::{BudgetLine, budget_file};
-use jobtracker::server::rpc::{RpcLimits, listen};
-use jobtracker::server::{AclFile, Clock, Daemon, Owner, OwnerHandle, Parts, engine_config};
-use jobtracker::store::GatedStore;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
+
+use jobtracker::config::{Environment, LoadOptions, Settings};
+use jobtracker::engine::{Engine, Restored};
+use jobtracker::market::{BudgetLine, budget_file};
+use jobtracker::model::FactNumber;
+use jobtracker::server::rpc::{RpcLimits, listen};
+use jobtracker::server::{AclFile, Clock, Daemon, Owner, OwnerHandle, Parts, engine_config};
+use jobtracker::store::GatedStore;
 
 /// Long enough for anything that comes at all; nothing sleeps for it.
 pub const PATIENCE: Duration = Duration::from_secs(20);

@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 
-use jobtracker::client::ipc::{ClientLimits, IpcClient};
-use jobtracker::wire::file::{SplitMeta, write_split_meta};
-use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{Credentials, JobId, RunState};
-
 use crate::BUDGETS;
 use crate::served::{Place, Serving};
+
+use jobtracker::client::ipc::{ClientLimits, IpcClient};
+use jobtracker::model::{JobId, RunState};
+use jobtracker::wire::Credentials;
+use jobtracker::wire::file::{SplitMeta, write_split_meta};
+use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
 
 const HOUR: &str = "jobtracker.restart.hold-client-kills-ms=3600000";
 

@@ -3,12 +3,13 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{Action, AttemptState, RunState};
-
 use crate::rpc_rig::cluster::{IntoCall, Tracker};
 use crate::served::PATIENCE;
 use crate::stage::{RawClient, client, client_of, place, unsigned_place, upgrade};
+
+use jobtracker::model::{AttemptState, RunState};
+use jobtracker::wire::Action;
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
 
 #[test]
 fn connections_go_on_wherever_they_stand() {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use jobtracker::wire::AttemptState;
-use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
-
 use crate::rpc_rig::cluster::{IntoCall, Tracker};
 use crate::served::Serving;
 use crate::stage::{Client, client, place, unsigned_place, upgrade};
+
+use jobtracker::model::AttemptState;
+use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
 
 const UPGRADES: usize = 10;
 

@@ -6,15 +6,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use jobtracker::wire::JobId;
+use crate::BUDGETS;
+use crate::rpc_rig::cluster::{IntoCall, stage, submit};
+use crate::served::{PATIENCE, Place, Serving};
+
+use jobtracker::model::JobId;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::{
     Call, JobSubmissionCall, Outcome, Protocol, ReturnType, Value, decode_response, encode_call,
 };
-
-use crate::BUDGETS;
-use crate::rpc_rig::cluster::{IntoCall, stage, submit};
-use crate::served::{PATIENCE, Place, Serving};
 
 /// A place whose jobs nobody needs to sign.
 pub fn unsigned_place() -> Place {

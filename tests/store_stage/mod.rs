@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use jobtracker::engine::{Fact, FactNumber};
-use jobtracker::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable};
-use jobtracker::store::{Durable, FactSink, Opened, Store, StoreOptions};
-use jobtracker::wire::{JobId, Priority};
 use rusqlite::Connection;
 use tempfile::TempDir;
+
+use jobtracker::engine::Fact;
+use jobtracker::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable};
+use jobtracker::model::{FactNumber, JobId, Priority};
+use jobtracker::store::{Durable, FactSink, Opened, Store, StoreOptions};
 
 /// A scratch folder for a store.
 pub struct Scratch {
@@ -58,7 +59,7 @@ pub fn job_id(number: i32) -> JobId {
 
 /// A fact of the cheapest kind, to be told apart by `start_ms`.
 pub fn incarnation(number: u64) -> Fact {
-    Fact::Incarnation { identifier: jobtracker::wire::Identifier::from_number(number), start_ms: number as i64 }
+    Fact::Incarnation { identifier: jobtracker::model::Identifier::from_number(number), start_ms: number as i64 }
 }
 
 pub fn incarnations(numbers: std::ops::RangeInclusive<u64>) -> Vec<Fact> {
@@ -85,8 +86,8 @@ pub fn spec() -> JobSpec {
         map_memory_mb: None,
         reduce_memory_mb: None,
         slowstart_millionths: 50_000,
-        speculative: jobtracker::scheduler::PerKind::new(true, true),
-        max_skipped: jobtracker::scheduler::PerKind::new(0, 0),
+        speculative: jobtracker::model::PerKind::new(true, true),
+        max_skipped: jobtracker::model::PerKind::new(0, 0),
         skip_start_attempts: 2,
         keep_staging: false,
         view_acl: Some("*".into()),

@@ -3,28 +3,28 @@
 use crate::source::{Finding, Source, line_of, word_positions};
 
 /// Rooms without clock, socket, file, thread, lock or randomness.
-pub const PURE: &[&str] = &["wire", "engine", "scheduler", "mapreduce", "market", "sim"];
+pub const PURE: &[&str] = &["model", "wire", "engine", "scheduler", "mapreduce", "market", "sim"];
 
 /// For each room, what it may name of others: a room, or one item of a room. What does not stand here is forbidden, and
 /// what nobody uses does not stand here.
 pub const MAY_NAME: &[(&str, &[&str])] = &[
-    ("scheduler", &[]),
-    // Two words that all pure rooms share live where they were first needed: the kinds of slots, and time as a value.
-    ("wire", &["scheduler::Kind"]),
-    ("market", &["scheduler::Kind", "scheduler::PerKind", "engine::Now"]),
-    ("mapreduce", &["scheduler", "wire", "engine::Now", "engine::FactNumber"]),
-    ("engine", &["scheduler", "wire", "market", "mapreduce"]),
+    ("model", &[]),
+    ("scheduler", &["model"]),
+    ("wire", &["model"]),
+    ("market", &["model"]),
+    ("mapreduce", &["model", "scheduler", "wire"]),
+    ("engine", &["model", "scheduler", "wire", "market", "mapreduce"]),
     ("channel", &[]),
     ("log_lines", &[]),
     ("fs", &[]),
     ("http", &[]),
     // Limits are one table, which the page on configuration shows.
-    ("config", &["fs", "wire::limits"]),
+    ("config", &["fs", "model", "wire::limits"]),
     (
         "store",
-        &["engine", "fs", "mapreduce", "market", "scheduler::Kind", "scheduler::PerKind", "sim::Journal", "wire"],
+        &["engine", "fs", "mapreduce", "market", "model", "sim::Journal", "wire"],
     ),
-    ("web", &["engine", "http", "market", "scheduler", "wire"]),
+    ("web", &["engine", "http", "market", "model", "scheduler", "wire"]),
     (
         "server",
         &[
@@ -34,6 +34,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "fs",
             "mapreduce",
             "market",
+            "model",
             "scheduler",
             "store",
             "tasktracker",
@@ -43,12 +44,12 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ),
     (
         "tasktracker",
-        &["channel", "client::ipc", "config", "fs", "http", "scheduler::Kind", "scheduler::PerKind", "wire"],
+        &["channel", "client::ipc", "config", "fs", "http", "model", "wire"],
     ),
     // What the server tells in JSON is read into what it was written from.
-    ("client", &["config", "engine::explanation", "fs", "market", "scheduler::Kind", "wire"]),
-    ("sim", &["engine", "mapreduce", "market", "scheduler", "wire"]),
-    ("demo", &["client", "config", "fs", "log_lines", "market", "scheduler::PerKind", "server", "tasktracker"]),
+    ("client", &["config", "engine::explanation", "fs", "market", "model", "wire"]),
+    ("sim", &["engine", "mapreduce", "market", "model", "scheduler", "wire"]),
+    ("demo", &["client", "config", "fs", "log_lines", "market", "model", "server", "tasktracker"]),
     (
         "cli",
         &[
@@ -59,6 +60,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "fs",
             "log_lines",
             "market",
+            "model",
             "scheduler::OrderClass",
             "server",
             "sim",
@@ -262,7 +264,7 @@ fn group_entries(group: &str) -> Vec<&str> {
 }
 
 mod proofs {
-    use super::*;
+    use outside::*;
 
     fn source(path: &str, code: &str) -> Source {
         Source::new(path, code)
@@ -302,7 +304,7 @@ mod proofs {
     #[test]
     fn permissions_that_nobody_uses_are_found() {
         let unused = unused_permissions(&[
-            source("src/market/a.rs", "use crate::engine::Now; use crate::scheduler::PerKind;"),
+            source("src/market/a.rs", "use crate::model::Now; use crate::model::PerKind;"),
             source("src/config/a.rs", "// crate::fs::FileUri"),
         ]);
         let of_market: Vec<&String> = unused.iter().filter(|line| line.starts_with("market ")).collect();
@@ -313,7 +315,7 @@ mod proofs {
     #[test]
     fn rooms_name_only_whom_they_may() {
         for (path, bad) in [
-            ("src/scheduler/a.rs", "use crate::wire::JobId;"),
+            ("src/scheduler/a.rs", "use crate::model::JobId;"),
             ("src/mapreduce/a.rs", "crate::server::serve();"),
             ("src/mapreduce/a.rs", "use crate::engine::{Now, Engine};"),
             ("src/wire/a.rs", "use crate::{wire::JobId, config::Settings};"),

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use jobtracker::engine::{JobOverview, Overview, QueueOverview, TrackerOverview};
-use jobtracker::scheduler::PerKind;
-use jobtracker::web::Health;
-use jobtracker::wire::{Priority, RunState};
-
 use crate::stage::{NOW_MS, START_MS, Stage};
+
+use jobtracker::engine::{JobOverview, Overview, QueueOverview, TrackerOverview};
+use jobtracker::model::{PerKind, Priority, RunState};
+use jobtracker::web::Health;
 
 fn job(number: i32, name: &str, state: RunState) -> JobOverview {
     JobOverview {

@@ -5,22 +5,22 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+use jobtracker::engine::Overview;
 use jobtracker::engine::explanation::{Explained, Explanation};
-use jobtracker::engine::{Now, Overview};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
     Acl, Answer, HistoryPage, Key, Market, MarketConfig, Operation, OperationKind, PriceHistory, PricePoint, QueueName,
     QueueUse, ServletRequest, SpendingHistory, Statement, StatementPage, budget_file,
 };
-use jobtracker::scheduler::PerKind;
+use jobtracker::model::{JobId, Now, PerKind};
 use jobtracker::web::{
     Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, ServedNames, WebLimits, WebState, serve,
 };
-use jobtracker::wire::JobId;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinHandle;
 
 /// When the market started, epoch ms.
 pub const START_MS: i64 = 1_700_000_000_000;

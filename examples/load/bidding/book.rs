@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use jobtracker::wire::JobId;
+use jobtracker::model::JobId;
 
 use super::world::World;
 

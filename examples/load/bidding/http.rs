@@ -57,7 +57,7 @@ fn unchunked(mut rest: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use outside::*;
 
     #[test]
     fn an_answer_counts_from_its_status_line_on() {

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use crate::dice::Dice;
+use crate::fake_tracker::Slots;
+use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
+
+use jobtracker::model::{AttemptId, AttemptState, RunState, TaskId};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{Action, AttemptId, AttemptState, HeartbeatResponse, RunState, TaskId};
+use jobtracker::wire::{Action, HeartbeatResponse};
 
 use super::script::{FLEET, PRIORITIES, Script, Step, host};
 use super::side::Side;
 use super::told;
-use crate::dice::Dice;
-use crate::fake_tracker::Slots;
-use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
 
 /// Where the two differ.
 #[derive(Clone, Debug)]

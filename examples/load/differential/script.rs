@@ -1,10 +1,10 @@
 //! What is fed to both JobTrackers: jobs and a fixed order of steps, made from a seed.
 
-use jobtracker::scheduler::Kind;
-
 use crate::dice::Dice;
 use crate::staging::JobFiles;
 use crate::wayward_tracker::Fate;
+
+use jobtracker::model::Kind;
 
 /// A script.
 #[derive(Clone, Debug)]

@@ -5,14 +5,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{Action, AttemptId, HeartbeatRequest, HeartbeatResponse, Identifier, JobId};
 use tokio::time::{Instant, sleep};
 
-use super::script::FLEET;
 use crate::job_client::JobClient;
 use crate::staging::JobFiles;
+
+use jobtracker::client::ipc::IpcClient;
+use jobtracker::model::{AttemptId, Identifier, JobId};
+use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::{Action, HeartbeatRequest, HeartbeatResponse};
+
+use super::script::FLEET;
 
 /// A JobTracker.
 #[derive(Debug)]

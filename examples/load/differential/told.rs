@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use jobtracker::model::{AttemptId, RunState};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{
-    Action, AttemptId, CompletionStatus, HeartbeatResponse, RunState, SkipRanges, Task, TaskReport, TipStatus,
-};
+use jobtracker::wire::{Action, CompletionStatus, HeartbeatResponse, SkipRanges, Task, TaskReport, TipStatus};
 
 use super::side::Side;
 

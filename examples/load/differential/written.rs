@@ -1,10 +1,11 @@
 //! Scripts written by hand, one for each thing that must be alike.
 
-use jobtracker::scheduler::Kind;
-
-use super::script::{Doom, FLEET, Luck, Script, Step, host};
 use crate::staging::JobFiles;
 use crate::wayward_tracker::Fate;
+
+use jobtracker::model::Kind;
+
+use super::script::{Doom, FLEET, Luck, Script, Step, host};
 
 /// All of them, by name.
 pub fn all() -> Vec<(&'static str, Script)> {

@@ -16,7 +16,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::ensure;
-use jobtracker::wire::JobId;
 use tokio::time::{Instant, sleep};
 
 use crate::arguments::{Arguments, Load};
@@ -25,6 +24,8 @@ use crate::fleet::{Drive, Fleet};
 use crate::job_client::{JobClient, StagedJob};
 use crate::row::Row;
 use crate::server_process::ServerProcess;
+
+use jobtracker::model::JobId;
 
 /// What a load is put on.
 #[derive(Debug)]

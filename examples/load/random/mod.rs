@@ -11,12 +11,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::fs::FileUri;
-use jobtracker::scheduler::PerKind;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
-use jobtracker::wire::{Action, HeartbeatResponse, JobId, RunState};
 use tokio::time::{Instant, sleep};
+
+use model::{JobModel, Terms};
 
 use crate::arguments::Random;
 use crate::dice::Dice;
@@ -24,7 +21,12 @@ use crate::fake_tracker::{Slots, host_of};
 use crate::job_client::JobClient;
 use crate::staging::JobFiles;
 use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
-use model::{JobModel, Terms};
+
+use jobtracker::client::ipc::IpcClient;
+use jobtracker::fs::FileUri;
+use jobtracker::model::{JobId, PerKind, RunState};
+use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
+use jobtracker::wire::{Action, HeartbeatResponse};
 
 const SLOTS: Slots = Slots { maps: 8, reduces: 4 };
 /// Jobs that may run at a time.

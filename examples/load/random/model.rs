@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use jobtracker::scheduler::{Kind, PerKind};
-use jobtracker::wire::{AttemptId, AttemptState, RunState, TaskId};
-
 use crate::wayward_tracker::Role;
+
+use jobtracker::model::{AttemptId, AttemptState, Kind, PerKind, RunState, TaskId};
 
 /// What a job was submitted with.
 #[derive(Clone, Copy, Debug)]
@@ -116,8 +115,8 @@ impl JobModel {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use jobtracker::wire::{Identifier, JobId};
+    use jobtracker::model::{Identifier, JobId};
+    use outside::*;
 
     fn attempt(kind: Kind, task: i32, number: i32) -> AttemptId {
         JobId::new(Identifier::from_number(1), 1).task(kind, task).attempt(number)

@@ -2,19 +2,21 @@
 
 use std::rc::Rc;
 
-use jobtracker::scheduler::PerKind;
-use jobtracker::wire::protocol::{JobSubmissionCall, Value};
-use jobtracker::wire::{JobId, JobStatus};
 use tokio::time::{Duration, sleep};
 
-use super::register::Terms;
-use super::stage::Stage;
 use crate::bidding::book::Submission;
 use crate::bidding::http::get;
 use crate::dice::Dice;
 use crate::fake_tracker::host_of;
 use crate::job_client::JobClient;
 use crate::staging::JobFiles;
+
+use jobtracker::model::{JobId, PerKind};
+use jobtracker::wire::JobStatus;
+use jobtracker::wire::protocol::{JobSubmissionCall, Value};
+
+use super::register::Terms;
+use super::stage::Stage;
 
 /// One in so many jobs is killed by its user.
 const KILLED_EACH: u32 = 12;

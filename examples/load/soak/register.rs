@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jobtracker::scheduler::PerKind;
-use jobtracker::wire::{AttemptId, AttemptState, JobId, RunState, TaskId};
 use tokio::time::{Duration, Instant};
 
 use crate::wayward_tracker::Role;
+
+use jobtracker::model::{AttemptId, AttemptState, JobId, PerKind, RunState, TaskId};
 
 /// What a job was submitted with.
 #[derive(Clone, Copy, Debug)]
@@ -239,9 +239,8 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use jobtracker::scheduler::Kind;
-    use jobtracker::wire::Identifier;
+    use jobtracker::model::{Identifier, Kind};
+    use outside::*;
 
     fn job() -> JobId {
         JobId::new(Identifier::from_number(1), 1)

@@ -4,15 +4,18 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
-use jobtracker::wire::{Action, AttemptId, HeartbeatRequest, HeartbeatResponse};
 use tokio::time::{Duration, Instant, sleep};
 
-use super::stage::Stage;
 use crate::dice::Dice;
 use crate::fake_tracker::{Slots, host_of};
 use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
+
+use jobtracker::client::ipc::IpcClient;
+use jobtracker::model::AttemptId;
+use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
+use jobtracker::wire::{Action, HeartbeatRequest, HeartbeatResponse};
+
+use super::stage::Stage;
 
 /// The tracker.
 #[derive(Debug)]

@@ -1,14 +1,15 @@
 //! Why a job client got no further.
 
-use super::input::InputError;
-use super::jar::JarError;
-use super::job_xml::JobXmlError;
-use super::split::TooManySplits;
 use crate::client::ipc::IpcError;
 use crate::client::market::http::HttpError;
 use crate::config::ConfigError;
 use crate::fs::{FileUriError, FsError};
-use crate::wire::{AttemptId, JobId};
+use crate::model::{AttemptId, JobId};
+
+use super::input::InputError;
+use super::jar::JarError;
+use super::job_xml::JobXmlError;
+use super::split::TooManySplits;
 
 /// Why a job client got no further.
 #[derive(Debug, thiserror::Error)]

@@ -1,12 +1,13 @@
 //! A JobTracker's JobSubmissionProtocol, ours or the Java one's, with a connection that comes back by itself.
 
-use super::error::JobClientError;
-use super::view::{AttemptLine, CounterLine, JobLine, TaskTally};
 use crate::client::ipc::{IpcClient, IpcError};
 use crate::config::HostPort;
-use crate::scheduler::Kind;
+use crate::model::{AttemptId, JobId, Kind};
 use crate::wire::protocol::{Call, JobSubmissionCall as Ask, Protocol, Value};
-use crate::wire::{AttemptId, Credentials, JobId, JobStatus};
+use crate::wire::{Credentials, JobStatus};
+
+use super::error::JobClientError;
+use super::view::{AttemptLine, CounterLine, JobLine, TaskTally};
 
 /// Events asked for at a time.
 const EVENTS_AT_A_TIME: i32 = 500;

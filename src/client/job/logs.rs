@@ -3,11 +3,12 @@
 use hyper::StatusCode;
 use serde::Serialize;
 
+use crate::client::market::http;
+use crate::model::{AttemptId, JobId};
+
 use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
 use super::view::AttemptLine;
-use crate::client::market::http;
-use crate::wire::{AttemptId, JobId};
 
 /// The three that each attempt has.
 pub const LOGS: [&str; 3] = ["stdout", "stderr", "syslog"];

@@ -23,8 +23,8 @@ pub mod submit;
 pub mod view;
 pub mod watch;
 
-pub use crate::scheduler::Kind;
-pub use crate::wire::{AttemptId, JobId};
+pub use crate::model::Kind;
+pub use crate::model::{AttemptId, JobId};
 pub use defaults::is_hadoop_key;
 pub use error::JobClientError;
 pub use jobtracker::JobTrackerClient;

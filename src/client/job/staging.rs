@@ -5,9 +5,10 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use super::error::JobClientError;
 use crate::fs::{Account, FileUri, LocalFileSystem};
-use crate::wire::JobId;
+use crate::model::JobId;
+
+use super::error::JobClientError;
 
 /// Of the area and of each job's directory.
 const DIRECTORY_MODE: u32 = 0o700;

@@ -6,6 +6,11 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
+use crate::client::market::{MarketClient, Signer};
+use crate::fs::{Expected, FileUri, open_behind_links};
+use crate::market::signature::{job_message, sign};
+use crate::model::JobId;
+
 use super::configuration::JobConfiguration;
 use super::error::JobClientError;
 use super::input::{InputError, input_files};
@@ -16,10 +21,6 @@ use super::lines::cut_lines;
 use super::split::{InputFile, Split, SplitRules, cut, files_of_splits};
 use super::staging::Staging;
 use super::streaming::{InputFormat, Reducer, StreamingJob};
-use crate::client::market::{MarketClient, Signer};
-use crate::fs::{Expected, FileUri, open_behind_links};
-use crate::market::signature::{job_message, sign};
-use crate::wire::JobId;
 
 /// Who signs a submission, and whose clock counts.
 #[derive(Clone, Debug)]

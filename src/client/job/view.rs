@@ -2,11 +2,8 @@
 
 use serde::Serialize;
 
-use crate::scheduler::Kind;
-use crate::wire::{
-    AttemptId, CompletionStatus, Counters, JobId, JobProfile, JobStatus, RunState, TaskCompletionEvent, TaskReport,
-    TipStatus,
-};
+use crate::model::{AttemptId, JobId, Kind, RunState};
+use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskCompletionEvent, TaskReport, TipStatus};
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::client::market::{MarketClient, Signer};
+use crate::model::{JobId, Kind};
+
 use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
 use super::view::{AttemptLine, JobLine, JobState, TaskTally};
-use crate::client::market::{MarketClient, Signer};
-use crate::scheduler::Kind;
-use crate::wire::JobId;
 
 /// What is new of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
+use crate::model::CounterLimits;
 
 /// Limits of the RPC server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RpcLimits {
+pub struct RpcSettings {
     /// Longest call, bytes.
     pub max_frame_bytes: usize,
     /// Connections open at once.
@@ -17,9 +18,9 @@ pub struct RpcLimits {
     pub write_timeout_ms: u64,
 }
 
-impl RpcLimits {
+impl RpcSettings {
     pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
-        Ok(RpcLimits {
+        Ok(RpcSettings {
             max_frame_bytes: configuration.number(&keys::RPC_MAX_FRAME)?,
             max_connections: configuration.number(&keys::RPC_MAX_CONNECTIONS)?,
             max_calls_in_flight: configuration.number(&keys::RPC_MAX_CALLS)?,
@@ -73,19 +74,6 @@ pub struct JobLimits {
     pub counters: CounterLimits,
     /// Finished jobs that can still be asked about.
     pub finished_jobs_kept: usize,
-}
-
-/// Limits of counters (1.2.1 `Counters`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CounterLimits {
-    /// Counters of one job.
-    pub counters: u32,
-    /// Groups of one job.
-    pub groups: u32,
-    /// Characters of a counter's name.
-    pub name_length: u32,
-    /// Characters of a group's name.
-    pub group_name_length: u32,
 }
 
 impl JobLimits {

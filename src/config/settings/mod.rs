@@ -13,19 +13,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use directories::Directories;
-pub use limits::{CounterLimits, HttpLimits, JobLimits, MemorySettings, RpcLimits};
+pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings};
 pub use queues::{QueueSettings, QueueState, Queues};
 pub use scheduler::{BudgetStoreKind, DYNAMIC_CLASS, DynamicSettings, FIFO_CLASS, FifoSettings, SchedulerKind};
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
 
 use super::conf_folder::add_conf_folder;
 use super::configuration::Configuration;
-use super::contradictions;
 use super::environment::Environment;
 use super::error::{ConfigError, Warning};
 use super::host_port::HostPort;
-use super::keys;
 use super::web_hosts::web_host_names;
+use super::{contradictions, keys};
 
 /// RPC address without a conf folder.
 const STANDALONE_RPC: &str = "127.0.0.1:8021";
@@ -105,7 +104,7 @@ pub struct Settings {
     /// Host names that the web answers to, beside addresses; `None`: every name.
     pub web_hosts: Option<BTreeSet<String>>,
     /// Limits of RPC.
-    pub rpc: RpcLimits,
+    pub rpc: RpcSettings,
     /// Limits of the web.
     pub http: HttpLimits,
     /// Where things lie.
@@ -179,7 +178,7 @@ impl Settings {
             rpc_address,
             http_address: http_address(&configuration)?,
             web_hosts: web_host_names(&configuration)?,
-            rpc: RpcLimits::from_configuration(&configuration)?,
+            rpc: RpcSettings::from_configuration(&configuration)?,
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,
             scheduler: SchedulerKind::from_configuration(&configuration)?,

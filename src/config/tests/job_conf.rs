@@ -90,7 +90,7 @@ fn a_recorded_wordcount_is_read() {
             adjacency: [],
             tags: "",
         },
-        signature: JobSignature {
+        signature: SignatureTexts {
             timestamp: None,
             signature: None,
         },

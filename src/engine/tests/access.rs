@@ -1,9 +1,9 @@
 //! Who may do what with a job and a queue while access lists are on.
 
-use super::cluster::{Cluster, Fate, fifo, spec};
 use crate::engine::{Caller, Event, Refusal, Reply};
-use crate::scheduler::Kind;
-use crate::wire::JobId;
+use crate::model::{JobId, Kind};
+
+use super::cluster::{Cluster, Fate, fifo, spec};
 
 /// A job of alice in a queue that `chief` and the group `lab` administer; `carol` may look, `dave` may change.
 fn cluster() -> (Cluster, JobId) {
@@ -154,6 +154,6 @@ fn the_priority_of_a_job_that_is_over_still_changes_what_lists_show() {
     assert!(matches!(reply, Reply::Done));
     assert_eq!((cluster.facts.len(), wait_for.0), (facts + 1, facts as u64 + 1));
     let shown = cluster.engine.all_jobs();
-    assert_eq!(shown.value[0].priority, crate::wire::Priority::Low);
+    assert_eq!(shown.value[0].priority, crate::model::Priority::Low);
     assert_eq!(shown.wait_for, wait_for);
 }

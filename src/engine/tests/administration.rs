@@ -1,10 +1,11 @@
 //! Safe mode, lists of hosts and queues read anew.
 
-use super::cluster::{Cluster, Fate, fifo, spec};
 use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal, Reply, SubmissionReply};
 use crate::mapreduce::Outcome;
-use crate::scheduler::Kind;
-use crate::wire::{Action, CompletionStatus, RunState};
+use crate::model::{Kind, RunState};
+use crate::wire::{Action, CompletionStatus};
+
+use super::cluster::{Cluster, Fate, fifo, spec};
 
 const SAFE: &str = "JobTracker is in safe-mode set by admin boss";
 

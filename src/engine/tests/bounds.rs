@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::cluster::{Cluster, Fate, fifo, spec};
-use crate::engine::{Caller, Effect, Event, Fact, FactNumber, Refusal, Reply};
-use crate::mapreduce::{EndNotification, JobFact, JobSpec, SplitTable};
+use crate::engine::{Caller, Effect, Event, Fact, Refusal, Reply};
+use crate::mapreduce::{JobFact, JobSpec, SplitTable};
 use crate::market::JobSignature;
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::{Action, AttemptState, HeartbeatRequest, HeartbeatResponse, RunState, TaskStatus};
+use crate::model::{AttemptState, EndNotification, FactNumber, Kind, PerKind, RunState};
+use crate::wire::{Action, HeartbeatRequest, HeartbeatResponse, TaskStatus};
+
+use super::cluster::{Cluster, Fate, fifo, spec};
 
 /// The lines that were logged since they were last looked at.
 fn lines(cluster: &mut Cluster) -> Vec<String> {
@@ -55,7 +56,7 @@ fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them(
 }
 
 /// A heartbeat that tells of so many attempts that nobody has launched, of a job that there is or of jobs that there are not.
-fn with_strays(cluster: &Cluster, count: i32, of_job: impl Fn(i32) -> crate::wire::TaskId) -> HeartbeatRequest {
+fn with_strays(cluster: &Cluster, count: i32, of_job: impl Fn(i32) -> crate::model::TaskId) -> HeartbeatRequest {
     let mut request = cluster.request(0);
     let running = request.status.tasks.first().cloned().unwrap();
     let stray =

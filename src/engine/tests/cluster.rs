@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::{
-    Caller, Effect, Engine, EngineConfig, Event, Fact, FactNumber, FoundJob, HeartbeatAnswer, HeartbeatConfig, IdOwner,
-    Now, PolicyConfig, QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
+    Caller, Effect, Engine, EngineConfig, Event, Fact, FoundJob, HeartbeatAnswer, HeartbeatConfig, IdOwner,
+    PolicyConfig, QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
 };
 use crate::mapreduce::{JobSpec, SplitTable, TaskState};
 use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ServletRequest, Shape, VerifiedUser};
-use crate::scheduler::{FifoOptions, Kind};
+use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, RunState};
+use crate::scheduler::FifoOptions;
 use crate::wire::{
-    Action, AttemptId, AttemptState, Counter, CounterGroup, Counters, Decode, HealthStatus, HeartbeatRequest,
-    HeartbeatResponse, JobId, Phase, Reader, ReduceProgress, ReportedCounters, ResourceStatus, RunState, Task,
-    TaskStatus, TaskTrackerStatus,
+    Action, Counter, CounterGroup, Counters, Decode, HealthStatus, HeartbeatRequest, HeartbeatResponse, Phase, Reader,
+    ReduceProgress, ReportedCounters, ResourceStatus, Task, TaskStatus, TaskTrackerStatus,
 };
 
 /// What a fake task does when its tracker next calls.

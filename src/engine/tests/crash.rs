@@ -1,8 +1,10 @@
 //! The daemon of the fake cluster is cut off and started again; trackers wait it out as stock ones do.
 
-use super::cluster::{Cluster, FakeTask, Fate, advance};
-use crate::engine::{Engine, Fact, FactNumber, Predecessors, Restored};
+use crate::engine::{Engine, Fact, Predecessors, Restored};
+use crate::model::FactNumber;
 use crate::store::opened_after;
+
+use super::cluster::{Cluster, FakeTask, Fate, advance};
 
 /// What a start makes of all facts so far.
 pub fn restored(facts: &[Fact]) -> Restored {
@@ -58,7 +60,7 @@ impl Cluster {
         self.pass_ms(outage_ms);
         // No incarnation makes the job ids of another.
         let number = self.config.identifier.number() + 1;
-        self.config.identifier = crate::wire::Identifier::from_number(number);
+        self.config.identifier = crate::model::Identifier::from_number(number);
         Engine::new(self.config.clone(), Restored { predecessors, ..restored(&self.facts) }, self.now)
     }
 

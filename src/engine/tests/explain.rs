@@ -1,13 +1,14 @@
 //! Why jobs wait: each reason in turn, who may see whom, and the rate that moves something.
 
-use super::cluster::{Cluster, Fate, fifo, spec};
-use super::market::{credits, market_under};
-use super::preemption::{hang, live, preempting};
 use crate::engine::explanation::{Explanation, Why};
 use crate::engine::{Caller, Event};
 use crate::mapreduce::JobSpec;
-use crate::scheduler::{Kind, OrderClass, PerKind};
-use crate::wire::JobId;
+use crate::model::{JobId, Kind, PerKind};
+use crate::scheduler::OrderClass;
+
+use super::cluster::{Cluster, Fate, fifo, spec};
+use super::market::{credits, market_under};
+use super::preemption::{hang, live, preempting};
 
 fn submit(cluster: &mut Cluster, user: &str, maps: u32, reduces: u32) -> JobId {
     cluster.pass_ms(1);

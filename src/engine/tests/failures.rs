@@ -1,8 +1,10 @@
 //! Attempts that fail, trackers that vanish, people who change their minds.
 
-use super::cluster::{Cluster, Fate, fifo, spec};
 use crate::engine::{Caller, Event, Reply};
-use crate::wire::{CompletionStatus, RunState};
+use crate::model::RunState;
+use crate::wire::CompletionStatus;
+
+use super::cluster::{Cluster, Fate, fifo, spec};
 
 #[test]
 fn a_task_that_always_fails_fails_the_job_after_four_attempts() {
@@ -22,7 +24,7 @@ fn a_task_that_always_fails_fails_the_job_after_four_attempts() {
     let statuses: Vec<_> = of_first.map(|event| event.status).collect();
     use CompletionStatus as S;
     assert_eq!(statuses, [S::Failed, S::Failed, S::Failed, S::TipFailed]);
-    let attempt = id.task(crate::scheduler::Kind::Map, 0).attempt(3);
+    let attempt = id.task(crate::model::Kind::Map, 0).attempt(3);
     assert_eq!(cluster.engine.task_diagnostics(attempt).value, ["it broke"]);
 }
 
@@ -33,7 +35,7 @@ fn what_was_reported_before_the_failure_that_ends_the_job_is_killed_in_the_same_
     let mut spec = spec("alice", "default", 2, 0);
     spec.map_max_attempts = 1;
     let id = cluster.submit(spec).unwrap();
-    let kind = crate::scheduler::Kind::Map;
+    let kind = crate::model::Kind::Map;
     let fate = |task: &super::cluster::FakeTask| match task.attempt.task.number {
         0 => Fate::Hang,
         1 => Fate::Fail,
@@ -140,7 +142,7 @@ fn a_users_word_decides_how_an_attempt_ends() {
         let mut cluster = Cluster::new(fifo());
         cluster.add_tracker("h0", 1, 1);
         let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-        let attempt = id.task(crate::scheduler::Kind::Map, 0).attempt(0);
+        let attempt = id.task(crate::model::Kind::Map, 0).attempt(0);
         let ask = |cluster: &mut Cluster| {
             let caller = Caller::named("alice");
             matches!(cluster.step(Event::KillTask { id: attempt, fail, caller }).0, Reply::Boolean(true))
@@ -168,7 +170,7 @@ fn a_wish_is_granted_though_the_tracker_is_lost_and_the_last_one_counts() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-    let attempt = id.task(crate::scheduler::Kind::Map, 0).attempt(0);
+    let attempt = id.task(crate::model::Kind::Map, 0).attempt(0);
     for _ in 0..5 {
         cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang });
     }

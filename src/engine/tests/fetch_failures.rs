@@ -1,10 +1,11 @@
 //! Reduces that cannot fetch the output of maps.
 
-use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::engine::Fact;
 use crate::mapreduce::JobFact;
-use crate::scheduler::Kind;
-use crate::wire::{Action, AttemptId, AttemptState, CompletionStatus, JobId, RunState};
+use crate::model::{AttemptId, AttemptState, JobId, Kind, RunState};
+use crate::wire::{Action, CompletionStatus};
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 const MAPS: usize = 0;
 const REDUCES: usize = 1;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
-use crate::scheduler::Kind;
-use crate::wire::{JobId, RunState};
+use crate::model::{JobId, Kind, RunState};
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 /// Five trackers; the first one's host is the bad one.
 pub fn five_hosts() -> Cluster {

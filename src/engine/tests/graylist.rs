@@ -1,9 +1,11 @@
 //! The graylist and the blacklist, as clients and pages see them.
 
+use crate::engine::TrackerOverview;
+use crate::model::RunState;
+use crate::wire::ClusterStatus;
+
 use super::cluster::{Cluster, Fate};
 use super::flaky_hosts::{fail_work, five_hosts, run, touchy};
-use crate::engine::TrackerOverview;
-use crate::wire::{ClusterStatus, RunState};
 
 const WINDOW_MS: u64 = 180 * 60_000;
 

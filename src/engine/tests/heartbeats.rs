@@ -1,8 +1,10 @@
 //! Registration, repetition, order of answers, and what an answer waits for.
 
+use crate::engine::{Event, Refusal, Reply};
+use crate::model::{FactNumber, RunState};
+use crate::wire::Action;
+
 use super::cluster::{Cluster, Fate, decode, fifo, spec};
-use crate::engine::{Event, FactNumber, Refusal, Reply};
-use crate::wire::{Action, RunState};
 
 #[test]
 fn an_unknown_tracker_is_told_to_start_anew_under_its_own_id() {
@@ -99,9 +101,9 @@ fn attempts_and_jobs_that_nobody_knows_are_killed() {
     cluster.beat(0, |_| Fate::Succeed);
     let mut request = cluster.request(0);
     let mut stranger = request.status.tasks[0].clone();
-    stranger.attempt = id.task(crate::scheduler::Kind::Map, 0).attempt(17);
+    stranger.attempt = id.task(crate::model::Kind::Map, 0).attempt(17);
     request.status.tasks.push(stranger.clone());
-    stranger.attempt = id.task(crate::scheduler::Kind::Map, 77).attempt(0);
+    stranger.attempt = id.task(crate::model::Kind::Map, 77).attempt(0);
     request.status.tasks.push(stranger.clone());
     stranger.attempt = "attempt_1_0001_m_000000_0".parse().unwrap();
     request.status.tasks.push(stranger);
@@ -138,7 +140,7 @@ fn absurd_numbers_of_slots_are_survived() {
     let mut request = cluster.request(0);
     let mut stranger = request.status.tasks[0].clone();
     stranger.num_slots = i32::MAX;
-    stranger.attempt = id.task(crate::scheduler::Kind::Map, 77).attempt(0);
+    stranger.attempt = id.task(crate::model::Kind::Map, 77).attempt(0);
     request.status.tasks.extend(std::iter::repeat_n(stranger, 50_000));
     let (response, _) = cluster.send(0, request);
     assert!(!response.actions.iter().any(|action| matches!(action, Action::LaunchTask(_))), "it is full");

@@ -1,11 +1,11 @@
 //! Which job pays what; that the sum is the queue's charge is judged in [`super::market_laws`].
 
+use crate::engine::{Caller, Event, Predecessors};
+use crate::model::{JobId, PerKind};
+
 use super::cluster::{Cluster, Fate, spec};
 use super::market::market;
 use super::preemption::{hang, live};
-use crate::engine::{Caller, Event, Predecessors};
-use crate::scheduler::PerKind;
-use crate::wire::JobId;
 
 fn submit(cluster: &mut Cluster, user: &str, maps: u32) -> JobId {
     cluster.pass_ms(1);

@@ -1,10 +1,11 @@
 //! Job ids belong to those who got them, and one caller's flood voids no other's.
 
-use super::cluster::{Cluster, fifo, spec};
 use crate::engine::open_ids::MAX_OPEN_IDS;
 use crate::engine::{Caller, Event, IdOwner, Refusal, Reply, SubmissionReply};
 use crate::market::JobSignature;
-use crate::wire::JobId;
+use crate::model::JobId;
+
+use super::cluster::{Cluster, fifo, spec};
 
 fn ask(cluster: &mut Cluster, user: &str, connection: u64, origin: u128) -> JobId {
     let owner = IdOwner { user: user.into(), connection, origin };

@@ -1,9 +1,10 @@
 //! Launches that their trackers never begin with.
 
+use crate::engine::Event;
+use crate::model::{AttemptId, FactNumber, JobId, Kind, RunState};
+use crate::wire::{Action, CompletionStatus};
+
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
-use crate::engine::{Event, FactNumber};
-use crate::scheduler::Kind;
-use crate::wire::{Action, AttemptId, CompletionStatus, JobId, RunState};
 
 /// Beats until the attempt has been given to the tracker.
 fn until_given(cluster: &mut Cluster, index: usize, attempt: AttemptId, fate: impl Fn(&FakeTask) -> Fate) {

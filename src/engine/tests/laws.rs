@@ -3,10 +3,11 @@
 
 use proptest::prelude::*;
 
-use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::engine::{Caller, Event};
 use crate::mapreduce::JobSpec;
-use crate::wire::RunState;
+use crate::model::RunState;
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 const HOSTS: [&str; 6] = ["h0", "h1", "h2", "h3", "h4", "h5"];
 

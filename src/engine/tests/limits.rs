@@ -1,12 +1,13 @@
 //! Limits that fail a job, or keep it from being taken in.
 
-use super::cluster::{Cluster, Fate, fifo, spec};
 use crate::engine::{Caller, Event, Fact, Refusal};
 use crate::mapreduce::{AttemptRole, CountersExceeded, JobFact, JobSpec};
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::{Action, CleanupOutcome, Counters, RunState};
+use crate::model::{Kind, PerKind, RunState};
+use crate::wire::{Action, CleanupOutcome, Counters};
 
-fn failure(cluster: &Cluster, id: crate::wire::JobId) -> String {
+use super::cluster::{Cluster, Fate, fifo, spec};
+
+fn failure(cluster: &Cluster, id: crate::model::JobId) -> String {
     cluster.engine.job_status(id).value.unwrap().failure_info.to_string()
 }
 

@@ -1,11 +1,12 @@
 //! Long answers come in slices of bounded size, and are together what was asked for.
 
-use super::cluster::{Cluster, Fate, fifo, spec};
 use crate::engine::{Engine, LongRead, ReportKind, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Then, WantedJobs};
 use crate::mapreduce::Job;
-use crate::scheduler::Kind;
+use crate::model::{JobId, Kind};
 use crate::wire::protocol::{Outcome, ReturnType, Value, decode_response, encode_response_start, encode_value};
-use crate::wire::{JobId, TaskReport, TipStatus};
+use crate::wire::{TaskReport, TipStatus};
+
+use super::cluster::{Cluster, Fate, fifo, spec};
 
 const MAPS: ReportKind = ReportKind::Work(Kind::Map);
 /// What one item may add to a slice that is nearly full.

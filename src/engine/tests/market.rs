@@ -1,12 +1,10 @@
 //! Jobs under the market: who may submit, who is served first, who pays what.
 
-use super::cluster::{Cluster, Fate, dynamic, spec};
-use crate::engine::{
-    Caller, Effect, Event, Fact, FactNumber, PolicyConfig, QueueConfig, Refusal, Reply, SubmissionReply,
-};
+use crate::engine::{Caller, Effect, Event, Fact, PolicyConfig, QueueConfig, Refusal, Reply, SubmissionReply};
 use crate::market::{BudgetLine, Credits, JobSignature, MarketFact, QueueName, Reason};
-use crate::scheduler::Kind;
-use crate::wire::{AttemptState, RunState};
+use crate::model::{AttemptState, FactNumber, Kind, RunState};
+
+use super::cluster::{Cluster, Fate, dynamic, spec};
 
 pub fn credits(text: &str) -> Credits {
     text.parse().unwrap()

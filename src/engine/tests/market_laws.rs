@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::engine::{Caller, Event, Fact, JobCost};
+use crate::mapreduce::JobFact;
+use crate::market::{Credits, Interval, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick};
+use crate::model::{JobId, PerKind, RunState};
+
 use super::cluster::{Cluster, FakeTask, Fate, spec};
 use super::market::{credits, market_under};
 use super::preemption::preempting;
 use super::preemption_laws;
-use crate::engine::{Caller, Event, Fact, JobCost};
-use crate::mapreduce::JobFact;
-use crate::market::{Credits, Interval, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick};
-use crate::scheduler::PerKind;
-use crate::wire::{JobId, RunState};
 
 const USERS: [&str; 3] = ["alice", "bob", "carol"];
 const HOSTS: [&str; 3] = ["h0", "h1", "h2"];

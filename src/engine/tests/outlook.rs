@@ -1,11 +1,12 @@
 //! Quotes and standings of the whole engine: what is told of the next tick is what it does.
 
+use crate::engine::Fact;
+use crate::market::{Answer, Credits, MarketFact, OperationKind, QueueStanding, Quote, Shape};
+use crate::model::PerKind;
+
 use super::cluster::{Cluster, dynamic, spec};
 use super::market::{credits, market, market_under};
 use super::preemption::{hang, live};
-use crate::engine::Fact;
-use crate::market::{Answer, Credits, MarketFact, OperationKind, QueueStanding, Quote, Shape};
-use crate::scheduler::PerKind;
 
 /// alice has all six slots for 1 each, bob waits behind with a bid of 2.
 fn contest() -> Cluster {

@@ -1,12 +1,13 @@
 //! Preemption under the market: who loses what and when, what is told, and what is left alone.
 
-use super::cluster::{Cluster, FakeTask, Fate, spec};
-use super::market::market_under;
 use crate::engine::{Caller, Event, Fact, PolicyConfig};
 use crate::mapreduce::{Attempt, JobFact, JobSpec, KillAsked};
 use crate::market::MarketConfig;
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::{Action, AttemptId, AttemptState, JobId, RunState};
+use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
+use crate::wire::Action;
+
+use super::cluster::{Cluster, FakeTask, Fate, spec};
+use super::market::market_under;
 
 const ALLOC_INTERVAL_MS: u64 = 1_000;
 pub const KILL_INTERVAL_MS: u64 = 2_000;

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cluster::{Cluster, FakeTask, Fate};
-use super::preemption::{attempts, is_preempted};
 use crate::engine::tracker::{Adoption, Tracker};
 use crate::mapreduce::Job;
-use crate::scheduler::{Kind, NodeId, PerKind};
-use crate::wire::{AttemptId, AttemptState};
+use crate::model::{AttemptId, AttemptState, Kind, PerKind};
+use crate::scheduler::NodeId;
+
+use super::cluster::{Cluster, FakeTask, Fate};
+use super::preemption::{attempts, is_preempted};
 
 /// A queue's slots: bought, and held and kept.
 #[derive(Clone, Copy)]

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::cluster::{Cluster, FakeTask, Fate, decode, fifo, spec};
 use crate::engine::{Caller, Effect, Engine, Event, Fact, Reply, ReportKind};
 use crate::mapreduce::{Job, JobFact, JobSpec};
-use crate::scheduler::Kind;
+use crate::model::{AttemptId, AttemptState, JobId, Kind, RunState};
 use crate::store::finished_after;
-use crate::wire::{Action, AttemptId, AttemptState, CompletionStatus, JobId, RunState, TaskReport};
+use crate::wire::{Action, CompletionStatus, TaskReport};
+
+use super::cluster::{Cluster, FakeTask, Fate, decode, fifo, spec};
 
 fn succeed(_: &FakeTask) -> Fate {
     Fate::Succeed

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::engine::{Caller, Event, Fact};
 use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
-use crate::scheduler::PerKind;
-use crate::wire::{AttemptId, RunState, TaskId};
+use crate::model::{AttemptId, PerKind, RunState, TaskId};
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 const HOSTS: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
 

@@ -1,10 +1,11 @@
 //! Second attempts for what is far behind.
 
-use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::engine::{Event, ReportKind};
 use crate::mapreduce::{Job, JobSpec};
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::{AttemptId, AttemptState, CompletionStatus, JobId, RunState, TipStatus};
+use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
+use crate::wire::{CompletionStatus, TipStatus};
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 /// Work hangs where it is told to; all else succeeds.
 fn hangs(attempt: AttemptId) -> impl Fn(&FakeTask) -> Fate + Copy {

@@ -1,8 +1,10 @@
 //! Trackers that run only Hadoop Streaming are given no other jobs.
 
-use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::mapreduce::JobSpec;
-use crate::wire::{Action, HeartbeatResponse, RunState, STREAMING_ONLY};
+use crate::model::RunState;
+use crate::wire::{Action, HeartbeatResponse, STREAMING_ONLY};
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 const REASON: &str = "mapred.mapper.class is \"a.B\"";
 

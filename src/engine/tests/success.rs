@@ -1,11 +1,12 @@
 //! A job from submission to SUCCEEDED.
 
-use super::cluster::{Cluster, Fate, fifo, spec};
-use crate::engine::{Effect, Event, Fact, FactNumber, IdOwner, ReportKind};
-use crate::mapreduce::{EndNotification, JobFact, JobSpec};
+use crate::engine::{Effect, Event, Fact, IdOwner, ReportKind};
+use crate::mapreduce::{JobFact, JobSpec};
 use crate::market::JobSignature;
-use crate::scheduler::Kind;
-use crate::wire::{Action, CompletionStatus, JobId, RunState, TipStatus};
+use crate::model::{EndNotification, FactNumber, JobId, Kind, RunState};
+use crate::wire::{Action, CompletionStatus, TipStatus};
+
+use super::cluster::{Cluster, Fate, fifo, spec};
 
 #[test]
 fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {

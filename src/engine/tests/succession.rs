@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cluster::{Cluster, FakeTask, Fate, dynamic, fifo, spec};
 use crate::engine::{Effect, Fact, Predecessors, Refusal};
 use crate::mapreduce::{JobFact, JobSpec};
-use crate::scheduler::Kind;
-use crate::wire::{Action, AttemptId, JobId, RunState};
+use crate::model::{AttemptId, JobId, Kind, RunState};
+use crate::wire::Action;
+
+use super::cluster::{Cluster, FakeTask, Fate, dynamic, fifo, spec};
 
 fn succeed(_: &FakeTask) -> Fate {
     Fate::Succeed

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::engine::{Effect, Fact, Predecessors};
 use crate::mapreduce::JobFact;
-use crate::scheduler::Kind;
-use crate::wire::{AttemptId, JobId, RunState};
+use crate::model::{AttemptId, JobId, Kind, RunState};
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 const HOSTS: [&str; 3] = ["h0", "h1", "h2"];
 

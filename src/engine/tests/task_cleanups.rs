@@ -1,10 +1,11 @@
 //! Attempts that leave something behind, and the runs that remove it.
 
-use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use crate::engine::{Caller, Event, Fact, Reply};
 use crate::mapreduce::{AttemptRole, JobFact};
-use crate::scheduler::Kind;
-use crate::wire::{Action, AttemptId, AttemptState, RunState};
+use crate::model::{AttemptId, AttemptState, Kind, RunState};
+use crate::wire::Action;
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 fn ends_of(cluster: &Cluster, attempt: AttemptId) -> Vec<AttemptState> {
     let end = |fact: &Fact| match fact {

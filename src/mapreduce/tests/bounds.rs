@@ -1,10 +1,10 @@
 //! What nobody else bounds.
 
-use super::stage::Stage;
 use crate::mapreduce::{Attempt, Diagnostics, JobFact, Task, TaskState};
-use crate::scheduler::Kind;
+use crate::model::{AttemptState, Kind, RunState};
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES};
-use crate::wire::{AttemptState, RunState};
+
+use super::stage::Stage;
 
 #[test]
 fn a_task_that_is_killed_without_end_is_given_up() {

@@ -1,9 +1,9 @@
 //! Leave to commit: one attempt of a task at a time, and never without its fact.
 
-use super::stage::Stage;
 use crate::mapreduce::{JobFact, Order};
-use crate::scheduler::Kind;
-use crate::wire::{AttemptId, AttemptState};
+use crate::model::{AttemptId, AttemptState, Kind};
+
+use super::stage::Stage;
 
 fn granted(stage: &Stage) -> Vec<AttemptId> {
     let grant = |fact: &JobFact| match fact {

@@ -1,7 +1,7 @@
 //! What a job keeps for speed is what a recount gives.
 
 use crate::mapreduce::{CounterSum, CounterTotal, Job, TaskKey, TaskState};
-use crate::scheduler::{Kind, PerKind};
+use crate::model::{Kind, PerKind};
 
 impl Job {
     /// `waiting` is what the scheduler believes to wait.

@@ -1,9 +1,10 @@
 //! What ends count, and what they change when they come late.
 
+use crate::mapreduce::{JobFact, JobState, Order, Outcome, TaskState};
+use crate::model::{AttemptId, AttemptState, CounterLimits, Kind};
+use crate::wire::{CompletionStatus, TaskStatus};
+
 use super::stage::Stage;
-use crate::mapreduce::{CounterLimits, JobFact, JobState, Order, Outcome, TaskState};
-use crate::scheduler::Kind;
-use crate::wire::{AttemptId, AttemptState, CompletionStatus, TaskStatus};
 
 /// Slot time of maps in the counters that clients see, ms.
 fn map_slot_ms(stage: &Stage) -> i64 {

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use crate::mapreduce::{Attempt, Job, NodeBook, TaskKey};
-use crate::scheduler::Kind;
-use crate::wire::AttemptState;
+use crate::model::{AttemptState, Kind};
 
 impl Job {
     /// What trackers are yet to say again after a restart is left out, and so are hosts, of which a restart may know more:

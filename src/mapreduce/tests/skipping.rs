@@ -1,9 +1,11 @@
 //! Bad records: what attempts are told to skip, and what the success of a test is worth.
 
-use super::stage::Stage;
 use crate::mapreduce::{AttemptRole, JobSpec, Launch};
-use crate::scheduler::{Kind, NodeId, PerKind};
-use crate::wire::{AttemptId, AttemptState, CompletionStatus, RecordRange, Task};
+use crate::model::{AttemptId, AttemptState, Kind, PerKind};
+use crate::scheduler::NodeId;
+use crate::wire::{CompletionStatus, RecordRange, Task};
+
+use super::stage::Stage;
 
 fn skips(spec: &mut JobSpec) {
     spec.map_max_attempts = 20;

@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
+use crate::model::{AttemptId, AttemptState, Kind};
+use crate::scheduler::{Level, NodeId};
+
 use super::stage::Stage;
-use crate::scheduler::{Kind, Level, NodeId};
-use crate::wire::{AttemptId, AttemptState};
 
 /// A second after the sixty that a job is spared.
 const OLD_MS: i64 = 61_000;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::Now;
 use crate::mapreduce::*;
-use crate::scheduler::{AppId, AppSpec, FifoOptions, Kind, NodeId, PerKind, Scheduler};
-use crate::wire::{AttemptId, AttemptState, Phase, RecordRange, ReduceProgress, TaskStatus, Text};
+use crate::model::{CounterLimits, AttemptId, AttemptState, Kind, Now, PerKind};
+use crate::scheduler::{AppId, AppSpec, FifoOptions, NodeId, Scheduler};
+use crate::wire::{Phase, RecordRange, ReduceProgress, TaskStatus, Text};
 
 /// A job on nodes that have slots for everything.
 pub struct Stage {

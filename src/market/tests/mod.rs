@@ -8,10 +8,10 @@ mod submissions;
 mod take_over;
 mod ticks;
 
+use crate::model::{Now, PerKind};
+
 use super::signature::{sign, verify};
 use super::*;
-use crate::engine::Now;
-use crate::scheduler::PerKind;
 
 const START: i64 = 1_700_000_000_000;
 const ACL: &str = "alice user alicekey-abc\nbob user bobkey\nroot admin rootkey\nmallory ADMIN mallorykey\n";

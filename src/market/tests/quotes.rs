@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::engine::Now;
-use crate::market::{Credits, Market, MarketConfig, MarketFact, Operation, QueueName, QueueUse, Quote, budget_file};
-use crate::market::{KeyId, OperationKind, Role, ServletRequest, Shape, VerifiedUser};
-use crate::scheduler::{Kind, PerKind};
+use crate::market::{
+    Credits, KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, QueueName, QueueUse, Quote, Role,
+    ServletRequest, Shape, VerifiedUser, budget_file,
+};
+use crate::model::{Kind, Now, PerKind};
 
 use super::lasts_s;
 

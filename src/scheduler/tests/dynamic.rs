@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::world::{Order, World};
+use crate::model::{PerKind, Kind};
 use crate::scheduler::*;
+
+use super::world::{Order, World};
 
 fn market(groups: usize) -> World {
     World::new(Scheduler::dynamic(), Order::Market, groups)

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::world::{Order, World};
+use crate::model::{PerKind, Kind};
 use crate::scheduler::*;
+
+use super::world::{Order, World};
 
 fn filling() -> World {
     World::new(Scheduler::fifo(FifoOptions::default()), Order::Fifo, 2)

@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::world::{Order, State, World};
+use crate::model::{PerKind, Kind};
 use crate::scheduler::*;
+
+use super::world::{Order, State, World};
 
 const GROUPS: usize = 4;
 const HOSTS: usize = 6;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use crate::model::PerKind;
 use crate::scheduler::*;
 
 /// Group and number of an attempt.

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use crate::config::ConfigError;
 use crate::config::settings::{LoadOptions, reread};
-use crate::engine::{Caller, Event, FactNumber, HostLists, QueueConfig, Refusal};
+use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal};
+use crate::model::FactNumber;
 use crate::server::engine_config::{host_lists, queue_configs};
 use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::wire::protocol::{

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use crate::config::settings::Queues;
 use crate::engine::{Caller, IdOwner};
+use crate::model::JobId;
 use crate::server::groups::Groups;
 use crate::server::rpc::{RemoteError, Ticket};
-use crate::wire::JobId;
 
 use super::Dispatcher;
 

@@ -6,13 +6,13 @@ use std::rc::Rc;
 
 use tokio::sync::Semaphore;
 
-use crate::engine::{FactNumber, ReportKind};
+use crate::engine::ReportKind;
 use crate::mapreduce::Job;
+use crate::model::{AttemptId, FactNumber, JobId};
 use crate::server::owner::Owner;
 use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{Value, encode_response};
-use crate::wire::{AttemptId, JobId};
 
 /// Reads that go on at one time.
 const AT_ONE_TIME: usize = 2;

@@ -3,11 +3,10 @@
 use std::rc::Rc;
 
 use crate::engine::{Engine, Event, LongRead, Refusal, ReportKind, WantedJobs};
-use crate::scheduler::Kind;
+use crate::model::{JobId, Kind};
 use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::server::submission::Asked;
 use crate::store::{FinishedJobReader, StoreError};
-use crate::wire::JobId;
 use crate::wire::protocol::{JobSubmissionCall, Value};
 
 use super::{Dispatcher, administration, finished_jobs, id_owner};

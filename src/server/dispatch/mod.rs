@@ -17,8 +17,12 @@ use std::rc::Rc;
 
 use tokio::sync::Semaphore;
 
+use administration::Administration;
+use callers::Callers;
+
 use crate::config::Settings;
-use crate::engine::{Engine, Event, FactNumber, Read, Refusal, Reply};
+use crate::engine::{Engine, Event, Read, Refusal, Reply};
+use crate::model::FactNumber;
 use crate::store::FinishedJobReader;
 use crate::wire::protocol::{Call, Value};
 
@@ -27,9 +31,6 @@ use super::advertised::Advertised;
 use super::owner::Owner;
 use super::rpc::{Answer, RemoteError, Service, Ticket, served_protocol};
 use super::submission::Submissions;
-
-use administration::Administration;
-use callers::Callers;
 pub(super) use callers::id_owner;
 use client_queue::{Asked, ClientQueue};
 use finished_jobs::FinishedJobs;

@@ -15,7 +15,8 @@ use std::rc::{Rc, Weak};
 
 use tokio::sync::Notify;
 
-use crate::engine::{FactNumber, OwnConnection, Refusal, Reply, Speaker};
+use crate::engine::{OwnConnection, Refusal, Reply, Speaker};
+use crate::model::FactNumber;
 use crate::server::admission::Admitted;
 use crate::server::rpc::{Probe, Ticket};
 use crate::wire::HeartbeatRequest;

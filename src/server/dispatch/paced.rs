@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::engine::{Caller, FactNumber};
+use crate::engine::Caller;
+use crate::model::FactNumber;
 use crate::server::rpc::{Answer, RemoteError, Ticket};
 
 use super::Dispatcher;

@@ -20,8 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::config::excerpt;
-use crate::mapreduce::EndNotification;
-use crate::wire::JobId;
+use crate::model::{EndNotification, JobId};
 
 use super::turns::Places;
 

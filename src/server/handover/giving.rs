@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::Channel;
+use crate::model::JobId;
 use crate::server::rpc::{Carried, CarriedTracker, Introduction};
-use crate::wire::JobId;
 
 use super::message::{
     ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, ToSuccessor, TrackerEntry, VERSION,

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use crate::channel::Channel;
+use crate::model::JobId;
 use crate::server::rpc::{Carried, CarriedTracker, Introduction};
-use crate::wire::JobId;
 use crate::wire::protocol::Protocol;
 
 use super::message::{

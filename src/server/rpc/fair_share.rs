@@ -31,9 +31,7 @@ pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_
         let Some(excess) = connections.len().checked_sub(share).filter(|excess| *excess > 0) else { continue };
         let silent = connections.iter().filter_map(|connection| match connection.waits() {
             (Waiting::Answer, _) => None,
-            (_, since_ms) => {
-                (now_ms.saturating_sub(since_ms) >= idle_ms).then_some((since_ms, connection))
-            }
+            (_, since_ms) => (now_ms.saturating_sub(since_ms) >= idle_ms).then_some((since_ms, connection)),
         });
         let mut silent: Vec<_> = silent.collect();
         silent.sort_by_key(|(since_ms, _)| *since_ms);

@@ -66,7 +66,7 @@ impl Default for RpcLimits {
 
 impl RpcLimits {
     /// The limits that settings name; the rest as usual.
-    pub fn of(settings: &crate::config::settings::RpcLimits) -> Self {
+    pub fn of(settings: &crate::config::settings::RpcSettings) -> Self {
         Self {
             max_frame_bytes: settings.max_frame_bytes,
             max_connections: settings.max_connections,

@@ -197,7 +197,11 @@ impl<S: Service> RpcServer<S> {
             });
             if clients > self.shared.limits.share_of_address() {
                 let is_full = self.places.available_permits() == 0;
-                close_beyond_share(&self.shared, &self.open(), if is_full { 0 } else { self.shared.limits.share_idle_ms });
+                close_beyond_share(
+                    &self.shared,
+                    &self.open(),
+                    if is_full { 0 } else { self.shared.limits.share_idle_ms },
+                );
             }
         }
     }

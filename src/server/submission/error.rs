@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::config::JobConfError;
 use crate::fs::{FileUriError, FsError};
 use crate::market::AclError;
-use crate::wire::{JobId, WireError};
+use crate::model::JobId;
+use crate::wire::WireError;
 
 /// Why the files of a submission cannot be taken. Each text names the file and what was expected of it.
 #[derive(Debug, thiserror::Error)]

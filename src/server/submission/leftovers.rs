@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::engine::Predecessors;
 use crate::fs::{FileUri, FsError};
+use crate::model::{Identifier, JobId};
 use crate::store::{FaultPoint, Opened};
-use crate::wire::{Identifier, JobId};
 
 use super::{Submissions, system_dir};
 

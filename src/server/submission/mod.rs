@@ -19,11 +19,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config::Settings;
-use crate::engine::{Event, FactNumber, IdOwner, ReadSubmission, Reply, SubmissionReply};
+use crate::engine::{Event, IdOwner, ReadSubmission, Reply, SubmissionReply};
 use crate::fs::FileUri;
 use crate::mapreduce::{JobSpec, SplitTable};
+use crate::model::{FactNumber, JobId};
 use crate::store::{FaultPoint, FinishedJobReader, Health};
-use crate::wire::JobId;
 
 use super::acl_file::AclFile;
 use super::dispatch::{answer_of, id_owner};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::engine::{Event, FoundJob, Predecessors, Reply};
 use crate::fs::{FileUri, FsError};
+use crate::model::{Identifier, JobId};
 use crate::store::Opened;
-use crate::wire::{Identifier, JobId};
 
 use super::read::{ReadConf, Splits};
 use super::{SubmissionError, Submissions, system_dir};

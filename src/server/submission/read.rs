@@ -7,12 +7,13 @@ use crate::config::{Configuration, JobConf, Settings, excerpt};
 use crate::fs::FsError;
 use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
 use crate::market::JobSignature;
+use crate::model::{DEFAULT_RACK, JobId};
 use crate::server::acl_file::AclFile;
-use crate::server::topology::{Asking, DEFAULT_RACK, Topology};
+use crate::server::topology::{Asking, Topology};
 use crate::tasktracker::map_split::only_stock_split;
 use crate::tasktracker::plan::StreamingPlan;
+use crate::wire::Credentials;
 use crate::wire::file::{SplitMeta, read_split_meta};
-use crate::wire::{Credentials, JobId};
 
 use super::error::SubmissionError;
 use super::spec::job_spec;

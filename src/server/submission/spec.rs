@@ -1,11 +1,9 @@
 //! From a job's configuration to what the engine keeps of it.
 
 use crate::config::JobConf;
-use crate::config::job_conf::JobPriority;
 use crate::fs::FileUri;
-use crate::mapreduce::{EndNotification, JobSpec};
-use crate::scheduler::PerKind;
-use crate::wire::Priority;
+use crate::mapreduce::JobSpec;
+use crate::model::PerKind;
 
 /// The engine's view of a job whose files lie in `directory`.
 pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpec {
@@ -16,13 +14,7 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         split_file: format!("{directory}/job.split"),
         name: conf.name,
         queue: conf.queue,
-        priority: match conf.priority {
-            JobPriority::VeryHigh => Priority::VeryHigh,
-            JobPriority::High => Priority::High,
-            JobPriority::Normal => Priority::Normal,
-            JobPriority::Low => Priority::Low,
-            JobPriority::VeryLow => Priority::VeryLow,
-        },
+        priority: conf.priority,
         maps: conf.map.tasks,
         reduces: conf.reduce.tasks,
         map_max_attempts: conf.map.max_attempts,
@@ -42,12 +34,7 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
         modify_acl: named(conf.acl_modify),
         recover: conf.restart_recover,
         only_stock: None,
-        end_notification: conf.end_notification.map(|notification| EndNotification {
-            url: notification.url,
-            retries: notification.retries,
-            retry_interval_ms: notification.retry_interval_ms,
-            timeout_ms: notification.timeout_ms,
-        }),
+        end_notification: conf.end_notification,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{Settings, excerpt};
 use crate::fs::{Expected, FileUri, FolderHandle, FsError, Privacy, open_trusted_folder};
-use crate::wire::JobId;
+use crate::model::JobId;
 
 use super::accounts::Accounts;
 use super::error::SubmissionError;

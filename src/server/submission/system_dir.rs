@@ -7,9 +7,10 @@ use crate::fs::{
     CheckedFile, Expected, FileUri, FolderHandle, FsError, Privacy, TrustedFolder, open_below, open_folder_below,
     open_trusted_folder, remove_below,
 };
+use crate::model::JobId;
 use crate::store::FaultPoint;
 use crate::wire::file::{JOB_TOKEN_ALIAS, JobInfo, read_token_storage};
-use crate::wire::{Decode, Encode, JobId, Reader, Text, WString, Writer};
+use crate::wire::{Decode, Encode, Reader, Text, WString, Writer};
 
 use super::error::SubmissionError;
 

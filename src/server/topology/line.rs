@@ -271,7 +271,7 @@ impl Line {
             return None;
         }
         self.complained = Some(Instant::now());
-        Some(format!("{failure}; {missing} hosts stand in {} for now", super::DEFAULT_RACK))
+        Some(format!("{failure}; {missing} hosts stand in {} for now", crate::model::DEFAULT_RACK))
     }
 
     /// Tells whoever waits, if all of a request has been asked for.

@@ -13,13 +13,11 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::config::settings::TrackerSettings;
-
 use address::AddressLookups;
 use line::{Batch, Line};
 
-/// The rack of hosts of which nothing else is known.
-pub const DEFAULT_RACK: &str = "/default-rack";
+use crate::config::settings::TrackerSettings;
+use crate::model::DEFAULT_RACK;
 
 /// Most time a job waits for racks while nobody else does, and while others do.
 const JOB_PATIENCE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(500));

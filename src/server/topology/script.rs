@@ -5,9 +5,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::config::excerpt;
-use crate::server::program::{self, ProgramError};
+use crate::model::DEFAULT_RACK;
+use crate::server::program;
+use crate::server::program::ProgramError;
 
-use super::DEFAULT_RACK;
 use super::address::AddressLookups;
 
 /// One run gets this long.

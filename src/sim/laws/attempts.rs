@@ -7,8 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::{Engine, Fact};
 use crate::mapreduce::{AttemptRole, JobFact};
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::{AttemptId, AttemptState, JobId, TaskId};
+use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, TaskId};
 
 /// A job as its facts tell it.
 #[derive(Clone, Debug)]

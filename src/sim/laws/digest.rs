@@ -3,8 +3,9 @@
 use crate::engine::{Fact, HeartbeatAnswer, Reply, SubmissionReply};
 use crate::mapreduce::JobFact;
 use crate::market::{LedgerAccount, LedgerEntry, MarketFact};
+use crate::model::{AttemptId, JobId};
 use crate::sim::random::mixed;
-use crate::wire::{Action, AttemptId, JobId};
+use crate::wire::Action;
 
 /// A running hash.
 #[derive(Clone, Copy, Debug, Default)]

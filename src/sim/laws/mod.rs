@@ -12,16 +12,16 @@ mod work;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::engine::{Engine, Fact, FactNumber, Now, PolicyConfig, Step};
-use crate::mapreduce::JobFact;
-use crate::market::{Credits, MarketFact};
-use crate::scheduler::PerKind;
-use crate::wire::{AttemptId, JobId};
-
-use super::plan::Plan;
 use attempts::AttemptBooks;
 use digest::Digest;
 use money::Auditor;
+
+use crate::engine::{Engine, Fact, PolicyConfig, Step};
+use crate::mapreduce::JobFact;
+use crate::market::{Credits, MarketFact};
+use crate::model::{AttemptId, FactNumber, JobId, Now, PerKind};
+
+use super::plan::Plan;
 pub(super) use money::{Change, Intent};
 use preemption::PreemptionJudge;
 use work::WorkJudge;
@@ -240,7 +240,7 @@ impl Judge {
     }
 
     /// The job that has waited longest for its end, if any.
-    pub(super) fn oldest_live_job(&self) -> Option<crate::wire::JobId> {
+    pub(super) fn oldest_live_job(&self) -> Option<crate::model::JobId> {
         self.attempts.oldest_live_job()
     }
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{Engine, JobCost, Now};
+use crate::engine::{Engine, JobCost};
 use crate::market::{
     Consumer, Credits, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Reason, Stamp, Tick,
 };
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::JobId;
+use crate::model::{JobId, Kind, Now, PerKind};
 
 use super::attempts::AttemptBooks;
 

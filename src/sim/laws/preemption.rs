@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::{Engine, Fact, Now};
+use crate::engine::{Engine, Fact};
 use crate::mapreduce::{Job, JobFact, KillAsked};
-use crate::scheduler::{AppId, Kind, NodeId, PerKind};
-use crate::wire::AttemptId;
+use crate::model::{AttemptId, Kind, Now, PerKind};
+use crate::scheduler::{AppId, NodeId};
 
 use super::Law;
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{Engine, Fact, Inspection};
 use crate::mapreduce::{AttemptRole, Job, JobFact};
-use crate::scheduler::{Kind, NodeId, PerKind, SKIP_BUDGET};
-use crate::wire::JobId;
+use crate::model::{JobId, Kind, PerKind};
+use crate::scheduler::{NodeId, SKIP_BUDGET};
 
 use super::Beat;
 

@@ -1,7 +1,7 @@
 //! What may stand behind the market's budgets: [`BudgetBackEnd`].
 
-use crate::engine::FactNumber;
 use crate::market::BudgetLine;
+use crate::model::FactNumber;
 
 use super::BudgetImageError;
 

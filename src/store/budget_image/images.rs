@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::engine::FactNumber;
 use crate::market::{BudgetLine, budget_file};
+use crate::model::FactNumber;
 use crate::store::fault_point::FaultPoint;
 use crate::store::note::NoteSink;
 

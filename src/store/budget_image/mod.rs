@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
-use crate::engine::FactNumber;
 use crate::market::{BudgetFileError, BudgetLine};
+use crate::model::FactNumber;
 
 use super::opened::Opened;
 use super::state_store::Store;

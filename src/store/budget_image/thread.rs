@@ -4,8 +4,8 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use crate::engine::FactNumber;
 use crate::market::BudgetLine;
+use crate::model::FactNumber;
 
 use super::back_end::BudgetBackEnd;
 use super::{BudgetImageError, Shared};

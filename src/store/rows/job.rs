@@ -2,13 +2,13 @@
 
 use rusqlite::{Params, Transaction, params};
 
-use crate::engine::FactNumber;
 use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
+use crate::model::{FactNumber, JobId, RunState};
 use crate::store::counter_names::CounterNames;
 use crate::store::durable::Rowless;
 use crate::store::split_encoding::encode_splits;
 use crate::store::words;
-use crate::wire::{JobId, RunState, TaskCompletionEvent};
+use crate::wire::TaskCompletionEvent;
 
 /// Records one fact of a job.
 pub(super) fn record(

@@ -2,8 +2,9 @@
 
 use rusqlite::{Transaction, params};
 
-use crate::engine::{FactNumber, JobCost};
+use crate::engine::JobCost;
 use crate::market::{Consumer, Credits, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick, Turn};
+use crate::model::FactNumber;
 use crate::store::durable::Rowless;
 
 /// Records one fact of the market.

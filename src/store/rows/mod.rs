@@ -8,7 +8,8 @@ pub(super) use job::attempts_of;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ToSql, Transaction, params};
 
-use crate::engine::{Fact, FactNumber};
+use crate::engine::Fact;
+use crate::model::FactNumber;
 
 use super::counter_names::CounterNames;
 use super::durable::Rowless;

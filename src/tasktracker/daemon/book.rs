@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind};
+use crate::wire::{Action, Task, TaskStatus};
+
 use super::handle::AttemptHandle;
 use super::held::{Ending, HeldAttempt};
-use crate::scheduler::{Kind, PerKind};
-use crate::wire::{Action, AttemptId, AttemptState, JobId, Task, TaskStatus};
 
 /// What to do, after an order or an event.
 #[derive(Debug)]

@@ -9,15 +9,17 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::client::ipc::{IpcClient, IpcError};
+use crate::fs::{FileUri, FileUriError};
+use crate::model::AttemptId;
+use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
+use crate::wire::{HealthStatus, HeartbeatRequest, HeartbeatResponse, ResourceStatus, TaskTrackerStatus};
+
 use super::book::{AttemptBook, AttemptEvent, Deed};
 use super::clock::wall_ms;
 use super::execution::{Told, Workshop};
 use super::held::Ending;
 use super::settings::TaskTrackerSettings;
-use crate::client::ipc::{IpcClient, IpcError};
-use crate::fs::{FileUri, FileUriError};
-use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
-use crate::wire::{AttemptId, HealthStatus, HeartbeatRequest, HeartbeatResponse, ResourceStatus, TaskTrackerStatus};
 
 /// The first pause after a call that failed; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

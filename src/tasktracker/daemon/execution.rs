@@ -8,19 +8,23 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::config::keys;
+use crate::fs::{FileUri, FsError};
+use crate::model::AttemptId;
+use crate::wire::{CleanupOutcome, Phase, Task, TaskBody};
+
 use super::super::attempt::Attempt;
 use super::super::child::StderrLog;
 use super::super::committer::OutputCommitter;
 use super::super::counters::Framework;
 use super::super::environment::{AttemptFacts, SplitFacts, environment_of};
 use super::super::failure::TaskFailure;
-use super::super::map_task::{self, MapSplit};
+use super::super::map_task::MapSplit;
 use super::super::plan::ProcessPlan;
 use super::super::private::make_folder;
 use super::super::progress::Progress;
-use super::super::reduce_task;
 use super::super::shuffle::http::HttpFetcher;
-use super::super::working_folder;
+use super::super::{map_task, reduce_task, working_folder};
 use super::book::AttemptEvent;
 use super::handle::AttemptHandle;
 use super::hang_watch::HangWatch;
@@ -30,9 +34,6 @@ use super::jobs_here::JobsHere;
 use super::logs::{AttemptLogs, log_file};
 use super::map_news::MapNewsDesk;
 use super::memory_watch::MemoryWatch;
-use crate::config::keys;
-use crate::fs::{FileUri, FsError};
-use crate::wire::{AttemptId, CleanupOutcome, Phase, Task, TaskBody};
 
 /// The longest `job.split` that is read, bytes.
 const LONGEST_SPLITS_BYTES: u64 = 1 << 30;

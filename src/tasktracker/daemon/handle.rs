@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::model::AttemptId;
+
 use super::super::failure::TaskFailure;
 use super::super::progress::Progress;
-use crate::wire::AttemptId;
 
 /// How often who waits for leave to commit looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);

@@ -11,13 +11,14 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
+use crate::model::AttemptId;
+
 use super::super::process_tree::kill_workers_in;
 use super::book::AttemptEvent;
 use super::execution::Told;
 use super::handle::AttemptHandle;
 use super::held::Ending;
 use super::logs::AttemptLogs;
-use crate::wire::AttemptId;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(250);

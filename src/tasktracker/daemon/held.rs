@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::model::{AttemptState, Kind};
+use crate::wire::{Phase, ReduceProgress, ReportedCounters, Task, TaskStatus};
+
 use super::handle::AttemptHandle;
-use crate::scheduler::Kind;
-use crate::wire::{AttemptState, Phase, ReduceProgress, ReportedCounters, Task, TaskStatus};
 
 /// Between two reports of a running attempt with counters, ms.
 const COUNTERS_INTERVAL_MS: i64 = 60_000;

@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::config::{Configuration, keys};
+use crate::fs::{Expected, FileUri, FsError, open_below};
+use crate::model::{AttemptId, JobId};
+use crate::wire::Task;
+
 use super::super::committer::OutputCommitter;
 use super::super::failure::TaskFailure;
 use super::super::plan::StreamingPlan;
@@ -15,10 +20,6 @@ use super::super::working_folder::{StopCheck, WorkStep, cache_entries, copy, loc
 use super::handle::AttemptHandle;
 use super::jobs_here::{Brought, LOOK};
 use super::local_folders::LocalFolders;
-use crate::config::Configuration;
-use crate::config::keys;
-use crate::fs::{Expected, FileUri, FsError, open_below};
-use crate::wire::{AttemptId, JobId, Task};
 
 /// The longest job.xml or token file that is read, bytes.
 const LONGEST_FILE_BYTES: u64 = 64 << 20;

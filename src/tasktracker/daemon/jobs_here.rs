@@ -7,15 +7,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use crate::config::Configuration;
+use crate::fs::FileUri;
+use crate::model::{AttemptId, JobId};
+use crate::wire::Task;
+
 use super::super::failure::TaskFailure;
 use super::super::shuffle::servlet::{OutputFolder, ServedOutputs};
 use super::super::shuffle::signature::ShuffleSecret;
 use super::handle::AttemptHandle;
 use super::job_place::JobPlace;
 use super::local_folders::LocalFolders;
-use crate::config::Configuration;
-use crate::fs::FileUri;
-use crate::wire::{AttemptId, JobId, Task};
 
 /// How often who waits for files that another brings looks whether it is to end.
 pub(super) const LOOK: Duration = Duration::from_millis(100);

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
+use crate::fs::{Expected, FolderHandle, FsError, open_folder_below};
+use crate::model::AttemptId;
+
 use super::super::private::{FILE_MODE, FOLDER_MODE, set_mode};
 use super::clock::wall_ms;
-use crate::fs::{Expected, FolderHandle, FsError, open_folder_below};
-use crate::wire::AttemptId;
 
 /// What there is of an attempt.
 pub const NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::client::ipc::{IpcClient, IpcError};
+use crate::config::HostPort;
+use crate::model::JobId;
+use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
+use crate::wire::{CompletionStatus, Phase, TaskCompletionEvent};
+
 use super::super::shuffle::copy::MapNews;
 use super::super::shuffle::schedule::MapEvent;
 use super::handle::AttemptHandle;
-use crate::client::ipc::{IpcClient, IpcError};
-use crate::config::HostPort;
-use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
-use crate::wire::{CompletionStatus, JobId, Phase, TaskCompletionEvent};
 
 /// Events asked for at a time, as stock trackers do.
 const EVENTS_AT_A_TIME: i32 = 500;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::wire::JobId;
+use crate::model::JobId;
 
 /// Threads of the pool.
 pub const READ_THREADS: usize = 256;

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::keys;
-use crate::config::{ConfigError, Configuration, HostPort, host_name, web_host_names};
-use crate::scheduler::PerKind;
+use crate::config::{ConfigError, Configuration, HostPort, host_name, keys, web_host_names};
+use crate::model::PerKind;
 
 /// Everything a tasktracker is told from outside.
 #[derive(Clone, Debug)]

@@ -17,11 +17,13 @@ use hyper::body::{Frame, SizeHint};
 use hyper::ext::ReasonPhrase;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::super::shuffle::servlet::{self, FileRange, ServletAnswer, ServletRequest};
+use crate::model::{AttemptId, JobId};
+
+use super::super::shuffle::servlet;
+use super::super::shuffle::servlet::{FileRange, ServletAnswer, ServletRequest};
 use super::jobs_here::JobsHere;
 use super::logs::{AttemptLogs, NAMES};
 use super::read_turns::{FilesHang, ReadTurns};
-use crate::wire::{AttemptId, JobId};
 
 /// Read from a file at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;

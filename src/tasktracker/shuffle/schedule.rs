@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::wire::AttemptId;
+use crate::model::AttemptId;
 
 /// First wait after a failure, ms; each further one makes it 1.3 times as long.
 const FIRST_PENALTY_MS: u64 = 10_000;

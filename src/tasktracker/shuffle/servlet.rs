@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use percent_encoding::percent_decode_str;
 use rustix::process::geteuid;
 
+use crate::fs::{CheckedFile, Expected, FsError, open_below};
+use crate::model::{AttemptId, JobId};
+
 use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::spill_index::{IndexEntry, read_index};
 use super::signature::{ShuffleSecret, is_same_hash};
-use crate::fs::{CheckedFile, Expected, FsError, open_below};
-use crate::wire::{AttemptId, JobId};
 
 /// The path that is served.
 pub const PATH: &str = "/mapOutput";

@@ -5,18 +5,20 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::model::{AttemptId, JobId};
+
 use super::super::committer::OutputCommitter;
 use super::super::fixtures;
 use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::segment_writer::SegmentLengths;
 use super::super::shuffle::http::{FetchError, Fetched, HttpFetcher};
 use super::super::shuffle::schedule::{FetchOrder, MapEvent};
-use super::super::shuffle::servlet::{self, OutputFolder, ServedOutputs, ServletRequest};
+use super::super::shuffle::servlet;
+use super::super::shuffle::servlet::{OutputFolder, ServedOutputs, ServletRequest};
 use super::super::shuffle::signature::ShuffleSecret;
 use super::super::spill_index::read_index;
 use super::super::stage::{Stage, attempt_id, counted, progress_of};
 use super::*;
-use crate::wire::{AttemptId, JobId};
 
 /// Fetches from the folders of maps that ran in the same stage; the first fetches fail.
 struct FromFolders<'a> {

@@ -5,16 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::attempt::Attempt;
-use super::environment::{AttemptFacts, SplitFacts, environment_of};
-use super::fixtures;
-use super::map_task::{self, MapResult, MapSplit};
-use super::plan::StreamingPlan;
-use super::progress::Progress;
-use super::{failure::TaskFailure, working_folder};
 use crate::config::Configuration;
 use crate::fs::FileUri;
-use crate::wire::{AttemptId, Phase};
+use crate::model::AttemptId;
+use crate::wire::Phase;
+
+use super::attempt::Attempt;
+use super::environment::{AttemptFacts, SplitFacts, environment_of};
+use super::failure::TaskFailure;
+use super::map_task::{MapResult, MapSplit};
+use super::plan::StreamingPlan;
+use super::progress::Progress;
+use super::{fixtures, map_task, working_folder};
 
 /// Words of each line; a counter for each line.
 const MAPPER: &str = r#"

@@ -1,6 +1,7 @@
 //! `job-info` in a job's system directory: whose job it is and where its files are (1.2.1 `JobInfo`).
 
-use crate::wire::{Decode, Encode, JobId, Reader, Text, WString, WireError, Writer};
+use crate::model::JobId;
+use crate::wire::{Decode, Encode, Reader, Text, WString, WireError, Writer};
 
 /// The content of `job-info`; only a Java JobTracker's own recovery reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]

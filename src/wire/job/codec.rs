@@ -1,30 +1,28 @@
 //! Jobs, queues and the cluster as bytes.
 
-use super::{
-    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, Priority, QueueAclsInfo, RunState,
-    TrackerState, TrackersOfState,
-};
+use crate::model::{JobId, Priority, RunState, names};
 use crate::wire::error::WireErrorKind;
-use crate::wire::names::names;
-use crate::wire::{Decode, Encode, JobId, Reader, WString, WireError, Writer};
+use crate::wire::names::encoded_by_name;
+use crate::wire::{Decode, Encode, Reader, WString, WireError, Writer};
 
-names!(Priority, "priority" {
-    VeryHigh = "VERY_HIGH",
-    High = "HIGH",
-    Normal = "NORMAL",
-    Low = "LOW",
-    VeryLow = "VERY_LOW",
-});
+use super::{
+    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo, TrackerState,
+    TrackersOfState,
+};
 
-names!(JobAcl, "access list of a job" {
+encoded_by_name!(Priority, "priority");
+
+names!(JobAcl {
     ViewJob = "VIEW_JOB",
     ModifyJob = "MODIFY_JOB",
 });
+encoded_by_name!(JobAcl, "access list of a job");
 
-names!(TrackerState, "state of the JobTracker" {
+names!(TrackerState {
     Initializing = "INITIALIZING",
     Running = "RUNNING",
 });
+encoded_by_name!(TrackerState, "state of the JobTracker");
 
 // === impl RunState ===
 

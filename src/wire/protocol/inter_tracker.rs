@@ -1,7 +1,9 @@
 //! `InterTrackerProtocol` 31: what a TaskTracker tells and asks the JobTracker.
 
+use crate::model::JobId;
+use crate::wire::HeartbeatRequest;
+
 use super::table::protocol;
-use crate::wire::{HeartbeatRequest, JobId};
 
 protocol! {
     /// Calls of TaskTrackers.

@@ -1,7 +1,9 @@
 //! `JobSubmissionProtocol` 28: what a JobClient asks of the JobTracker.
 
+use crate::model::{AttemptId, JobId};
+use crate::wire::{Credentials, Text, Token};
+
 use super::table::protocol;
-use crate::wire::{AttemptId, Credentials, JobId, Text, Token};
 
 protocol! {
     /// Calls of job clients. An id is `None` for null and for ids that no job here can have: both name no job.

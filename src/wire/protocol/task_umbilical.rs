@@ -1,8 +1,10 @@
 //! `TaskUmbilicalProtocol` 19: what a task's process tells and asks its TaskTracker. A JobTracker does not serve it.
 
-use super::table::protocol;
+use crate::model::{AttemptId, JobId};
 use crate::wire::object::{Object, ObjectError, decode_instance, encode_class};
-use crate::wire::{AttemptId, Encode, JobId, JvmContext, Reader, RecordRange, TaskStatus, Writer};
+use crate::wire::{Encode, JvmContext, Reader, RecordRange, TaskStatus, Writer};
+
+use super::table::protocol;
 
 /// A job id declared as the class of the newer API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use super::passed::{Passed, PassedError};
+use crate::model::JobId;
 use crate::wire::object::{Object, ObjectError, encode_class, encode_null};
 use crate::wire::{
-    AccessControlList, ClusterStatus, Counters, HeartbeatResponse, JobId, JobProfile, JobQueueInfo, JobStatus, JvmTask,
+    AccessControlList, ClusterStatus, Counters, HeartbeatResponse, JobProfile, JobQueueInfo, JobStatus, JvmTask,
     MapEventsUpdate, QueueAclsInfo, Reader, TaskCompletionEvent, TaskReport, Token, WireError, WireErrorKind, Writer,
     class,
 };
+
+use super::passed::{Passed, PassedError};
 
 macro_rules! values {
     ($( $(#[$doc:meta])* $variant:ident($type:ty); )+) => {

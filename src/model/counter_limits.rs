@@ -1,0 +1,22 @@
+//! How many counters a job may have, and how long their names may be.
+
+/// Limits of the counters of one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterLimits {
+    /// Most counters (`mapreduce.job.counters.limit`, `mapreduce.job.counters.max`).
+    pub counters: u32,
+    /// Most groups but one: 1.2.1 refuses the group that comes when there are more than this
+    /// (`mapreduce.job.counters.groups.max`).
+    pub groups: u32,
+    /// Longest name of a counter, UTF-16 units; of a longer one the end is kept
+    /// (`mapreduce.job.counters.counter.name.max`).
+    pub name_length: u32,
+    /// Longest name of a group, likewise (`mapreduce.job.counters.group.name.max`).
+    pub group_name_length: u32,
+}
+
+impl Default for CounterLimits {
+    fn default() -> Self {
+        Self { counters: 120, groups: 50, name_length: 64, group_name_length: 128 }
+    }
+}

@@ -1,0 +1,22 @@
+//! What several rooms share and none owns: kinds of slots, time as a value, numbers of facts, ids, life-cycle states.
+//! Knows no other room.
+
+mod counter_limits;
+mod end_notification;
+mod fact_number;
+mod id;
+mod kind;
+mod names;
+mod now;
+mod rack;
+mod states;
+
+pub use counter_limits::CounterLimits;
+pub use end_notification::EndNotification;
+pub use fact_number::FactNumber;
+pub use id::{AttemptId, IdError, Identifier, JobId, TaskId};
+pub use kind::{Kind, PerKind};
+pub(crate) use names::names;
+pub use now::Now;
+pub use rack::DEFAULT_RACK;
+pub use states::{AttemptState, Priority, RunState};

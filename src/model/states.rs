@@ -1,0 +1,75 @@
+//! Life-cycle states and priorities that the wire names and the engine decides by.
+
+use super::names;
+
+/// The state of a job (1.2.1 `JobStatus`), with its number on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum RunState {
+    /// Its setup has succeeded.
+    Running = 1,
+    /// Over, well.
+    Succeeded = 2,
+    /// Over, by its own fault.
+    Failed = 3,
+    /// Accepted, not set up.
+    Prep = 4,
+    /// Over, by request.
+    Killed = 5,
+}
+
+/// The priority of a job (1.2.1 `JobPriority`), most urgent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Priority {
+    /// `VERY_HIGH`
+    VeryHigh,
+    /// `HIGH`
+    High,
+    /// `NORMAL`
+    #[default]
+    Normal,
+    /// `LOW`
+    Low,
+    /// `VERY_LOW`
+    VeryLow,
+}
+
+/// The state of an attempt (1.2.1 `TaskStatus.State`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum AttemptState {
+    /// Its process runs.
+    Running,
+    /// Done; final.
+    Succeeded,
+    /// Done by its own fault; final, counts against the attempt limit.
+    Failed,
+    /// Known to the tracker, not started yet.
+    Unassigned,
+    /// Ended by request; final, costs nothing.
+    Killed,
+    /// Waiting for leave to commit its output.
+    CommitPending,
+    /// Failed, its output waits for a task-cleanup attempt.
+    FailedUnclean,
+    /// Killed, its output waits for a task-cleanup attempt.
+    KilledUnclean,
+}
+
+names!(Priority {
+    VeryHigh = "VERY_HIGH",
+    High = "HIGH",
+    Normal = "NORMAL",
+    Low = "LOW",
+    VeryLow = "VERY_LOW",
+});
+
+names!(AttemptState {
+    Running = "RUNNING",
+    Succeeded = "SUCCEEDED",
+    Failed = "FAILED",
+    Unassigned = "UNASSIGNED",
+    Killed = "KILLED",
+    CommitPending = "COMMIT_PENDING",
+    FailedUnclean = "FAILED_UNCLEAN",
+    KilledUnclean = "KILLED_UNCLEAN",
+});

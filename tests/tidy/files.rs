@@ -62,7 +62,7 @@ pub fn openers(file: &Source, excepted: &[(&str, &str)]) -> Vec<Finding> {
 }
 
 mod proofs {
-    use outside::*;
+    use super::*;
 
     #[test]
     fn what_opens_files_by_itself_is_found() {

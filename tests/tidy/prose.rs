@@ -174,7 +174,7 @@ pub fn two_commands(readme: &Source, ci: &Source, executable: impl Fn(&str) -> b
 }
 
 mod proofs {
-    use outside::*;
+    use super::*;
 
     #[test]
     fn words_about_the_making_are_found() {

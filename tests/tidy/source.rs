@@ -226,7 +226,7 @@ fn item_length(rest: &str) -> usize {
 }
 
 mod proofs {
-    use outside::*;
+    use super::*;
 
     #[test]
     fn comments_literals_and_tests_are_not_code() {

@@ -71,7 +71,7 @@ pub fn panics(file: &Source) -> Vec<Finding> {
 }
 
 mod proofs {
-    use outside::*;
+    use super::*;
 
     #[test]
     fn each_rule_finds_what_breaks_it() {

@@ -37,7 +37,7 @@ pub fn file_decimal(units: i128) -> String {
 
 #[cfg(test)]
 mod tests {
-    use outside::*;
+    use super::*;
 
     #[test]
     fn sums_are_read_to_the_last_digit() {

@@ -57,7 +57,7 @@ fn unchunked(mut rest: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use outside::*;
+    use super::*;
 
     #[test]
     fn an_answer_counts_from_its_status_line_on() {

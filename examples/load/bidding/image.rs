@@ -69,7 +69,7 @@ fn ticks_behind(evidence: &Evidence, budgets: &BTreeMap<String, (i128, i128)>) -
 
 #[cfg(test)]
 mod tests {
-    use outside::*;
+    use super::*;
 
     #[test]
     fn only_the_originals_grammar_is_taken() {

@@ -238,8 +238,8 @@ fn history(evidence: &Evidence, seen: &mut Seen, wrong: &mut Vec<String>) -> usi
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::bidding::evidence::Allocation;
-    use outside::*;
 
     const STARTED_MS: i64 = 1000;
 

@@ -171,9 +171,9 @@ fn stamps(evidence: &Evidence, book: &Book, world: &World, wrong: &mut Vec<Strin
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::bidding::amount::UNITS_PER_CREDIT;
     use crate::bidding::evidence::Tick;
-    use outside::*;
 
     /// Alone with a bid of one and a half credits and a budget of nine.
     fn world() -> World {

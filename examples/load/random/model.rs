@@ -115,8 +115,8 @@ impl JobModel {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use jobtracker::model::{Identifier, JobId};
-    use outside::*;
 
     fn attempt(kind: Kind, task: i32, number: i32) -> AttemptId {
         JobId::new(Identifier::from_number(1), 1).task(kind, task).attempt(number)

@@ -193,7 +193,7 @@ pub fn judge(lives: &[Life], filled_jobs: u64) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use outside::*;
+    use super::*;
 
     fn lives(resident_bytes: impl Fn(u64) -> u64) -> Vec<Life> {
         let mean = |number| Sample { resident_bytes: resident_bytes(number), ..Sample::default() };

@@ -239,8 +239,8 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use jobtracker::model::{Identifier, Kind};
-    use outside::*;
 
     fn job() -> JobId {
         JobId::new(Identifier::from_number(1), 1)

@@ -117,7 +117,7 @@ fn one_added_property_sends_a_recorded_job_to_another_queue() {
 fn an_empty_job_has_hadoops_defaults() {
     let conf = parsed(&[]);
     assert_eq!((conf.map.tasks, conf.reduce.tasks, conf.map.max_attempts), (2, 1, 4));
-    assert_eq!((conf.queue.as_str(), conf.priority), ("default", JobPriority::Normal));
+    assert_eq!((conf.queue.as_str(), conf.priority), ("default", Priority::Normal));
     assert_eq!(conf.reduce_slowstart, PartsPerMillion(50_000));
     assert_eq!((conf.end_notification, conf.user_name), (None, None));
 }
@@ -138,10 +138,7 @@ fn values_of_the_job_are_typed() {
         ("mapred.job.timestamp", "1700000000000"),
         ("mapred.job.signature", "JD3O%2B="),
     ]);
-    assert_eq!(
-        (conf.user_name.as_deref(), conf.priority, conf.map.max_attempts),
-        (Some("h1"), JobPriority::VeryHigh, 1)
-    );
+    assert_eq!((conf.user_name.as_deref(), conf.priority, conf.map.max_attempts), (Some("h1"), Priority::VeryHigh, 1));
     assert_eq!((conf.map.memory_mb, conf.reduce.memory_mb, conf.map.max_skipped), (Some(2048), Some(2048), Some(10)));
     assert!(conf.keep_staging);
     let notification = EndNotification {

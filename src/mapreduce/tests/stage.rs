@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::mapreduce::*;
-use crate::model::{CounterLimits, AttemptId, AttemptState, Kind, Now, PerKind};
+use crate::model::{AttemptId, AttemptState, CounterLimits, Kind, Now, PerKind};
 use crate::scheduler::{AppId, AppSpec, FifoOptions, NodeId, Scheduler};
 use crate::wire::{Phase, RecordRange, ReduceProgress, TaskStatus, Text};
 

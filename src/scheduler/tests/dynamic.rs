@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{PerKind, Kind};
+use crate::model::{Kind, PerKind};
 use crate::scheduler::*;
 
 use super::world::{Order, World};

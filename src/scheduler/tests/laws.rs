@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::model::{PerKind, Kind};
+use crate::model::{Kind, PerKind};
 use crate::scheduler::*;
 
 use super::world::{Order, State, World};

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{PerKind, Kind};
+use crate::model::{Kind, PerKind};
 use crate::scheduler::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Typed reading: a value that is not of its key's kind is an error that says where it stands and what would be right.
+//! Typed access: a value of the wrong kind is an error with its place and what was expected.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::parts_per_million::PartsPerMillion;
 use crate::fs::{FileUri, FileUriError};
 
 impl Setting {
-    /// The error that this value is not what was expected.
+    /// The error that this value is not `expected`.
     #[must_use]
     pub fn refused(&self, expected: impl Into<String>) -> ConfigError {
         ConfigError::BadValue {
@@ -23,7 +23,7 @@ impl Setting {
 }
 
 impl Configuration {
-    /// The value, checked against the key's kind; `None` when it is not set. Empty text counts as not set where an empty
+    /// The value, validated against the key's kind; `None` if it is not set. An empty text counts as not set if an empty
     /// value has no meaning.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Configuration {
         if key.kind.accepts(&setting.value) { Ok(Some(setting)) } else { Err(setting.refused(key.kind.to_string())) }
     }
 
-    /// The value of a key that must have one.
+    /// The value of a required key.
     ///
     /// # Errors
     /// As [`Self::checked`], and [`ConfigError::NotSet`].
@@ -44,7 +44,7 @@ impl Configuration {
         self.checked(key)?.ok_or_else(|| ConfigError::NotSet { key: key.name, expected: key.kind.to_string() })
     }
 
-    /// A text, blanks kept; `None` when not set or empty.
+    /// A text, blanks kept; `None` if not set or empty.
     ///
     /// # Errors
     /// As [`Self::checked`].
@@ -52,7 +52,7 @@ impl Configuration {
         Ok(self.checked(key)?.map(|setting| setting.value).filter(|text| !text.is_empty()))
     }
 
-    /// A whole number in the key's unit, in the integer type the caller wants.
+    /// A whole number in the key's unit, as the caller's integer type.
     ///
     /// # Errors
     /// As [`Self::required`].
@@ -63,7 +63,7 @@ impl Configuration {
             .ok_or_else(|| setting.refused(key.kind.to_string()))
     }
 
-    /// A limit: `None` when not set or below `least`, the way Hadoop spells "no limit".
+    /// A limit: `None` if not set or below `least`, which means "no limit" in Hadoop.
     ///
     /// # Errors
     /// As [`Self::checked`].
@@ -110,7 +110,7 @@ impl Configuration {
         Ok(text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
-    /// A path of this machine; `None` when not set. `file:` before it is taken off, `.` and `..` are resolved as text.
+    /// A path of this machine; `None` if not set. A leading `file:` is removed, `.` and `..` are resolved as text.
     ///
     /// # Errors
     /// As [`Self::checked`]; a path that is not absolute.
@@ -119,7 +119,7 @@ impl Configuration {
         local_path(&setting.value).map(Some).ok_or_else(|| setting.refused(key.kind.to_string()))
     }
 
-    /// A path of this machine that must be set.
+    /// A required path of this machine.
     ///
     /// # Errors
     /// As [`Self::local_path`] and [`Self::required`].
@@ -128,7 +128,7 @@ impl Configuration {
         local_path(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
     }
 
-    /// A path on a file system that there is: that of this machine, which may be shared by all.
+    /// A path on a supported file system: that of this machine, which all machines may share.
     ///
     /// # Errors
     /// As [`Self::required`]; another file system.
@@ -136,7 +136,7 @@ impl Configuration {
         let setting = self.required(key)?;
         FileUri::parse(setting.value.trim()).map_err(|error| match error {
             FileUriError::NotSupportedYet { scheme, .. } => setting.refused(format!(
-                "{}: {scheme}: is not there yet, so set file:/// and folders that all machines share",
+                "{}: {scheme}: is not supported yet; set file:/// and directories that all machines share",
                 key.kind
             )),
             _ => setting.refused(key.kind.to_string()),

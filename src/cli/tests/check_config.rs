@@ -33,7 +33,7 @@ fn prints_what_holds_and_from_where() {
     ] {
         assert!(report.text.lines().any(|found| found == line), "{line} is not in\n{}", report.text);
     }
-    // Job keys that nobody sets are noise here.
+    // Unset job keys are noise here.
     assert!(!report.text.contains("mapred.reduce.tasks"));
 }
 
@@ -56,7 +56,7 @@ fn a_job_tracker_on_a_conf_folder_that_says_local_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let report = check_config(&options(Some(folder.path()), &[]), Daemon::JobTracker);
     assert!(!report.is_good);
-    insta::assert_snapshot!(report.text.lines().last().unwrap_or_default(), @r#"error: default: mapred.job.tracker = "local": expected host:port, for a JobTracker cannot be local; set it in the conf folder or by -D mapred.job.tracker=..."#);
+    insta::assert_snapshot!(report.text.lines().last().unwrap_or_default(), @r#"error: default: mapred.job.tracker = "local": expected host:port; a JobTracker cannot be local; set it in the conf folder or with -D mapred.job.tracker=..."#);
 }
 
 #[test]
@@ -104,9 +104,12 @@ fn no_key_of_hadoop_itself_is_taken_for_a_typo() {
     let property = |name: &&str| format!("<property><name>{name}</name><value>1</value></property>\n");
     let text: String = names.iter().map(property).collect();
     fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>\n{text}</configuration>")).unwrap();
-    let told = unread(&options(Some(folder.path()), &[]).configuration().unwrap());
-    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
-    assert!(told.iter().all(|text| text.contains("mapred.jobtracker.") && !text.contains("did you mean")), "{told:#?}");
+    let unread = unread_keys(&options(Some(folder.path()), &[]).configuration().unwrap());
+    let unread: Vec<String> = unread.iter().map(ToString::to_string).collect();
+    assert!(
+        unread.iter().all(|text| text.contains("mapred.jobtracker.") && !text.contains("did you mean")),
+        "{unread:#?}"
+    );
 }
 
 #[test]
@@ -125,14 +128,14 @@ fn a_tasktracker_needs_less_and_is_told_what_it_reads() {
         "  mapred.tasktracker.map.tasks.maximum = 0  (-D)",
         "  mapred.task.tracker.http.address = 127.0.0.1:50060  (standalone default)",
         "  io.sort.mb = 10  (-D)",
-        "warning: -D: mapred.tasktracker.map.tasks.maximum = \"0\" and mapred.tasktracker.reduce.tasks.maximum is 0 too: it would run nothing",
+        "warning: -D: mapred.tasktracker.map.tasks.maximum = \"0\" and mapred.tasktracker.reduce.tasks.maximum is also 0: the tasktracker would run no tasks",
         "good: 9 values set, 1 warnings",
     ] {
         assert!(report.text.lines().any(|found| found == line), "{line} is not in\n{}", report.text);
     }
     assert!(!report.text.contains("acl-file") && !report.text.contains("state.dir"), "{}", report.text);
     let hdfs = check_config(&options(None, &["fs.default.name=hdfs://n:8020"]), Daemon::TaskTracker);
-    assert!(!hdfs.is_good && hdfs.text.contains("hdfs: is not there yet"), "{}", hdfs.text);
+    assert!(!hdfs.is_good && hdfs.text.contains("hdfs: is not supported yet"), "{}", hdfs.text);
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn both_spellings_are_read_and_disagreement_is_told() {
         ("mapred", &[("mapreduce.jobtracker.taskscheduler", "later")]),
     ]);
     assert_eq!(value(&both, &TASK_SCHEDULER), "first (core:2)");
-    insta::assert_snapshot!(warnings(&both), @"mapred:2: mapreduce.jobtracker.taskscheduler is another name of mapred.jobtracker.taskScheduler, which core:2 sets to something else and which counts");
+    insta::assert_snapshot!(warnings(&both), @"mapred:2: mapreduce.jobtracker.taskscheduler is ignored: core:2 sets the same key as mapred.jobtracker.taskScheduler to another value");
 }
 
 #[test]

@@ -254,10 +254,10 @@ fn a_job_sees_nothing_of_the_clusters_configuration_but_keys_of_the_table() {
                 ("c", &format!("${{{name}}}")),
             ]);
             let conf = JobConf::parse(&job, LIMIT, &cluster, "h1").map(|conf| format!("{conf:?}"));
-            let told = conf.unwrap_or_else(|error| error.to_string());
+            let text = conf.unwrap_or_else(|error| error.to_string());
             // The folder of output is the cluster's own text, which the cluster lets every job use.
-            let told = told.replace("/out/hunter2/", "");
-            assert!(!told.contains("hunter2") && !told.contains("/root") && !told.contains("/secret"), "{key} {told}");
+            let text = text.replace("/out/hunter2/", "");
+            assert!(!text.contains("hunter2") && !text.contains("/root") && !text.contains("/secret"), "{key} {text}");
         }
     }
 }
@@ -265,7 +265,7 @@ fn a_job_sees_nothing_of_the_clusters_configuration_but_keys_of_the_table() {
 #[test]
 fn names_are_not_put_together_with_what_the_cluster_sees() {
     let mut cluster = cluster_with_secrets();
-    // The cluster's text goes on where the user's ends.
+    // The text of the cluster continues where that of the user ends.
     let site = "<configuration><property><name>mapreduce.workflow.id</name><value>${user.name}word}</value></property>\
         <property><name>mapreduce.workflow.name</name><value>${mapred.job.name}/${team}</value></property></configuration>";
     cluster.add_file("mapred-site.xml", site.as_bytes()).unwrap();

@@ -1,9 +1,9 @@
-//! The price over time, as a table for people and as JSON for machines. Text only.
+//! Renders the price over time as a table for people and as JSON for programs.
 
-use super::market_text::{Form, columns, json, lines, moment};
+use super::market_text::{Form, columns, json, lines, utc_time};
 use crate::market::{Credits, PriceHistory, PricePoint};
 
-/// Characters of the longest bar.
+/// Length of the longest bar, characters.
 const BAR: i128 = 30;
 
 /// The spans, newest last, each with a bar of its highest price.
@@ -18,7 +18,7 @@ pub(super) fn price_history_text(history: &PriceHistory, form: Form) -> String {
     }
     for point in &history.points {
         let PricePoint { time_ms, price, low, high, .. } = point;
-        table.add_row([moment(*time_ms), price.to_string(), low.to_string(), high.to_string(), bar(*high, highest)]);
+        table.add_row([utc_time(*time_ms), price.to_string(), low.to_string(), high.to_string(), bar(*high, highest)]);
     }
     lines(&table)
 }

@@ -1,6 +1,6 @@
-//! What the market has told, as tables for people and as JSON for machines. Text only.
+//! Renders market answers as tables for people and as JSON for programs.
 //!
-//! In JSON, amounts are decimal texts, which hold them to the last unit, and times are epoch ms.
+//! In JSON, amounts are exact decimal texts and times are epoch ms.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use serde::Serialize;
 
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 
-/// How an answer is shown.
+/// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Table,
     Json,
 }
 
-/// How long the money of queues lasts, seconds; those that pay nothing are not in it.
+/// Time that each queue's money lasts, seconds; queues that pay nothing are missing.
 pub(super) type Lasts = BTreeMap<String, u64>;
 
-/// A queue as published at the last tick, and how long its money lasts.
+/// A queue as published at the last tick, and the time that its money lasts.
 #[derive(Serialize)]
 pub(super) struct Published<'a> {
     #[serde(flatten)]
@@ -33,13 +33,12 @@ pub(super) struct Published<'a> {
 // === impl Published ===
 
 impl<'a> Published<'a> {
-    /// Both together.
     pub(super) fn of(line: &'a QueueLine, lasts: &Lasts) -> Self {
         Published { line, lasts_s: lasts.get(&line.queue).copied() }
     }
 }
 
-/// Queues as published, one a line; none but the head when there are none.
+/// Queues as published, one a line.
 pub(super) fn published_text(queues: &[QueueLine], lasts: &Lasts, form: Form) -> String {
     let published: Vec<_> = queues.iter().map(|line| Published::of(line, lasts)).collect();
     if form == Form::Json {
@@ -47,12 +46,12 @@ pub(super) fn published_text(queues: &[QueueLine], lasts: &Lasts, form: Form) ->
     }
     let mut table = columns(&["queue", "budget", "rate", "share", "used", "pending", "lasts"], 1);
     for Published { line, lasts_s } in published {
-        table.add_row(cells(line).into_iter().chain([span(lasts_s)]));
+        table.add_row(cells(line).into_iter().chain([duration_text(lasts_s)]));
     }
     lines(&table)
 }
 
-/// A queue after a change: its bid counts from the next tick on.
+/// A queue after a change; its bid applies from the next tick on.
 pub(super) fn queue_text(queue: &QueueLine, form: Form) -> String {
     if form == Form::Json {
         return json(queue);
@@ -67,32 +66,32 @@ fn cells(line: &QueueLine) -> [String; 6] {
     [queue.clone(), budget.clone(), spending.clone(), share.clone(), used.to_string(), pending.to_string()]
 }
 
-/// What a rate would give.
+/// A quote.
 pub(super) fn quote_text(quote: &QuoteLine, form: Form) -> String {
     if form == Form::Json {
         return json(quote);
     }
     let QuoteLine { queue, rate, price, share, map_slots, reduce_slots, budget, .. } = quote;
-    let mut text = format!("at {rate} for a slot, queue {queue} would have from the next tick on:\n");
+    let mut text = format!("at {rate} for a slot, queue {queue} would get from the next tick on:\n");
     for (what, value) in [
         ("share", format!("{share} (price {price})")),
         ("map slots", map_slots.to_string()),
         ("reduce slots", reduce_slots.to_string()),
         ("budget then", budget.clone()),
-        ("lasts, all used", span(quote.full_use_lasts_s)),
-        ("lasts, as now", span(quote.present_use_lasts_s)),
+        ("lasts, full use", duration_text(quote.full_use_lasts_s)),
+        ("lasts, present", duration_text(quote.present_use_lasts_s)),
     ] {
         text += &format!("  {what:<16}  {value}\n");
     }
     text
 }
 
-/// That a queue is gone.
+/// Confirmation of a removed queue.
 pub(super) fn removed_text(queue: &str, form: Form) -> String {
     if form == Form::Json {
         return json(&serde_json::json!({ "removed": queue }));
     }
-    format!("queue {queue} is removed; what was left in it is booked as taken out\n")
+    format!("queue {queue} removed; its remaining balance is recorded as taken out\n")
 }
 
 /// The price.
@@ -110,12 +109,12 @@ pub(super) fn time_text(answer: &MarketAnswer, form: Form) -> String {
     let mut table = columns(&["what", "ms", "UTC"], 1);
     for (what, at_ms) in [("start", start_ms), ("time", time_ms)] {
         let at_ms = at_ms.unwrap_or_default();
-        table.add_row([what.to_owned(), at_ms.to_string(), moment(at_ms)]);
+        table.add_row([what.to_owned(), at_ms.to_string(), utc_time(at_ms)]);
     }
     lines(&table)
 }
 
-/// A table with these heads, the columns after the first few set to the right.
+/// A table with these headers; the columns after the first `left` are aligned right.
 pub(super) fn columns(heads: &[&str], left: usize) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(heads.iter().map(|head| head.to_uppercase()));
@@ -128,19 +127,19 @@ pub(super) fn columns(heads: &[&str], left: usize) -> Table {
     table
 }
 
-/// A table as text, without blanks at the ends of its lines.
+/// A table as text, without trailing blanks.
 pub(super) fn lines(table: &Table) -> String {
     table.trim_fmt() + "\n"
 }
 
-/// A value as JSON, for people who look at it too.
+/// A value as indented JSON.
 pub(super) fn json(value: &impl Serialize) -> String {
     // Texts, numbers and lists always have a JSON form.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// A span of time in its two largest units; a dash for none.
-pub(super) fn span(seconds: Option<u64>) -> String {
+/// A duration in its two largest units; a dash for `None`.
+pub(super) fn duration_text(seconds: Option<u64>) -> String {
     let Some(seconds) = seconds else { return "-".to_owned() };
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match (days, hours, minutes) {
@@ -151,10 +150,10 @@ pub(super) fn span(seconds: Option<u64>) -> String {
     }
 }
 
-/// A moment of UTC; a dash for what no calendar holds.
-pub(super) fn moment(epoch_ms: i64) -> String {
+/// A time in UTC; a dash if it is out of range.
+pub(super) fn utc_time(epoch_ms: i64) -> String {
     match Timestamp::from_millisecond(epoch_ms) {
-        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => "-".to_owned(),
     }
 }
@@ -237,13 +236,13 @@ mod tests {
             present_use_lasts_s: None,
         };
         insta::assert_snapshot!(quote_text(&quote, Form::Table), @"
-        at 0.5 for a slot, queue alice would have from the next tick on:
+        at 0.5 for a slot, queue alice would get from the next tick on:
           share             0.250000000 (price 2.0)
           map slots         3
           reduce slots      1
           budget then       12.5
-          lasts, all used   2m 5s
-          lasts, as now     -
+          lasts, full use   2m 5s
+          lasts, present    -
         ");
         insta::assert_snapshot!(quote_text(&quote, Form::Json), @r#"
         {
@@ -262,7 +261,8 @@ mod tests {
 
     #[test]
     fn spans_have_two_units() {
-        let spans = [Some(0), Some(59), Some(60), Some(3_599), Some(3_600), Some(86_399), Some(86_400), None].map(span);
+        let spans = [Some(0), Some(59), Some(60), Some(3_599), Some(3_600), Some(86_399), Some(86_400), None]
+            .map(duration_text);
         assert_eq!(spans, ["0s", "59s", "1m 0s", "59m 59s", "1h 0m", "23h 59m", "1d 0h", "-"]);
     }
 
@@ -291,6 +291,6 @@ mod tests {
           "time_ms": 1238605061519
         }
         "#);
-        assert_eq!(moment(i64::MAX), "-");
+        assert_eq!(utc_time(i64::MAX), "-");
     }
 }

@@ -1,9 +1,9 @@
-//! A queue's statement, as a table for people and as JSON for machines. Text only.
+//! Renders a queue's statement as a table for people and as JSON for programs.
 
-use super::market_text::{Form, columns, json, lines, moment};
+use super::market_text::{Form, columns, json, lines, utc_time};
 use crate::market::{Credits, Statement, StatementRow};
 
-/// The rows, newest last. In the table a row with a day for its time is a sum of that day.
+/// The rows, newest last. In the table, a row with a date as its time is a daily sum.
 pub(super) fn statement_text(statement: &Statement, form: Form) -> String {
     if form == Form::Json {
         return json(statement);
@@ -21,7 +21,7 @@ fn cells(row: &StatementRow) -> [String; 8] {
     let slots = |slots: Option<u64>| slots.map(|slots| slots.to_string()).unwrap_or_default();
     let moved = if row.amount > Credits::ZERO { format!("+{}", row.amount) } else { row.amount.to_string() };
     [
-        row.day.clone().unwrap_or_else(|| moment(row.time_ms)),
+        row.day.clone().unwrap_or_else(|| utc_time(row.time_ms)),
         row.reason.to_string(),
         row.movements.to_string(),
         money(row.rate),

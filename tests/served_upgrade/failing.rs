@@ -25,7 +25,7 @@ fn fails(place: &Place, serving: &Serving, program: &str, told: &str) {
     let raw = RawClient::that_says(serving, -3);
     let (code, text) = fail_to_upgrade(place, &["--program", program]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.starts_with("jobtracker: the daemon serves on as it did: "), "{text}");
+    assert!(text.starts_with("jobtracker: the upgrade failed and the old process continues to serve: "), "{text}");
     assert!(text.contains(told), "{told} in {text}");
     assert_serves(serving, &mut idle, raw);
 }

@@ -1,24 +1,24 @@
-//! `jobtracker job list`.
+//! `jobtracker job list`: lists jobs.
 
+use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
-use super::place::PlaceArguments;
-use crate::cli::market_text::{Form, columns, json, lines, moment};
+use crate::cli::market_text::{Form, columns, json, lines, utc_time};
 use crate::client::job::view::JobLine;
 
-/// Which jobs.
+/// Options of `job list`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ListArguments {
-    /// Those that are over too, as far as the JobTracker still knows them
+    /// Include finished jobs that the JobTracker still knows
     #[arg(long)]
     all: bool,
-    /// Where, who and how.
+    /// JobTracker, signer, output form.
     #[command(flatten)]
-    place: PlaceArguments,
+    connection: ConnectionArguments,
 }
 
 pub(super) async fn list(arguments: &ListArguments) -> Result<String, JobCommandError> {
-    let jobs = arguments.place.jobtracker()?.jobs(arguments.all).await?;
-    Ok(list_text(&jobs, arguments.place.form()))
+    let jobs = arguments.connection.jobtracker()?.jobs(arguments.all).await?;
+    Ok(list_text(&jobs, arguments.connection.form()))
 }
 
 fn list_text(jobs: &[JobLine], form: Form) -> String {
@@ -34,7 +34,7 @@ fn list_text(jobs: &[JobLine], form: Form) -> String {
             user.clone(),
             queue.clone(),
             (*priority).to_owned(),
-            moment(*started_ms),
+            utc_time(*started_ms),
             one_line(name),
             format!("{map_percent}%"),
             format!("{reduce_percent}%"),
@@ -43,7 +43,7 @@ fn list_text(jobs: &[JobLine], form: Form) -> String {
     lines(&table)
 }
 
-/// A name as a table shows it: short, on one line.
+/// Shortens a name to one line of a table.
 fn one_line(name: &str) -> String {
     const LONGEST: usize = 40;
     let mut text: String = name.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();

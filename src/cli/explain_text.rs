@@ -201,15 +201,15 @@ mod tests {
           - its reduces wait until 5 maps are done; 2 are
 
         holders of the slots:
-                                                 MAP SLOTS  REDUCE SLOTS
-          this job                                       1             0
-          other jobs of its queue                        0             0
-          other queues, within their quotas              5             0
-          other queues, beyond their quotas              1             0
-          queues that pay nothing                        1             0
-          setups and cleanups                            1             0
-          free                                           3             2
-          total                                         12             2
+                                             MAP SLOTS  REDUCE SLOTS
+          this job                                   1             0
+          other jobs of its queue                    0             0
+          other queues, within their quotas          5             0
+          other queues, beyond their quotas          1             0
+          queues that pay nothing                    1             0
+          setups and cleanups                        1             0
+          free                                       3             2
+          total                                     12             2
           queue alice: 6 map slots of the 5 it bought
           queue carol: 1 map slots of the 0 it bought
 

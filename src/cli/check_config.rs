@@ -60,11 +60,11 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
     };
     let configuration = match options.configuration() {
         Ok(configuration) => configuration,
-        Err(error) => return refused(text, &[error]),
+        Err(error) => return refusal(text, &[error]),
     };
     let errors = print_values(&mut text, &configuration, daemon);
     if !errors.is_empty() {
-        return refused(text, &errors);
+        return refusal(text, &errors);
     }
     match daemon.load(options, &configuration) {
         Ok(mut warnings) => {
@@ -83,7 +83,7 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
             );
             Report { text, is_good: true }
         }
-        Err(error) => refused(text, &[error]),
+        Err(error) => refusal(text, &[error]),
     }
 }
 
@@ -195,7 +195,7 @@ fn distance(left: &str, right: &str) -> usize {
     row.last().copied().unwrap_or(left.len())
 }
 
-fn refused(mut text: String, errors: &[ConfigError]) -> Report {
+fn refusal(mut text: String, errors: &[ConfigError]) -> Report {
     for error in errors {
         line(&mut text, format_args!("error: {error}"));
     }

@@ -242,7 +242,7 @@ impl JobConf {
             user_name: text(&keys::USER_NAME)?,
             queue: job_queue::resolve(configuration)?,
             priority: JobPriority::parse(priority.value.trim())
-                .ok_or_else(|| priority.refused(keys::JOB_PRIORITY.kind.to_string()))?,
+                .ok_or_else(|| priority.bad_value(keys::JOB_PRIORITY.kind.to_string()))?,
             map: map_conf(configuration)?,
             reduce: reduce_conf(configuration)?,
             reduce_slowstart: configuration.ratio(&keys::REDUCE_SLOWSTART)?,

@@ -12,7 +12,7 @@ use crate::fs::{FileUri, FileUriError};
 impl Setting {
     /// The error that this value is not `expected`.
     #[must_use]
-    pub fn refused(&self, expected: impl Into<String>) -> ConfigError {
+    pub fn bad_value(&self, expected: impl Into<String>) -> ConfigError {
         ConfigError::BadValue {
             key: self.name.clone(),
             origin: self.origin.clone(),
@@ -33,7 +33,7 @@ impl Configuration {
         if setting.value.trim().is_empty() && !matches!(key.kind, Kind::Text | Kind::List) {
             return Ok(None);
         }
-        if key.kind.accepts(&setting.value) { Ok(Some(setting)) } else { Err(setting.refused(key.kind.to_string())) }
+        if key.kind.accepts(&setting.value) { Ok(Some(setting)) } else { Err(setting.bad_value(key.kind.to_string())) }
     }
 
     /// The value of a required key.
@@ -60,7 +60,7 @@ impl Configuration {
         let setting = self.required(key)?;
         keys::parse_number(&setting.value)
             .and_then(|number| T::try_from(number).ok())
-            .ok_or_else(|| setting.refused(key.kind.to_string()))
+            .ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// A limit: `None` if not set or below `least`, which means "no limit" in Hadoop.
@@ -80,7 +80,7 @@ impl Configuration {
     /// As [`Self::required`].
     pub fn flag(&self, key: &Key) -> Result<bool, ConfigError> {
         let setting = self.required(key)?;
-        keys::parse_flag(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+        keys::parse_flag(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// A ratio.
@@ -89,7 +89,7 @@ impl Configuration {
     /// As [`Self::required`].
     pub fn ratio(&self, key: &Key) -> Result<PartsPerMillion, ConfigError> {
         let setting = self.required(key)?;
-        PartsPerMillion::parse(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+        PartsPerMillion::parse(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// An address.
@@ -98,7 +98,7 @@ impl Configuration {
     /// As [`Self::required`].
     pub fn address(&self, key: &Key) -> Result<HostPort, ConfigError> {
         let setting = self.required(key)?;
-        HostPort::parse(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+        HostPort::parse(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// Names separated by commas, blanks around them removed.
@@ -116,7 +116,7 @@ impl Configuration {
     /// As [`Self::checked`]; a path that is not absolute.
     pub fn local_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
         let Some(setting) = self.checked(key)? else { return Ok(None) };
-        local_path(&setting.value).map(Some).ok_or_else(|| setting.refused(key.kind.to_string()))
+        local_path(&setting.value).map(Some).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// A required path of this machine.
@@ -125,7 +125,7 @@ impl Configuration {
     /// As [`Self::local_path`] and [`Self::required`].
     pub fn required_local_path(&self, key: &Key) -> Result<PathBuf, ConfigError> {
         let setting = self.required(key)?;
-        local_path(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+        local_path(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// A path on a supported file system: that of this machine, which all machines may share.
@@ -135,11 +135,11 @@ impl Configuration {
     pub fn file_uri(&self, key: &Key) -> Result<FileUri, ConfigError> {
         let setting = self.required(key)?;
         FileUri::parse(setting.value.trim()).map_err(|error| match error {
-            FileUriError::NotSupportedYet { scheme, .. } => setting.refused(format!(
+            FileUriError::NotSupportedYet { scheme, .. } => setting.bad_value(format!(
                 "{}: {scheme}: is not supported yet; set file:/// and directories that all machines share",
                 key.kind
             )),
-            _ => setting.refused(key.kind.to_string()),
+            _ => setting.bad_value(key.kind.to_string()),
         })
     }
 
@@ -151,7 +151,7 @@ impl Configuration {
         let setting = self.required(key)?;
         let parts = setting.value.split(',').map(str::trim).filter(|part| !part.is_empty());
         let paths: Option<Vec<PathBuf>> = parts.map(local_path).collect();
-        paths.filter(|paths| !paths.is_empty()).ok_or_else(|| setting.refused(key.kind.to_string()))
+        paths.filter(|paths| !paths.is_empty()).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 }
 

@@ -77,7 +77,7 @@ impl JobConfiguration {
         };
         match setting.value.trim().parse() {
             Ok(number) if number >= least => Ok(number),
-            _ => Err(setting.refused(format!("a whole number from {least} on"))),
+            _ => Err(setting.bad_value(format!("a whole number from {least} on"))),
         }
     }
 

@@ -34,7 +34,7 @@ impl Directories {
         if let Some(wiped) = local.iter().map(|dir| dir.join(WIPED)).find(|wiped| state.starts_with(wiped)) {
             let expected =
                 format!("a folder outside {}, which a Java JobTracker deletes at its start", wiped.display());
-            return Err(configuration.required(&keys::STATE_DIR)?.refused(expected));
+            return Err(configuration.required(&keys::STATE_DIR)?.bad_value(expected));
         }
         Ok(Directories {
             hadoop_tmp: configuration.required_local_path(&keys::HADOOP_TMP_DIR)?,

@@ -142,7 +142,7 @@ impl MemorySettings {
 
     /// Maximum memory that one map and one reduce may request, MB; `None` if requests are not checked.
     #[must_use]
-    pub fn most_of_task(&self) -> Option<(u64, u64)> {
+    pub fn max_task_mb(&self) -> Option<(u64, u64)> {
         let most = (self.max_map_mb?, self.max_reduce_mb?);
         (self.map_slot_mb.is_some() && self.reduce_slot_mb.is_some()).then_some(most)
     }

@@ -210,7 +210,7 @@ fn rpc_address(configuration: &Configuration) -> Result<HostPort, ConfigError> {
     let key = &keys::RPC_ADDRESS;
     match configuration.setting(key)? {
         Some(setting) if setting.value.trim() == "local" => {
-            Err(setting.refused("host:port; a JobTracker cannot be local"))
+            Err(setting.bad_value("host:port; a JobTracker cannot be local"))
         }
         _ => configuration.address(key),
     }
@@ -224,7 +224,7 @@ fn http_address(configuration: &Configuration) -> Result<HostPort, ConfigError> 
     }
     if let Some(host) = configuration.setting(&keys::HTTP_BIND_ADDRESS)?.filter(|host| !host.value.trim().is_empty()) {
         address = HostPort::parse(&format!("{}:{}", host.value.trim(), address.port))
-            .ok_or_else(|| host.refused("a host name or address"))?;
+            .ok_or_else(|| host.bad_value("a host name or address"))?;
     }
     Ok(address)
 }

@@ -66,7 +66,7 @@ fn queue(configuration: &Configuration, name: String) -> Result<QueueSettings, C
         Some(setting) => match setting.value.trim() {
             "RUNNING" => QueueState::Running,
             "STOPPED" => QueueState::Stopped,
-            _ => return Err(setting.refused(keys::QUEUE_STATE.kind.to_string())),
+            _ => return Err(setting.bad_value(keys::QUEUE_STATE.kind.to_string())),
         },
     };
     Ok(QueueSettings { name, state, submit_acl, administer_acl })

@@ -36,14 +36,14 @@ pub fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
 
 /// Known keys whose values differ from the running ones and apply only after a restart, each with its place.
 #[must_use]
-pub fn waiting(running: &Configuration, found: &Configuration) -> Vec<String> {
+pub fn changes_needing_restart(running: &Configuration, found: &Configuration) -> Vec<String> {
     let was: BTreeMap<&str, (&str, &Origin)> = restart_values(running).collect();
     let is: BTreeMap<&str, (&str, &Origin)> = restart_values(found).collect();
     let set = is.iter().filter(|(name, (value, _))| was.get(*name).is_none_or(|(old, _)| old != value));
     let gone = was.iter().filter(|(name, _)| !is.contains_key(*name));
-    let mut waiting: Vec<String> = set.map(|(name, (_, origin))| format!("{name} ({origin})")).collect();
-    waiting.extend(gone.map(|(name, (_, origin))| format!("{name} (removed from {origin})")));
-    waiting
+    let mut changes: Vec<String> = set.map(|(name, (_, origin))| format!("{name} ({origin})")).collect();
+    changes.extend(gone.map(|(name, (_, origin))| format!("{name} (removed from {origin})")));
+    changes
 }
 
 fn restart_values(configuration: &Configuration) -> impl Iterator<Item = (&str, (&str, &Origin))> {
@@ -87,15 +87,15 @@ mod tests {
             property("jobtracker.ledger.detail-days", "7"),
         ];
         let (running, found) = (configuration(&running.concat()), configuration(&found.concat()));
-        let waiting = waiting(&running, &found);
+        let changes = changes_needing_restart(&running, &found);
         assert_eq!(
-            waiting,
+            changes,
             [
                 "jobtracker.ledger.detail-days (site.xml:6)",
                 "mapred.job.tracker (site.xml:4)",
                 "mapred.acls.enabled (removed from site.xml:5)"
             ]
         );
-        assert_eq!(super::waiting(&running, &running), Vec::<String>::new());
+        assert_eq!(super::changes_needing_restart(&running, &running), Vec::<String>::new());
     }
 }

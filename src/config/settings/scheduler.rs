@@ -74,7 +74,7 @@ impl SchedulerKind {
                 capacity_pad: configuration.ratio(&keys::CAPACITY_PAD)?,
             })),
             DYNAMIC_CLASS => DynamicSettings::from_configuration(configuration).map(SchedulerKind::Dynamic),
-            _ => Err(class.refused(format!("{FIFO_CLASS} or {DYNAMIC_CLASS}"))),
+            _ => Err(class.bad_value(format!("{FIFO_CLASS} or {DYNAMIC_CLASS}"))),
         }
     }
 
@@ -94,7 +94,7 @@ impl DynamicSettings {
         let milliseconds = |key: &Key| configuration.number::<u64>(key).map(|seconds| seconds.saturating_mul(1000));
         let enforcing = configuration.required(&keys::ENFORCING_SCHEDULER)?;
         if enforcing.value.trim() != ENFORCING_CLASS {
-            return Err(enforcing.refused(format!("{ENFORCING_CLASS}, the only available one")));
+            return Err(enforcing.bad_value(format!("{ENFORCING_CLASS}, the only available one")));
         }
         Ok(DynamicSettings {
             budget_store: BudgetStoreKind::from_configuration(configuration)?,
@@ -115,7 +115,7 @@ impl BudgetStoreKind {
         let class = configuration.required(&keys::BUDGET_STORE)?;
         match class.value.trim() {
             FILE_STORE_CLASS => Ok(BudgetStoreKind::File),
-            _ => Err(class.refused(format!("{FILE_STORE_CLASS}, the budget file, the only available one"))),
+            _ => Err(class.bad_value(format!("{FILE_STORE_CLASS}, the budget file, the only available one"))),
         }
     }
 }

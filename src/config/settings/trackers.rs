@@ -95,7 +95,7 @@ fn admitted(configuration: &Configuration, has_list: bool) -> Result<AdmittedTra
     let setting = configuration.required(&keys::TRACKERS_ADMIT)?;
     match setting.value.trim() {
         "listed" if has_list => Ok(AdmittedTrackers::Listed),
-        "listed" => Err(setting.refused("all, or a file of host names in mapred.hosts")),
+        "listed" => Err(setting.bad_value("all, or a file of host names in mapred.hosts")),
         _ => Ok(AdmittedTrackers::All),
     }
 }

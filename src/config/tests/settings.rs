@@ -220,8 +220,8 @@ fn the_old_memory_key_replaces_the_newer_two() {
         "mapred.cluster.max.map.memory.mb=4096",
         "mapred.cluster.max.reduce.memory.mb=4096",
     ];
-    assert_eq!(standalone(&four).memory.most_of_task(), Some((4096, 4096)));
-    assert_eq!(standalone(&four[..3]).memory.most_of_task(), None);
+    assert_eq!(standalone(&four).memory.max_task_mb(), Some((4096, 4096)));
+    assert_eq!(standalone(&four[..3]).memory.max_task_mb(), None);
     let mut five = four.to_vec();
     five.push("mapred.task.limit.maxvmem=1073741824");
     assert_eq!((standalone(&five).memory.max_map_mb, standalone(&five).memory.max_reduce_mb), (Some(1024), Some(1024)));

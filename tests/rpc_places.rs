@@ -21,7 +21,8 @@ const SHARE: usize = 10;
 const VERSION_ANSWER_BYTES: usize = 22;
 
 fn wanted() -> Wanted {
-    let limits = RpcLimits { max_connections: PLACES, share_idle_ms: 500, ..RpcLimits::default() };
+    let limits =
+        RpcLimits { max_connections: PLACES, share_idle_ms: 500, full_share_idle_ms: 100, ..RpcLimits::default() };
     Wanted { limits, ..Wanted::default() }
 }
 

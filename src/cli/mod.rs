@@ -10,6 +10,7 @@ mod history_text;
 pub mod job;
 pub mod market_command;
 mod market_text;
+mod memory_return;
 mod next_steps;
 pub mod queue;
 pub mod serve;
@@ -91,10 +92,12 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Serve(command) => {
             log_to_stderr();
+            memory_return::return_large_buffers();
             serve::run(command).map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::Tasktracker(arguments) => {
             log_to_stderr();
+            memory_return::return_large_buffers();
             tasktracker::run(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::Demo(arguments) => match demo::run(&arguments) {

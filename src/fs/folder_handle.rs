@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::error::{FsError, refused};
-use super::path_walk::{FOLDER, Links, components_below, open_root, walk};
+use super::path_walk::{FOLDER, Links, OpenFolder, components_below, open_root, walk};
 use super::removal;
 use super::untrusted::{CheckedFile, Expected, open_found};
 
@@ -98,7 +98,7 @@ impl FolderHandle {
     /// [`FsError`]: a link, a `..`, no folder.
     pub fn folder(&self, path: &Path) -> Result<Self, FsError> {
         let names = components_below(&self.path, path)?;
-        let found = walk(self.duplicate()?, &self.path, names, path, Links::Refused)?;
+        let found = walk(OpenFolder::Given(self.as_fd()), &self.path, names, path, Links::Refused)?;
         match FileType::from_raw_mode(found.stat.st_mode) {
             FileType::Directory => Ok(Self { folder: found.entry, path: found.path }),
             _ => Err(FsError::WrongKind { path: found.path, expected: "a folder" }),
@@ -111,7 +111,8 @@ impl FolderHandle {
     /// [`FsError`]: a link, a `..`, no regular file, not as expected.
     pub fn file(&self, path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
         let names = components_below(&self.path, path)?;
-        let found = walk(self.duplicate()?, &self.path, names, path, Links::Refused).map_err(FsError::at_reading)?;
+        let found = walk(OpenFolder::Given(self.as_fd()), &self.path, names, path, Links::Refused)
+            .map_err(FsError::at_reading)?;
         open_found(&found, expected)
     }
 
@@ -249,14 +250,6 @@ impl FolderHandle {
             "open",
             &self.path,
             "a folder that may be read",
-        ))
-    }
-
-    fn duplicate(&self) -> Result<OwnedFd, FsError> {
-        rustix::fs::openat(&self.folder, ".", FOLDER, Mode::empty()).map_err(refused(
-            "open",
-            &self.path,
-            "a folder that may be searched",
         ))
     }
 

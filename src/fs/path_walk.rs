@@ -2,9 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -45,11 +46,20 @@ pub(super) enum Links {
     },
 }
 
+/// An open folder: the caller's, or one that a walk has opened.
+#[derive(Debug)]
+pub(super) enum OpenFolder<'a> {
+    /// The caller's.
+    Given(BorrowedFd<'a>),
+    /// The walk's.
+    Opened(OwnedFd),
+}
+
 /// The place that a path leads to.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Found<'a> {
     /// The folder of the entry.
-    pub(super) folder: OwnedFd,
+    pub(super) folder: OpenFolder<'a>,
     /// The entry's name in it; `None` for the start of the walk itself.
     pub(super) name: Option<OsString>,
     /// The entry: opened with `O_PATH`, never a link.
@@ -99,24 +109,24 @@ pub(super) fn open_root(root: &Path) -> Result<OwnedFd, FsError> {
 }
 
 /// Walks a whole path from `/` or from the working folder.
-pub(super) fn walk_from_top(path: &Path, links: Links) -> Result<Found, FsError> {
+pub(super) fn walk_from_top(path: &Path, links: Links) -> Result<Found<'static>, FsError> {
     let (top, start) = if path.is_absolute() { ("/", Path::new("/")) } else { (".", Path::new("")) };
     let names = path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some(OsString::from("..")),
         Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
     });
-    walk(open_root(Path::new(top))?, start, names.collect(), path, links)
+    walk(OpenFolder::Opened(open_root(Path::new(top))?), start, names.collect(), path, links)
 }
 
 /// Walks from an open folder, which lies at `start`. `asked` is the path that errors name where they name the whole.
-pub(super) fn walk(
-    mut folder: OwnedFd,
+pub(super) fn walk<'a>(
+    mut folder: OpenFolder<'a>,
     start: &Path,
     mut names: Vec<OsString>,
     asked: &Path,
     links: Links,
-) -> Result<Found, FsError> {
+) -> Result<Found<'a>, FsError> {
     names.reverse();
     let mut at = start.to_owned();
     let is_trust_asked = matches!(links, Links::FollowedIfTrusted | Links::FollowedAllTrusted { .. });
@@ -131,7 +141,7 @@ pub(super) fn walk(
     let mut links_left = MAX_LINKS;
     loop {
         let Some(name) = names.pop() else {
-            let entry = folder.try_clone().map_err(find(asked))?;
+            let entry = folder.as_fd().try_clone_to_owned().map_err(find(asked))?;
             let stat = rustix::fs::fstat(&entry).map_err(find(&at))?;
             return Ok(Found { folder, name: None, entry, stat, path: at, group_writable: trust.group_writable });
         };
@@ -160,7 +170,7 @@ pub(super) fn walk(
                 let target = rustix::fs::readlinkat(&entry, "", Vec::new()).map_err(find(&path))?;
                 let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
                 if target.is_absolute() {
-                    (folder, at) = (open_root(Path::new("/"))?, PathBuf::from("/"));
+                    (folder, at) = (OpenFolder::Opened(open_root(Path::new("/"))?), PathBuf::from("/"));
                 }
                 let parts = target.components().rev().filter_map(|component| match component {
                     Component::Normal(name) => Some(name.to_owned()),
@@ -176,7 +186,7 @@ pub(super) fn walk(
                 return Ok(Found { folder, name: Some(name), entry, stat, path, group_writable: trust.group_writable });
             }
             FileType::Directory => {
-                folder = entry;
+                folder = OpenFolder::Opened(entry);
                 if name == ".." {
                     at.pop();
                 } else {
@@ -189,7 +199,7 @@ pub(super) fn walk(
 }
 
 /// Makes a folder with exactly that mode, and opens it. Another process may have been faster.
-fn make_folder(folder: &OwnedFd, name: &OsStr, mode: u32) -> Result<OwnedFd, Errno> {
+fn make_folder(folder: &OpenFolder<'_>, name: &OsStr, mode: u32) -> Result<OwnedFd, Errno> {
     match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(mode)) {
         Err(Errno::EXIST) => return open_entry(folder, name),
         made => made?,
@@ -212,7 +222,7 @@ fn find<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> FsError {
 }
 
 /// An entry that may be anything, links included. Folders are asked for first, since only that mounts what is mounted at its first use.
-fn open_entry(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+fn open_entry(folder: &OpenFolder<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     match rustix::fs::openat(folder, name, FOLDER, Mode::empty()) {
         Err(Errno::NOTDIR | Errno::LOOP) => rustix::fs::openat(folder, name, ENTRY, Mode::empty()),
         opened => opened,
@@ -222,11 +232,24 @@ fn open_entry(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
 /// The number under which this user namespace shows all users that it does not know, if there are such: of a container without rights,
 /// root of the machine is one.
 fn unmapped_uid() -> Option<u32> {
-    let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
-    if map.split_whitespace().eq(WHOLE_UID_MAP) {
-        return None;
+    // Whoever made the namespace has written its map once and for all.
+    static UNMAPPED_UID: OnceLock<Option<u32>> = OnceLock::new();
+    *UNMAPPED_UID.get_or_init(|| {
+        let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
+        if map.split_whitespace().eq(WHOLE_UID_MAP) {
+            return None;
+        }
+        std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()
+    })
+}
+
+impl AsFd for OpenFolder<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Given(folder) => *folder,
+            Self::Opened(folder) => folder.as_fd(),
+        }
     }
-    std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()
 }
 
 // === impl Trust ===

@@ -25,7 +25,7 @@ use rustix::io::Errno;
 
 use super::error::{FsError, refused};
 use super::folder_handle::FolderHandle;
-use super::path_walk::{Found, Links, components_below, open_root, walk, walk_from_top};
+use super::path_walk::{Found, Links, OpenFolder, components_below, open_root, walk, walk_from_top};
 
 /// Never waits, never takes a terminal over, never follows a link that came in between.
 const READ: OFlags =
@@ -33,6 +33,9 @@ const READ: OFlags =
 /// A file server's lease on a file is given back within moments; a lease that is held on purpose is not waited for.
 const LEASE_TRIES: u32 = 5;
 const LEASE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Most room that is made for a file before it is read.
+const ROOM_BYTES: u64 = 1 << 20;
 
 /// File systems whose files the kernel makes up (`linux/magic.h`).
 const KERNEL_FILE_SYSTEMS: &[(u32, &str)] = &[
@@ -83,7 +86,8 @@ pub struct CheckedFile {
 /// [`FsError`]: a link, a `..`, no regular file, not as expected.
 pub fn open_below(root: &Path, path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
     let names = components_below(root, path)?;
-    open_found(&walk(open_root(root)?, root, names, path, Links::Refused).map_err(FsError::at_reading)?, expected)
+    let root_folder = OpenFolder::Opened(open_root(root)?);
+    open_found(&walk(root_folder, root, names, path, Links::Refused).map_err(FsError::at_reading)?, expected)
 }
 
 /// Opens a folder below `root`, as [`open_below`] opens a file. An empty path is `root` itself.
@@ -128,7 +132,7 @@ pub fn open_named_by_conf(path: &Path) -> Result<CheckedFile, FsError> {
 }
 
 /// Opens what a walk has found, and looks at it once more on the handle.
-pub(super) fn open_found(found: &Found, expected: &Expected) -> Result<CheckedFile, FsError> {
+pub(super) fn open_found(found: &Found<'_>, expected: &Expected) -> Result<CheckedFile, FsError> {
     let path = &found.path;
     let not_regular = || FsError::WrongKind { path: path.clone(), expected: "a regular file" };
     // Asked first: to open a device may set it in motion, to open a file of the kernel may have effects too.
@@ -228,7 +232,8 @@ impl CheckedFile {
     /// # Errors
     /// [`FsError`]: longer, or the system refuses.
     pub fn read_limited(mut self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
-        let mut bytes = Vec::new();
+        let room_bytes = self.metadata.len().min(max_bytes).min(ROOM_BYTES);
+        let mut bytes = Vec::with_capacity(room_bytes as usize + 1);
         let read = self.file.by_ref().take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
         if let Err(source) = read {
             return Err(FsError::Refused { action: "read", path: self.path, expected: "a readable file", source });

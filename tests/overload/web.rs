@@ -43,7 +43,11 @@ async fn ask(http: std::net::SocketAddr, number: u32, time: Duration) -> u64 {
 #[test]
 fn requests_with_bad_signatures_are_denied_and_heartbeats_stay() {
     let connections = size(100, 500);
-    let stage = Stage::new(&["mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler"]);
+    let stage = Stage::new(&[
+        "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler",
+        // All from one address, which has a quarter.
+        &format!("jobtracker.http.max-connections={}", connections * 4),
+    ]);
     crate::stage::run(async {
         let fleet = stage.trackers(TRACKERS, Ending::Never).await;
         let time = Duration::from_secs(2);

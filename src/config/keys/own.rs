@@ -41,7 +41,7 @@ keys! {
     RPC_MAX_FRAME = "jobtracker.rpc.max-frame-bytes", Number(Bytes, 1 << 16, 1 << 30), Some("67108864"),
         "Maximum size of an RPC call; a longer one closes its connection.";
     RPC_MAX_CONNECTIONS = "jobtracker.rpc.max-connections", Number(Count, 1, 1_000_000), Some("10000"),
-        "Maximum number of open RPC connections; at the limit no more are accepted. Connections without a heartbeat may take a quarter for each address; beyond that, the address's longest silent ones are closed after 5 s of silence, or at once while the limit is reached.";
+        "Maximum number of open RPC connections; at the limit no more are accepted. Connections without a heartbeat may take a quarter for each address; beyond that, the address's longest silent ones are closed after 5 s of silence, or 200 ms while the limit is reached.";
     RPC_MAX_CALLS = "jobtracker.rpc.max-calls-in-flight", Number(Count, 1, 1_000_000), Some("100"),
         "Maximum number of unanswered calls of one connection; at the limit it is not read.";
     RPC_WRITE_TIMEOUT = "jobtracker.rpc.write-timeout-ms", Number(Milliseconds, 1, HOUR_MS), Some("60000"),

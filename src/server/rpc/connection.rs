@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 use std::task::Waker;
 
+use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
@@ -531,7 +532,7 @@ impl Connection {
     /// Nothing more will be sent.
     pub(super) fn end_writing(&self) {
         // An error here says that the peer was faster.
-        let _ = socket2::SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Write);
+        let _ = SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Write);
     }
 
     /// Tells what the connection waits for between calls.
@@ -567,7 +568,7 @@ impl Connection {
     pub(super) fn abandon(&self) {
         if !self.broken.replace(true) {
             // An error here says that the peer was faster.
-            let _ = socket2::SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Both);
+            let _ = SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Both);
             if let Ok(mut outgoing) = self.outgoing.try_borrow_mut() {
                 self.kept.set_unread(0);
                 *outgoing = Vec::new();

@@ -36,8 +36,11 @@ pub struct RpcLimits {
     /// seconds of silence by themselves.
     pub full_idle_client_ms: u64,
     /// One address may have a quarter of the places with connections that have sent no heartbeat. Beyond it those that are
-    /// silent for so long are closed; while all places are taken, the longest silent ones at once.
+    /// silent for so long are closed.
     pub share_idle_ms: u64,
+    /// The same while all places are taken: a newcomer waits in the kernel's queue behind those who fill it, so long for each round of
+    /// them.
+    pub full_share_idle_ms: u64,
 }
 
 impl Default for RpcLimits {
@@ -58,6 +61,7 @@ impl Default for RpcLimits {
             short_patience_ms: 5_000,
             full_idle_client_ms: 20_000,
             share_idle_ms: 5_000,
+            full_share_idle_ms: 200,
         }
     }
 }

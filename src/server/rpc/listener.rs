@@ -25,6 +25,8 @@ const BACKLOG: i32 = 4_096;
 pub(super) const KEEPALIVE: Duration = Duration::from_secs(120);
 /// Pause after a failed accept, for example when file descriptors are short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often silent connections are looked for while all places are taken.
+const FULL_PAUSE: Duration = Duration::from_millis(50);
 /// How often timeouts are looked at.
 const SWEEP: Duration = Duration::from_millis(1_000);
 
@@ -84,14 +86,17 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    /// A place for the next connection. When none is free, addresses beyond their share give theirs up at once: newcomers wait in
-    /// the kernel's queue behind those who fill it, so any patience here would be theirs to bear for each round of these.
+    /// A place for the next connection. While none is free, addresses beyond their share give up theirs.
     async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(place) = self.places.clone().try_acquire_owned() {
-            return Some(place);
+        loop {
+            if let Ok(place) = self.places.clone().try_acquire_owned() {
+                return Some(place);
+            }
+            close_beyond_share(&self.shared, &self.open(), self.shared.limits.full_share_idle_ms);
+            if let Ok(place) = tokio::time::timeout(FULL_PAUSE, self.places.clone().acquire_owned()).await {
+                return place.ok();
+            }
         }
-        close_beyond_share(&self.shared, &self.open(), 0);
-        self.places.clone().acquire_owned().await.ok()
     }
 
     /// Goes on with connections of an earlier server, also when they are more than are accepted by now. Tells which trackers
@@ -196,8 +201,7 @@ impl<S: Service> RpcServer<S> {
                 true
             });
             if clients > self.shared.limits.share_of_address() {
-                let is_full = self.places.available_permits() == 0;
-                close_beyond_share(&self.shared, &self.open(), if is_full { 0 } else { self.shared.limits.share_idle_ms });
+                close_beyond_share(&self.shared, &self.open(), self.shared.limits.share_idle_ms);
             }
         }
     }

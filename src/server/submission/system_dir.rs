@@ -51,11 +51,14 @@ pub(super) fn write(
     info.encode(&mut Writer::new(&mut job_info));
     // A directory of that name can only be what a crash has left of a submission that was never answered.
     let write_all = || {
-        remove(system, job)?;
-        FaultPoint::JobFilesDue.pass();
         // Made once more should it be gone.
         let system = open_trusted_folder(system.as_path(), DIRECTORY_MODE, Privacy::Private)?.folder;
-        let directory = system.make_folder(job.to_string().as_ref(), DIRECTORY_MODE)?;
+        let name = job.to_string();
+        if system.remove(name.as_ref())? {
+            FaultPoint::JobFilesRemoved.pass();
+        }
+        FaultPoint::JobFilesDue.pass();
+        let directory = system.make_folder(name.as_ref(), DIRECTORY_MODE)?;
         FaultPoint::JobFilesDirMade.pass();
         directory.write_unsynced(JOB_INFO.as_ref(), &job_info, FILE_MODE)?;
         FaultPoint::JobFilesInfoWritten.pass();

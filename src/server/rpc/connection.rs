@@ -167,7 +167,6 @@ impl Connection {
         Some((self.write.local_addr().ok()?, self.write.peer_addr().ok()?))
     }
 
-    /// The socket.
     pub(super) fn socket(&self) -> &TcpStream {
         self.write.as_ref()
     }
@@ -178,12 +177,10 @@ impl Connection {
         self.changed.notify_waiters();
     }
 
-    /// Whether [`Self::set_left`].
     pub(super) fn has_left(&self) -> bool {
         self.left.get()
     }
 
-    /// Where its client is.
     pub(super) fn client(&self) -> Option<SocketAddr> {
         self.write.peer_addr().ok()
     }
@@ -198,7 +195,6 @@ impl Connection {
         self.has_beaten.get()
     }
 
-    /// A heartbeat has come on it.
     pub(super) fn set_beaten(&self) {
         self.has_beaten.set(true);
     }
@@ -497,7 +493,6 @@ impl Connection {
         self.kept.set_tracker(is_tracker);
     }
 
-    /// Whether a tracker speaks.
     pub(super) fn is_tracker(&self) -> bool {
         self.kept.is_tracker()
     }
@@ -517,7 +512,6 @@ impl Connection {
         self.kept.calls()
     }
 
-    /// The longest frame that is read.
     pub(super) fn max_frame_bytes(&self) -> usize {
         self.shared.limits.max_frame_bytes
     }

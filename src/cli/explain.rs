@@ -1,6 +1,6 @@
 //! `jobtracker explain`: why a job has the slots that it has.
 
-use super::explain_text::explain_text;
+use super::explain_text::render_explanation;
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use crate::client::market::MarketClientError;
 use crate::engine::explanation::Explanation;
@@ -22,7 +22,7 @@ pub struct JobArguments {
 /// [`MarketCommandError`]
 pub fn explain(arguments: &JobArguments) -> Result<String, MarketCommandError> {
     let JobArguments { job, market } = arguments;
-    Ok(explain_text(&wait_for(explanation(job, market))?, market.form()))
+    Ok(render_explanation(&wait_for(explanation(job, market))?, market.form()))
 }
 
 /// Requests the explanation of a job.

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::market_text::{Form, columns, json, lines, utc_time};
+use super::market_text::{Form, columns, format_utc, json, lines};
 use crate::engine::explanation::{Buyer, Explanation, Holders, Preempted};
 use crate::scheduler::OrderClass;
 
 /// The whole explanation.
-pub(super) fn explain_text(explanation: &Explanation, form: Form) -> String {
+pub(super) fn render_explanation(explanation: &Explanation, form: Form) -> String {
     if form == Form::Json {
         return json(explanation);
     }
@@ -21,17 +21,17 @@ pub(super) fn explain_text(explanation: &Explanation, form: Form) -> String {
     text += &holders(explanation);
     if let Some(buyer) = &explanation.market {
         text += "\n";
-        text += &buyer_text(explanation, buyer);
+        text += &render_buyer(explanation, buyer);
     }
     if let Some(preempted) = &explanation.preemption {
         text += "\n";
-        text += &preemption_text(preempted);
+        text += &render_preemption(preempted);
     }
     text
 }
 
 /// Progress and cost of a job.
-pub(super) fn status_text(explanation: &Explanation, form: Form) -> String {
+pub(super) fn render_status(explanation: &Explanation, form: Form) -> String {
     let Explanation { job, name, user, queue, state, tasks, cost, .. } = explanation;
     match form {
         Form::Table => head(explanation),
@@ -82,7 +82,7 @@ fn holders(explanation: &Explanation) -> String {
     text
 }
 
-fn buyer_text(explanation: &Explanation, buyer: &Buyer) -> String {
+fn render_buyer(explanation: &Explanation, buyer: &Buyer) -> String {
     let queue = &explanation.queue;
     let Buyer { budget, bid, rate, price, share, quota, held, class, queues_before, moving } = buyer;
     let mut text =
@@ -118,7 +118,7 @@ fn buyer_text(explanation: &Explanation, buyer: &Buyer) -> String {
     text
 }
 
-fn preemption_text(preempted: &Preempted) -> String {
+fn render_preemption(preempted: &Preempted) -> String {
     let Preempted { interval_ms, so_far, at_risk, last } = preempted;
     let mut text = format!("preemption: {so_far} attempts preempted so far");
     let _ = match at_risk {
@@ -130,7 +130,7 @@ fn preemption_text(preempted: &Preempted) -> String {
         let _ = writeln!(
             text,
             "  last at {} UTC: {} attempts, for {} queues that had bought {} more slots than they held",
-            utc_time(last.at_ms),
+            format_utc(last.at_ms),
             last.attempts,
             last.for_queues,
             last.for_slots
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn people_get_lines() {
-        insta::assert_snapshot!(explain_text(&explanation(), Form::Table), @r#"
+        insta::assert_snapshot!(render_explanation(&explanation(), Form::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob
           maps     2 of 9 done, 1 running, 6 waiting
           reduces  0 of 1 done, 0 running, 1 waiting
@@ -222,7 +222,7 @@ mod tests {
           last at 2026-11-18 11:06:40 UTC: 2 attempts, for 1 queues that had bought 4 more slots than they held
             queue alice: 4
         "#);
-        insta::assert_snapshot!(status_text(&explanation(), Form::Table), @r#"
+        insta::assert_snapshot!(render_status(&explanation(), Form::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob
           maps     2 of 9 done, 1 running, 6 waiting
           reduces  0 of 1 done, 0 running, 1 waiting
@@ -234,10 +234,10 @@ mod tests {
     fn without_market_and_preemption_nothing_is_said_of_them() {
         let market = explanation().market.map(|buyer| Buyer { moving: None, ..buyer });
         let stuck = Explanation { market, preemption: None, ..explanation() };
-        let text = explain_text(&stuck, Form::Table);
+        let text = render_explanation(&stuck, Form::Table);
         assert!(text.ends_with("  no affordable rate would buy more than it holds\n"), "{text}");
         let fifo = Explanation { market: None, cost: None, ..stuck };
-        insta::assert_snapshot!(explain_text(&fifo, Form::Table), @r#"
+        insta::assert_snapshot!(render_explanation(&fifo, Form::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob
           maps     2 of 9 done, 1 running, 6 waiting
           reduces  0 of 1 done, 0 running, 1 waiting
@@ -263,9 +263,9 @@ mod tests {
 
     #[test]
     fn machines_get_json() {
-        let text = explain_text(&explanation(), Form::Json);
+        let text = render_explanation(&explanation(), Form::Json);
         assert_eq!(serde_json::from_str::<Explanation>(&text).unwrap(), explanation());
-        insta::assert_snapshot!(status_text(&explanation(), Form::Json), @r#"
+        insta::assert_snapshot!(render_status(&explanation(), Form::Json), @r#"
         {
           "cost": "12.75",
           "job": "job_202611211200_0001",

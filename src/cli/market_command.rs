@@ -1,8 +1,8 @@
 //! Common parts of all market commands, and the two that need no signature: `jobtracker price` and
 //! `jobtracker time`.
 
-use super::history_text::price_history_text;
-use super::market_text::{Form, price_text, time_text};
+use super::history_text::render_price_history;
+use super::market_text::{Form, render_price, render_time};
 use super::server_address::server_address;
 use super::signer::{SignerArguments, SignerError};
 use super::since::parse_time_ms;
@@ -121,11 +121,11 @@ pub struct PriceArguments {
 pub fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
     let PriceArguments { history, since, points, market } = arguments;
     if !history {
-        return Ok(price_text(&market.request("price")?, market.form()));
+        return Ok(render_price(&market.request("price")?, market.form()));
     }
     let since_ms = since.as_deref().map(parse_time_ms).transpose()?;
     let history = wait_for(async { Ok(market.client().price_history(since_ms, *points).await?) })?;
-    Ok(price_history_text(&history, market.form()))
+    Ok(render_price_history(&history, market.form()))
 }
 
 /// `jobtracker time`.
@@ -133,5 +133,5 @@ pub fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
 /// # Errors
 /// [`MarketCommandError`]
 pub fn time(arguments: &MarketArguments) -> Result<String, MarketCommandError> {
-    Ok(time_text(&arguments.request("time")?, arguments.form()))
+    Ok(render_time(&arguments.request("time")?, arguments.form()))
 }

@@ -39,20 +39,20 @@ impl<'a> Published<'a> {
 }
 
 /// Queues as published, one a line.
-pub(super) fn published_text(queues: &[QueueLine], lasts: &Lasts, form: Form) -> String {
+pub(super) fn render_published(queues: &[QueueLine], lasts: &Lasts, form: Form) -> String {
     let published: Vec<_> = queues.iter().map(|line| Published::of(line, lasts)).collect();
     if form == Form::Json {
         return json(&published);
     }
     let mut table = columns(&["queue", "budget", "rate", "share", "used", "pending", "lasts"], 1);
     for Published { line, lasts_s } in published {
-        table.add_row(cells(line).into_iter().chain([duration_text(lasts_s)]));
+        table.add_row(cells(line).into_iter().chain([format_duration(lasts_s)]));
     }
     lines(&table)
 }
 
 /// A queue after a change; its bid applies from the next tick on.
-pub(super) fn queue_text(queue: &QueueLine, form: Form) -> String {
+pub(super) fn render_queue(queue: &QueueLine, form: Form) -> String {
     if form == Form::Json {
         return json(queue);
     }
@@ -67,7 +67,7 @@ fn cells(line: &QueueLine) -> [String; 6] {
 }
 
 /// A quote.
-pub(super) fn quote_text(quote: &QuoteLine, form: Form) -> String {
+pub(super) fn render_quote(quote: &QuoteLine, form: Form) -> String {
     if form == Form::Json {
         return json(quote);
     }
@@ -78,8 +78,8 @@ pub(super) fn quote_text(quote: &QuoteLine, form: Form) -> String {
         ("map slots", map_slots.to_string()),
         ("reduce slots", reduce_slots.to_string()),
         ("budget then", budget.clone()),
-        ("lasts, full use", duration_text(quote.full_use_lasts_s)),
-        ("lasts, present", duration_text(quote.present_use_lasts_s)),
+        ("lasts, full use", format_duration(quote.full_use_lasts_s)),
+        ("lasts, present", format_duration(quote.present_use_lasts_s)),
     ] {
         text += &format!("  {what:<16}  {value}\n");
     }
@@ -87,7 +87,7 @@ pub(super) fn quote_text(quote: &QuoteLine, form: Form) -> String {
 }
 
 /// Confirmation of a removed queue.
-pub(super) fn removed_text(queue: &str, form: Form) -> String {
+pub(super) fn render_removed(queue: &str, form: Form) -> String {
     if form == Form::Json {
         return json(&serde_json::json!({ "removed": queue }));
     }
@@ -95,13 +95,13 @@ pub(super) fn removed_text(queue: &str, form: Form) -> String {
 }
 
 /// The price.
-pub(super) fn price_text(answer: &MarketAnswer, form: Form) -> String {
+pub(super) fn render_price(answer: &MarketAnswer, form: Form) -> String {
     let price = answer.price.as_deref().unwrap_or_default();
     if form == Form::Json { json(&serde_json::json!({ "price": price })) } else { format!("{price}\n") }
 }
 
 /// The server's start and clock.
-pub(super) fn time_text(answer: &MarketAnswer, form: Form) -> String {
+pub(super) fn render_time(answer: &MarketAnswer, form: Form) -> String {
     let MarketAnswer { start_ms, time_ms, .. } = answer;
     if form == Form::Json {
         return json(&serde_json::json!({ "start_ms": start_ms, "time_ms": time_ms }));
@@ -109,7 +109,7 @@ pub(super) fn time_text(answer: &MarketAnswer, form: Form) -> String {
     let mut table = columns(&["what", "ms", "UTC"], 1);
     for (what, at_ms) in [("start", start_ms), ("time", time_ms)] {
         let at_ms = at_ms.unwrap_or_default();
-        table.add_row([what.to_owned(), at_ms.to_string(), utc_time(at_ms)]);
+        table.add_row([what.to_owned(), at_ms.to_string(), format_utc(at_ms)]);
     }
     lines(&table)
 }
@@ -139,7 +139,7 @@ pub(super) fn json(value: &impl Serialize) -> String {
 }
 
 /// A duration in its two largest units; a dash for `None`.
-pub(super) fn duration_text(seconds: Option<u64>) -> String {
+pub(super) fn format_duration(seconds: Option<u64>) -> String {
     let Some(seconds) = seconds else { return "-".to_owned() };
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match (days, hours, minutes) {
@@ -151,7 +151,7 @@ pub(super) fn duration_text(seconds: Option<u64>) -> String {
 }
 
 /// A time in UTC; a dash if it is out of range.
-pub(super) fn utc_time(epoch_ms: i64) -> String {
+pub(super) fn format_utc(epoch_ms: i64) -> String {
     match Timestamp::from_millisecond(epoch_ms) {
         Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => "-".to_owned(),
@@ -177,13 +177,13 @@ mod tests {
     fn queues_are_lines_of_a_table() {
         let queues = [line("alice", "1000000.000000000001"), line("bob@example.org", "2.0")];
         let lasts = Lasts::from([("alice".to_owned(), 93_784)]);
-        insta::assert_snapshot!(published_text(&queues, &lasts, Form::Table), @"
+        insta::assert_snapshot!(render_published(&queues, &lasts, Form::Table), @"
         QUEUE                          BUDGET  RATE        SHARE  USED  PENDING  LASTS
         alice            1000000.000000000001   0.5  0.333333333    12        3  1d 2h
         bob@example.org                   2.0   0.5  0.333333333    12        3      -
         ");
-        insta::assert_snapshot!(published_text(&[], &lasts, Form::Table), @"QUEUE  BUDGET  RATE  SHARE  USED  PENDING  LASTS");
-        insta::assert_snapshot!(queue_text(&queues[1], Form::Table), @"
+        insta::assert_snapshot!(render_published(&[], &lasts, Form::Table), @"QUEUE  BUDGET  RATE  SHARE  USED  PENDING  LASTS");
+        insta::assert_snapshot!(render_queue(&queues[1], Form::Table), @"
         QUEUE            BUDGET  BID        SHARE  USED  PENDING
         bob@example.org     2.0  0.5  0.333333333    12        3
         ");
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn machines_get_json() {
         let lasts = Lasts::from([("alice".to_owned(), 93_784)]);
-        insta::assert_snapshot!(published_text(&[line("alice", "2.0")], &lasts, Form::Json), @r#"
+        insta::assert_snapshot!(render_published(&[line("alice", "2.0")], &lasts, Form::Json), @r#"
         [
           {
             "queue": "alice",
@@ -205,7 +205,7 @@ mod tests {
           }
         ]
         "#);
-        insta::assert_snapshot!(queue_text(&line("alice", "2.0"), Form::Json), @r#"
+        insta::assert_snapshot!(render_queue(&line("alice", "2.0"), Form::Json), @r#"
         {
           "queue": "alice",
           "budget": "2.0",
@@ -215,7 +215,7 @@ mod tests {
           "pending": 3
         }
         "#);
-        insta::assert_snapshot!(removed_text("bob", Form::Json), @r#"
+        insta::assert_snapshot!(render_removed("bob", Form::Json), @r#"
         {
           "removed": "bob"
         }
@@ -235,7 +235,7 @@ mod tests {
             full_use_lasts_s: Some(125),
             present_use_lasts_s: None,
         };
-        insta::assert_snapshot!(quote_text(&quote, Form::Table), @"
+        insta::assert_snapshot!(render_quote(&quote, Form::Table), @"
         at 0.5 for a slot, queue alice would get from the next tick on:
           share             0.250000000 (price 2.0)
           map slots         3
@@ -244,7 +244,7 @@ mod tests {
           lasts, full use   2m 5s
           lasts, present    -
         ");
-        insta::assert_snapshot!(quote_text(&quote, Form::Json), @r#"
+        insta::assert_snapshot!(render_quote(&quote, Form::Json), @r#"
         {
           "queue": "alice",
           "rate": "0.5",
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn spans_have_two_units() {
         let spans = [Some(0), Some(59), Some(60), Some(3_599), Some(3_600), Some(86_399), Some(86_400), None]
-            .map(duration_text);
+            .map(format_duration);
         assert_eq!(spans, ["0s", "59s", "1m 0s", "59m 59s", "1h 0m", "23h 59m", "1d 0h", "-"]);
     }
 
@@ -274,23 +274,23 @@ mod tests {
             time_ms: Some(1_238_605_061_519),
             ..MarketAnswer::default()
         };
-        assert_eq!(price_text(&answer, Form::Table), "12.249998\n");
-        insta::assert_snapshot!(price_text(&answer, Form::Json), @r#"
+        assert_eq!(render_price(&answer, Form::Table), "12.249998\n");
+        insta::assert_snapshot!(render_price(&answer, Form::Json), @r#"
         {
           "price": "12.249998"
         }
         "#);
-        insta::assert_snapshot!(time_text(&answer, Form::Table), @r"
+        insta::assert_snapshot!(render_time(&answer, Form::Table), @r"
         WHAT              MS                  UTC
         start  1238600160788  2009-04-01 15:36:00
         time   1238605061519  2009-04-01 16:57:41
         ");
-        insta::assert_snapshot!(time_text(&answer, Form::Json), @r#"
+        insta::assert_snapshot!(render_time(&answer, Form::Json), @r#"
         {
           "start_ms": 1238600160788,
           "time_ms": 1238605061519
         }
         "#);
-        assert_eq!(utc_time(i64::MAX), "-");
+        assert_eq!(format_utc(i64::MAX), "-");
     }
 }

@@ -1,9 +1,9 @@
 //! `jobtracker queue`: shows and changes queues, their budgets and bids.
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{Form, Lasts, Published, json, published_text, queue_text, quote_text, removed_text};
+use super::market_text::{Form, Lasts, Published, json, render_published, render_queue, render_quote, render_removed};
 use super::since::parse_time_ms;
-use super::statement_text::statement_text;
+use super::statement_text::render_statement;
 use crate::client::market::{MarketAnswer, MarketClientError, QueueLine};
 use crate::client::signed_query::escaped;
 
@@ -102,7 +102,7 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
         QueueCommand::List { market } => {
             let answer = request(market, "infos".to_owned())?;
             let lasts = lasts(market, None)?;
-            Ok(published_text(&answer.queues, &lasts, market.form()))
+            Ok(render_published(&answer.queues, &lasts, market.form()))
         }
         QueueCommand::Info { queue, market } => {
             let own = market.signer.user()?;
@@ -112,7 +112,7 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
             let lasts = lasts(market, Some(queue))?;
             Ok(match market.form() {
                 Form::Json => json(&Published::of(&line, &lasts)),
-                Form::Table => published_text(&[line], &lasts, Form::Table),
+                Form::Table => render_published(&[line], &lasts, Form::Table),
             })
         }
         QueueCommand::SetSpending { queue, rate, market } => {
@@ -124,25 +124,25 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
         QueueCommand::Add { queue, market } => change(market, format!("addQueue={}", escaped(queue)), queue),
         QueueCommand::Remove { queue, market } => {
             request(market, format!("removeQueue={}", escaped(queue)))?;
-            Ok(removed_text(queue, market.form()))
+            Ok(render_removed(queue, market.form()))
         }
         QueueCommand::Quote { queue, rate, market } => {
             let answer = request(market, format!("quote={}&queue={}", escaped(rate), escaped(queue)))?;
-            Ok(quote_text(&answer.quote.unwrap_or_default(), market.form()))
+            Ok(render_quote(&answer.quote.unwrap_or_default(), market.form()))
         }
         QueueCommand::Statement { queue, since, market } => {
             let since_ms = since.as_deref().map(parse_time_ms).transpose()?;
             let signer = market.signer()?;
             let client = market.client();
             let request = client.statement(queue.as_deref(), since_ms, &signer);
-            Ok(statement_text(&wait_for(async { Ok(request.await?) })?, market.form()))
+            Ok(render_statement(&wait_for(async { Ok(request.await?) })?, market.form()))
         }
     }
 }
 
 /// Changes a queue and renders its current state.
 fn change(market: &MarketArguments, query: String, queue: &str) -> Result<String, MarketCommandError> {
-    Ok(queue_text(&only(request(market, query)?, queue), market.form()))
+    Ok(render_queue(&only(request(market, query)?, queue), market.form()))
 }
 
 fn request(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCommandError> {

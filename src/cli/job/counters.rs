@@ -23,12 +23,12 @@ pub(super) async fn counters(arguments: &CountersArguments) -> Result<String, Jo
     let counters = jobtracker.counters(arguments.job).await?;
     Ok(match arguments.connection.form() {
         Form::Json => json(&counters),
-        Form::Table => counters_text(&counters),
+        Form::Table => render_counters(&counters),
     })
 }
 
 /// The counters, one a line, below their groups.
-pub(super) fn counters_text(counters: &[CounterLine]) -> String {
+pub(super) fn render_counters(counters: &[CounterLine]) -> String {
     let mut table = columns(&["counter", "value"], 1);
     let mut group = None;
     for CounterLine { group: its_group, name, value } in counters {
@@ -53,7 +53,7 @@ mod tests {
             counter("Job Counters", "Launched map tasks", 3),
             counter("Job Counters", "Z", -1),
         ];
-        insta::assert_snapshot!(counters_text(&counters), @r"
+        insta::assert_snapshot!(render_counters(&counters), @r"
         COUNTER               VALUE
         File Systems
           BYTES_READ             12

@@ -28,10 +28,10 @@ pub(super) async fn events(arguments: &EventsArguments) -> Result<String, JobCom
     // An unknown job has no events; this call reports that it is unknown.
     jobtracker.job(arguments.job).await?;
     let events = jobtracker.events(arguments.job, arguments.from, arguments.count.unwrap_or(u32::MAX)).await?;
-    Ok(events_text(&events, arguments.connection.form()))
+    Ok(render_events(&events, arguments.connection.form()))
 }
 
-fn events_text(events: &[AttemptLine], form: Form) -> String {
+fn render_events(events: &[AttemptLine], form: Form) -> String {
     if form == Form::Json {
         return json(&events);
     }

@@ -2,7 +2,7 @@
 
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
-use crate::cli::market_text::{Form, columns, json, lines, utc_time};
+use crate::cli::market_text::{Form, columns, format_utc, json, lines};
 use crate::client::job::view::JobLine;
 
 /// Options of `job list`.
@@ -18,10 +18,10 @@ pub struct ListArguments {
 
 pub(super) async fn list(arguments: &ListArguments) -> Result<String, JobCommandError> {
     let jobs = arguments.connection.jobtracker()?.jobs(arguments.all).await?;
-    Ok(list_text(&jobs, arguments.connection.form()))
+    Ok(render_list(&jobs, arguments.connection.form()))
 }
 
-fn list_text(jobs: &[JobLine], form: Form) -> String {
+fn render_list(jobs: &[JobLine], form: Form) -> String {
     if form == Form::Json {
         return json(&jobs);
     }
@@ -34,7 +34,7 @@ fn list_text(jobs: &[JobLine], form: Form) -> String {
             user.clone(),
             queue.clone(),
             (*priority).to_owned(),
-            utc_time(*started_ms),
+            format_utc(*started_ms),
             one_line(name),
             format!("{map_percent}%"),
             format!("{reduce_percent}%"),
@@ -73,11 +73,11 @@ mod tests {
             failure: None,
             url: "http://h:50030/jobdetails.jsp?jobid=job_202611211200_0001".into(),
         };
-        insta::assert_snapshot!(list_text(std::slice::from_ref(&job), Form::Table), @r"
+        insta::assert_snapshot!(render_list(std::slice::from_ref(&job), Form::Table), @r"
         JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              NAME        MAPS  REDUCES
         job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  word count   66%       0%
         ");
-        assert!(list_text(&[job], Form::Json).contains("\"state\": \"RUNNING\""));
+        assert!(render_list(&[job], Form::Json).contains("\"state\": \"RUNNING\""));
         assert_eq!(one_line(&"ab".repeat(30)).chars().count(), 40);
     }
 }

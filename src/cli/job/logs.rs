@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
 use crate::cli::market_text::{Form, json};
-use crate::client::job::logs::{AttemptLog, LOGS, attempt, attempts_of, fetch_all};
+use crate::client::job::logs::{AttemptLog, LOGS, attempt, fetch_all, list_ended_attempts};
 use crate::client::job::{AttemptId, JobId};
 
 /// Options of `job logs`.
@@ -57,7 +57,7 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommand
         LogSource::Attempt(id) => vec![attempt(&mut jobtracker, id).await?],
         LogSource::Job(job) => {
             jobtracker.job(job).await?;
-            attempts_of(&mut jobtracker, job, arguments.all).await?
+            list_ended_attempts(&mut jobtracker, job, arguments.all).await?
         }
     };
     let wanted: Vec<_> =
@@ -66,11 +66,11 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommand
     Ok(match arguments.connection.form() {
         Form::Json => json(&logs),
         Form::Table if logs.is_empty() => "no attempt failed; use --all for the logs of other attempts\n".to_owned(),
-        Form::Table => logs_text(&logs),
+        Form::Table => render_logs(&logs),
     })
 }
 
-fn logs_text(attempts: &[AttemptLog]) -> String {
+fn render_logs(attempts: &[AttemptLog]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     for AttemptLog { attempt, status, tracker, logs, error } in attempts {

@@ -44,7 +44,7 @@ impl Progress {
             JobUpdate::Failure(attempt, diagnostics) => {
                 if attempt.number > self.reported_failures {
                     self.reported_failures = attempt.number;
-                    self.print(&failure_text(&attempt, &diagnostics));
+                    self.print(&render_failure(&attempt, &diagnostics));
                 }
             }
             JobUpdate::Disconnected(reason) => {
@@ -75,15 +75,15 @@ impl Progress {
         match &mut self.form {
             ProgressForm::Bars { map, reduce, .. } => {
                 // Values of the whole job are shown beside the last bar.
-                let whole = job_text(progress);
+                let whole = render_job(progress);
                 for (bar, tally, more) in [(map, &progress.map, ""), (reduce, &progress.reduce, whole.as_str())] {
                     bar.set_length(tally.total.into());
                     bar.set_position(tally.finished.into());
-                    bar.set_message(visible(&(tally_text(tally) + more)).into_owned());
+                    bar.set_message(visible(&(render_tally(tally) + more)).into_owned());
                 }
             }
             ProgressForm::Lines { last, next, to_stderr } => {
-                let text = line_text(progress);
+                let text = render_line(progress);
                 let is_due = next.is_none_or(|next| Instant::now() >= next) || progress.job.state.is_finished();
                 if text != *last && is_due {
                     line(&text, *to_stderr);
@@ -113,30 +113,30 @@ fn line(text: &str, to_stderr: bool) {
     }
 }
 
-fn tally_text(tally: &TaskTally) -> String {
+fn render_tally(tally: &TaskTally) -> String {
     let TaskTally { running, pending, failed, .. } = tally;
     let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
     format!("{running} running, {pending} waiting{failed}")
 }
 
-fn line_text(progress: &JobProgress) -> String {
+fn render_line(progress: &JobProgress) -> String {
     let JobProgress { job, map, reduce, .. } = progress;
     if job.state == JobState::Prep {
         return format!("{} setup is running", job.job);
     }
     let kind = |what: &str, percent: u32, tally: &TaskTally| {
-        format!("{what} {percent}% ({} of {} done, {})", tally.finished, tally.total, tally_text(tally))
+        format!("{what} {percent}% ({} of {} done, {})", tally.finished, tally.total, render_tally(tally))
     };
-    kind("maps", job.map_percent, map) + ", " + &kind("reduces", job.reduce_percent, reduce) + &job_text(progress)
+    kind("maps", job.map_percent, map) + ", " + &kind("reduces", job.reduce_percent, reduce) + &render_job(progress)
 }
 
 /// Values of the whole job.
-fn job_text(JobProgress { failed_attempts, cost, .. }: &JobProgress) -> String {
+fn render_job(JobProgress { failed_attempts, cost, .. }: &JobProgress) -> String {
     let failed = if *failed_attempts > 0 { format!(", failed attempts {failed_attempts}") } else { String::new() };
     failed + &cost.as_ref().map(|cost| format!(", cost {cost}")).unwrap_or_default()
 }
 
-fn failure_text(attempt: &AttemptLine, diagnostics: &[String]) -> String {
+fn render_failure(attempt: &AttemptLine, diagnostics: &[String]) -> String {
     let mut text = format!("{} {} on {}", attempt.attempt, attempt.status, attempt.tracker);
     // Java stack traces are left to the log.
     let is_shown = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("at ");
@@ -169,9 +169,9 @@ mod tests {
         let map = TaskTally { total: 4, finished: 2, running: 1, failed: 1, ..TaskTally::default() };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
         let mut progress = JobProgress { job, map, reduce, failed_attempts: 1, cost: Some("0.5".into()) };
-        insta::assert_snapshot!(line_text(&progress), @"maps 66% (2 of 4 done, 1 running, 0 waiting, 1 failed), reduces 0% (0 of 1 done, 0 running, 1 waiting), failed attempts 1, cost 0.5");
+        insta::assert_snapshot!(render_line(&progress), @"maps 66% (2 of 4 done, 1 running, 0 waiting, 1 failed), reduces 0% (0 of 1 done, 0 running, 1 waiting), failed attempts 1, cost 0.5");
         progress.job.state = JobState::Prep;
-        insta::assert_snapshot!(line_text(&progress), @"job_202611211200_0001 setup is running");
+        insta::assert_snapshot!(render_line(&progress), @"job_202611211200_0001 setup is running");
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
             tracker: "http://worker-1:50060".into(),
             run_time_ms: 0,
         };
-        let text = failure_text(&attempt, &["one\n\ntwo".to_owned(), "3\n\tat a.B.c(B.java:1)\n4\n5\n6".to_owned()]);
+        let text = render_failure(&attempt, &["one\n\ntwo".to_owned(), "3\n\tat a.B.c(B.java:1)\n4\n5\n6".to_owned()]);
         insta::assert_snapshot!(text, @r"
         attempt_202611211200_0001_m_000000_0 FAILED on http://worker-1:50060
           one

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::connection::ConnectionArguments;
 use super::error::JobCommandError;
 use crate::cli::explain::explanation;
-use crate::cli::explain_text::status_text;
+use crate::cli::explain_text::render_status;
 use crate::cli::market_text::{Form, json};
 use crate::client::job::view::{JobLine, TaskTally};
 use crate::client::job::{JobClientError, JobId, Kind};
@@ -27,13 +27,13 @@ pub(super) async fn status(arguments: &StatusArguments) -> Result<String, JobCom
     let StatusArguments { job, connection } = arguments;
     let is_rpc_named = connection.jobtracker.is_some() || connection.conf.is_some();
     if connection.market.server.is_some() && !is_rpc_named {
-        return Ok(status_text(&explanation(&job.to_string(), &connection.market).await?, connection.form()));
+        return Ok(render_status(&explanation(&job.to_string(), &connection.market).await?, connection.form()));
     }
     match by_rpc(*job, connection).await {
         // No RPC address is given: the web server may be at its default address.
         Err(JobCommandError::Client(unreachable @ JobClientError::Unreachable { .. })) if !is_rpc_named => {
             let explained = explanation(&job.to_string(), &connection.market).await;
-            explained.map(|explained| status_text(&explained, connection.form())).map_err(|_| unreachable.into())
+            explained.map(|explained| render_status(&explained, connection.form())).map_err(|_| unreachable.into())
         }
         other => other,
     }
@@ -45,10 +45,10 @@ async fn by_rpc(id: JobId, connection: &ConnectionArguments) -> Result<String, J
     let map = jobtracker.tally(id, Kind::Map).await?;
     let reduce = jobtracker.tally(id, Kind::Reduce).await?;
     let cost = connection.costs(&job)?.cost_of(id).await.ok().flatten();
-    Ok(job_text(&job, &map, &reduce, cost.as_deref(), connection.form()))
+    Ok(render_job(&job, &map, &reduce, cost.as_deref(), connection.form()))
 }
 
-fn job_text(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&str>, form: Form) -> String {
+fn render_job(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&str>, form: Form) -> String {
     if form == Form::Json {
         return json(&serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
@@ -94,7 +94,7 @@ mod tests {
         };
         let map = TaskTally { total: 5, finished: 3, running: 0, pending: 1, failed: 1 };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
-        insta::assert_snapshot!(job_text(&job, &map, &reduce, Some("0.75"), Form::Table), @r#"
+        insta::assert_snapshot!(render_job(&job, &map, &reduce, Some("0.75"), Form::Table), @r#"
         job_202611211200_0001 FAILED: "word count" of alice in queue alice
           maps     3 of 5 done, 0 running, 1 waiting, 1 failed
           reduces  0 of 1 done, 0 running, 1 waiting

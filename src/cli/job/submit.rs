@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::Outcome;
 use super::connection::{Connection, ConnectionArguments};
-use super::counters::counters_text;
+use super::counters::render_counters;
 use super::error::JobCommandError;
 use super::interrupt::{Choice, prompt};
 use super::progress::Progress;
@@ -62,11 +62,11 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         return Ok((text, ExitCode::SUCCESS));
     }
     let mut progress = Progress::new(form == Form::Json);
-    progress.print(&submitted_text(&submitted, reduces));
+    progress.print(&render_submitted(&submitted, reduces));
     follow(connection, connection_arguments, submitted.job, &output, progress).await
 }
 
-fn submitted_text(submitted: &Submitted, reduces: Option<u32>) -> String {
+fn render_submitted(submitted: &Submitted, reduces: Option<u32>) -> String {
     let Submitted { job, files, maps, is_signed } = submitted;
     let signed = if *is_signed { "signed, " } else { "" };
     let files = if *files == 1 { "1 input file".to_owned() } else { format!("{files} input files") };
@@ -89,7 +89,7 @@ async fn follow(
         End::Finished(progress) => {
             let counters = connection.jobtracker.counters(job).await?;
             let code = if progress.job.state == JobState::Succeeded { 0 } else { JOB_FAILED };
-            Ok((end_text(&progress, &counters, output, arguments.form()), ExitCode::from(code)))
+            Ok((render_end(&progress, &counters, output, arguments.form()), ExitCode::from(code)))
         }
         End::Detached => {
             let at = connection.jobtracker.address();
@@ -123,7 +123,7 @@ async fn follow_to_end(
     }
 }
 
-fn end_text(progress: &JobProgress, counters: &[CounterLine], output: &str, form: Form) -> String {
+fn render_end(progress: &JobProgress, counters: &[CounterLine], output: &str, form: Form) -> String {
     let JobProgress { job, map, reduce, failed_attempts, cost } = progress;
     if form == Form::Json {
         return json(&serde_json::json!({
@@ -138,7 +138,7 @@ fn end_text(progress: &JobProgress, counters: &[CounterLine], output: &str, form
         text += &format!(": {}", failure.trim_end());
     }
     text += "\n\n";
-    text += &counters_text(counters);
+    text += &render_counters(counters);
     text += "\n";
     if let Some(cost) = cost {
         text += &format!("cost    {cost} up to the last tick\n");

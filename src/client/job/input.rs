@@ -51,10 +51,10 @@ pub enum InputError {
 ///
 /// # Errors
 /// [`InputError`]: each path must match a file.
-pub fn input_files(inputs: &[FileUri]) -> Result<Vec<InputFile>, InputError> {
+pub fn find_input_files(inputs: &[FileUri]) -> Result<Vec<InputFile>, InputError> {
     let mut files = Vec::new();
     for input in inputs {
-        for path in matching_paths(input)? {
+        for path in find_matching_paths(input)? {
             let metadata = std::fs::metadata(&path).map_err(|source| InputError::Io { path: path.clone(), source })?;
             if metadata.is_dir() {
                 add_files_in(&path, &mut files)?;
@@ -79,7 +79,7 @@ fn add_files_in(folder: &Path, files: &mut Vec<InputFile>) -> Result<(), InputEr
 }
 
 /// The paths that one path or pattern matches, sorted.
-fn matching_paths(input: &FileUri) -> Result<Vec<PathBuf>, InputError> {
+fn find_matching_paths(input: &FileUri) -> Result<Vec<PathBuf>, InputError> {
     let text = input.as_path().to_string_lossy();
     let mut found = BTreeSet::new();
     let mut is_pattern = false;
@@ -156,7 +156,7 @@ mod tests {
     fn found(folder: &tempfile::TempDir, inputs: &[&str]) -> Result<Vec<(String, u64)>, String> {
         let root = folder.path().display().to_string();
         let uris: Vec<_> = inputs.iter().map(|input| FileUri::parse(&format!("{root}/{input}")).unwrap()).collect();
-        let files = input_files(&uris).map_err(|error| error.to_string().replace(&root, ""))?;
+        let files = find_input_files(&uris).map_err(|error| error.to_string().replace(&root, ""))?;
         Ok(files.into_iter().map(|file| (file.uri.replace(&root, ""), file.length_bytes)).collect())
     }
 

@@ -32,7 +32,7 @@ pub struct AttemptLog {
 ///
 /// # Errors
 /// [`JobClientError`]
-pub async fn attempts_of(
+pub async fn list_ended_attempts(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
     all: bool,

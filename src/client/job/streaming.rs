@@ -159,7 +159,9 @@ impl StreamingJob {
         }
         match &self.name {
             Some(name) => set("mapred.job.name", name),
-            None => drop(properties.entry("mapred.job.name".to_owned()).or_insert_with(|| name_of(&self.mapper))),
+            None => {
+                properties.entry("mapred.job.name".to_owned()).or_insert_with(|| default_job_name(&self.mapper));
+            }
         }
     }
 
@@ -179,7 +181,7 @@ impl StreamingJob {
 }
 
 /// Default name of a job: the mapper's command without the directory of its program.
-fn name_of(command: &str) -> String {
+fn default_job_name(command: &str) -> String {
     let (program, arguments) = command.split_at(command.find(' ').unwrap_or(command.len()));
     let program = program.rsplit('/').next().unwrap_or(program);
     format!("{program}{arguments}").chars().take(LONGEST_NAME).collect()
@@ -272,7 +274,7 @@ mod tests {
             ("0", "NONE")
         );
         assert_eq!(ours["mapred.job.name"], "python3 m.py");
-        assert_eq!(name_of("/usr/bin/tr a /b"), "tr a /b");
+        assert_eq!(default_job_name("/usr/bin/tr a /b"), "tr a /b");
     }
 
     #[test]

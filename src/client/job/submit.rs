@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use super::configuration::JobConfiguration;
 use super::error::JobClientError;
-use super::input::{InputError, input_files};
+use super::input::{InputError, find_input_files};
 use super::jar::write_jar;
 use super::job_xml::job_xml;
 use super::jobtracker::JobTrackerClient;
@@ -87,7 +87,7 @@ impl PreparedJob {
         if job.output.as_path().exists() {
             return Err(JobClientError::OutputExists(job.output.to_string()));
         }
-        let files = input_files(&job.inputs)?;
+        let files = find_input_files(&job.inputs)?;
         let splits = splits(&files, job.input_format, configuration)?;
         let mut properties = configuration.properties();
         job.set(&mut properties);

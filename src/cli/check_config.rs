@@ -11,7 +11,7 @@ use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradic
 use crate::tasktracker::daemon::TaskTrackerSettings;
 
 /// Prefixes of the JobTracker's own keys: every unread key under them is reported.
-const OURS: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];
+const OWN_PREFIXES: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];
 /// Keys of 1.2.1 whose names are close to known keys, but which are no mistakes.
 const LEGITIMATE: [&str; 2] = ["mapred.queue.name", "mapred.task.maxpmem"];
 
@@ -158,7 +158,7 @@ fn is_of_jobs(section: &Section) -> bool {
 /// Hadoop itself has hundreds of keys that other programs read.
 fn unread_keys(configuration: &Configuration) -> Vec<Warning> {
     let unknown = configuration.written().filter(|(name, _, _)| !keys::all().any(|key| key.is_spelled(name)));
-    let is_ours = |name: &str| OURS.iter().any(|prefix| name.starts_with(prefix));
+    let is_ours = |name: &str| OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let reported = unknown.filter_map(|(name, _, origin)| {
         let is_hadoops = LEGITIMATE.contains(&name) || is_hadoop_key(name);
         let similar = nearest(name, if is_ours(name) { 3 } else { 2 }).filter(|_| !is_hadoops);

@@ -11,7 +11,6 @@ pub struct JobArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: String,
-    /// Server, signer, output form.
     #[command(flatten)]
     market: MarketArguments,
 }

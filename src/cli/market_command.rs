@@ -109,7 +109,6 @@ pub struct PriceArguments {
     /// Maximum number of lines of the history, each for an equal span of time; 1 to 1000
     #[arg(long, value_name = "NUMBER", default_value_t = 24, requires = "history")]
     points: u32,
-    /// Server, signer, output form.
     #[command(flatten)]
     market: MarketArguments,
 }

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_would_take_apart_is_quoted() {
+    fn shell_metacharacters_are_quoted() {
         let signed = SignedQuery::new("info=a'$(b)", "u", TIME_MS, &key()).unwrap();
         assert!(curl(&signed, "h").contains(r"?info=a'\''$(b)&user=u"), "{}", curl(&signed, "h"));
         let arguments = job_arguments("a b", TIME_MS, &key());

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_a_terminal_is_written_out() {
+    fn terminal_control_characters_are_escaped() {
         let name = "a\u{1b}]52;c;aGk=\u{7}b\rc\u{9b}31m\u{202e}gpj.exe\u{2066}\u{200f}\u{61c}\u{7f}\0";
         let written = r"a\u{1b}]52;c;aGk=\u{7}b\rc\u{9b}31m\u{202e}gpj.exe\u{2066}\u{200f}\u{61c}\u{7f}\u{0}";
         assert_eq!(shown(name, true), written);

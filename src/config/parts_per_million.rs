@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_ratio() {
+    fn refuses_malformed_ratios() {
         for text in ["", "-0.1", "NaN", "Infinity", "0x1p3", "1,5", "1.2.3", "1e400", "f", ".", "1e", "١"] {
             assert_eq!(PartsPerMillion::parse(text), None, "{text}");
         }

@@ -16,7 +16,7 @@ use crate::config::HostPort;
 /// HTTP port of a JobTracker.
 const WEB_PORT: u16 = 50030;
 
-/// Where, who and how.
+/// Options of all `job` commands: JobTracker, signer, output form.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConnectionArguments {
     /// RPC address of the JobTracker, host:port; default: the address in --conf, else 127.0.0.1:8021

@@ -18,7 +18,6 @@ pub struct EventsArguments {
     /// Maximum number of events; default: all
     #[arg(long, value_name = "NUMBER")]
     count: Option<u32>,
-    /// JobTracker, signer, output form.
     #[command(flatten)]
     connection: ConnectionArguments,
 }

@@ -11,7 +11,6 @@ pub struct KillArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,
-    /// JobTracker, signer, output form.
     #[command(flatten)]
     connection: ConnectionArguments,
 }

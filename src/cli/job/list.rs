@@ -11,7 +11,6 @@ pub struct ListArguments {
     /// Include finished jobs that the JobTracker still knows
     #[arg(long)]
     all: bool,
-    /// JobTracker, signer, output form.
     #[command(flatten)]
     connection: ConnectionArguments,
 }

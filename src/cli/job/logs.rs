@@ -21,7 +21,6 @@ pub struct LogsArguments {
     /// Print only this log
     #[arg(long, value_name = "LOG", value_parser = LOGS)]
     log: Option<String>,
-    /// JobTracker, signer, output form.
     #[command(flatten)]
     connection: ConnectionArguments,
 }
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_told_apart_and_mistakes_named() {
+    fn job_and_attempt_ids_are_distinguished_and_mistakes_named() {
         assert!(matches!("job_202611211200_0001".parse(), Ok(LogSource::Job(_))));
         assert!(matches!("attempt_202611211200_0001_m_000000_0".parse(), Ok(LogSource::Attempt(_))));
         assert!("task_1".parse::<LogSource>().unwrap_err().contains("`task_1` is neither a job id such as"));

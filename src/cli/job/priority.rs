@@ -14,7 +14,6 @@ pub struct PriorityArguments {
     /// Priority among the jobs of the queue
     #[arg(value_name = "PRIORITY", ignore_case = true)]
     priority: PriorityArgument,
-    /// JobTracker, signer, output form.
     #[command(flatten)]
     connection: ConnectionArguments,
 }

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_and_names_become_what_hadoop_has() {
+    fn paths_and_names_become_hadoops() {
         let job = job("--input|in/*.txt|/data/x|--input|file:///y|--output|out|--mapper|cat|--reducer|NONE|--partitioner|keyfield|--env|A=b=c|--input-format|nline").unwrap();
         let inputs: Vec<_> = job.inputs.iter().map(ToString::to_string).collect();
         assert_eq!(inputs, ["file:/home/alice/in/*.txt", "file:/data/x", "file:/y"]);

@@ -19,7 +19,7 @@ fn options(folder: Option<&Path>, overrides: &[&str]) -> LoadOptions {
 }
 
 #[test]
-fn prints_what_holds_and_from_where() {
+fn prints_effective_values_with_their_places() {
     let report =
         check_config(&options(None, &["mapred.system.dir=/sys", "mapred.job.priority=HIGH"]), Daemon::JobTracker);
     assert!(report.is_good, "{}", report.text);
@@ -38,7 +38,7 @@ fn prints_what_holds_and_from_where() {
 }
 
 #[test]
-fn tells_all_bad_values_at_once() {
+fn reports_all_bad_values_at_once() {
     let report = check_config(
         &options(None, &["mapred.acls.enabled=yes", "jobtracker.rpc.max-connections=0"]),
         Daemon::JobTracker,
@@ -52,7 +52,7 @@ fn tells_all_bad_values_at_once() {
 }
 
 #[test]
-fn a_job_tracker_on_a_conf_folder_that_says_local_is_refused() {
+fn a_conf_folder_with_a_local_jobtracker_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let report = check_config(&options(Some(folder.path()), &[]), Daemon::JobTracker);
     assert!(!report.is_good);
@@ -78,7 +78,7 @@ fn names_keys_that_nothing_reads() {
 }
 
 #[test]
-fn keys_of_nearly_the_name_of_one_that_is_read_are_told() {
+fn keys_with_a_name_close_to_a_known_key_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let property = |name| format!("<property><name>{name}</name><value>1</value></property>\n");
     let typos = ["mapred.reduce.task", "mapred.tasktracker.map.task.maximum", "stream.non.zero.exit.is.failiure"];
@@ -113,7 +113,7 @@ fn no_key_of_hadoop_itself_is_taken_for_a_typo() {
 }
 
 #[test]
-fn a_tasktracker_needs_less_and_is_told_what_it_reads() {
+fn a_tasktracker_needs_less_and_its_own_keys_are_printed() {
     let market = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler";
     let acl = "mapred.priority-scheduler.acl-file=/proc/none";
     let slots = ["mapred.tasktracker.map.tasks.maximum=0", "mapred.tasktracker.reduce.tasks.maximum=0"];
@@ -139,7 +139,7 @@ fn a_tasktracker_needs_less_and_is_told_what_it_reads() {
 }
 
 #[test]
-fn contradictions_are_told_once_for_both_daemons() {
+fn contradictions_are_reported_once_for_both_daemons() {
     let overrides = ["jobtracker.state.dir=/s", "mapred.local.dir=/s/local", "mapred.tasktracker.map.tasks.maximum=0"];
     let with_slots = check_config(&options(None, &overrides), Daemon::JobTracker);
     let count = |report: &Report| report.text.lines().filter(|line| line.starts_with("warning")).count();

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_is_refused_with_its_place() {
+    fn a_malformed_number_is_refused_with_its_place() {
         let error = load(None, &["mapred.min.split.size=1k"]).number("mapred.min.split.size", 1, 0).unwrap_err();
         assert!(error.to_string().contains("mapred.min.split.size"), "{error}");
     }

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::wire::protocol::RemoteException;
 
-    fn said(class: &str, message: &str) -> JobClientError {
+    fn error_of(class: &str, message: &str) -> JobClientError {
         let exception = RemoteException { class: class.to_owned(), message: message.to_owned() };
         JobClientError::of(IpcError::Remote { exception, fatal: false }, "h:1")
     }
@@ -144,11 +144,12 @@ mod tests {
     #[test]
     fn texts_of_java_exceptions_are_shortened() {
         let io = "java.io.IOException";
-        let text = said(io, "java.io.IOException: java.io.IOException: Queue \"x\" does not exist\n\tat a.b(C.java:1)");
+        let text =
+            error_of(io, "java.io.IOException: java.io.IOException: Queue \"x\" does not exist\n\tat a.b(C.java:1)");
         assert!(matches!(&text, JobClientError::Refused(text) if text == "Queue \"x\" does not exist"), "{text:?}");
-        let denied = said("org.apache.hadoop.security.AccessControlException", "ACCESS DENIED: queue \"a\"");
+        let denied = error_of("org.apache.hadoop.security.AccessControlException", "ACCESS DENIED: queue \"a\"");
         assert!(matches!(&denied, JobClientError::Denied(text) if text == "ACCESS DENIED: queue \"a\""), "{denied:?}");
-        let waits = said("org.apache.hadoop.mapred.JobTrackerNotYetInitializedException", "");
+        let waits = error_of("org.apache.hadoop.mapred.JobTrackerNotYetInitializedException", "");
         assert!(waits.is_unreachable(), "{waits:?}");
         assert!(JobClientError::of(IpcError::Closed, "h:1").is_unreachable());
     }

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_xml_cannot_hold_is_named() {
+    fn characters_that_xml_cannot_represent_are_named() {
         let error = job_xml(&one("stream.map.output.field.separator", "\u{1}")).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -236,7 +236,7 @@ mod tests {
         document.properties.into_iter().map(|property| (property.name, property.value.unwrap_or_default())).collect()
     }
 
-    /// What of `ours` the recorded file says otherwise.
+    /// Properties of `ours` that differ from the recorded file.
     fn differing(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<String> {
         let other = ours.iter().filter(|(name, value)| theirs.get(*name) != Some(value));
         other.map(|(name, value)| format!("{name}={value} not {:?}", theirs.get(name))).collect()

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_writes_is_read() {
+    fn answers_of_the_server_are_parsed() {
         let answer = Answer::Queues { price: "2".parse().unwrap(), queues: vec![info("alice"), info("b@c")] };
         let read = MarketAnswer::parse(&render(&answer, "h")).unwrap();
         assert_eq!(read.price.as_deref(), Some("2.0"));

@@ -60,7 +60,7 @@ async fn requests_carry_the_servers_time() {
 }
 
 #[tokio::test]
-async fn a_millisecond_that_is_taken_is_signed_anew() {
+async fn a_used_millisecond_is_signed_again() {
     let (listener, client) = stage().await;
     let taken = denial(ReplayRefusal::NotAfterLast { timestamp_ms: 1, last_ms: 1_700_000_000_000 });
     let ahead = denial(ReplayRefusal::StampAhead { last_ms: 1_700_000_000_900, now_ms: 1 });
@@ -75,7 +75,7 @@ async fn a_millisecond_that_is_taken_is_signed_anew() {
 }
 
 #[tokio::test]
-async fn signing_anew_ends() {
+async fn repeated_signing_ends() {
     let (listener, client) = stage().await;
     let taken = denial(ReplayRefusal::NotAfterLast { timestamp_ms: 1, last_ms: 5 });
     let mut answers = vec![taken; MOST_SIGNATURES];
@@ -97,7 +97,7 @@ async fn nothing_is_signed_for_another_day() {
 }
 
 #[tokio::test]
-async fn other_denials_are_final_and_told() {
+async fn other_denials_are_final_and_reported() {
     let (listener, client) = stage().await;
     let outside = denial(ReplayRefusal::OutsideWindow { timestamp_ms: 1, now_ms: 2, window_ms: 3 });
     let signer = alice();
@@ -145,7 +145,7 @@ async fn a_statement_is_fetched_back_to_its_first_row() {
 }
 
 #[tokio::test]
-async fn refusals_and_failures_are_told_apart() {
+async fn refusals_and_failures_are_distinguished() {
     let (listener, client) = stage().await;
     let error = "<QueueInfo><host>h</host><error>there is no queue q</error></QueueInfo>";
     for (answer, is_refused, expected) in [

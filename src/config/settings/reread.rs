@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_restart_is_named_with_its_place() {
+    fn changes_needing_a_restart_are_named_with_their_places() {
         let running = [
             property("mapred.hosts", "/a"),
             property("mapred.queue.default.state", "running"),

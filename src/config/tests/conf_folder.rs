@@ -1,4 +1,4 @@
-//! Which files of a folder are read, in which order, and what is said of those that cannot be.
+//! The files of a folder, their order, and errors of unreadable ones.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -49,7 +49,7 @@ fn an_empty_folder_is_good_and_a_missing_one_is_not() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_told_by_name() {
+fn unreadable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mapred-site.xml");
     symlink("/nowhere/at/all", &file).unwrap();

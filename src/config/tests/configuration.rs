@@ -42,7 +42,7 @@ fn a_later_file_wins() {
 }
 
 #[test]
-fn final_values_stay_and_the_attempt_is_told() {
+fn final_values_stay_and_the_attempt_is_reported() {
     let configuration = of(&[
         ("core", &[("mapred.job.tracker", "a:1 FINAL"), ("x", "1 FINAL")]),
         ("mapred", &[("x", "1"), ("mapred.job.tracker", "b:2")]),
@@ -115,7 +115,7 @@ fn exactly_twenty_rounds_are_too_many_as_in_hadoop() {
 }
 
 #[test]
-fn both_spellings_are_read_and_disagreement_is_told() {
+fn both_spellings_are_read_and_disagreement_is_reported() {
     let later = of(&[("core", &[("mapreduce.jobtracker.taskscheduler", "later")])]);
     assert_eq!(value(&later, &TASK_SCHEDULER), "later (core:2)");
     let both = of(&[

@@ -16,7 +16,7 @@ fn all(find: fn(&Configuration) -> Vec<Warning>, cases: &[&[&str]]) -> String {
 const MARKET: &str = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler";
 
 #[test]
-fn what_a_jobtracker_is_told_twice_is_named() {
+fn contradictions_of_a_jobtracker_are_named() {
     insta::assert_snapshot!(all(of_jobtracker, &[
         &["jobtracker.state.dir=/s", "mapred.local.dir=/a,/s/local"],
         &["jobtracker.state.dir=/sys/state", "mapred.system.dir=/sys"],
@@ -46,7 +46,7 @@ fn what_a_jobtracker_is_told_twice_is_named() {
 }
 
 #[test]
-fn what_goes_together_is_not() {
+fn consistent_values_cause_no_warnings() {
     let silent: [&[&str]; 6] = [
         &[],
         &["jobtracker.state.dir=/s", "mapred.system.dir=/system", "mapred.local.dir=/state/local"],
@@ -69,7 +69,7 @@ fn what_goes_together_is_not() {
 }
 
 #[test]
-fn what_a_tasktracker_cannot_work_with_is_named() {
+fn contradictions_of_a_tasktracker_are_named() {
     insta::assert_snapshot!(all(of_tasktracker, &[
         &["mapred.tasktracker.map.tasks.maximum=0", "mapred.tasktracker.reduce.tasks.maximum=0"],
         &["mapred.job.tracker=master:8021"],

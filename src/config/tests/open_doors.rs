@@ -35,7 +35,7 @@ fn a_closed_configuration_has_grade_a() {
 }
 
 #[test]
-fn each_open_door_names_what_others_do_and_the_key() {
+fn each_open_door_names_the_exposure_and_the_key() {
     let cases: &[&[&str]] = &[
         &["mapred.job.tracker=master:1", "mapred.hosts=/no/file", "jobtracker.trackers.admit=listed"],
         &["mapred.job.tracker=master:1", "mapred.hosts=/no/file"],

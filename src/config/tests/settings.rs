@@ -64,7 +64,7 @@ fn a_conf_folder_brings_hadoops_defaults() {
 }
 
 #[test]
-fn paths_are_qualified_as_the_recorded_cluster_told_them() {
+fn paths_are_qualified_as_in_the_recorded_cluster() {
     let overrides =
         ["mapred.system.dir=/data/h1/tmp/mapred/system", "mapreduce.jobtracker.staging.root.dir=/data/h1/tmp/staging"];
     let directories = standalone(&overrides).directories;
@@ -74,7 +74,7 @@ fn paths_are_qualified_as_the_recorded_cluster_told_them() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_at_start() {
+fn unusable_values_are_refused_at_start() {
     insta::assert_snapshot!(refusals(&[
         &["mapred.job.tracker=local"],
         &["mapred.job.tracker=master"],

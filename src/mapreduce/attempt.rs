@@ -10,9 +10,9 @@ use super::{AttemptRole, CounterValues, Diagnostics};
 
 /// What becomes of a report (1.2.1 `TaskInProgress.updateStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReportEffect {
     /// A new state: it has consequences.
-    Change,
+    Transition,
     /// The same state: progress and counters only.
     Update,
     /// Out of order or repeated: nothing changes.
@@ -23,7 +23,7 @@ pub enum Verdict {
 
 /// What a request makes of an attempt's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KillAsked {
+pub enum KillRequest {
     /// KILLED, as a user wishes.
     Kill,
     /// FAILED, as a user wishes.
@@ -56,12 +56,12 @@ pub struct Attempt {
     /// Whether the one order to close it was given.
     pub close_sent: bool,
     /// A user asked for its end, or its tracker has been told to end it for another queue.
-    pub kill_asked: Option<KillAsked>,
+    pub kill_request: Option<KillRequest>,
     /// Why its slot is to go to another queue: its tracker is told at its next heartbeat, unless the attempt is done
     /// by then.
     pub preemption: Option<Arc<str>>,
     /// Whether the scheduler counts its slot as one that comes free.
-    pub(super) leaving: bool,
+    pub(super) is_releasing: bool,
     /// 0 to 1.
     pub progress: f32,
     /// When it was given away, epoch ms.
@@ -105,9 +105,9 @@ impl Attempt {
             started: false,
             reported: false,
             close_sent: false,
-            kill_asked: None,
+            kill_request: None,
             preemption: None,
-            leaving: false,
+            is_releasing: false,
             progress: 0.0,
             launch_ms: now.wall_ms,
             launch_mono_ms: now.mono_ms,
@@ -142,7 +142,7 @@ impl Attempt {
     }
 
     /// What is said of an attempt that was lost with its tracker (the words of 1.2.1).
-    pub fn lost_with(tracker: &str) -> String {
+    pub fn lost_tracker_text(tracker: &str) -> String {
         format!("Lost task tracker: {tracker}")
     }
 
@@ -154,21 +154,21 @@ impl Attempt {
 }
 
 /// What a report of state `new` does to an attempt in state `old`; `cleaning` while its task-cleanup runs.
-pub fn verdict(old: AttemptState, new: AttemptState, cleaning: bool) -> Verdict {
+pub fn report_effect(old: AttemptState, new: AttemptState, cleaning: bool) -> ReportEffect {
     use AttemptState as S;
     match (old, new) {
-        (S::Failed | S::Killed, _) if old == new => Verdict::Ignore,
-        (S::Failed | S::Killed, S::Running | S::Unassigned | S::CommitPending) => Verdict::Kill,
-        (S::Failed | S::Killed, _) => Verdict::Ignore,
-        (S::FailedUnclean | S::KilledUnclean, S::Failed | S::Killed) if cleaning => Verdict::Change,
-        (S::FailedUnclean | S::KilledUnclean, S::FailedUnclean | S::KilledUnclean) if cleaning => Verdict::Update,
-        (S::FailedUnclean | S::KilledUnclean, _) => Verdict::Ignore,
-        (S::Succeeded, S::Failed | S::Killed) => Verdict::Change,
-        (S::Succeeded, _) => Verdict::Ignore,
-        (S::CommitPending, S::Running | S::Unassigned) => Verdict::Ignore,
-        (S::Running, S::Unassigned) => Verdict::Update,
-        _ if old == new => Verdict::Update,
-        _ => Verdict::Change,
+        (S::Failed | S::Killed, _) if old == new => ReportEffect::Ignore,
+        (S::Failed | S::Killed, S::Running | S::Unassigned | S::CommitPending) => ReportEffect::Kill,
+        (S::Failed | S::Killed, _) => ReportEffect::Ignore,
+        (S::FailedUnclean | S::KilledUnclean, S::Failed | S::Killed) if cleaning => ReportEffect::Transition,
+        (S::FailedUnclean | S::KilledUnclean, S::FailedUnclean | S::KilledUnclean) if cleaning => ReportEffect::Update,
+        (S::FailedUnclean | S::KilledUnclean, _) => ReportEffect::Ignore,
+        (S::Succeeded, S::Failed | S::Killed) => ReportEffect::Transition,
+        (S::Succeeded, _) => ReportEffect::Ignore,
+        (S::CommitPending, S::Running | S::Unassigned) => ReportEffect::Ignore,
+        (S::Running, S::Unassigned) => ReportEffect::Update,
+        _ if old == new => ReportEffect::Update,
+        _ => ReportEffect::Transition,
     }
 }
 
@@ -191,37 +191,37 @@ mod tests {
     fn a_final_state_never_goes_back() {
         for old in [AttemptState::Failed, AttemptState::Killed, AttemptState::Succeeded] {
             for new in STATES {
-                let verdict = verdict(old, new, false);
+                let report_effect = report_effect(old, new, false);
                 let lost_output =
                     old == AttemptState::Succeeded && matches!(new, AttemptState::Failed | AttemptState::Killed);
-                assert_eq!(verdict == Verdict::Change, lost_output, "{old:?} -> {new:?}");
-                assert_ne!(verdict, Verdict::Update, "{old:?} -> {new:?}");
+                assert_eq!(report_effect == ReportEffect::Transition, lost_output, "{old:?} -> {new:?}");
+                assert_ne!(report_effect, ReportEffect::Update, "{old:?} -> {new:?}");
             }
         }
     }
 
     #[test]
     fn what_came_back_late_is_killed_only_while_it_runs() {
-        assert_eq!(verdict(AttemptState::Killed, AttemptState::Running, false), Verdict::Kill);
-        assert_eq!(verdict(AttemptState::Failed, AttemptState::CommitPending, false), Verdict::Kill);
-        assert_eq!(verdict(AttemptState::Killed, AttemptState::Succeeded, false), Verdict::Ignore);
+        assert_eq!(report_effect(AttemptState::Killed, AttemptState::Running, false), ReportEffect::Kill);
+        assert_eq!(report_effect(AttemptState::Failed, AttemptState::CommitPending, false), ReportEffect::Kill);
+        assert_eq!(report_effect(AttemptState::Killed, AttemptState::Succeeded, false), ReportEffect::Ignore);
     }
 
     #[test]
     fn an_active_attempt_may_end_in_any_way() {
         for new in &STATES[3..] {
-            assert_eq!(verdict(AttemptState::Running, *new, false), Verdict::Change);
-            assert_eq!(verdict(AttemptState::CommitPending, *new, false), Verdict::Change);
+            assert_eq!(report_effect(AttemptState::Running, *new, false), ReportEffect::Transition);
+            assert_eq!(report_effect(AttemptState::CommitPending, *new, false), ReportEffect::Transition);
         }
-        assert_eq!(verdict(AttemptState::CommitPending, AttemptState::Running, false), Verdict::Ignore);
+        assert_eq!(report_effect(AttemptState::CommitPending, AttemptState::Running, false), ReportEffect::Ignore);
     }
 
     #[test]
     fn unclean_ends_only_by_its_cleanup() {
         use AttemptState as S;
-        assert_eq!(verdict(S::KilledUnclean, S::Killed, true), Verdict::Change);
-        assert_eq!(verdict(S::KilledUnclean, S::Killed, false), Verdict::Ignore);
-        assert_eq!(verdict(S::KilledUnclean, S::KilledUnclean, true), Verdict::Update);
-        assert_eq!(verdict(S::KilledUnclean, S::Running, false), Verdict::Ignore);
+        assert_eq!(report_effect(S::KilledUnclean, S::Killed, true), ReportEffect::Transition);
+        assert_eq!(report_effect(S::KilledUnclean, S::Killed, false), ReportEffect::Ignore);
+        assert_eq!(report_effect(S::KilledUnclean, S::KilledUnclean, true), ReportEffect::Update);
+        assert_eq!(report_effect(S::KilledUnclean, S::Running, false), ReportEffect::Ignore);
     }
 }

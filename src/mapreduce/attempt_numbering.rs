@@ -4,36 +4,45 @@
 use crate::model::AttemptId;
 
 use super::job::Job;
-use super::{JobFact, StoredJob, Wants, next_thousand};
+use super::{HousekeepingQueue, JobFact, StoredJob};
+
+/// Numbers are taken a thousand at a time where the job has run elsewhere: more than any task has attempts
+/// ([`Task::MAX_ATTEMPTS`](super::Task::MAX_ATTEMPTS)), and what 1.2.1 meant to do at each of its own restarts.
+pub const ATTEMPT_BLOCK_SIZE: i32 = 1_000;
+
+/// The first number of the thousand after the one that `number` is in.
+pub fn next_attempt_block(number: i32) -> i32 {
+    (number.max(0) / ATTEMPT_BLOCK_SIZE).saturating_add(1).saturating_mul(ATTEMPT_BLOCK_SIZE)
+}
 
 // === impl Job: elsewhere ===
 
 impl Job {
     /// Whether others than us may have launched attempts of it.
-    pub fn has_run_elsewhere(&self) -> bool {
+    pub fn has_foreign_attempts(&self) -> bool {
         self.first_attempt > 0
     }
 
     /// Attempts of it that trackers run and nobody here has launched.
-    pub fn strays(&self) -> u32 {
-        self.strays
+    pub fn unknown_attempts(&self) -> u32 {
+        self.unknown_attempts
     }
 
     /// Says how many of them there are. While there are any the job does not begin: one that cleans up after the job
     /// would remove what the new ones write.
-    pub fn set_strays(&mut self, strays: u32, wants: &mut Wants) {
-        self.strays = strays;
-        self.refresh_wants(wants);
+    pub fn set_unknown_attempts(&mut self, unknown_attempts: u32, housekeeping: &mut HousekeepingQueue) {
+        self.unknown_attempts = unknown_attempts;
+        self.refresh_housekeeping(housekeeping);
     }
 
     /// Sees to it that the attempts to come are numbered above one that is not known here; the fact, if that is new.
-    pub fn number_above(&mut self, stray: AttemptId) -> Option<JobFact> {
-        let key = self.key_of(stray.task)?;
-        if stray.number < self.first_attempt.max(self.task(key).next_number()) {
+    pub fn reserve_numbers_above(&mut self, unknown: AttemptId) -> Option<JobFact> {
+        let key = self.key_of(unknown.task)?;
+        if unknown.number < self.first_attempt.max(self.task(key).next_number()) {
             return None;
         }
-        self.first_attempt = next_thousand(stray.number);
-        Some(JobFact::NumberedFrom { job: self.id, first_attempt: self.first_attempt })
+        self.first_attempt = next_attempt_block(unknown.number);
+        Some(JobFact::AttemptBlockSkipped { job: self.id, first_attempt: self.first_attempt })
     }
 }
 
@@ -41,16 +50,30 @@ impl Job {
 
 impl StoredJob {
     /// Nothing of what was done counts; only a decided end does.
-    pub fn begin_anew(&mut self) {
-        self.number_on();
+    pub fn discard_progress(&mut self) {
+        self.skip_attempt_block();
         self.is_running = false;
         self.attempts.clear();
         self.events.clear();
     }
 
     /// The attempts to come are numbered above all that may have been launched.
-    pub fn number_on(&mut self) {
+    pub fn skip_attempt_block(&mut self) {
         let highest = self.attempts.iter().map(|attempt| attempt.id.number).max().unwrap_or(0);
-        self.accepted.first_attempt = next_thousand(highest.max(self.accepted.first_attempt));
+        self.accepted.first_attempt = next_attempt_block(highest.max(self.accepted.first_attempt));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_follow_each_other() {
+        assert_eq!(
+            [0, 7, 999, 1_000, 1_999, i32::MIN].map(next_attempt_block),
+            [1_000, 1_000, 1_000, 2_000, 2_000, 1_000]
+        );
+        assert_eq!(next_attempt_block(i32::MAX), i32::MAX, "there is none");
     }
 }

@@ -8,7 +8,7 @@ use crate::model::CounterLimits;
 use crate::wire::{Counter, CounterGroup, Counters, Text};
 
 use super::job::{Job, Outcome, TaskKey};
-use super::{CounterTotal, CounterValues, Scene};
+use super::{CounterTotal, CounterValues, JobContext};
 
 /// A job has too many counters. The texts are those of 1.2.1 `JobTracker.getJobCounters`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,8 +123,8 @@ impl Job {
     /// # Errors
     /// [`CountersExceeded`]: there are too many.
     pub fn counters(&self, limits: &CounterLimits) -> Result<Counters, CountersExceeded> {
-        if let Some(remains) = &self.remains {
-            return Ok(remains.counters());
+        if let Some(finished_summary) = &self.finished_summary {
+            return Ok(finished_summary.counters());
         }
         let mut total = CounterTotal::default();
         self.add_counters(&mut total);
@@ -150,12 +150,12 @@ impl Job {
     }
 
     /// Fails the job when all its work is done and it has too many counters.
-    pub(super) fn fail_of_counters(&mut self, scene: &mut Scene<'_>) {
-        if self.is_over_or_ending() || !self.work_is_over() {
+    pub(super) fn fail_on_counter_limit(&mut self, context: &mut JobContext<'_>) {
+        if self.is_over_or_ending() || !self.is_work_over() {
             return;
         }
-        if let Err(exceeded) = self.counters(&scene.counter_limits) {
-            self.end(Outcome::Failed, exceeded.failure_info(), scene);
+        if let Err(exceeded) = self.counters(&context.counter_limits) {
+            self.decide_end(Outcome::Failed, exceeded.failure_info(), context);
         }
     }
 }

@@ -39,23 +39,23 @@ pub struct CounterInterner {
 }
 
 /// Less than this is kept whether it is used or not; some hundred times what usual tasks count.
-const LITTLE_BYTES: usize = 1 << 20;
+const MIN_SHRINK_BYTES: usize = 1 << 20;
 
 /// More than this is not kept: counters with further names count as none, until jobs that use names go.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_NAMES_BYTES: usize = 64 << 20;
 
 /// A running sum over the counters of many attempts.
 ///
 /// Attempts of a job send the same names, but for a few; where each sends its own, what exceeds a bound is added by name.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSum {
-    parts: Vec<Part>,
+    parts: Vec<SchemaSum>,
     by_name: Option<Box<CounterTotal>>,
 }
 
 /// The sum over attempts that count the same things.
 #[derive(Clone, Debug)]
-struct Part {
+struct SchemaSum {
     schema: Arc<CounterSchema>,
     sums: Box<[i64]>,
     /// Counters added and not taken away: without any, the names are not shown either.
@@ -63,13 +63,13 @@ struct Part {
 }
 
 /// Sums that are kept beside their schema.
-const MAX_PARTS: usize = 32;
+const MAX_SCHEMAS: usize = 32;
 
 // === impl CounterInterner ===
 
 impl Default for CounterInterner {
     fn default() -> Self {
-        Self { schemas: FxHashMap::default(), bytes: 0, shrink_at_bytes: LITTLE_BYTES, refused_bytes: 0 }
+        Self { schemas: FxHashMap::default(), bytes: 0, shrink_at_bytes: MIN_SHRINK_BYTES, refused_bytes: 0 }
     }
 }
 
@@ -77,9 +77,9 @@ impl CounterInterner {
     /// Keeps the values of `counters`, and their names when nobody has sent them before. Names that no attempt uses any
     /// more are forgotten when all together have become twice as large.
     pub fn intern(&mut self, counters: &ReportedCounters) -> CounterValues {
-        if self.bytes >= self.shrink_at_bytes || self.refused_bytes > MOST_BYTES / 8 {
+        if self.bytes >= self.shrink_at_bytes || self.refused_bytes > MAX_NAMES_BYTES / 8 {
             self.shrink();
-            self.shrink_at_bytes = (2 * self.bytes).max(LITTLE_BYTES);
+            self.shrink_at_bytes = (2 * self.bytes).max(MIN_SHRINK_BYTES);
             self.refused_bytes = 0;
         }
         let mut hasher = FxHasher::default();
@@ -95,7 +95,7 @@ impl CounterInterner {
         }
         let schema = Arc::new(CounterSchema { encoded: counters.names().into(), names });
         let bytes = schema.bytes();
-        if self.bytes + bytes > MOST_BYTES {
+        if self.bytes + bytes > MAX_NAMES_BYTES {
             self.refused_bytes += bytes;
             return CounterValues { schema: Arc::default(), values: Arc::new([]) };
         }
@@ -174,9 +174,9 @@ impl CounterSum {
             if part.added == 0 && part.sums.iter().all(|sum| *sum == 0) {
                 self.parts.retain(|part| !Arc::ptr_eq(&part.schema, &values.schema));
             }
-        } else if self.parts.len() < MAX_PARTS {
+        } else if self.parts.len() < MAX_SCHEMAS {
             let sums = values.values.iter().map(|value| operation(0, *value));
-            self.parts.push(Part { schema: values.schema.clone(), sums: sums.collect(), added });
+            self.parts.push(SchemaSum { schema: values.schema.clone(), sums: sums.collect(), added });
         } else {
             let total = self.by_name.get_or_insert_default();
             for ((group, counter), value) in values.schema.named().zip(&*values.values) {
@@ -187,7 +187,7 @@ impl CounterSum {
 
     /// Adds the sums to `total`.
     pub fn add_to(&self, total: &mut CounterTotal) {
-        for Part { schema, sums, .. } in &self.parts {
+        for SchemaSum { schema, sums, .. } in &self.parts {
             for ((group, counter), sum) in schema.named().zip(sums) {
                 total.add(group, counter, *sum);
             }
@@ -326,14 +326,14 @@ mod tests {
     #[test]
     fn a_sum_of_many_kinds_of_counters_is_the_same_sum() {
         let mut interner = CounterInterner::default();
-        let attempts = 5 * MAX_PARTS;
+        let attempts = 5 * MAX_SCHEMAS;
         let mut of = |number: usize| {
             let own = format!("only {number}");
             interner.intern(&reported(&[("g", "shared", 2), ("g", &own, number as i64)]))
         };
         let mut sum = CounterSum::default();
         (0..attempts).for_each(|number| sum.add(&of(number)));
-        assert_eq!(sum.parts.len(), MAX_PARTS);
+        assert_eq!(sum.parts.len(), MAX_SCHEMAS);
         (0..attempts).step_by(2).for_each(|number| sum.subtract(&of(number)));
         let mut total = CounterTotal::default();
         sum.add_to(&mut total);
@@ -351,7 +351,7 @@ mod tests {
         let mut kept: Vec<_> = (0..100).map(|number| interner.intern(&counts(number))).collect();
         let named = |values: &CounterValues| !values.to_counters().groups.is_empty();
         let first = kept.iter().filter(|values| named(values)).count();
-        assert!((10..40).contains(&first) && interner.bytes <= MOST_BYTES, "{first}");
+        assert!((10..40).contains(&first) && interner.bytes <= MAX_NAMES_BYTES, "{first}");
         assert!(named(&interner.intern(&counts(0))), "what is known stays known");
         kept.clear();
         let again = (100..200).filter(|number| named(&interner.intern(&counts(*number)))).count();
@@ -362,12 +362,12 @@ mod tests {
     fn unused_names_are_forgotten() {
         let mut interner = CounterInterner::default();
         let kept = interner.intern(&reported(&[("g", "a", 1)]));
-        let long = "n".repeat(LITTLE_BYTES / 10);
+        let long = "n".repeat(MIN_SHRINK_BYTES / 10);
         for number in 0..100 {
             drop(interner.intern(&reported(&[("g", &format!("{long}{number}"), 1)])));
         }
         let left: usize = interner.schemas.values().flatten().map(|schema| schema.bytes()).sum();
-        assert!(left == interner.bytes && left < 2 * LITTLE_BYTES, "{left} bytes");
+        assert!(left == interner.bytes && left < 2 * MIN_SHRINK_BYTES, "{left} bytes");
         assert!(Arc::ptr_eq(&kept.schema, &interner.intern(&reported(&[("g", "a", 1)])).schema));
     }
 }

@@ -41,7 +41,7 @@ impl Diagnostics {
     }
 
     /// Whether a text was the last that was told.
-    pub fn end_with(&self, text: &str) -> bool {
+    pub fn ends_with(&self, text: &str) -> bool {
         self.0.last().is_some_and(|last| last.ends_with(text))
     }
 

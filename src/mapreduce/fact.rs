@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::{AttemptId, AttemptState, JobId, Priority, RunState};
 use crate::wire::TaskCompletionEvent;
 
-use super::{CounterValues, JobSpec, KillAsked, SplitTable};
+use super::{CounterValues, JobSpec, KillRequest, SplitTable};
 
 /// What an attempt is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -52,15 +52,6 @@ impl AcceptedJob {
     pub fn bytes(&self) -> u64 {
         job_bytes(&self.spec, &self.splits, self.token_file.len())
     }
-}
-
-/// Numbers are taken a thousand at a time where the job has run elsewhere: more than any task has attempts
-/// ([`Task::MAX_ATTEMPTS`](super::Task::MAX_ATTEMPTS)), and what 1.2.1 meant to do at each of its own restarts.
-pub const NUMBERS_OF_A_RUN: i32 = 1_000;
-
-/// The first number of the thousand after the one that `number` is in.
-pub fn next_thousand(number: i32) -> i32 {
-    (number.max(0) / NUMBERS_OF_A_RUN).saturating_add(1).saturating_mul(NUMBERS_OF_A_RUN)
 }
 
 /// How an attempt ended, or came to wait for its cleanup.
@@ -145,7 +136,7 @@ pub enum JobFact {
     /// An attempt ended, or waits for its cleanup.
     AttemptEnded(Box<EndedAttempt>),
     /// A live attempt has said what its tracker will not repeat.
-    AttemptSaid {
+    AttemptReported {
         /// The attempt.
         attempt: AttemptId,
         /// All its diagnostics so far.
@@ -154,11 +145,11 @@ pub enum JobFact {
         failed_fetches: Vec<AttemptId>,
     },
     /// A user asked for an attempt's end, or its tracker is told to end it for another queue.
-    AttemptKillAsked {
+    AttemptKillRequested {
         /// The attempt.
         attempt: AttemptId,
         /// How it is to end, and for whom.
-        asked: KillAsked,
+        request: KillRequest,
     },
     /// The attempt, and no other of its task, may commit.
     CommitGranted {
@@ -171,7 +162,7 @@ pub enum JobFact {
         attempt: AttemptId,
     },
     /// The job ran under another JobTracker and begins anew: what was done of it before counts for nothing.
-    BegunAnew {
+    Restarted {
         /// The job.
         job: JobId,
         /// The lowest number of its attempts from now on.
@@ -180,7 +171,7 @@ pub enum JobFact {
         token_file: Arc<[u8]>,
     },
     /// Attempts of the job have numbers that are not known here: new ones are numbered above them.
-    NumberedFrom {
+    AttemptBlockSkipped {
         /// The job.
         job: JobId,
         /// The lowest number of its attempts from now on.
@@ -206,26 +197,15 @@ impl JobFact {
             | JobFact::Ending { job, .. }
             | JobFact::Ended { job, .. }
             | JobFact::Priority { job, .. }
-            | JobFact::BegunAnew { job, .. }
-            | JobFact::NumberedFrom { job, .. }
+            | JobFact::Restarted { job, .. }
+            | JobFact::AttemptBlockSkipped { job, .. }
             | JobFact::CompletionEvent { job, .. } => *job,
             JobFact::AttemptLaunched { attempt, .. }
-            | JobFact::AttemptSaid { attempt, .. }
-            | JobFact::AttemptKillAsked { attempt, .. }
+            | JobFact::AttemptReported { attempt, .. }
+            | JobFact::AttemptKillRequested { attempt, .. }
             | JobFact::CommitGranted { attempt }
             | JobFact::TaskCleanupLost { attempt } => attempt.task.job,
             JobFact::AttemptEnded(ended) => ended.attempt.task.job,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_follow_each_other() {
-        assert_eq!([0, 7, 999, 1_000, 1_999, i32::MIN].map(next_thousand), [1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
-        assert_eq!(next_thousand(i32::MAX), i32::MAX, "there is none");
     }
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use crate::model::Kind;
 use crate::scheduler::{HostId, NodeId};
 
-use super::node_book::HostsFor;
-use super::{Job, NodeBook};
+use super::node_registry::EligibleHosts;
+use super::{Job, NodeRegistry};
 
 /// The failures of one job's attempts, host by host.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl FlakyHosts {
     }
 
     /// Notes a failure of before a restart, however many trackers there were then.
-    fn recall(&mut self, host: HostId) {
+    fn restore_failure(&mut self, host: HostId) {
         self.add(host, usize::MAX);
     }
 
@@ -64,7 +64,13 @@ impl FlakyHosts {
 
     /// Whether a task that failed on these hosts has none left but those, for all others are avoided. It may then run
     /// again where it failed: else the job would wait for ever.
-    pub(super) fn leave_none_but(&self, failed: &[HostId], kind: Kind, nodes: &NodeBook, hosts: HostsFor<'_>) -> bool {
+    pub(super) fn leave_no_other_host(
+        &self,
+        failed: &[HostId],
+        kind: Kind,
+        nodes: &NodeRegistry,
+        hosts: EligibleHosts<'_>,
+    ) -> bool {
         if self.flaky == 0 || !self.is_in_force(nodes.in_service()) {
             return false;
         }
@@ -78,33 +84,33 @@ impl FlakyHosts {
 
 impl Job {
     /// An attempt has FAILED on a host, or its tracker was lost with attempts of the job.
-    pub fn note_host_failure(&mut self, host: HostId, nodes: &NodeBook) {
+    pub fn record_host_failure(&mut self, host: HostId, nodes: &NodeRegistry) {
         self.flaky_hosts.add(host, nodes.in_service());
     }
 
     /// An attempt FAILED on a host, or a tracker there was lost, before a restart.
-    pub(super) fn recall_host_failure(&mut self, host: HostId) {
-        self.flaky_hosts.recall(host);
+    pub(super) fn restore_host_failure(&mut self, host: HostId) {
+        self.flaky_hosts.restore_failure(host);
     }
 
     /// Whether a node runs only what this job is not.
-    pub fn is_beyond(&self, node: NodeId, nodes: &NodeBook) -> bool {
-        self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|face| face.streaming_only)
+    pub fn is_unsupported_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
+        self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|info| info.streaming_only)
     }
 
     /// The hosts that the job can choose from.
-    pub(super) fn hosts_of<'a>(&self, nodes: &'a NodeBook) -> HostsFor<'a> {
-        nodes.hosts_for(self.spec.only_stock.is_some())
+    pub(super) fn eligible_hosts<'a>(&self, nodes: &'a NodeRegistry) -> EligibleHosts<'a> {
+        nodes.eligible_hosts(self.spec.only_stock.is_some())
     }
 
     /// Whether the job takes no slots of that kind of a node, since it is beyond the node or too much of it failed on that host.
     /// Where no other host has such slots it takes the latter all the same: else it would wait for ever.
-    pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
-        if self.is_beyond(node, nodes) {
+    pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+        if self.is_unsupported_on(node, nodes) {
             return true;
         }
-        let is_flaky = nodes.get(node).is_some_and(|face| self.flaky_hosts.avoids(face.host, nodes.in_service()));
-        let hosts = self.hosts_of(nodes);
+        let is_flaky = nodes.get(node).is_some_and(|info| self.flaky_hosts.avoids(info.host, nodes.in_service()));
+        let hosts = self.eligible_hosts(nodes);
         is_flaky && self.flaky_hosts().filter(|host| hosts.offers(*host, kind)).count() < hosts.offering(kind)
     }
 

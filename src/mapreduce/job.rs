@@ -10,13 +10,15 @@ use crate::scheduler::{AppId, HostId, Level, NodeId, RackId, Topology};
 use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
-use super::finished::Remains;
+use super::finished::FinishedSummary;
 use super::flaky_hosts::FlakyHosts;
-use super::node_book::HostsFor;
+use super::node_registry::EligibleHosts;
 use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
 use super::speculation::Stragglers;
-use super::{AcceptedJob, CounterSum, JobFact, JobSpec, Scene, SplitHost, SplitTable, Task, TaskState, Wants};
+use super::{
+    AcceptedJob, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task, TaskState,
+};
 
 /// A task of a job, by what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +31,7 @@ pub enum TaskKey {
     Cleanup(Kind),
 }
 
-/// Where a job stands. [`JobState::may_become`] is the one table of transitions.
+/// Where a job stands. [`JobState::can_become`] is the one table of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// Accepted; its setup has not succeeded.
@@ -89,7 +91,7 @@ pub struct Job {
     /// About what it takes of memory beside its tasks, by [`AcceptedJob::bytes`], while it is not over.
     pub bytes: u64,
     /// Diagnostics that its attempts have sent, bytes.
-    pub(super) said_bytes: usize,
+    pub(super) diagnostics_bytes: usize,
     /// What was submitted.
     pub spec: Arc<JobSpec>,
     /// Its splits.
@@ -97,7 +99,7 @@ pub struct Job {
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
     /// Since when its tasks may come to lag, epoch ms: its submission, or the last restart.
-    pub(super) watched_ms: i64,
+    pub(super) straggler_watch_ms: i64,
     /// When it ended, epoch ms; 0 = not.
     pub finish_ms: i64,
     /// Its priority, which may have been changed.
@@ -109,7 +111,7 @@ pub struct Job {
     /// The lowest number that a new attempt may get.
     pub(super) first_attempt: i32,
     /// Attempts of it that trackers run and nobody here has launched: its setup waits until they are gone.
-    pub(super) strays: u32,
+    pub(super) unknown_attempts: u32,
     pub(super) state: JobState,
     pub(super) ending: Option<Ending>,
     pub(super) failure_info: String,
@@ -119,10 +121,10 @@ pub struct Job {
     /// Tasks that no attempt is at work on, once the setup has succeeded.
     pub(super) waiting: PerKind<PendingTasks>,
     /// Whether reduces have been asked for: enough maps are done.
-    pub(super) reduces_open: bool,
+    pub(super) reduces_requested: bool,
     /// Preferred hosts of each map; equal lists are shared.
-    pub(super) places: Vec<Arc<[HostId]>>,
-    pub(super) nowhere: Arc<[HostId]>,
+    pub(super) preferred_hosts: Vec<Arc<[HostId]>>,
+    pub(super) no_hosts: Arc<[HostId]>,
     /// Racks of all hosts that hold input. Never iterated.
     pub(super) racks: FxHashMap<HostId, RackId>,
     /// Attempts whose task-cleanup waits for a slot.
@@ -140,14 +142,14 @@ pub struct Job {
     pub(super) running_counters: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
     /// Attempts of its maps and reduces that hold a slot: launch (ms, by the clock that never goes back), task, number.
-    pub(super) at_work: PerKind<BTreeSet<(u64, u32, i32)>>,
+    pub(super) slot_holders: PerKind<BTreeSet<(u64, u32, i32)>>,
     /// Tasks that are not done while an attempt at work on them holds a slot.
-    pub(super) in_work: PerKind<u32>,
+    pub(super) running_tasks: PerKind<u32>,
     pub(super) stragglers: PerKind<Stragglers>,
     pub(super) finished: PerKind<u32>,
     pub(super) failed: PerKind<u32>,
     /// What is left where it was over before a restart.
-    pub(super) remains: Option<Box<Remains>>,
+    pub(super) finished_summary: Option<Box<FinishedSummary>>,
 }
 
 /// Hosts that may be known through the splits of jobs.
@@ -170,7 +172,7 @@ impl Outcome {
 
 impl JobState {
     /// Whether a job in this state may come to `next`.
-    pub fn may_become(self, next: JobState) -> bool {
+    pub fn can_become(self, next: JobState) -> bool {
         match (self, next) {
             (JobState::Prep, JobState::Running) => true,
             // Success needs the setup first.
@@ -194,7 +196,12 @@ impl JobState {
 
 impl Job {
     /// Takes an accepted job in: its setup waits, its demand is told once that has succeeded.
-    pub fn new(accepted: &AcceptedJob, app: AppId, topology: &mut Topology, wants: &mut Wants) -> Self {
+    pub fn new(
+        accepted: &AcceptedJob,
+        app: AppId,
+        topology: &mut Topology,
+        housekeeping: &mut HousekeepingQueue,
+    ) -> Self {
         let spec = accepted.spec.clone();
         let splits = accepted.splits.clone();
         // What jobs name beyond the bound of the table of hosts stays unknown, until a node registers there.
@@ -208,21 +215,21 @@ impl Job {
         // Until it is over: names of hosts are cheap to make up.
         hosts.iter().flatten().for_each(|host| topology.hold(*host));
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
-        let places = splits.splits().iter().map(|split| {
+        let preferred_hosts = splits.splits().iter().map(|split| {
             let place: Arc<[HostId]> =
                 splits.locations(split).iter().filter_map(|index| *hosts.get(*index as usize)?).collect();
             shared.entry(place.clone()).or_insert(place).clone()
         });
-        let places = places.collect();
+        let preferred_hosts = preferred_hosts.collect();
         let mut job = Self {
             bytes: accepted.bytes(),
-            places,
+            preferred_hosts,
             racks,
             work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
             first_attempt: accepted.first_attempt,
             ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
         };
-        job.refresh_wants(wants);
+        job.refresh_housekeeping(housekeeping);
         job
     }
 
@@ -238,18 +245,18 @@ impl Job {
             id,
             app,
             bytes: 0,
-            said_bytes: 0,
-            places: Vec::new(),
-            nowhere: Arc::new([]),
+            diagnostics_bytes: 0,
+            preferred_hosts: Vec::new(),
+            no_hosts: Arc::new([]),
             racks: FxHashMap::default(),
             submit_ms,
-            watched_ms: submit_ms,
+            straggler_watch_ms: submit_ms,
             finish_ms: 0,
             last_fact: FactNumber::default(),
             nodes: BTreeSet::new(),
             priority: spec.priority,
             first_attempt: 0,
-            strays: 0,
+            unknown_attempts: 0,
             state: JobState::Prep,
             ending: None,
             failure_info: String::new(),
@@ -257,7 +264,7 @@ impl Job {
             setup: PerKind::default(),
             cleanup: PerKind::default(),
             waiting: PerKind::default(),
-            reduces_open: false,
+            reduces_requested: false,
             task_cleanups: PerKind::default(),
             fetch_failures: FetchFailures::default(),
             output: OutputEstimate::new(&splits, slowstart_maps(&spec)),
@@ -267,12 +274,12 @@ impl Job {
             counter_sums: PerKind::default(),
             running_counters: PerKind::default(),
             progress_sum: PerKind::default(),
-            at_work: PerKind::default(),
-            in_work: PerKind::default(),
+            slot_holders: PerKind::default(),
+            running_tasks: PerKind::default(),
             stragglers: PerKind::default(),
             finished: PerKind::default(),
             failed: PerKind::default(),
-            remains: None,
+            finished_summary: None,
             spec,
             splits,
         }
@@ -310,7 +317,7 @@ impl Job {
 
     /// Attempts of its maps and reduces that hold a slot.
     pub fn running(&self) -> PerKind<u32> {
-        let of = |kind: Kind| u32::try_from(self.at_work[kind].len()).unwrap_or(u32::MAX);
+        let of = |kind: Kind| u32::try_from(self.slot_holders[kind].len()).unwrap_or(u32::MAX);
         PerKind::new(of(Kind::Map), of(Kind::Reduce))
     }
 
@@ -319,7 +326,7 @@ impl Job {
     pub fn pending(&self) -> PerKind<u32> {
         let of = |kind: Kind| {
             let waiting = self.total()[kind].saturating_sub(self.finished[kind] + self.failed[kind]);
-            waiting.saturating_sub(self.in_work[kind])
+            waiting.saturating_sub(self.running_tasks[kind])
         };
         if self.is_over_or_ending() { PerKind::default() } else { PerKind::new(of(Kind::Map), of(Kind::Reduce)) }
     }
@@ -367,16 +374,18 @@ impl Job {
     }
 
     /// Hosts near the input of a task.
-    pub(super) fn place(&self, key: TaskKey) -> Arc<[HostId]> {
+    pub(super) fn preferred_hosts_of(&self, key: TaskKey) -> Arc<[HostId]> {
         match key {
-            TaskKey::Work(Kind::Map, number) => self.places.get(number as usize).unwrap_or(&self.nowhere).clone(),
-            _ => self.nowhere.clone(),
+            TaskKey::Work(Kind::Map, number) => {
+                self.preferred_hosts.get(number as usize).unwrap_or(&self.no_hosts).clone()
+            }
+            _ => self.no_hosts.clone(),
         }
     }
 
     /// How near the input of a map is to a host in a rack.
     pub(super) fn level(&self, key: TaskKey, host: HostId, rack: RackId) -> Level {
-        let place = self.place(key);
+        let place = self.preferred_hosts_of(key);
         if place.contains(&host) {
             Level::Node
         } else if place.iter().any(|host| self.racks.get(host) == Some(&rack)) {
@@ -396,29 +405,30 @@ impl Job {
     }
 
     /// A task waits again, after `failures` failures.
-    pub(super) fn put_back(&mut self, kind: Kind, number: u32, failures: u32) {
-        self.waiting[kind].put_back(number, failures);
+    pub(super) fn requeue(&mut self, kind: Kind, number: u32, failures: u32) {
+        self.waiting[kind].requeue(number, failures);
     }
 
     /// Something has happened to a task that may have changed its progress and what it needs.
     pub(super) fn refresh_task(&mut self, key: TaskKey) {
         let task = self.task_mut(key);
         let change = task.recompute_progress();
-        let in_work = task.is_in_work();
-        let was_in_work = std::mem::replace(&mut task.in_work, in_work);
+        let is_running = task.has_running_attempt();
+        let was_running = std::mem::replace(&mut task.is_counted_running, is_running);
         if let TaskKey::Work(kind, _) = key {
             let sum = self.progress_sum[kind] + change;
             self.progress_sum[kind] = sum.clamp(0.0, f64::from(self.total()[kind]));
-            self.in_work[kind] = self.in_work[kind].saturating_sub(u32::from(was_in_work)) + u32::from(in_work);
+            self.running_tasks[kind] =
+                self.running_tasks[kind].saturating_sub(u32::from(was_running)) + u32::from(is_running);
             self.refresh_straggler(key);
             self.refresh_counters(key);
         }
     }
 
-    /// Comes to another state; false, and nothing has happened, where [`JobState::may_become`] says no. The only place
+    /// Comes to another state; false, and nothing has happened, where [`JobState::can_become`] says no. The only place
     /// that changes the state.
-    pub(super) fn enter(&mut self, next: JobState) -> bool {
-        let may = self.state.may_become(next);
+    pub(super) fn enter_state(&mut self, next: JobState) -> bool {
+        let may = self.state.can_become(next);
         if may {
             self.state = next;
         }
@@ -435,85 +445,85 @@ impl Job {
     }
 
     /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
-    pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
-        if !self.start(scene) {
+    pub(super) fn start_work(&mut self, context: &mut JobContext<'_>) {
+        if !self.enter_running(context) {
             return;
         }
         let desired = self.total();
-        scene.scheduler.set_desired(self.app, desired);
+        context.scheduler.set_desired(self.app, desired);
         self.waiting =
-            PerKind::new(PendingTasks::maps(&self.places, &self.racks), PendingTasks::reduces(desired.reduce));
-        for place in &self.places {
-            scene.scheduler.request(self.app, Kind::Map, place, 1);
+            PerKind::new(PendingTasks::maps(&self.preferred_hosts, &self.racks), PendingTasks::reduces(desired.reduce));
+        for place in &self.preferred_hosts {
+            context.scheduler.request_slots(self.app, Kind::Map, place, 1);
         }
-        self.open_reduces_when_due(scene);
-        self.await_stragglers(scene);
+        self.request_reduces_when_due(context);
+        self.schedule_straggler_check(context);
     }
 
     /// The setup has succeeded; false when the job had begun, or is over.
-    pub(super) fn start(&mut self, scene: &mut Scene<'_>) -> bool {
-        let may = self.enter(JobState::Running);
+    pub(super) fn enter_running(&mut self, context: &mut JobContext<'_>) -> bool {
+        let may = self.enter_state(JobState::Running);
         if may {
-            scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
+            context.facts.push(JobFact::Running { job: self.id, at_ms: context.now.wall_ms });
         }
         may
     }
 
     /// Whether enough maps are done for reduces to start; a map that loses its output may undo that.
-    pub(super) fn reduces_are_due(&self) -> bool {
+    pub(super) fn are_reduces_due(&self) -> bool {
         self.finished.map + self.failed.map >= slowstart_maps(&self.spec)
     }
 
     /// Asks for the reduces once enough maps are done.
-    pub(super) fn open_reduces_when_due(&mut self, scene: &mut Scene<'_>) {
-        if self.reduces_open || self.state != JobState::Running || !self.reduces_are_due() {
+    pub(super) fn request_reduces_when_due(&mut self, context: &mut JobContext<'_>) {
+        if self.reduces_requested || self.state != JobState::Running || !self.are_reduces_due() {
             return;
         }
-        self.reduces_open = true;
+        self.reduces_requested = true;
         let waiting = u32::try_from(self.waiting.reduce.len()).unwrap_or(u32::MAX);
         if waiting > 0 {
-            scene.scheduler.request(self.app, Kind::Reduce, &[], waiting);
+            context.scheduler.request_slots(self.app, Kind::Reduce, &[], waiting);
         }
     }
 
     /// Tells who hands out slots and setups how things stand with the job after a change.
-    pub(super) fn refresh(&mut self, scene: &mut Scene<'_>) {
-        self.refresh_wants(scene.wants);
+    pub(super) fn refresh(&mut self, context: &mut JobContext<'_>) {
+        self.refresh_housekeeping(context.housekeeping);
         let mut remaining = PerKind::default();
         if self.state == JobState::Running {
             let unfinished = |kind: Kind| self.total()[kind].saturating_sub(self.finished[kind]);
-            let reduces = if self.reduces_are_due() { unfinished(Kind::Reduce) } else { 0 };
+            let reduces = if self.are_reduces_due() { unfinished(Kind::Reduce) } else { 0 };
             remaining = PerKind::new(unfinished(Kind::Map), reduces);
         }
-        scene.scheduler.set_remaining(self.app, remaining);
-        scene.scheduler.set_pending(self.app, self.pending());
+        context.scheduler.set_remaining(self.app, remaining);
+        context.scheduler.set_pending(self.app, self.pending());
     }
 
     /// Whether every map and reduce is done or given up.
-    pub(super) fn work_is_over(&self) -> bool {
+    pub(super) fn is_work_over(&self) -> bool {
         Kind::ALL.iter().all(|kind| self.finished[*kind] + self.failed[*kind] >= self.total()[*kind])
     }
 
     /// Enters the job among those that want a setup, cleanup or task-cleanup, or strikes it out.
-    pub(super) fn refresh_wants(&mut self, wants: &mut Wants) {
+    pub(super) fn refresh_housekeeping(&mut self, housekeeping: &mut HousekeepingQueue) {
         let idle = |tasks: &PerKind<Task>| {
             Kind::ALL.iter().all(|kind| tasks[*kind].state == TaskState::Waiting && !tasks[*kind].has_live_attempt())
         };
-        let may_begin = self.ending.is_none() && self.strays == 0;
+        let may_begin = self.ending.is_none() && self.unknown_attempts == 0;
         let setup = self.state == JobState::Prep && may_begin && idle(&self.setup);
-        let due = self.ending.is_some() || (self.state == JobState::Running && self.work_is_over());
+        let due = self.ending.is_some() || (self.state == JobState::Running && self.is_work_over());
         let cleanup = !self.is_over() && due && idle(&self.cleanup);
-        set_member(&mut wants.setup, self.id, setup);
-        set_member(&mut wants.cleanup, self.id, cleanup);
+        set_member(&mut housekeeping.setup, self.id, setup);
+        set_member(&mut housekeeping.cleanup, self.id, cleanup);
         for kind in Kind::ALL {
             let waits = !self.is_over_or_ending() && !self.task_cleanups[kind].is_empty();
-            set_member(&mut wants.task_cleanup[kind], self.id, waits);
+            set_member(&mut housekeeping.task_cleanup[kind], self.id, waits);
         }
     }
 
     /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed wherever there are
     /// slots of its kind (1.2.1 counts all hosts, and may wait for ever).
-    pub(super) fn may_run_on(task: &Task, kind: Kind, host: HostId, hosts: HostsFor<'_>) -> bool {
+    pub(super) fn can_run_task_on(task: &Task, kind: Kind, host: HostId, hosts: EligibleHosts<'_>) -> bool {
         task.failed_hosts.is_empty()
             || !task.failed_hosts.contains(&host)
             || task.failed_hosts.iter().filter(|host| hosts.offers(**host, kind)).count() >= hosts.offering(kind).max(1)

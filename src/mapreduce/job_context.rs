@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use crate::model::{CounterLimits, JobId, Now, PerKind};
 use crate::scheduler::Scheduler;
 
-use super::{CounterInterner, JobFact, NodeBook};
+use super::{CounterInterner, JobFact, NodeRegistry};
 
 /// The surroundings of a job.
-pub struct Scene<'a> {
+pub struct JobContext<'a> {
     /// Where demand is told and slots are freed.
     pub scheduler: &'a mut Scheduler,
     /// Names of counters.
     pub interner: &'a mut CounterInterner,
     /// The registered nodes.
-    pub nodes: &'a NodeBook,
+    pub nodes: &'a NodeRegistry,
     /// Jobs that want a task the scheduler does not give out.
-    pub wants: &'a mut Wants,
+    pub housekeeping: &'a mut HousekeepingQueue,
     /// What has happened, in order.
     pub facts: &'a mut Vec<JobFact>,
     /// How many counters the job may have.
@@ -28,7 +28,7 @@ pub struct Scene<'a> {
 /// Jobs that want a setup, a cleanup or a task-cleanup attempt, or a look; those attempts are served before the scheduler, in order of job id (1.2.1
 /// `JobTracker.getSetupAndCleanupTasks`).
 #[derive(Debug, Default)]
-pub struct Wants {
+pub struct HousekeepingQueue {
     /// Jobs whose cleanup can be launched.
     pub cleanup: BTreeSet<JobId>,
     /// Jobs with attempts that wait for their task-cleanup.

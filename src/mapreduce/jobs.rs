@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use crate::model::{JobId, Kind, Now};
-use crate::scheduler::{AppId, GrantSource, Level, NodeId, Taken};
+use crate::scheduler::{AppId, GrantResult, GrantSource, Level, NodeId};
 
-use super::{Job, Launch, NodeBook};
+use super::{Job, Launch, NodeRegistry};
 
 /// Jobs by id and by app.
 #[derive(Debug, Default)]
@@ -17,9 +17,9 @@ pub struct Jobs {
 }
 
 /// Jobs while the scheduler hands out the slots of one node: collects what was launched.
-pub struct Granting<'a> {
+pub struct JobGrants<'a> {
     jobs: &'a mut Jobs,
-    nodes: &'a NodeBook,
+    nodes: &'a NodeRegistry,
     now: Now,
     /// What was launched, in order.
     pub launches: Vec<(AppId, Launch)>,
@@ -29,7 +29,7 @@ pub struct Granting<'a> {
 
 impl Jobs {
     /// The name under which the next job will be known to the scheduler.
-    pub fn next_app(&mut self) -> AppId {
+    pub fn next_app_id(&mut self) -> AppId {
         self.last_app = self.last_app.wrapping_add(1);
         AppId::new(self.last_app)
     }
@@ -67,7 +67,7 @@ impl Jobs {
     }
 
     /// Jobs with a greater id, or all, by id. For what people ask, never for a heartbeat.
-    pub fn after(&self, id: Option<JobId>) -> impl Iterator<Item = &Job> {
+    pub fn iter_after(&self, id: Option<JobId>) -> impl Iterator<Item = &Job> {
         use std::ops::Bound::{Excluded, Unbounded};
         let range = self.by_id.range((id.map_or(Unbounded, Excluded), Unbounded));
         range.filter_map(|(_, app)| self.by_app.get(app).map(|job| &**job))
@@ -84,19 +84,19 @@ impl Jobs {
     }
 
     /// Lends the jobs to the scheduler for one heartbeat.
-    pub fn granting<'a>(&'a mut self, nodes: &'a NodeBook, now: Now) -> Granting<'a> {
-        Granting { jobs: self, nodes, now, launches: Vec::new() }
+    pub fn grant_source<'a>(&'a mut self, nodes: &'a NodeRegistry, now: Now) -> JobGrants<'a> {
+        JobGrants { jobs: self, nodes, now, launches: Vec::new() }
     }
 }
 
 // === impl Granting ===
 
-impl GrantSource for Granting<'_> {
-    fn take(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> Taken {
-        let Some(job) = self.jobs.by_app.get_mut(&app) else { return Taken::Nothing };
-        let Some((number, hosts)) = job.take_work(kind, node, level, self.nodes) else { return Taken::Nothing };
-        let (launch, again) = job.grant(kind, number, node, self.nodes, self.now);
+impl GrantSource for JobGrants<'_> {
+    fn take_task(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> GrantResult {
+        let Some(job) = self.jobs.by_app.get_mut(&app) else { return GrantResult::NoTask };
+        let Some((number, hosts)) = job.take_task(kind, node, level, self.nodes) else { return GrantResult::NoTask };
+        let (launch, is_rerun) = job.launch_task(kind, number, node, self.nodes, self.now);
         self.launches.push((app, launch));
-        Taken::Task { hosts, again }
+        GrantResult::Task { hosts, is_rerun }
     }
 }

@@ -10,7 +10,7 @@ use crate::scheduler::{HostId, NodeId, RackId};
 
 /// A tracker, as jobs see it.
 #[derive(Clone, Debug)]
-pub struct NodeFace {
+pub struct NodeInfo {
     /// Its name.
     pub name: Arc<str>,
     /// Its host.
@@ -27,9 +27,9 @@ pub struct NodeFace {
 
 /// All nodes that are registered, by id.
 #[derive(Debug, Default)]
-pub struct NodeBook {
+pub struct NodeRegistry {
     // Never iterated.
-    nodes: FxHashMap<NodeId, NodeFace>,
+    nodes: FxHashMap<NodeId, NodeInfo>,
     // What stands on each host; never iterated.
     hosts: FxHashMap<HostId, HostNodes>,
     // The registered nodes of each host; never iterated.
@@ -58,8 +58,8 @@ struct HostNodes {
 
 /// The hosts that count for a job: all, or only those with trackers that run Java code.
 #[derive(Clone, Copy, Debug)]
-pub struct HostsFor<'a> {
-    book: &'a NodeBook,
+pub struct EligibleHosts<'a> {
+    registry: &'a NodeRegistry,
     stock_only: bool,
 }
 
@@ -68,7 +68,7 @@ const BOTH: PerKind<bool> = PerKind::new(true, true);
 
 // === impl NodeBook ===
 
-impl NodeBook {
+impl NodeRegistry {
     /// One for which every host offers slots of both kinds, as for 1.2.1: there a task may wait for a host that has none of
     /// its kind.
     pub fn counting_all_hosts() -> Self {
@@ -76,37 +76,37 @@ impl NodeBook {
     }
 
     /// Enters a node. It offers slots of both kinds until [`Self::set_slots`] tells otherwise.
-    pub fn insert(&mut self, node: NodeId, face: NodeFace) {
+    pub fn insert(&mut self, node: NodeId, info: NodeInfo) {
         self.remove(node);
-        self.join_host(face.host, BOTH, face.streaming_only);
-        self.by_host.entry(face.host).or_default().insert(node);
-        self.nodes.insert(node, face);
+        self.join_host(info.host, BOTH, info.streaming_only);
+        self.by_host.entry(info.host).or_default().insert(node);
+        self.nodes.insert(node, info);
     }
 
     /// Strikes a node out.
-    pub fn remove(&mut self, node: NodeId) -> Option<NodeFace> {
-        let face = self.nodes.remove(&node)?;
+    pub fn remove(&mut self, node: NodeId) -> Option<NodeInfo> {
+        let info = self.nodes.remove(&node)?;
         self.unhealthy.remove(&node);
         let offers = self.offers.remove(&node).unwrap_or(BOTH);
-        self.leave_host(face.host, offers, face.streaming_only);
-        self.forget_on(face.host, node);
-        Some(face)
+        self.leave_host(info.host, offers, info.streaming_only);
+        self.forget_on(info.host, node);
+        Some(info)
     }
 
     /// A node that is registered.
-    pub fn get(&self, node: NodeId) -> Option<&NodeFace> {
+    pub fn get(&self, node: NodeId) -> Option<&NodeInfo> {
         self.nodes.get(&node)
     }
 
     /// The hosts that count for a job that runs on all trackers, or on stock ones only.
-    pub fn hosts_for(&self, stock_only: bool) -> HostsFor<'_> {
-        HostsFor { book: self, stock_only }
+    pub fn eligible_hosts(&self, stock_only: bool) -> EligibleHosts<'_> {
+        EligibleHosts { registry: self, stock_only }
     }
 
     /// Notes how many slots a node has to give; one that is unhealthy has none.
     pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
-        let Some(face) = self.nodes.get(&node).filter(|_| !self.counts_all_hosts) else { return };
-        let (host, streaming_only) = (face.host, face.streaming_only);
+        let Some(info) = self.nodes.get(&node).filter(|_| !self.counts_all_hosts) else { return };
+        let (host, streaming_only) = (info.host, info.streaming_only);
         let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
         let before = if offers == BOTH { self.offers.remove(&node) } else { self.offers.insert(node, offers) };
         self.join_host(host, offers, streaming_only);
@@ -125,15 +125,15 @@ impl NodeBook {
 
     /// Notes how much room a node has left, as far as it tells.
     pub fn set_free_disk(&mut self, node: NodeId, bytes: Option<u64>) {
-        if let Some(face) = self.nodes.get_mut(&node) {
-            face.free_disk_bytes = bytes;
+        if let Some(info) = self.nodes.get_mut(&node) {
+            info.free_disk_bytes = bytes;
         }
     }
 
     /// Notes where the web server of a node is.
     pub fn set_http(&mut self, node: NodeId, http: &str) {
-        if let Some(face) = self.nodes.get_mut(&node).filter(|face| *face.http != *http) {
-            face.http = http.into();
+        if let Some(info) = self.nodes.get_mut(&node).filter(|info| *info.http != *http) {
+            info.http = http.into();
         }
     }
 
@@ -157,11 +157,11 @@ impl NodeBook {
     }
 
     /// The host of a node has moved to another rack, and has another id there.
-    pub fn place(&mut self, node: NodeId, host: HostId, rack: RackId) {
-        let Some(face) = self.nodes.get_mut(&node) else { return };
-        let old = std::mem::replace(&mut face.host, host);
-        face.rack = rack;
-        let streaming_only = face.streaming_only;
+    pub fn move_node(&mut self, node: NodeId, host: HostId, rack: RackId) {
+        let Some(info) = self.nodes.get_mut(&node) else { return };
+        let old = std::mem::replace(&mut info.host, host);
+        info.rack = rack;
+        let streaming_only = info.streaming_only;
         let offers = self.offers.get(&node).copied().unwrap_or(BOTH);
         self.join_host(host, offers, streaming_only);
         self.leave_host(old, offers, streaming_only);
@@ -215,15 +215,15 @@ impl NodeBook {
 
 // === impl HostsFor ===
 
-impl HostsFor<'_> {
+impl EligibleHosts<'_> {
     /// Number of different hosts that have slots of a kind to give.
     pub fn offering(&self, kind: Kind) -> usize {
-        if self.stock_only { self.book.stock_offering[kind] } else { self.book.offering[kind] }
+        if self.stock_only { self.registry.stock_offering[kind] } else { self.registry.offering[kind] }
     }
 
     /// Whether a host has slots of a kind to give.
     pub fn offers(&self, host: HostId, kind: Kind) -> bool {
-        let Some(host) = self.book.hosts.get(&host) else { return false };
+        let Some(host) = self.registry.hosts.get(&host) else { return false };
         let nodes = if self.stock_only { host.stock_offering } else { host.offering };
         nodes[kind] > 0
     }
@@ -240,7 +240,7 @@ mod tests {
         let [a, b] = ["a", "b"].map(|host| scheduler.topology_mut().intern_host(host, "/r"));
         let [one, two, three] = [a, a, b].map(|host| scheduler.add_node(host, PerKind::default()));
         let rack = scheduler.topology().rack_of(a);
-        let face = |host| NodeFace {
+        let info = |host| NodeInfo {
             name: "t".into(),
             host,
             rack,
@@ -248,33 +248,33 @@ mod tests {
             streaming_only: false,
             free_disk_bytes: None,
         };
-        let mut book = NodeBook::default();
-        let offering = |book: &NodeBook| {
-            let hosts = book.hosts_for(false);
+        let mut registry = NodeRegistry::default();
+        let offering = |registry: &NodeRegistry| {
+            let hosts = registry.eligible_hosts(false);
             (hosts.offering(Kind::Map), hosts.offering(Kind::Reduce))
         };
-        let offers = |book: &NodeBook, host, kind| book.hosts_for(false).offers(host, kind);
-        book.insert(one, face(a));
-        book.insert(two, face(a));
-        book.insert(three, face(b));
-        assert_eq!(offering(&book), (2, 2));
-        book.set_slots(one, PerKind::new(1, 0));
-        book.set_slots(three, PerKind::new(1, 0));
+        let offers = |registry: &NodeRegistry, host, kind| registry.eligible_hosts(false).offers(host, kind);
+        registry.insert(one, info(a));
+        registry.insert(two, info(a));
+        registry.insert(three, info(b));
+        assert_eq!(offering(&registry), (2, 2));
+        registry.set_slots(one, PerKind::new(1, 0));
+        registry.set_slots(three, PerKind::new(1, 0));
         assert_eq!(
-            (offering(&book), offers(&book, a, Kind::Reduce), offers(&book, b, Kind::Reduce)),
+            (offering(&registry), offers(&registry, a, Kind::Reduce), offers(&registry, b, Kind::Reduce)),
             ((2, 1), true, false)
         );
-        book.set_slots(two, PerKind::default());
-        assert_eq!(offering(&book), (2, 0));
-        book.place(three, a, rack);
-        assert_eq!((offering(&book), book.on_host(a)), ((1, 0), 3));
-        book.set_slots(three, PerKind::new(0, 4));
-        book.remove(one);
-        assert_eq!(offering(&book), (0, 1));
-        book.insert(one, face(b));
-        assert_eq!((offering(&book), book.on_host(b), book.on_host(a)), ((1, 2), 1, 2));
-        let mut all = NodeBook::counting_all_hosts();
-        all.insert(one, face(a));
+        registry.set_slots(two, PerKind::default());
+        assert_eq!(offering(&registry), (2, 0));
+        registry.move_node(three, a, rack);
+        assert_eq!((offering(&registry), registry.on_host(a)), ((1, 0), 3));
+        registry.set_slots(three, PerKind::new(0, 4));
+        registry.remove(one);
+        assert_eq!(offering(&registry), (0, 1));
+        registry.insert(one, info(b));
+        assert_eq!((offering(&registry), registry.on_host(b), registry.on_host(a)), ((1, 2), 1, 2));
+        let mut all = NodeRegistry::counting_all_hosts();
+        all.insert(one, info(a));
         all.set_slots(one, PerKind::default());
         assert_eq!((offering(&all), offers(&all, a, Kind::Reduce)), ((1, 1), true));
     }
@@ -285,7 +285,7 @@ mod tests {
         let [a, b] = ["a", "b"].map(|host| scheduler.topology_mut().intern_host(host, "/r"));
         let rack = scheduler.topology().rack_of(a);
         let [one, two, three] = [a, a, b].map(|host| scheduler.add_node(host, PerKind::default()));
-        let face = |host, streaming_only| NodeFace {
+        let info = |host, streaming_only| NodeInfo {
             name: "t".into(),
             host,
             rack,
@@ -293,19 +293,24 @@ mod tests {
             streaming_only,
             free_disk_bytes: None,
         };
-        let mut book = NodeBook::default();
-        book.insert(one, face(a, true));
-        book.insert(two, face(a, false));
-        book.insert(three, face(b, true));
-        let maps = |book: &NodeBook| [false, true].map(|stock| book.hosts_for(stock).offering(Kind::Map));
-        assert_eq!(maps(&book), [2, 1]);
-        assert!(book.hosts_for(true).offers(a, Kind::Map) && !book.hosts_for(true).offers(b, Kind::Map));
-        book.set_slots(two, PerKind::new(0, 1));
-        assert_eq!((maps(&book), book.hosts_for(true).offering(Kind::Reduce)), ([2, 0], 1));
-        book.set_slots(two, PerKind::new(1, 1));
-        book.place(two, b, rack);
-        assert!(!book.hosts_for(true).offers(a, Kind::Map) && book.hosts_for(true).offers(b, Kind::Map));
-        book.remove(two);
-        assert_eq!(maps(&book), [2, 0]);
+        let mut registry = NodeRegistry::default();
+        registry.insert(one, info(a, true));
+        registry.insert(two, info(a, false));
+        registry.insert(three, info(b, true));
+        let maps =
+            |registry: &NodeRegistry| [false, true].map(|stock| registry.eligible_hosts(stock).offering(Kind::Map));
+        assert_eq!(maps(&registry), [2, 1]);
+        assert!(
+            registry.eligible_hosts(true).offers(a, Kind::Map) && !registry.eligible_hosts(true).offers(b, Kind::Map)
+        );
+        registry.set_slots(two, PerKind::new(0, 1));
+        assert_eq!((maps(&registry), registry.eligible_hosts(true).offering(Kind::Reduce)), ([2, 0], 1));
+        registry.set_slots(two, PerKind::new(1, 1));
+        registry.move_node(two, b, rack);
+        assert!(
+            !registry.eligible_hosts(true).offers(a, Kind::Map) && registry.eligible_hosts(true).offers(b, Kind::Map)
+        );
+        registry.remove(two);
+        assert_eq!(maps(&registry), [2, 0]);
     }
 }

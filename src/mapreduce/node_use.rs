@@ -4,7 +4,7 @@ use crate::model::Kind;
 use crate::scheduler::NodeId;
 
 use super::job::slowstart_maps;
-use super::{Job, NodeBook};
+use super::{Job, NodeRegistry};
 
 /// What a node is to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum NodeUse {
     /// A slot of it would help.
     Useful,
     /// Its tracker runs only Hadoop Streaming, and not this job.
-    Beyond,
+    Unsupported,
     /// Too much of the job failed there.
     Avoided,
     /// Its disk has no room for what a map is expected to write.
@@ -24,12 +24,12 @@ pub enum NodeUse {
 // === impl Job: why it waits ===
 
 impl Job {
-    /// Whether a slot of a node would help, as [`Self::may_use`] decides, or why not.
-    pub fn node_use(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> NodeUse {
-        if self.may_use(kind, node, nodes) {
+    /// Whether a slot of a node would help, as [`Self::can_use`] decides, or why not.
+    pub fn node_use(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> NodeUse {
+        if self.can_use(kind, node, nodes) {
             NodeUse::Useful
-        } else if self.is_beyond(node, nodes) {
-            NodeUse::Beyond
+        } else if self.is_unsupported_on(node, nodes) {
+            NodeUse::Unsupported
         } else if self.avoids(kind, node, nodes) {
             NodeUse::Avoided
         } else if kind == Kind::Map && !self.has_room_on(node, nodes) {
@@ -41,6 +41,6 @@ impl Job {
 
     /// Maps that must be done or given up before its reduces may start; none when enough are.
     pub fn maps_before_reduces(&self) -> Option<u32> {
-        (!self.reduces_are_due()).then(|| slowstart_maps(&self.spec))
+        (!self.are_reduces_due()).then(|| slowstart_maps(&self.spec))
     }
 }

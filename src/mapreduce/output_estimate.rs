@@ -4,7 +4,7 @@ use crate::model::Kind;
 use crate::scheduler::NodeId;
 
 use super::job::{Job, Outcome, TaskKey};
-use super::{NodeBook, Scene, SplitTable};
+use super::{JobContext, NodeRegistry, SplitTable};
 
 /// What the maps done so far have read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,23 +72,23 @@ fn bytes_read(length_bytes: i64) -> u128 {
 
 impl Job {
     /// A map is done: its output tells of the others'. The job fails where a reduce would get more than it allows.
-    pub(super) fn learn_output(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
+    pub(super) fn apply_map_output(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         if !matches!(key, TaskKey::Work(Kind::Map, _)) {
             return;
         }
-        self.note_output(key, position);
+        self.record_output(key, position);
         let Some(limit) = self.spec.reduce_input_limit_bytes else { return };
         let estimate = self.output.input_of_reduce(self.spec.reduces);
         let done = self.finished.reduce + self.failed.reduce >= self.spec.reduces;
         if limit > 0 && estimate > limit && !done {
             // 1.2.1 has these blanks.
             let reason = format!("Job exceeded Reduce Input limit  Limit:  {limit} Estimated: {estimate}");
-            self.end(Outcome::Failed, reason, scene);
+            self.decide_end(Outcome::Failed, reason, context);
         }
     }
 
     /// Counts what a map that is done has read and written.
-    pub(super) fn note_output(&mut self, key: TaskKey, position: usize) {
+    pub(super) fn record_output(&mut self, key: TaskKey, position: usize) {
         let TaskKey::Work(Kind::Map, number) = key else { return };
         let Some(split) = self.splits.splits().get(number as usize) else { return };
         let Some(attempt) = self.task(key).attempts.get(position) else { return };
@@ -96,9 +96,9 @@ impl Job {
     }
 
     /// Whether a node has room for what a map of the job is expected to write. One that does not tell has.
-    pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
+    pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
         let needed = self.output.room_of_map();
-        needed == 0 || nodes.get(node).and_then(|face| face.free_disk_bytes).is_none_or(|free| free >= needed)
+        needed == 0 || nodes.get(node).and_then(|info| info.free_disk_bytes).is_none_or(|free| free >= needed)
     }
 }
 

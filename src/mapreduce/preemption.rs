@@ -9,7 +9,7 @@ use crate::model::{AttemptId, AttemptState, Kind};
 use crate::scheduler::{NodeId, Scheduler};
 
 use super::job::{Job, JobState, TaskKey};
-use super::{Attempt, AttemptRole, JobFact, KillAsked, NodeBook, Task};
+use super::{Attempt, AttemptRole, JobFact, KillRequest, NodeRegistry, Task};
 
 /// A task that was given away this often is left alone: what is left of [`Task::MAX_ATTEMPTS`] is for other mishaps.
 const MAX_ATTEMPTS: usize = Task::MAX_ATTEMPTS / 2;
@@ -19,12 +19,12 @@ const MAX_ATTEMPTS: usize = Task::MAX_ATTEMPTS / 2;
 impl Job {
     /// The attempts at its maps or reduces that may have to leave, in order of launch: with the time of that, ms by the
     /// clock that never goes back, and their nodes.
-    pub fn preemptible(&self, kind: Kind) -> impl Iterator<Item = (u64, AttemptId, NodeId)> {
-        self.at_work[kind].iter().filter_map(move |(launch_mono_ms, number, attempt)| {
+    pub fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (u64, AttemptId, NodeId)> {
+        self.slot_holders[kind].iter().filter_map(move |(launch_mono_ms, number, attempt)| {
             let key = TaskKey::Work(kind, *number);
             let task = self.task(key);
             let attempt = task.attempts.get(task.position(*attempt)?)?;
-            let may_leave = !attempt.leaving && attempt.is_preemptible() && task.attempts.len() < MAX_ATTEMPTS;
+            let may_leave = !attempt.is_releasing && attempt.is_preemptible() && task.attempts.len() < MAX_ATTEMPTS;
             may_leave.then(|| (*launch_mono_ms, self.task_id(key).attempt(attempt.number), attempt.node))
         })
     }
@@ -37,29 +37,29 @@ impl Job {
         let attempt = &mut task.attempts[position];
         if attempt.is_preemptible() {
             attempt.preemption = Some(why.clone());
-            self.refresh_leaving(key, scheduler);
+            self.refresh_releasing(key, scheduler);
         }
     }
 
     /// The node of an attempt that must leave and has not been told; none for any other.
-    pub fn untold_victim(&self, id: AttemptId) -> Option<NodeId> {
+    pub fn undelivered_preemption(&self, id: AttemptId) -> Option<NodeId> {
         let attempt = self.attempt(self.key_of(id.task)?, id.number)?;
         attempt.preemption.as_ref().map(|_| attempt.node)
     }
 
     /// An attempt that has not been told need not leave after all.
-    pub fn spare(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
+    pub fn cancel_preemption(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let task = self.task_mut(key);
         let Some(position) = task.position(id.number) else { return };
         task.attempts[position].preemption = None;
-        self.refresh_leaving(key, scheduler);
+        self.refresh_releasing(key, scheduler);
     }
 
     /// Something has happened to a task that may have decided the end of one of its attempts.
-    pub(super) fn refresh_leaving(&mut self, key: TaskKey, scheduler: &mut Scheduler) {
+    pub(super) fn refresh_releasing(&mut self, key: TaskKey, scheduler: &mut Scheduler) {
         let app = self.app;
-        self.task_mut(key).refresh_leaving(app, key.kind(), scheduler);
+        self.task_mut(key).refresh_releasing(app, key.kind(), scheduler);
     }
 }
 
@@ -68,27 +68,29 @@ impl Job {
 impl Job {
     /// Its maps or reduces that wait for a slot and may have one; second attempts do not count.
     pub fn runnable(&self, kind: Kind) -> u32 {
-        let is_open = kind == Kind::Map || (self.reduces_open && self.reduces_are_due());
+        let is_open = kind == Kind::Map || (self.reduces_requested && self.are_reduces_due());
         let is_running = self.state == JobState::Running && !self.is_over_or_ending();
         if is_open && is_running { u32::try_from(self.waiting[kind].len()).unwrap_or(u32::MAX) } else { 0 }
     }
 
     /// Whether a slot on a node would help it: for its setup, or for a task that waits.
-    pub fn may_use(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+    pub fn can_use(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
         if self.state == JobState::Prep {
-            return self.may_set_up_on(kind, node, nodes);
+            return self.can_set_up_on(kind, node, nodes);
         }
-        self.accepts(kind, node, nodes)
-            && self.waiting[kind].has_one(|number| self.may_rerun_on(kind, number, node, nodes))
+        self.can_run_on(kind, node, nodes)
+            && self.waiting[kind].has_runnable(|number| self.can_rerun_on(kind, number, node, nodes))
     }
 
     /// Whether there may be nodes that it has no use for.
-    pub fn is_choosy(&self, kind: Kind) -> bool {
+    pub fn is_constrained(&self, kind: Kind) -> bool {
         let is_picky = |task: &Task| !task.failed_hosts.is_empty();
         self.flaky_hosts().next().is_some()
             || match self.state {
                 JobState::Prep => is_picky(&self.setup[kind]),
-                _ => (kind == Kind::Map && self.output.room_of_map() > 0) || !self.waiting[kind].has_one(|_| false),
+                _ => {
+                    (kind == Kind::Map && self.output.room_of_map() > 0) || !self.waiting[kind].has_runnable(|_| false)
+                }
             }
     }
 }
@@ -97,17 +99,17 @@ impl Job {
 
 impl Task {
     /// Tells the scheduler which of its attempts, all on behalf of `app`, have a slot that comes free.
-    pub(super) fn refresh_leaving(&mut self, app: crate::scheduler::AppId, kind: Kind, scheduler: &mut Scheduler) {
+    pub(super) fn refresh_releasing(&mut self, app: crate::scheduler::AppId, kind: Kind, scheduler: &mut Scheduler) {
         let is_over = self.is_over();
         for attempt in &mut self.attempts {
             if is_over {
                 // It ends with its task.
                 attempt.preemption = None;
             }
-            let leaving = attempt.holds_slot_for_work() && (is_over || attempt.is_to_end());
-            match (std::mem::replace(&mut attempt.leaving, leaving), leaving) {
-                (false, true) => scheduler.leaves(app, kind, attempt.node),
-                (true, false) => scheduler.leaves_no_more(app, kind, attempt.node),
+            let is_releasing = attempt.holds_slot_for_work() && (is_over || attempt.is_to_end());
+            match (std::mem::replace(&mut attempt.is_releasing, is_releasing), is_releasing) {
+                (false, true) => scheduler.mark_releasing(app, kind, attempt.node),
+                (true, false) => scheduler.unmark_releasing(app, kind, attempt.node),
                 _ => {}
             }
         }
@@ -130,20 +132,20 @@ impl Attempt {
 
     /// Whether its end has been decided, whatever becomes of its task.
     pub(super) fn is_to_end(&self) -> bool {
-        self.kill_asked.is_some() || self.preemption.is_some() || self.close_sent
+        self.kill_request.is_some() || self.preemption.is_some() || self.close_sent
     }
 
     /// Its tracker calls: it is ordered to end, and from now on cannot succeed. False when it is done or waits for its
     /// commit.
-    pub(super) fn tell_preemption(&mut self, id: AttemptId, why: &str, facts: &mut Vec<JobFact>) -> bool {
+    pub(super) fn order_preemption(&mut self, id: AttemptId, why: &str, facts: &mut Vec<JobFact>) -> bool {
         if !self.is_preemptible() {
             return false;
         }
-        self.kill_asked = Some(KillAsked::Preempt);
+        self.kill_request = Some(KillRequest::Preempt);
         self.diagnostics.add(why);
-        facts.push(JobFact::AttemptKillAsked { attempt: id, asked: KillAsked::Preempt });
+        facts.push(JobFact::AttemptKillRequested { attempt: id, request: KillRequest::Preempt });
         let diagnostics = self.diagnostics.joined();
-        facts.push(JobFact::AttemptSaid { attempt: id, diagnostics, failed_fetches: Vec::new() });
+        facts.push(JobFact::AttemptReported { attempt: id, diagnostics, failed_fetches: Vec::new() });
         true
     }
 }

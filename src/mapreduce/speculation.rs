@@ -10,7 +10,7 @@ use crate::model::Kind;
 use crate::scheduler::NodeId;
 
 use super::job::{Job, JobState, TaskKey};
-use super::{NodeFace, Scene, Task, TaskState};
+use super::{JobContext, NodeInfo, Task, TaskState};
 
 /// A task lags when it is this far behind the mean of its kind (1.2.1 `SPECULATIVE_GAP`).
 const GAP_MILLIONTHS: u32 = 200_000;
@@ -44,17 +44,17 @@ impl Stragglers {
 
 impl Job {
     /// When the job is to be looked at although nothing happens to it, by the clock that never goes back.
-    pub(super) fn await_stragglers(&self, scene: &mut Scene<'_>) {
+    pub(super) fn schedule_straggler_check(&self, context: &mut JobContext<'_>) {
         if Kind::ALL.iter().any(|kind| self.spec.speculative[*kind]) {
-            let age_ms = scene.now.wall_ms.saturating_sub(self.watched_ms);
+            let age_ms = context.now.wall_ms.saturating_sub(self.straggler_watch_ms);
             let left_ms = LAG_MS.saturating_sub(age_ms).clamp(0, LAG_MS).unsigned_abs();
-            scene.wants.straggler_checks.insert((scene.now.mono_ms.saturating_add(left_ms), self.id));
+            context.housekeeping.straggler_checks.insert((context.now.mono_ms.saturating_add(left_ms), self.id));
         }
     }
 
     /// Its first minute has passed.
-    pub fn look_for_stragglers(&mut self, scene: &mut Scene<'_>) {
-        Kind::ALL.into_iter().for_each(|kind| self.refresh_straggler_demand(kind, scene));
+    pub fn check_stragglers(&mut self, context: &mut JobContext<'_>) {
+        Kind::ALL.into_iter().for_each(|kind| self.refresh_straggler_demand(kind, context));
     }
 
     /// Something has happened to a task: it may lag from now on, or no more.
@@ -65,8 +65,8 @@ impl Job {
         }
         let never = self.is_over_or_ending() || self.is_skipping(key);
         let task = self.task_mut(key);
-        let place = (!never && task.may_lag()).then(|| task.progress_millionths());
-        let before = std::mem::replace(&mut task.straggler_place, place);
+        let place = (!never && task.can_lag()).then(|| task.progress_millionths());
+        let before = std::mem::replace(&mut task.straggler_key, place);
         if before != place {
             let tasks = &mut self.stragglers[kind].by_progress;
             before.map(|progress| tasks.remove(&(progress, number)));
@@ -75,30 +75,30 @@ impl Job {
     }
 
     /// Asks for a slot, or no more, as things stand.
-    pub(super) fn refresh_straggler_demand(&mut self, kind: Kind, scene: &mut Scene<'_>) {
+    pub(super) fn refresh_straggler_demand(&mut self, kind: Kind, context: &mut JobContext<'_>) {
         if !self.spec.speculative[kind] || self.state != JobState::Running || self.is_over_or_ending() {
             return;
         }
         let limit = self.lagging_millionths(kind);
         let slowest = self.stragglers[kind].by_progress.first();
         let lags = limit.zip(slowest).is_some_and(|(limit, (progress, _))| *progress <= limit);
-        let is_old = scene.now.wall_ms.saturating_sub(self.watched_ms) >= LAG_MS;
-        let wants = lags && is_old && self.waiting[kind].len() == 0;
-        match (std::mem::replace(&mut self.stragglers[kind].asked, wants), wants) {
-            (false, true) => scene.scheduler.request(self.app, kind, &[], 1),
-            (true, false) => scene.scheduler.withdraw(self.app, kind, &[], 1),
+        let is_old = context.now.wall_ms.saturating_sub(self.straggler_watch_ms) >= LAG_MS;
+        let needs_slot = lags && is_old && self.waiting[kind].len() == 0;
+        match (std::mem::replace(&mut self.stragglers[kind].asked, needs_slot), needs_slot) {
+            (false, true) => context.scheduler.request_slots(self.app, kind, &[], 1),
+            (true, false) => context.scheduler.withdraw_request(self.app, kind, &[], 1),
             _ => {}
         }
     }
 
     /// The slowest lagging task that may run on a node in a second attempt, if a slot was asked for; the request is met.
-    pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, face: &NodeFace) -> Option<u32> {
+    pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, info: &NodeInfo) -> Option<u32> {
         let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].asked)?;
         let lagging = self.stragglers[kind].by_progress.range(..=(limit, u32::MAX)).take(SEARCH_LIMIT);
         let mut suits = lagging.map(|(_, number)| *number).filter(|number| {
             let task = self.task(TaskKey::Work(kind, *number));
             let runs_here = |attempt: &super::Attempt| attempt.is_active() && attempt.node == node;
-            !task.failed_hosts.contains(&face.host) && !task.attempts.iter().any(runs_here)
+            !task.failed_hosts.contains(&info.host) && !task.attempts.iter().any(runs_here)
         });
         let number = suits.next()?;
         self.stragglers[kind].asked = false;
@@ -122,7 +122,7 @@ impl Job {
 
 impl Task {
     /// Whether one attempt is at work on it, and does not wait for its commit.
-    fn may_lag(&self) -> bool {
+    fn can_lag(&self) -> bool {
         let mut live = self.attempts.iter().filter(|attempt| attempt.is_active() || attempt.is_unclean());
         let is_at_work = |attempt: &super::Attempt| {
             use crate::model::AttemptState as S;

@@ -6,7 +6,7 @@ use crate::model::{AttemptId, AttemptState, JobId, Priority};
 use crate::wire::CompletionStatus;
 
 use super::job::{Ending, Outcome};
-use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillAsked};
+use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillRequest};
 
 /// A job that is not over.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct StoredAttempt {
     /// RUNNING for all that live.
     pub state: AttemptState,
     /// What somebody asked it to become.
-    pub kill_asked: Option<KillAsked>,
+    pub kill_request: Option<KillRequest>,
     /// Of its task, it may commit.
     pub commit_granted: bool,
     /// When its process started, epoch ms; 0 = never, or not told yet.
@@ -107,7 +107,7 @@ impl StoredAttempt {
     }
 
     /// The tracker that may be at work on its task-cleanup.
-    pub fn cleaned_up_by(&self) -> Option<&Arc<str>> {
+    pub fn active_cleanup_tracker(&self) -> Option<&Arc<str>> {
         let is_unclean = matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean);
         self.cleanup_tracker.as_ref().filter(|_| is_unclean)
     }

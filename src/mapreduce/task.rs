@@ -45,9 +45,9 @@ pub struct Task {
     /// What its failed attempts have taught of records to skip.
     pub(super) failed_ranges: Option<Box<FailedRanges>>,
     /// Its place among the tasks that may lag: its progress, millionths.
-    pub(super) straggler_place: Option<u32>,
+    pub(super) straggler_key: Option<u32>,
     /// Whether it counts among those that an attempt holds a slot for.
-    pub(super) in_work: bool,
+    pub(super) is_counted_running: bool,
     /// What it adds to the job's sum over tasks at work.
     pub(super) counted: Option<CounterValues>,
 }
@@ -71,8 +71,8 @@ impl Task {
             success_event: None,
             failed_hosts: Vec::new(),
             failed_ranges: None,
-            straggler_place: None,
-            in_work: false,
+            straggler_key: None,
+            is_counted_running: false,
             counted: None,
         }
     }
@@ -103,7 +103,7 @@ impl Task {
     }
 
     /// Whether it is still to be done while an attempt at work on it holds a slot.
-    pub(super) fn is_in_work(&self) -> bool {
+    pub(super) fn has_running_attempt(&self) -> bool {
         !self.is_over() && self.attempts.iter().any(|attempt| attempt.holds_slot && attempt.cleanup_node.is_none())
     }
 

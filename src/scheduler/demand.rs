@@ -9,7 +9,7 @@ use super::{AppId, HostId, NodeId, Scheduler};
 
 impl Scheduler {
     /// `count` tasks of an app, each with its data on `hosts`, may run from now on. No hosts: anywhere is as good.
-    pub fn request(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
+    pub fn request_slots(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining && count > 0) else { return };
         let was_waiting = app.tables[kind].waiting() > 0;
         app.tables[kind].add(hosts, count, &self.topology);
@@ -19,12 +19,12 @@ impl Scheduler {
         }
         raise_sum(&mut self.totals.waiting[kind], count);
         if !was_waiting {
-            self.put_in(id, kind);
+            self.enqueue(id, kind);
         }
     }
 
     /// `count` tasks that were requested with the same `hosts` need no slot any more: done elsewhere, or killed.
-    pub fn withdraw(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
+    pub fn withdraw_request(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let count = count.min(app.tables[kind].waiting());
         if count == 0 {
@@ -34,12 +34,12 @@ impl Scheduler {
         let (group, left) = (app.spec.group, app.tables[kind].waiting());
         self.count_waiting_down(group, kind, count);
         if left == 0 {
-            self.take_out(id, kind);
+            self.dequeue(id, kind);
         }
     }
 
     /// An attempt of an app holds a slot of a node that was not granted here: it was found running after a restart.
-    pub fn started(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    pub fn add_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.running[kind], 1);
         let group = app.spec.group;
@@ -54,7 +54,7 @@ impl Scheduler {
     }
 
     /// An attempt of an app has left its slot.
-    pub fn ended(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    pub fn remove_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| app.running[kind] > 0) else { return };
         lower(&mut app.running[kind], 1);
         let group = app.spec.group;

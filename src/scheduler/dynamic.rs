@@ -13,7 +13,7 @@ use crate::model::{Kind, PerKind};
 use super::assign::SKIP_BUDGET;
 use super::key::{AppKey, GroupKey, Ratio};
 use super::node::{Node, Totals};
-use super::policy::{Policy, Shape};
+use super::policy::{HeartbeatLimits, Policy};
 use super::{AppSpec, GroupId, OrderClass};
 
 /// What a queue has bought for the interval that runs.
@@ -66,11 +66,11 @@ impl Policy for Dynamic {
         }
     }
 
-    fn shape(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> Shape {
-        Shape { limit: free, off_switch_ends: false, only: None, skip_budget: SKIP_BUDGET }
+    fn heartbeat_limits(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> HeartbeatLimits {
+        HeartbeatLimits { limit: free, stops_at_off_switch: false, only_app: None, skip_budget: SKIP_BUDGET }
     }
 
-    fn allocate(&mut self, allocations: &[(GroupId, Allocation)]) {
+    fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
         self.allocations.clear();
         self.allocations.extend(allocations.iter().copied());
     }
@@ -99,7 +99,7 @@ mod tests {
     fn policy(rich_quota: u32, poor_quota: u32) -> Dynamic {
         let mut policy = Dynamic::default();
         let quota = |maps| PerKind::new(maps, 0);
-        policy.allocate(&[
+        policy.set_allocations(&[
             (RICH, Allocation { quota: quota(rich_quota), rate_units: 20 }),
             (POOR, Allocation { quota: quota(poor_quota), rate_units: 10 }),
         ]);
@@ -139,7 +139,7 @@ mod tests {
     fn equal_rates_over_quota_go_by_submission_then_id() {
         let mut policy = Dynamic::default();
         let same = Allocation { quota: PerKind::default(), rate_units: 7 };
-        policy.allocate(&[(RICH, same), (POOR, same)]);
+        policy.set_allocations(&[(RICH, same), (POOR, same)]);
         let key = |group, first| policy.group_key(group, Kind::Map, 0, first);
         assert!(key(POOR, submitted(3, 2)) < key(RICH, submitted(9, 1)));
         assert!(key(POOR, submitted(3, 1)) < key(RICH, submitted(3, 2)));
@@ -149,7 +149,7 @@ mod tests {
     fn without_rate_a_queue_is_last_and_its_quota_void() {
         let mut policy = policy(0, 0);
         let unfunded = Allocation { quota: PerKind::new(5, 5), rate_units: 0 };
-        policy.allocate(&[(RICH, unfunded), (POOR, Allocation { quota: PerKind::default(), rate_units: 1 })]);
+        policy.set_allocations(&[(RICH, unfunded), (POOR, Allocation { quota: PerKind::default(), rate_units: 1 })]);
         let key = |group| policy.group_key(group, Kind::Map, 0, submitted(0, 0));
         assert!(key(POOR) < key(RICH));
         assert_eq!(key(RICH), key(BROKE));

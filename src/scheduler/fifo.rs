@@ -17,7 +17,7 @@ use super::assign::SKIP_BUDGET;
 use super::count::{lower_sum, raise_sum};
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::policy::{Policy, Shape};
+use super::policy::{HeartbeatLimits, Policy};
 use super::{AppId, AppSpec, GroupId};
 
 /// How first-in-first-out behaves.
@@ -69,40 +69,40 @@ impl Fifo {
     }
 
     /// Setup and cleanup attempts take room from both sides: the node's and the cluster's.
-    fn filling(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
+    fn spreading_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
         let (running, waiting) = (totals.running[kind], totals.waiting[kind]);
         let load = running.saturating_add(waiting);
         let room = totals.slots[kind].saturating_sub(totals.occupied[kind]);
-        let part = part_of_load(load, room, node.slots[kind].saturating_sub(node.occupied[kind]));
+        let part = share_of_load(load, room, node.slots[kind].saturating_sub(node.occupied[kind]));
         let mut limit = part.saturating_sub(node.running[kind]);
         if running.saturating_add(self.pad(load, kind, node, totals)) >= room {
             limit = limit.min(1);
         }
-        if node.held_back[kind] {
+        if node.withheld[kind] {
             limit = free;
         }
-        Shape { limit: limit.min(free), off_switch_ends: false, only: None, skip_budget: SKIP_BUDGET }
+        HeartbeatLimits { limit: limit.min(free), stops_at_off_switch: false, only_app: None, skip_budget: SKIP_BUDGET }
     }
 
     /// Counts as the original does: setup and cleanup attempts are running tasks, other nodes stand as they last said.
-    fn compatible(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
-        let part = part_of_load(totals.remaining[kind], totals.slots[kind], node.slots[kind]);
+    fn compatible_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
+        let part = share_of_load(totals.remaining[kind], totals.slots[kind], node.slots[kind]);
         let limit = part.saturating_sub(node.in_use(kind)).min(free);
         let padded = totals.reported[kind].saturating_add(self.pad(self.desired[kind], kind, node, totals));
         let first = self.with_reduces.first().map(|&(_, app)| app);
         // Without a job that has reduces the original never compares.
         let exceeded = first.is_some() && padded >= totals.slots[kind];
         match kind {
-            Kind::Map => Shape {
+            Kind::Map => HeartbeatLimits {
                 limit: if exceeded { limit.min(1) } else { limit },
-                off_switch_ends: true,
-                only: None,
+                stops_at_off_switch: true,
+                only_app: None,
                 skip_budget: u32::MAX,
             },
-            Kind::Reduce => Shape {
+            Kind::Reduce => HeartbeatLimits {
                 limit: limit.min(1),
-                off_switch_ends: false,
-                only: first.filter(|_| exceeded),
+                stops_at_off_switch: false,
+                only_app: first.filter(|_| exceeded),
                 skip_budget: u32::MAX,
             },
         }
@@ -122,15 +122,15 @@ impl Policy for Fifo {
         GroupKey::default()
     }
 
-    fn shape(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
+    fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
         if self.options.compatible {
-            self.compatible(kind, free, node, totals)
+            self.compatible_limits(kind, free, node, totals)
         } else {
-            self.filling(kind, free, node, totals)
+            self.spreading_limits(kind, free, node, totals)
         }
     }
 
-    fn resized(&mut self, app: &AppSpec, before: PerKind<u32>, after: PerKind<u32>) {
+    fn on_app_resized(&mut self, app: &AppSpec, before: PerKind<u32>, after: PerKind<u32>) {
         let entry = (self.app_key(app), app.id);
         if before.reduce > 0 && self.with_reduces.remove(&entry) {
             Kind::ALL.into_iter().for_each(|kind| lower_sum(&mut self.desired[kind], before[kind]));
@@ -142,7 +142,7 @@ impl Policy for Fifo {
 }
 
 /// The part of the load that falls to a node with `slots` of `capacity`: rounded up, at most its slots.
-fn part_of_load(load: u64, capacity: u64, slots: u32) -> u32 {
+fn share_of_load(load: u64, capacity: u64, slots: u32) -> u32 {
     if capacity == 0 {
         return 0;
     }

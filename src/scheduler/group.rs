@@ -26,7 +26,7 @@ pub(super) struct Group {
     apps: u32,
     pub(super) running: PerKind<u32>,
     /// Those of them whose slots come free.
-    pub(super) leaving: PerKind<u32>,
+    pub(super) releasing: PerKind<u32>,
     pub(super) waiting: PerKind<u32>,
     /// Tasks of its apps that are not done and do not run, whether they may run yet or not.
     pub(super) pending: u64,
@@ -63,7 +63,7 @@ impl Groups {
             name: name.to_owned(),
             apps: 0,
             running: PerKind::default(),
-            leaving: PerKind::default(),
+            releasing: PerKind::default(),
             waiting: PerKind::default(),
             pending: 0,
         };
@@ -101,10 +101,10 @@ impl Groups {
     }
 
     /// Running tasks of a group but for those whose slots come free.
-    pub(super) fn kept(&self, id: GroupId) -> PerKind<u32> {
-        self.by_id.get(&id).map_or(PerKind::default(), |Group { running, leaving, .. }| {
-            let kept = |kind| running[kind].saturating_sub(leaving[kind]);
-            PerKind::new(kept(Kind::Map), kept(Kind::Reduce))
+    pub(super) fn retained(&self, id: GroupId) -> PerKind<u32> {
+        self.by_id.get(&id).map_or(PerKind::default(), |Group { running, releasing, .. }| {
+            let retained = |kind| running[kind].saturating_sub(releasing[kind]);
+            PerKind::new(retained(Kind::Map), retained(Kind::Reduce))
         })
     }
 
@@ -113,13 +113,13 @@ impl Groups {
     }
 
     /// Counts an app in; false when the group is not open.
-    pub(super) fn join(&mut self, id: GroupId) -> bool {
+    pub(super) fn add_app(&mut self, id: GroupId) -> bool {
         let group = self.by_id.get_mut(&id);
         group.map(|group| raise(&mut group.apps, 1)).is_some()
     }
 
     /// Counts an app out.
-    pub(super) fn leave(&mut self, id: GroupId) {
+    pub(super) fn remove_app(&mut self, id: GroupId) {
         if let Some(group) = self.by_id.get_mut(&id) {
             lower(&mut group.apps, 1);
         }
@@ -148,11 +148,11 @@ mod tests {
     fn a_group_with_apps_stays() {
         let mut groups = Groups::default();
         let a = groups.open("a");
-        assert!(groups.join(a));
+        assert!(groups.add_app(a));
         let busy = groups.close(a).unwrap_err();
         assert_eq!(busy.to_string(), "queue a still has 1 jobs that wait or run");
-        groups.leave(a);
+        groups.remove_app(a);
         assert_eq!(groups.close(a), Ok(()));
-        assert!(!groups.join(a));
+        assert!(!groups.add_app(a));
     }
 }

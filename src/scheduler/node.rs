@@ -3,7 +3,7 @@
 use crate::model::{Kind, PerKind};
 
 use super::count::{lower_sum, raise_sum};
-use super::order::Position;
+use super::order::OrderEntry;
 use super::{HostId, RackId};
 
 /// Sums over the cluster, kept as things change; [`Scheduler::recount`](super::Scheduler::recount) counts them anew.
@@ -35,12 +35,12 @@ pub(super) struct Node {
     pub(super) occupied: PerKind<u32>,
     pub(super) running: PerKind<u32>,
     /// Slots in use that come free.
-    pub(super) leaving: PerKind<u32>,
+    pub(super) releasing: PerKind<u32>,
     reported: PerKind<u32>,
     /// Its last heartbeat left slots free for the sake of spreading, while tasks waited.
-    pub(super) held_back: PerKind<bool>,
+    pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat goes on, since the last one ran out of the skip budget.
-    pub(super) resume: PerKind<Option<Position>>,
+    pub(super) resume: PerKind<Option<OrderEntry>>,
 }
 
 // === impl Node ===
@@ -53,9 +53,9 @@ impl Node {
             slots: PerKind::default(),
             occupied: PerKind::default(),
             running: PerKind::default(),
-            leaving: PerKind::default(),
+            releasing: PerKind::default(),
             reported: PerKind::default(),
-            held_back: PerKind::default(),
+            withheld: PerKind::default(),
             resume: PerKind::default(),
         }
     }
@@ -69,14 +69,14 @@ impl Node {
     }
 
     /// A heartbeat told how many slots are in use.
-    pub(super) fn report(&mut self, kind: Kind, totals: &mut Totals) {
+    pub(super) fn record_usage(&mut self, kind: Kind, totals: &mut Totals) {
         lower_sum(&mut totals.reported[kind], self.reported[kind]);
         self.reported[kind] = self.in_use(kind);
         raise_sum(&mut totals.reported[kind], self.reported[kind]);
     }
 
     /// Takes its part out of the sums. Attempts that ran on it stay in `running` until each is said to have ended.
-    pub(super) fn leave(&self, totals: &mut Totals) {
+    pub(super) fn subtract_from(&self, totals: &mut Totals) {
         lower_sum(&mut totals.nodes, 1);
         for kind in Kind::ALL {
             lower_sum(&mut totals.slots[kind], self.slots[kind]);

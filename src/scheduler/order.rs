@@ -10,7 +10,7 @@ use super::{AppId, GroupId};
 
 /// Where an app stands, by leaf: an order that does not move with keys of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Position {
+pub(super) struct OrderEntry {
     pub(super) leaf: GroupId,
     pub(super) app_key: AppKey,
     pub(super) app: AppId,
@@ -98,7 +98,7 @@ impl Order {
 
     /// The key of a leaf, how many leaves stand before it, and how many of its apps before this one; none when the app is
     /// not here.
-    pub(super) fn place(&self, leaf: GroupId, key: AppKey, app: AppId) -> Option<(GroupKey, usize, usize)> {
+    pub(super) fn rank_of(&self, leaf: GroupId, key: AppKey, app: AppId) -> Option<(GroupKey, usize, usize)> {
         let entry = self.leaves.get(&leaf).filter(|entry| entry.apps.contains(&(key, app)))?;
         let leaves_before = self.groups.range(..(entry.key, leaf)).count();
         Some((entry.key, leaves_before, entry.apps.range(..(key, app)).count()))
@@ -110,30 +110,30 @@ impl Order {
     }
 
     /// The first app of the first group.
-    pub(super) fn first(&self) -> Option<Position> {
+    pub(super) fn first(&self) -> Option<OrderEntry> {
         let &(_, leaf) = self.groups.first()?;
         let &(app_key, app) = self.leaves.get(&leaf)?.apps.first()?;
-        Some(Position { leaf, app_key, app })
+        Some(OrderEntry { leaf, app_key, app })
     }
 
     /// The first app at or after a position, which need not be taken any more; leaf by leaf, whatever their keys.
-    pub(super) fn at_or_after(&self, from: &Position) -> Option<Position> {
+    pub(super) fn at_or_after(&self, from: &OrderEntry) -> Option<OrderEntry> {
         // Two turns at most: only in the leaf of the position itself may nothing be left.
         self.leaves.range(from.leaf..).find_map(|(&leaf, Leaf { apps, .. })| {
             let &(app_key, app) = match leaf == from.leaf {
                 true => apps.range((from.app_key, from.app)..).next()?,
                 false => apps.first()?,
             };
-            Some(Position { leaf, app_key, app })
+            Some(OrderEntry { leaf, app_key, app })
         })
     }
 }
 
 // === impl Position ===
 
-impl Position {
+impl OrderEntry {
     /// Not after any app.
-    pub(super) const FRONT: Position = Position {
+    pub(super) const FRONT: OrderEntry = OrderEntry {
         leaf: GroupId::ROOT,
         app_key: AppKey { priority: 0, start_ms: i64::MIN, order: 0 },
         app: AppId::new(0),
@@ -209,11 +209,11 @@ mod tests {
         let mut order = with(&[(LEFT, 1), (LEFT, 4), (RIGHT, 2), (RIGHT, 3)]);
         let at = |leaf, number| {
             let (app_key, app) = app(number);
-            Position { leaf, app_key, app }
+            OrderEntry { leaf, app_key, app }
         };
         let (key, id) = app(4);
         order.remove(LEFT, key, id, by_first);
-        assert_eq!(order.at_or_after(&Position::FRONT), Some(at(LEFT, 1)));
+        assert_eq!(order.at_or_after(&OrderEntry::FRONT), Some(at(LEFT, 1)));
         assert_eq!(order.at_or_after(&at(LEFT, 4)), Some(at(RIGHT, 2)));
         assert_eq!(order.at_or_after(&at(RIGHT, 3)), Some(at(RIGHT, 3)));
         assert_eq!(order.at_or_after(&at(RIGHT, 5)), None);

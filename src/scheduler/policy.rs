@@ -13,13 +13,13 @@ use super::{Allocation, AppId, AppSpec, GroupId, OrderClass};
 
 /// How much one heartbeat may give of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct HeartbeatLimits {
     /// Grants at most.
     pub(super) limit: u32,
     /// An off-switch grant is the last one.
-    pub(super) off_switch_ends: bool,
+    pub(super) stops_at_off_switch: bool,
     /// Only this app is asked.
-    pub(super) only: Option<AppId>,
+    pub(super) only_app: Option<AppId>,
     /// Apps that may be asked in vain.
     pub(super) skip_budget: u32,
 }
@@ -33,17 +33,17 @@ pub(super) trait Policy: fmt::Debug + Send {
     fn app_key(&self, app: &AppSpec) -> AppKey;
 
     /// The place of a leaf with `running` tasks, whose first app with demand is `first`. The core asks again when one
-    /// of these changes and after [`Policy::allocate`].
+    /// of these changes and after [`Policy::set_allocations`].
     fn group_key(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey;
 
     /// What a heartbeat of `node` with `free` slots may give.
-    fn shape(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape;
+    fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits;
 
     /// The number of tasks of an app, or its spec, changed; called with zero before and after its life.
-    fn resized(&mut self, _app: &AppSpec, _before: PerKind<u32>, _after: PerKind<u32>) {}
+    fn on_app_resized(&mut self, _app: &AppSpec, _before: PerKind<u32>, _after: PerKind<u32>) {}
 
     /// The market has allocated; groups not named have nothing.
-    fn allocate(&mut self, _allocations: &[(GroupId, Allocation)]) {}
+    fn set_allocations(&mut self, _allocations: &[(GroupId, Allocation)]) {}
 
     /// What the market has allocated to a group.
     fn allocation(&self, _group: GroupId) -> Allocation {

@@ -15,16 +15,16 @@ use super::{AppId, NodeId};
 #[derive(Clone, Debug)]
 pub struct PreemptionRound<A> {
     /// Groups under their quota whose tasks wait.
-    pub short: Vec<ShortGroup>,
+    pub under_quota: Vec<UnderQuotaGroup>,
     /// Slots that are free or being freed, by node.
-    pub coming: Vec<(NodeId, u32)>,
+    pub incoming: Vec<(NodeId, u32)>,
     /// Groups over their quota.
-    pub over: Vec<OverGroup<A>>,
+    pub over_quota: Vec<OverQuotaGroup<A>>,
 }
 
 /// A group that may not use all it has bought.
 #[derive(Clone, Debug, Default)]
-pub struct ShortGroup {
+pub struct UnderQuotaGroup {
     /// Slots up to its quota, without those it holds and keeps.
     pub need: u32,
     /// What would use them.
@@ -39,12 +39,12 @@ pub struct WaitingApp {
     /// How many wait.
     pub tasks: u32,
     /// There may be nodes that it cannot use. Such apps choose first.
-    pub is_choosy: bool,
+    pub is_constrained: bool,
 }
 
 /// A group that uses more than it has bought.
 #[derive(Clone, Debug)]
-pub struct OverGroup<A> {
+pub struct OverQuotaGroup<A> {
     /// Slots it holds and keeps beyond its quota.
     pub excess: u32,
     /// Attempts that may be taken from it; those that are about to leave, and those exempt, are not among them.
@@ -75,26 +75,26 @@ struct Unserved {
     /// All needs together.
     total: u32,
     /// Nodes that none of them can use.
-    useless: BTreeSet<NodeId>,
+    unusable_nodes: BTreeSet<NodeId>,
 }
 
 // === impl PreemptionRound ===
 
 impl<A: Copy + Ord> PreemptionRound<A> {
-    /// The attempts that must leave, in the order in which they were chosen. `may_use` tells whether a slot on a node
+    /// The attempts that must leave, in the order in which they were chosen. `can_use` tells whether a slot on a node
     /// would help an app.
-    pub fn victims(mut self, may_use: impl Fn(AppId, NodeId) -> bool) -> Vec<A> {
-        let mut unserved = Unserved::new(&self.short);
-        for (node, slots) in self.coming {
+    pub fn select_victims(mut self, can_use: impl Fn(AppId, NodeId) -> bool) -> Vec<A> {
+        let mut unserved = Unserved::new(&self.under_quota);
+        for (node, slots) in self.incoming {
             for _ in 0..slots {
-                if !unserved.take(node, &may_use) {
+                if !unserved.take(node, &can_use) {
                     break;
                 }
             }
         }
         let mut victims = Vec::new();
-        self.over.sort_by_cached_key(|group| Reverse(group.latest_job()));
-        for OverGroup { mut excess, mut attempts } in self.over {
+        self.over_quota.sort_by_cached_key(|group| Reverse(group.latest_job()));
+        for OverQuotaGroup { mut excess, mut attempts } in self.over_quota {
             if unserved.total == 0 {
                 break;
             }
@@ -103,7 +103,7 @@ impl<A: Copy + Ord> PreemptionRound<A> {
                 if excess == 0 {
                     break;
                 }
-                if unserved.take(running.node, &may_use) {
+                if unserved.take(running.node, &can_use) {
                     excess -= 1;
                     victims.push(running.attempt);
                 }
@@ -115,7 +115,7 @@ impl<A: Copy + Ord> PreemptionRound<A> {
 
 // === impl ShortGroup ===
 
-impl ShortGroup {
+impl UnderQuotaGroup {
     /// The slots that it would use at once.
     pub fn slots(&self) -> u32 {
         self.need.min(self.waiting.iter().fold(0, |sum, app| sum.saturating_add(app.tasks)))
@@ -124,7 +124,7 @@ impl ShortGroup {
 
 // === impl OverGroup ===
 
-impl<A> OverGroup<A> {
+impl<A> OverQuotaGroup<A> {
     /// Start and name of its latest job that could lose something.
     fn latest_job(&self) -> Option<(i64, AppId)> {
         self.attempts.iter().map(|running| (running.job_start_ms, running.app)).max()
@@ -143,20 +143,22 @@ impl<A: Copy + Ord> RunningAttempt<A> {
 // === impl Unserved ===
 
 impl Unserved {
-    fn new(short: &[ShortGroup]) -> Self {
-        let need: Vec<u32> = short.iter().map(ShortGroup::slots).collect();
-        let apps =
-            short.iter().enumerate().flat_map(|(group, short)| short.waiting.iter().map(move |app| (group, *app)));
+    fn new(under_quota: &[UnderQuotaGroup]) -> Self {
+        let need: Vec<u32> = under_quota.iter().map(UnderQuotaGroup::slots).collect();
+        let apps = under_quota
+            .iter()
+            .enumerate()
+            .flat_map(|(group, under_quota)| under_quota.waiting.iter().map(move |app| (group, *app)));
         let mut waiting: Vec<_> = apps.collect();
         waiting.reverse();
-        waiting.sort_by_key(|(_, app)| app.is_choosy);
+        waiting.sort_by_key(|(_, app)| app.is_constrained);
         let total = need.iter().fold(0_u32, |sum, need| sum.saturating_add(*need));
-        Self { need, waiting, total, useless: BTreeSet::new() }
+        Self { need, waiting, total, unusable_nodes: BTreeSet::new() }
     }
 
     /// Gives a slot to one of them; false when none can use it.
-    fn take(&mut self, node: NodeId, may_use: &impl Fn(AppId, NodeId) -> bool) -> bool {
-        if self.total == 0 || self.useless.contains(&node) {
+    fn take(&mut self, node: NodeId, can_use: &impl Fn(AppId, NodeId) -> bool) -> bool {
+        if self.total == 0 || self.unusable_nodes.contains(&node) {
             return false;
         }
         for index in (0..self.waiting.len()).rev() {
@@ -164,14 +166,14 @@ impl Unserved {
             let need = &mut self.need[*group];
             if *need == 0 || app.tasks == 0 {
                 self.waiting.remove(index);
-            } else if may_use(app.app, node) {
+            } else if can_use(app.app, node) {
                 *need -= 1;
                 app.tasks -= 1;
                 self.total = self.total.saturating_sub(1);
                 return true;
             }
         }
-        self.useless.insert(node);
+        self.unusable_nodes.insert(node);
         false
     }
 }

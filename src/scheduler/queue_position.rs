@@ -21,7 +21,7 @@ pub enum OrderClass {
 
 /// A place in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueuePosition {
     /// Groups with demand that are asked first.
     pub groups_before: usize,
     /// Apps of the same group, or of all where the policy has but one line, that are asked first.
@@ -34,11 +34,11 @@ pub struct Place {
 
 impl Scheduler {
     /// The place of an app that waits for slots of a kind; none for one that does not. Takes as long as the line is.
-    pub fn place(&self, id: AppId, kind: Kind) -> Option<Place> {
+    pub fn queue_position(&self, id: AppId, kind: Kind) -> Option<QueuePosition> {
         let app = self.apps.get(&id)?;
         let order: &Order = &self.orders[kind];
         let (key, groups_before, apps_before) =
-            order.place(self.policy.leaf_of(app.spec.group), self.policy.app_key(&app.spec), id)?;
-        Some(Place { groups_before, apps_before, class: self.policy.class_of(&key) })
+            order.rank_of(self.policy.leaf_of(app.spec.group), self.policy.app_key(&app.spec), id)?;
+        Some(QueuePosition { groups_before, apps_before, class: self.policy.class_of(&key) })
     }
 }

@@ -10,58 +10,58 @@ use super::{Allocation, AppId, GroupId, NodeId, Scheduler};
 
 impl Scheduler {
     /// An attempt of an app that holds a slot is going to end, by a decision that was made.
-    pub fn leaves(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get(&id) else { return };
         if let Some(group) = self.groups.get_mut(app.spec.group) {
-            raise(&mut group.leaving[kind], 1);
+            raise(&mut group.releasing[kind], 1);
         }
         if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.leaving[kind], 1);
+            raise(&mut node.releasing[kind], 1);
         }
     }
 
     /// The decision is taken back; or the attempt is gone, which is told before it is said to have
-    /// [ended](Self::ended).
-    pub fn leaves_no_more(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    /// [ended](Self::remove_running).
+    pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get(&id) else { return };
         if let Some(group) = self.groups.get_mut(app.spec.group) {
-            lower(&mut group.leaving[kind], 1);
+            lower(&mut group.releasing[kind], 1);
         }
         if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.leaving[kind], 1);
+            lower(&mut node.releasing[kind], 1);
         }
     }
 
     /// The cleaning up after an attempt takes a slot, for which no app and no group is charged, and soon gives it back.
-    pub fn clean_up(&mut self, node: NodeId, kind: Kind) {
-        self.occupy(node, kind, 1);
+    pub fn start_task_cleanup(&mut self, node: NodeId, kind: Kind) {
+        self.occupy_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
-            raise(&mut node.leaving[kind], 1);
+            raise(&mut node.releasing[kind], 1);
         }
     }
 
     /// The cleaning up is over.
-    pub fn cleaned_up(&mut self, node: NodeId, kind: Kind) {
-        self.release(node, kind, 1);
+    pub fn end_task_cleanup(&mut self, node: NodeId, kind: Kind) {
+        self.release_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
-            lower(&mut node.leaving[kind], 1);
+            lower(&mut node.releasing[kind], 1);
         }
     }
 
     /// Slots that a group holds and keeps.
-    pub fn kept(&self, group: GroupId) -> PerKind<u32> {
-        self.groups.kept(group)
+    pub fn retained(&self, group: GroupId) -> PerKind<u32> {
+        self.groups.retained(group)
     }
 
     /// Slots of a node that are free or come free; none of a node that is not there.
-    pub fn coming(&self, node: NodeId) -> PerKind<u32> {
-        let coming = |kind: Kind| {
+    pub fn incoming(&self, node: NodeId) -> PerKind<u32> {
+        let incoming = |kind: Kind| {
             self.nodes.get(&node).map_or(0, |node| {
-                let kept = node.in_use(kind).saturating_sub(node.leaving[kind]);
-                node.slots[kind].saturating_sub(kept)
+                let retained = node.in_use(kind).saturating_sub(node.releasing[kind]);
+                node.slots[kind].saturating_sub(retained)
             })
         };
-        PerKind::new(coming(Kind::Map), coming(Kind::Reduce))
+        PerKind::new(incoming(Kind::Map), incoming(Kind::Reduce))
     }
 
     /// What a group has bought. Nothing but under the market.
@@ -83,16 +83,16 @@ mod tests {
         let node = scheduler.add_node(host, PerKind::new(4, 1));
         let app = AppId::new(1);
         scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 0 }).unwrap();
-        (0..3).for_each(|_| scheduler.started(app, Kind::Map, node));
-        assert_eq!((scheduler.kept(group).map, scheduler.coming(node)), (3, PerKind::new(1, 1)));
-        scheduler.leaves(app, Kind::Map, node);
-        scheduler.leaves(app, Kind::Map, node);
-        assert_eq!((scheduler.kept(group).map, scheduler.coming(node).map), (1, 3));
-        scheduler.leaves_no_more(app, Kind::Map, node);
-        assert_eq!((scheduler.kept(group).map, scheduler.coming(node).map), (2, 2));
-        scheduler.leaves_no_more(app, Kind::Map, node);
-        scheduler.ended(app, Kind::Map, node);
-        assert_eq!((scheduler.kept(group).map, scheduler.coming(node).map), (2, 2));
+        (0..3).for_each(|_| scheduler.add_running(app, Kind::Map, node));
+        assert_eq!((scheduler.retained(group).map, scheduler.incoming(node)), (3, PerKind::new(1, 1)));
+        scheduler.mark_releasing(app, Kind::Map, node);
+        scheduler.mark_releasing(app, Kind::Map, node);
+        assert_eq!((scheduler.retained(group).map, scheduler.incoming(node).map), (1, 3));
+        scheduler.unmark_releasing(app, Kind::Map, node);
+        assert_eq!((scheduler.retained(group).map, scheduler.incoming(node).map), (2, 2));
+        scheduler.unmark_releasing(app, Kind::Map, node);
+        scheduler.remove_running(app, Kind::Map, node);
+        assert_eq!((scheduler.retained(group).map, scheduler.incoming(node).map), (2, 2));
     }
 
     #[test]
@@ -100,11 +100,11 @@ mod tests {
         let mut scheduler = Scheduler::dynamic();
         let host = scheduler.topology_mut().intern_host("h", "/r");
         let node = scheduler.add_node(host, PerKind::new(2, 0));
-        scheduler.clean_up(node, Kind::Map);
-        assert_eq!((scheduler.coming(node).map, scheduler.totals().occupied.map), (2, 1));
-        scheduler.occupy(node, Kind::Map, 1);
-        assert_eq!(scheduler.coming(node).map, 1);
-        scheduler.cleaned_up(node, Kind::Map);
-        assert_eq!((scheduler.coming(node).map, scheduler.totals().occupied.map), (1, 1));
+        scheduler.start_task_cleanup(node, Kind::Map);
+        assert_eq!((scheduler.incoming(node).map, scheduler.totals().occupied.map), (2, 1));
+        scheduler.occupy_slots(node, Kind::Map, 1);
+        assert_eq!(scheduler.incoming(node).map, 1);
+        scheduler.end_task_cleanup(node, Kind::Map);
+        assert_eq!((scheduler.incoming(node).map, scheduler.totals().occupied.map), (1, 1));
     }
 }

@@ -35,7 +35,7 @@ pub enum AddAppError {
 
 /// A group and how it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing<'a> {
+pub struct GroupUsage<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its id.
@@ -85,15 +85,15 @@ pub(super) fn leaf_key(
 impl Scheduler {
     /// Under first-in-first-out.
     pub fn fifo(options: FifoOptions) -> Self {
-        Self::under(Box::new(Fifo::new(options)))
+        Self::with_policy(Box::new(Fifo::new(options)))
     }
 
     /// Under the market.
     pub fn dynamic() -> Self {
-        Self::under(Box::new(Dynamic::default()))
+        Self::with_policy(Box::new(Dynamic::default()))
     }
 
-    fn under(policy: Box<dyn Policy>) -> Self {
+    fn with_policy(policy: Box<dyn Policy>) -> Self {
         Self {
             policy,
             topology: Topology::default(),
@@ -146,7 +146,7 @@ impl Scheduler {
 
     /// What each group has bought; a group that is not named has bought nothing. No effect but under the market.
     pub fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
-        self.policy.allocate(allocations);
+        self.policy.set_allocations(allocations);
         for kind in Kind::ALL {
             let (policy, groups) = (&*self.policy, &self.groups);
             self.orders[kind].rekey_all(|leaf, first| leaf_key(policy, groups, leaf, kind)(first));
@@ -154,8 +154,8 @@ impl Scheduler {
     }
 
     /// All groups, by name.
-    pub fn standings(&self) -> impl Iterator<Item = Standing<'_>> {
-        self.groups.iter().map(|(name, id, group)| Standing {
+    pub fn group_usages(&self) -> impl Iterator<Item = GroupUsage<'_>> {
+        self.groups.iter().map(|(name, id, group)| GroupUsage {
             name,
             id,
             running: group.running,
@@ -177,7 +177,7 @@ impl Scheduler {
 // === impl Scheduler: nodes ===
 
 impl Scheduler {
-    /// Adds a node. Its slots count at once; it gets tasks when it is named in a [`Beat`](super::Beat).
+    /// Adds a node. Its slots count at once; it gets tasks when it is named in a [`NodeOffer`](super::NodeOffer).
     pub fn add_node(&mut self, host: HostId, slots: PerKind<u32>) -> NodeId {
         let mut id = self.last_node.next();
         while id == NodeId::NONE || self.nodes.contains_key(&id) {
@@ -207,15 +207,15 @@ impl Scheduler {
         }
     }
 
-    /// Removes a node. Attempts that ran on it count as running until each is told to have [ended](Self::ended).
+    /// Removes a node. Attempts that ran on it count as running until each is told to have [ended](Self::remove_running).
     pub fn remove_node(&mut self, node: NodeId) {
         if let Some(node) = self.nodes.remove(&node) {
-            node.leave(&mut self.totals);
+            node.subtract_from(&mut self.totals);
         }
     }
 
     /// Setup or cleanup attempts take slots, for which no app and no group is charged.
-    pub fn occupy(&mut self, node: NodeId, kind: Kind, slots: u32) {
+    pub fn occupy_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.occupied[kind], slots);
             raise_sum(&mut self.totals.occupied[kind], slots);
@@ -223,7 +223,7 @@ impl Scheduler {
     }
 
     /// Setup or cleanup attempts leave their slots.
-    pub fn release(&mut self, node: NodeId, kind: Kind, slots: u32) {
+    pub fn release_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
             let slots = slots.min(node.occupied[kind]);
             lower(&mut node.occupied[kind], slots);
@@ -265,7 +265,7 @@ impl Scheduler {
         if self.apps.contains_key(&spec.id) {
             return Err(AddAppError::Exists(spec.id));
         }
-        if !self.groups.join(spec.group) {
+        if !self.groups.add_app(spec.group) {
             return Err(AddAppError::GroupNotOpen { app: spec.id, group: spec.group });
         }
         self.apps.insert(spec.id, App::new(spec));
@@ -284,7 +284,7 @@ impl Scheduler {
         for kind in Kind::ALL {
             self.count_waiting_down(group, kind, tables[kind].waiting());
             if tables[kind].waiting() > 0 {
-                self.take_out(id, kind);
+                self.dequeue(id, kind);
             }
         }
         self.forget_drained(id);
@@ -297,11 +297,11 @@ impl Scheduler {
         let queued: Vec<Kind> = Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0).collect();
         // Out under the old key, in under the new one.
         self.set_desired(id, PerKind::default());
-        queued.iter().for_each(|&kind| self.take_out(id, kind));
+        queued.iter().for_each(|&kind| self.dequeue(id, kind));
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.priority = priority;
         }
-        queued.iter().for_each(|&kind| self.put_in(id, kind));
+        queued.iter().for_each(|&kind| self.enqueue(id, kind));
         self.set_desired(id, desired);
     }
 
@@ -310,7 +310,7 @@ impl Scheduler {
     pub fn set_desired(&mut self, id: AppId, desired: PerKind<u32>) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
         let before = std::mem::replace(&mut app.desired, desired);
-        self.policy.resized(&app.spec, before, desired);
+        self.policy.on_app_resized(&app.spec, before, desired);
     }
 
     /// Tasks of a running app that are not done, and count as load until they are; none once it is over. Only the
@@ -367,7 +367,7 @@ impl Scheduler {
     }
 
     /// Lets an app be asked.
-    pub(super) fn put_in(&mut self, id: AppId, kind: Kind) {
+    pub(super) fn enqueue(&mut self, id: AppId, kind: Kind) {
         let Some(app) = self.apps.get(&id) else { return };
         let leaf = self.policy.leaf_of(app.spec.group);
         let key_of = leaf_key(&*self.policy, &self.groups, leaf, kind);
@@ -375,7 +375,7 @@ impl Scheduler {
     }
 
     /// Takes an app out of the order.
-    pub(super) fn take_out(&mut self, id: AppId, kind: Kind) {
+    pub(super) fn dequeue(&mut self, id: AppId, kind: Kind) {
         let Some(app) = self.apps.get(&id) else { return };
         let leaf = self.policy.leaf_of(app.spec.group);
         let key_of = leaf_key(&*self.policy, &self.groups, leaf, kind);
@@ -391,7 +391,7 @@ impl Scheduler {
     /// Forgets a removed app that holds no slot any more.
     pub(super) fn forget_drained(&mut self, id: AppId) {
         let Some(app) = self.apps.get(&id).filter(|app| app.is_drained()) else { return };
-        self.groups.leave(app.spec.group);
+        self.groups.remove_app(app.spec.group);
         self.apps.remove(&id);
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::client::ipc::{IpcClient, IpcError};
 use crate::fs::{FileUri, FileUriError};
+use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::AttemptId;
 use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use crate::wire::{HealthStatus, HeartbeatRequest, HeartbeatResponse, ResourceStatus, TaskTrackerStatus};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::client::ipc::{IpcClient, IpcError};
 use crate::config::HostPort;
+use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::JobId;
 use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use crate::wire::{CompletionStatus, Phase, TaskCompletionEvent};

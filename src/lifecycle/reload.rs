@@ -11,11 +11,8 @@ use tokio::signal::unix::Signal;
 use crate::config::settings::{LoadOptions, reread};
 use crate::config::{Configuration, Settings};
 use crate::engine::{Event, HostLists, QueueConfig, Refusal, Reply};
+use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs};
 
-use super::acl_file::AclFile;
-use super::dispatch::Dispatcher;
-use super::engine_config::{host_lists, queue_configs};
-use super::owner::Owner;
 use super::supervisor::Supervisor;
 
 /// Reads anew at each SIGHUP.
@@ -103,6 +100,6 @@ fn read(sources: &LoadOptions, running: &Configuration, acl: Option<&AclFile>) -
     let (settings, _warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
     let hosts = host_lists(&settings.trackers).map_err(|error| error.to_string())?;
     let signers = acl.map(AclFile::read_anew).transpose()?;
-    let waiting = reread::waiting(running, &settings.configuration);
+    let waiting = reread::changes_needing_restart(running, &settings.configuration);
     Ok(Found { queues: queue_configs(&settings.queues), hosts, signers, waiting })
 }

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use super::serve::ServeArguments;
 use crate::client::job::is_hadoop_key;
 use crate::config::error::{Origin, Warning};
-use crate::config::keys::{self, Key, Section};
-use crate::config::open_doors::{self, Grade, OpenDoor};
-use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradictions};
-use crate::tasktracker::daemon::TaskTrackerSettings;
+use crate::config::keys::{Key, Section};
+use crate::config::open_doors::{Grade, OpenDoor};
+use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradictions, keys, open_doors};
+use crate::worker::TaskTrackerSettings;
+
+use super::serve::ServeArguments;
 
 /// Prefixes under which a key that nothing reads is told, whatever its name: they are the JobTracker's own.
 const OURS: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];

@@ -34,16 +34,18 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "model",
             "scheduler",
             "store",
-            "tasktracker",
+            "streaming",
             "web",
             "wire",
         ],
     ),
-    ("tasktracker", &["channel", "client::ipc", "config", "fs", "http", "model", "wire"]),
+    ("supervisor", &["channel"]),
+    ("streaming", &["config", "fs", "model", "supervisor", "wire"]),
+    ("worker", &["client::ipc", "config", "fs", "http", "model", "streaming", "supervisor", "wire"]),
     // What the server tells in JSON is read into what it was written from.
     ("client", &["config", "engine::explanation", "fs", "market", "model", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "model", "scheduler", "wire"]),
-    ("demo", &["client", "config", "fs", "log_lines", "market", "model", "server", "tasktracker"]),
+    ("demo", &["client", "config", "fs", "log_lines", "market", "model", "server", "supervisor", "worker"]),
     (
         "cli",
         &[
@@ -58,7 +60,8 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "server",
             "sim",
             "store",
-            "tasktracker",
+            "supervisor",
+            "worker",
         ],
     ),
 ];

@@ -5,12 +5,15 @@
 pub mod channel;
 pub mod cli;
 pub mod client;
+pub mod clock;
 pub mod config;
 pub mod demo;
 pub mod engine;
 pub mod fs;
 pub mod http;
-pub mod log_lines;
+pub mod ipc;
+pub mod lifecycle;
+pub mod log;
 pub mod mapreduce;
 pub mod market;
 pub mod model;

@@ -120,7 +120,7 @@ pub fn main() -> ExitCode {
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::Sign(arguments) => {
-            let signed = sign_command::run(&arguments, crate::server::wall_ms());
+            let signed = sign_command::run(&arguments, crate::clock::wall_ms());
             signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
         Command::Queue(command) => told(queue::run(&command)),
@@ -161,7 +161,7 @@ fn print(text: &str) -> Result<(), (u8, String)> {
 fn log_to_stderr() {
     use tracing_subscriber::EnvFilter;
 
-    use crate::log_lines::escaped_fields;
+    use crate::log::escaped_fields;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = std::io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt().fmt_fields(escaped_fields());

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::next_steps::{Started, after_serve};
 use crate::config::settings::{AdmittedTrackers, SchedulerKind};
 use crate::config::{LoadOptions, Settings};
-use crate::server::{Launch, Precedence, Predecessor, ServeError, Serving, as_others_name};
+use crate::lifecycle::{Launch, Precedence, Predecessor, ServeError, Serving, as_others_name};
+
+use super::next_steps::{Started, after_serve};
 
 /// Which configuration holds, for `serve` and `check-config`.
 #[derive(Clone, Debug, clap::Args)]
@@ -90,7 +91,7 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
         tracing::warn!("--take-budget-file does nothing: the configured scheduler has no budgets");
     }
     let launch = Launch { precedence, arguments: own_arguments(), predecessor, stop: None };
-    crate::server::serve(&settings, launch, |serving| {
+    crate::lifecycle::serve(&settings, launch, |serving| {
         for line in start_lines(&settings, serving) {
             tracing::info!("{line}");
         }

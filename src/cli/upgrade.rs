@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::server::{AskError, Outcome, ask};
+use crate::lifecycle::{AskError, Outcome, ask};
 
 use super::serve::ServeArguments;
 

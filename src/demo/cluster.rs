@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, watch};
 
 use crate::config::Settings;
-use crate::server::{Launch, Serving, serve};
+use crate::lifecycle::{Launch, Serving, serve};
 use crate::supervisor::process::THIS_PROGRAM;
 use crate::worker::{TaskTrackerSettings, run as run_worker};
 

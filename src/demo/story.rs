@@ -6,6 +6,16 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::client::job::configuration::JobConfiguration;
+use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
+use crate::client::job::submit::{Prepared, Signing};
+use crate::client::job::view::JobState;
+use crate::client::job::{JobId, JobTrackerClient, Kind};
+use crate::client::market::{MarketClient, Signer};
+use crate::config::HostPort;
+use crate::lifecycle::Serving;
+use crate::market::{Credits, QueueStanding};
+
 use super::DemoOptions;
 use super::bill::{Bill, Known};
 use super::corpus::Corpus;
@@ -14,15 +24,6 @@ use super::moment::{JobView, Moment};
 use super::scratch::{BIDDERS, BUDGET, Bidder, Scratch, TASK_PROGRAM};
 use super::screen::Screen;
 use super::verdict::{Verdict, counts_in};
-use crate::client::job::configuration::JobConfiguration;
-use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
-use crate::client::job::submit::{Prepared, Signing};
-use crate::client::job::view::JobState;
-use crate::client::job::{JobId, JobTrackerClient, Kind};
-use crate::client::market::{MarketClient, Signer};
-use crate::config::HostPort;
-use crate::market::{Credits, QueueStanding};
-use crate::server::Serving;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -160,7 +161,7 @@ impl<'a> Story<'a> {
         ];
         let configuration = JobConfiguration::load(None, &values, bidder.name)?;
         let prepared = Prepared::new(job, &configuration, &Scratch::uri(scratch.folder())?)?;
-        let signing = Signing { signer: signer.clone(), market: market.clone(), wall_ms: crate::server::wall_ms };
+        let signing = Signing { signer: signer.clone(), market: market.clone(), wall_ms: crate::clock::wall_ms };
         *since = Instant::now();
         let submitted = prepared.submit(jobtracker, Some(&signing)).await?;
         *job_id = Some(submitted.job);

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
+use crate::clock::wall_ms;
 use crate::fs::{Expected, FolderHandle, FsError, open_folder_below};
 use crate::model::AttemptId;
 use crate::streaming::child::StderrLog;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, set_mode};
-
-use super::clock::wall_ms;
 
 /// What there is of an attempt.
 pub const NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];

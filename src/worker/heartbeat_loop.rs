@@ -9,15 +9,15 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::client::ipc::{IpcClient, IpcError};
+use crate::clock::wall_ms;
 use crate::fs::{FileUri, FileUriError};
+use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::AttemptId;
 use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use crate::wire::{HealthStatus, HeartbeatRequest, HeartbeatResponse, ResourceStatus, TaskTrackerStatus};
 
 use super::attempt_runner::Workshop;
 use super::attempt_table::{AttemptBook, AttemptEvent, Deed, Told};
-use super::clock::wall_ms;
 use super::error::ConversationError;
 use super::settings::TaskTrackerSettings;
 use super::tracked_attempt::Ending;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::client::ipc::{IpcClient, IpcError};
 use crate::config::HostPort;
+use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::JobId;
 use crate::streaming::shuffle::copy_phase::MapNews;
 use crate::streaming::shuffle::fetch_schedule::MapEvent;

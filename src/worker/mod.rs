@@ -10,7 +10,6 @@ pub mod attempt_handle;
 pub mod attempt_logs;
 pub mod attempt_runner;
 pub mod attempt_table;
-mod clock;
 mod daemon;
 mod error;
 pub mod hang_monitor;

@@ -2,13 +2,6 @@
 
 use std::process::ExitCode;
 
-use super::Outcome;
-use super::counters::counters_text;
-use super::error::JobCommandError;
-use super::interrupt::{Choice, ask};
-use super::place::{Place, PlaceArguments};
-use super::progress::Progress;
-use super::submit_arguments::SubmitArguments;
 use crate::cli::market_text::{Form, json};
 use crate::cli::terminal::print_error;
 use crate::client::job::submit::{Prepared, Signing, Submitted};
@@ -16,6 +9,14 @@ use crate::client::job::view::{CounterLine, JobState};
 use crate::client::job::watch::{Costs, Standing, watch};
 use crate::client::job::{JobClientError, JobId, JobTrackerClient};
 use crate::fs::FileUri;
+
+use super::Outcome;
+use super::counters::counters_text;
+use super::error::JobCommandError;
+use super::interrupt::{Choice, ask};
+use super::place::{Place, PlaceArguments};
+use super::progress::Progress;
+use super::submit_arguments::SubmitArguments;
 
 /// Exit code when the job failed or was killed.
 const JOB_FAILED: u8 = 1;
@@ -40,7 +41,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let signing = place_arguments.signer()?.map(|signer| Signing {
         signer,
         market: place_arguments.market(&place),
-        wall_ms: crate::server::wall_ms,
+        wall_ms: crate::clock::wall_ms,
     });
     let working_dir = FileUri::parse(&working_dir.to_string_lossy()).map_err(JobClientError::from)?;
     let prepared = Prepared::new(job, &place.configuration, &working_dir)?;

@@ -1,9 +1,9 @@
 //! Why a job client got no further.
 
-use crate::client::ipc::IpcError;
 use crate::client::market::http::HttpError;
 use crate::config::ConfigError;
 use crate::fs::{FileUriError, FsError};
+use crate::ipc::client::IpcError;
 use crate::model::{AttemptId, JobId};
 
 use super::input::InputError;

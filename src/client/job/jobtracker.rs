@@ -1,7 +1,7 @@
 //! A JobTracker's JobSubmissionProtocol, ours or the Java one's, with a connection that comes back by itself.
 
-use crate::client::ipc::{IpcClient, IpcError};
 use crate::config::HostPort;
+use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::{AttemptId, JobId, Kind};
 use crate::wire::protocol::{Call, JobSubmissionCall as Ask, Protocol, Value};
 use crate::wire::{Credentials, JobStatus};

@@ -12,21 +12,21 @@ pub(super) const VERSION: u32 = 1;
 
 /// The first word of the old process: what there will be to take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::server) struct Offer {
+pub(in crate::lifecycle) struct Offer {
     pub(super) version: u32,
     /// The folder of the state, without links.
-    pub(in crate::server) state_dir: PathBuf,
-    pub(in crate::server) rpc: Port,
-    pub(in crate::server) http: Port,
+    pub(in crate::lifecycle) state_dir: PathBuf,
+    pub(in crate::lifecycle) rpc: Port,
+    pub(in crate::lifecycle) http: Port,
 }
 
 /// A port that is listened on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::server) struct Port {
+pub(in crate::lifecycle) struct Port {
     /// As the configuration has it, host and port.
-    pub(in crate::server) configured: String,
+    pub(in crate::lifecycle) configured: String,
     /// What came of it.
-    pub(in crate::server) bound: SocketAddr,
+    pub(in crate::lifecycle) bound: SocketAddr,
 }
 
 /// What the new process says, one after another; a refusal ends it.

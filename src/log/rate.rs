@@ -13,13 +13,13 @@ const MAX_ADDRESSES: usize = 10_000;
 
 /// What each address may still cause.
 #[derive(Debug, Default)]
-pub(super) struct LogRate {
+pub(crate) struct LogRate {
     callers: RefCell<BTreeMap<Option<IpAddr>, Allowance>>,
 }
 
 /// Whether a line may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// Yes; so many lines of the caller were not, since the last that was.
     Write {
         /// How many.
@@ -52,7 +52,7 @@ impl Allowance {
 
 impl LogRate {
     /// A caller causes a line.
-    pub(super) fn judge(&self, caller: IpAddr, now_ms: u64) -> Verdict {
+    pub(crate) fn judge(&self, caller: IpAddr, now_ms: u64) -> Verdict {
         let mut callers = self.callers.borrow_mut();
         let mut key = Some(caller);
         if !callers.contains_key(&key) && callers.len() >= MAX_ADDRESSES {

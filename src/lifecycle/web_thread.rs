@@ -9,11 +9,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::config::settings::HttpLimits;
-use crate::web::{ServedNames, WebLimits, WebState};
-
-use super::handle::OwnerHandle;
 use crate::config::host_name;
+use crate::config::settings::HttpLimits;
+use crate::server::OwnerHandle;
+use crate::web::{ServedNames, WebLimits, WebState};
 
 /// The HTTP library needs this much room for a head.
 const LEAST_HEADER_BYTES: usize = 8_192;

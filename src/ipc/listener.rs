@@ -10,14 +10,14 @@ use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::server::Clock;
+use crate::clock::Clock;
 
-use super::carried::{Carried, CarriedTracker};
 use super::connection::{Connection, Shared, Waiting};
-use super::conversation::{Conversation, Service};
 use super::fair_share::close_beyond_share;
+use super::inherited_connection::{Carried, CarriedTracker};
 use super::limits::RpcLimits;
 use super::reading::{SHORT_CALL_BYTES, read_calls};
+use super::session::{Conversation, Service};
 
 /// Connections that wait in the kernel while we are at the limit: a restart brings all trackers at once.
 const BACKLOG: i32 = 4_096;
@@ -101,7 +101,7 @@ impl<S: Service> RpcServer<S> {
 
     /// Goes on with connections of an earlier server, also when they are more than are accepted by now. Tells which trackers
     /// were heard on which.
-    pub(in crate::server) fn take_over(&self, carried: Vec<Carried>) -> Vec<(u64, CarriedTracker)> {
+    pub(crate) fn take_over(&self, carried: Vec<Carried>) -> Vec<(u64, CarriedTracker)> {
         let mut speakers = Vec::new();
         for Carried { number: _, socket, introduction, has_beaten, trackers, unread, unsent } in carried {
             let conversation = Conversation::resumed(self.service.clone(), introduction, !unread.is_empty());
@@ -129,7 +129,7 @@ impl<S: Service> RpcServer<S> {
     }
 
     /// No further calls are taken from now on; completes when all that were taken are answered.
-    pub(in crate::server) async fn pause(&self) {
+    pub(crate) async fn pause(&self) {
         self.stop_taking();
         self.service.give_up_held();
         for connection in self.open() {
@@ -146,7 +146,7 @@ impl<S: Service> RpcServer<S> {
     }
 
     /// Calls are taken again.
-    pub(in crate::server) fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.shared.stopping.set(false);
         for connection in self.open() {
             connection.wake();
@@ -154,14 +154,14 @@ impl<S: Service> RpcServer<S> {
     }
 
     /// Who keeps [`Self::pause`] from completing: the addresses of their clients.
-    pub(in crate::server) fn unsettled(&self) -> Vec<SocketAddr> {
+    pub(crate) fn unsettled(&self) -> Vec<SocketAddr> {
         let open = self.open();
         open.iter().filter(|connection| !connection.is_settled()).filter_map(|connection| connection.client()).collect()
     }
 
     /// All connections, for another server. To be called once paused and when no further one is accepted; nothing that
     /// clients say from now on is read here.
-    pub(in crate::server) async fn carry_all(&self) -> Vec<Carried> {
+    pub(crate) async fn carry_all(&self) -> Vec<Carried> {
         self.shared.leaving.set(true);
         for connection in self.open() {
             connection.wake();

@@ -9,20 +9,15 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{CarriedSpeaker, Effect, Engine, Event};
+use crate::ipc::{Carried, CarriedTracker, RpcLimits, RpcServer};
+use crate::server::{
+    AclFile, Dispatcher, Edges, Leftovers, Notifier, Owner, OwnerHandle, Requests, StoreGone, Submissions, Targets,
+    Topology,
+};
 use crate::store::{BudgetImage, FactSink, FinishedJobReader, Health};
-
-use super::acl_file::AclFile;
-use super::clock::Clock;
-use super::dispatch::Dispatcher;
-use super::effects::Edges;
-use super::end_notification::{Notifier, Targets};
-use super::handle::{OwnerHandle, Requests};
-use super::owner::{Owner, StoreGone};
-use super::rpc::{Carried, CarriedTracker, RpcLimits, RpcServer};
-use super::submission::{Leftovers, Submissions};
-use super::topology::Topology;
 
 /// How long those whose calls are in hand may take when somebody else goes on.
 const FAREWELL: Duration = Duration::from_secs(5);

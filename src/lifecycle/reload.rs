@@ -11,11 +11,8 @@ use tokio::signal::unix::Signal;
 use crate::config::settings::{LoadOptions, reread};
 use crate::config::{Configuration, Settings};
 use crate::engine::{Event, HostLists, QueueConfig, Refusal, Reply};
+use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs};
 
-use super::acl_file::AclFile;
-use super::dispatch::Dispatcher;
-use super::engine_config::{host_lists, queue_configs};
-use super::owner::Owner;
 use super::supervisor::Supervisor;
 
 /// Reads anew at each SIGHUP.

@@ -2,9 +2,8 @@
 
 use tokio::net::TcpListener;
 
-use super::*;
-use crate::wire::opening::Opening;
-use crate::wire::opening::OpeningStep;
+use crate::ipc::client::*;
+use crate::wire::opening::{Opening, OpeningStep};
 use crate::wire::protocol::{InterTrackerCall, decode_call, encode_error, encode_fatal, encode_response};
 
 const SYSTEM_DIRECTORY: Call = Call::InterTracker(InterTrackerCall::GetSystemDir);

@@ -2,7 +2,7 @@
 
 use crate::wire::protocol::{encode_error, encode_response_start};
 
-use super::ticket::{RemoteError, Ticket};
+use super::pending_call::{RemoteError, Ticket};
 
 /// An answer that leaves in parts. Other answers on its connection wait until it is whole.
 #[derive(Debug)]

@@ -13,14 +13,14 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-use crate::server::Clock;
-use crate::server::log_rate::LogRate;
+use crate::clock::Clock;
+use crate::log::LogRate;
 use crate::wire::protocol::encode_fatal;
 
 use super::budget::Budget;
-use super::carried::{Carried, Introduction};
-use super::kept::Kept;
+use super::inherited_connection::{Carried, Introduction};
 use super::limits::RpcLimits;
+use super::memory_charge::Kept;
 use super::reading::READ_BYTES;
 
 /// What a connection is in the middle of; decides which timeout holds.

@@ -9,25 +9,21 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::clock::Clock;
 use crate::config::keys;
 use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::engine::{CarriedSpeaker, Event};
+use crate::ipc::{Carried, CarriedTracker, RpcLimits};
+use crate::server::{AclFile, Leftovers, Owner, OwnerHandle, SystemDirAtStart, make_staging_root, make_system_dir};
 use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
-
 use crate::web::ServedNames;
 
-use super::acl_file::AclFile;
 use super::acl_watch::AclWatch;
-use super::clock::Clock;
 use super::daemon::{Calls, Daemon, Leave, Parts};
-use super::handle::OwnerHandle;
 use super::handover::{Asked, Control, Offer, Outcome, Successor};
-use super::office::{Office, Ports, TOLD_TO_STOP};
-use super::owner::Owner;
+use super::process::{Office, Ports, TOLD_TO_STOP};
 use super::reload::Reload;
-use super::rpc::{Carried, CarriedTracker, RpcLimits};
 use super::start::{Found, ServeError, Serving, store_options, wake};
-use super::submission::{Leftovers, SystemDirAtStart, make_staging_root, make_system_dir};
 use super::web_thread::{WebTerms, WebThread};
 
 /// How a term ends.

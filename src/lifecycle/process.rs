@@ -9,19 +9,17 @@ use std::time::Duration;
 
 use crate::config::Settings;
 use crate::config::settings::{HttpLimits, SchedulerKind};
+use crate::ipc::{Carried, RpcLimits};
 use crate::model::JobId;
+use crate::server::{AclFile, host_lists, make_staging_root, make_system_dir};
 use crate::store::{Precedence, schema_versions};
 
-use super::acl_file::AclFile;
-use super::engine_config::host_lists;
 use super::handover::{Asked, Control, Estate, Inheritance, Offer, Outcome, Predecessor};
 use super::ports::OpenPort;
-use super::rpc::{Carried, RpcLimits};
+use super::session::{Leaving, TermEnd};
 use super::signals::{Stop, StopWord};
 use super::start::{ServeError, Serving};
-use super::submission::{make_staging_root, make_system_dir};
 use super::supervisor::Supervisor;
-use super::term::{Leaving, TermEnd};
 
 const RPC_KEY: &str = "mapred.job.tracker";
 const HTTP_KEY: &str = "mapred.job.tracker.http.address";

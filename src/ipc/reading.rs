@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 
 use super::connection::{Connection, Waiting};
-use super::conversation::{Conversation, Ended, Service};
+use super::session::{Conversation, Ended, Service};
 
 /// Bytes read at once. A heartbeat fits; longer frames take several reads.
 pub(super) const READ_BYTES: usize = 64 << 10;

@@ -69,7 +69,7 @@ pub enum AskError {
 
 /// The daemon's end.
 #[derive(Debug)]
-pub(in crate::server) struct Control {
+pub(in crate::lifecycle) struct Control {
     listener: UnixListener,
     path: PathBuf,
     /// Whether the socket goes with this value.
@@ -80,9 +80,9 @@ pub(in crate::server) struct Control {
 
 /// An operator who waits for an upgrade.
 #[derive(Debug)]
-pub(in crate::server) struct Asked {
+pub(in crate::lifecycle) struct Asked {
     /// The program that is to take over.
-    pub(in crate::server) program: PathBuf,
+    pub(in crate::lifecycle) program: PathBuf,
     stream: tokio::net::UnixStream,
     _turn: Turn,
 }
@@ -123,7 +123,7 @@ fn short_path(folder: &FolderHandle) -> PathBuf {
 
 impl Control {
     /// Listens in a state folder that this process holds, so that a socket which is there is left over.
-    pub(in crate::server) fn open(state_dir: &Path) -> io::Result<Self> {
+    pub(in crate::lifecycle) fn open(state_dir: &Path) -> io::Result<Self> {
         let folder = FolderHandle::open(state_dir)?;
         folder.remove(CONTROL.as_ref())?;
         let listener = UnixListener::bind(short_path(&folder))?;
@@ -134,7 +134,7 @@ impl Control {
     }
 
     /// Goes on with the listener of another process, whose socket it stays until [`Self::keep`].
-    pub(in crate::server) fn on(listener: UnixListener, state_dir: &Path) -> io::Result<Self> {
+    pub(in crate::lifecycle) fn on(listener: UnixListener, state_dir: &Path) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let ours = tokio::net::UnixListener::from_std(listener.try_clone()?)?;
         let (sender, questions) = mpsc::channel(1);
@@ -143,7 +143,7 @@ impl Control {
     }
 
     /// The next who asks.
-    pub(in crate::server) async fn next(&mut self) -> Asked {
+    pub(in crate::lifecycle) async fn next(&mut self) -> Asked {
         match self.questions.recv().await {
             Some(asked) => asked,
             None => std::future::pending().await,
@@ -151,17 +151,17 @@ impl Control {
     }
 
     /// A copy for another process.
-    pub(in crate::server) fn share(&self) -> io::Result<UnixListener> {
+    pub(in crate::lifecycle) fn share(&self) -> io::Result<UnixListener> {
         self.listener.try_clone()
     }
 
     /// This process serves: the socket is removed when it ends.
-    pub(in crate::server) fn keep(&mut self) {
+    pub(in crate::lifecycle) fn keep(&mut self) {
         self.is_ours = true;
     }
 
     /// The other process listens now; the name stays.
-    pub(in crate::server) fn leave(mut self) {
+    pub(in crate::lifecycle) fn leave(mut self) {
         self.is_ours = false;
     }
 }
@@ -232,7 +232,7 @@ async fn write(stream: &mut tokio::net::UnixStream, outcome: &Outcome) -> io::Re
 
 impl Asked {
     /// Tells what came of it.
-    pub(in crate::server) async fn answer(mut self, outcome: Outcome) {
+    pub(in crate::lifecycle) async fn answer(mut self, outcome: Outcome) {
         match &outcome {
             Outcome::Done { told, .. } => tracing::info!("upgrade: {told}"),
             Outcome::Refused { why } => tracing::error!("no upgrade: {why}"),

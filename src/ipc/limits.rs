@@ -65,18 +65,3 @@ impl Default for RpcLimits {
         }
     }
 }
-
-// === impl RpcLimits ===
-
-impl RpcLimits {
-    /// The limits that settings name; the rest as usual.
-    pub fn of(settings: &crate::config::settings::RpcSettings) -> Self {
-        Self {
-            max_frame_bytes: settings.max_frame_bytes,
-            max_connections: settings.max_connections,
-            max_calls_in_flight: u32::try_from(settings.max_calls_in_flight).unwrap_or(u32::MAX),
-            write_timeout_ms: settings.write_timeout_ms,
-            ..Self::default()
-        }
-    }
-}

@@ -8,27 +8,24 @@ use std::sync::Arc;
 
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits, SchedulerKind};
+use crate::clock::Clock;
+use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits, RpcSettings, SchedulerKind};
 use crate::config::{HostPort, Settings};
 use crate::engine::{Engine, Predecessors};
 use crate::fs::FsError;
+use crate::ipc::RpcLimits;
 use crate::market::BudgetLine;
+use crate::server::{AclFileError, HostsError, SystemDirAtStart, Targets, engine_config, no_minute};
 use crate::store::{
     BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Retention, Store, StoreError, StoreOptions,
 };
 
-use super::acl_file::AclFileError;
-use super::clock::Clock;
 use super::daemon::RunError;
-use super::end_notification::Targets;
-use super::engine_config::{HostsError, engine_config, no_minute};
 use super::handover::Predecessor;
 use super::host_name::as_others_name;
-use super::office::Office;
 use super::ports::allow_descriptors;
-use super::rpc::RpcLimits;
+use super::process::Office;
 use super::signals::StopWord;
-use super::submission::SystemDirAtStart;
 use super::supervisor::Supervisor;
 
 /// Why the daemon does not start, or does not end well. Each text says how to mend it.
@@ -213,10 +210,21 @@ pub(super) fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) 
     }
 }
 
+/// The limits that settings name; the rest as usual.
+fn rpc_limits(settings: &RpcSettings) -> RpcLimits {
+    RpcLimits {
+        max_frame_bytes: settings.max_frame_bytes,
+        max_connections: settings.max_connections,
+        max_calls_in_flight: u32::try_from(settings.max_calls_in_flight).unwrap_or(u32::MAX),
+        write_timeout_ms: settings.write_timeout_ms,
+        ..RpcLimits::default()
+    }
+}
+
 /// The limits on connections that the settings name, less where the system lets us have fewer file descriptors: what
 /// has no descriptor could not be accepted, and nor could a file be opened.
 fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
-    let (mut rpc, mut http) = (RpcLimits::of(&settings.rpc), settings.http);
+    let (mut rpc, mut http) = (rpc_limits(&settings.rpc), settings.http);
     let needed = rpc.max_connections.saturating_add(http.max_connections).saturating_add(RESERVED_DESCRIPTORS);
     let allowed = allow_descriptors(needed);
     if allowed < needed {

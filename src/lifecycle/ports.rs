@@ -5,9 +5,9 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 
 use crate::config::HostPort;
+use crate::ipc::listen;
 
 use super::handover::Port;
-use super::rpc::listen;
 use super::start::ServeError;
 
 /// A port that is listened on. It stays open while somebody holds a copy.

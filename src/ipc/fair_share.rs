@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use socket2::SockRef;
 
-use crate::server::log_rate::Verdict;
+use crate::log::Verdict;
 
 use super::connection::{Connection, Shared, Waiting};
 use super::limits::RpcLimits;

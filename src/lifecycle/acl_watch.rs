@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::acl_file::AclFile;
+use crate::server::AclFile;
 
 /// Watches for as long as it lives.
 #[derive(Debug)]

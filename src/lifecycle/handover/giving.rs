@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::Channel;
+use crate::ipc::{Carried, CarriedTracker, Introduction};
 use crate::model::JobId;
-use crate::server::rpc::{Carried, CarriedTracker, Introduction};
 
 use super::message::{
     ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, ToSuccessor, TrackerEntry, VERSION,
@@ -30,30 +30,30 @@ pub(super) const TAKE_OVER: &str = "--take-over";
 
 /// A new process that goes on for this one. Dropping it kills it.
 #[derive(Debug)]
-pub(in crate::server) struct Successor {
+pub(in crate::lifecycle) struct Successor {
     child: Child,
     channel: Arc<Channel>,
     /// What it says it is.
-    pub(in crate::server) program_version: String,
+    pub(in crate::lifecycle) program_version: String,
     is_serving: bool,
 }
 
 /// What is handed over. The descriptors stay open here too.
 #[derive(Debug)]
-pub(in crate::server) struct Estate {
-    pub(in crate::server) rpc: TcpListener,
-    pub(in crate::server) http: TcpListener,
-    pub(in crate::server) control: Option<UnixListener>,
+pub(in crate::lifecycle) struct Estate {
+    pub(in crate::lifecycle) rpc: TcpListener,
+    pub(in crate::lifecycle) http: TcpListener,
+    pub(in crate::lifecycle) control: Option<UnixListener>,
     /// The names of the trackers that serve.
-    pub(in crate::server) trackers: Vec<Arc<str>>,
+    pub(in crate::lifecycle) trackers: Vec<Arc<str>>,
     /// Job ids that wait for their submission, with their users.
-    pub(in crate::server) open_ids: Vec<(JobId, Arc<str>)>,
-    pub(in crate::server) connections: Vec<Carried>,
+    pub(in crate::lifecycle) open_ids: Vec<(JobId, Arc<str>)>,
+    pub(in crate::lifecycle) connections: Vec<Carried>,
 }
 
 /// Why the new process does not go on. It is dead by then.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::server) enum SuccessorError {
+pub(in crate::lifecycle) enum SuccessorError {
     #[error("{program} cannot be started: {source}")]
     Start { program: String, source: io::Error },
     #[error("the new process refuses: {0}")]
@@ -72,7 +72,7 @@ pub(in crate::server) enum SuccessorError {
 
 impl Successor {
     /// Starts `program` with these arguments and waits until it says that it could go on.
-    pub(in crate::server) async fn start(
+    pub(in crate::lifecycle) async fn start(
         program: &Path,
         arguments: &[OsString],
         offer: Offer,
@@ -102,12 +102,12 @@ impl Successor {
     }
 
     /// The number of its process.
-    pub(in crate::server) fn process_id(&self) -> u32 {
+    pub(in crate::lifecycle) fn process_id(&self) -> u32 {
         self.child.id()
     }
 
     /// Hands everything over; completes when the new process has the state, too, and only waits for the word.
-    pub(in crate::server) async fn give(&mut self, estate: Arc<Estate>) -> Result<(), SuccessorError> {
+    pub(in crate::lifecycle) async fn give(&mut self, estate: Arc<Estate>) -> Result<(), SuccessorError> {
         let give = move |channel: &Channel| give(channel, &estate);
         match self.exchange("had the state", RESTORED_PATIENCE, give).await? {
             FromSuccessor::Restored => Ok(()),
@@ -116,7 +116,7 @@ impl Successor {
     }
 
     /// Has it serve.
-    pub(in crate::server) async fn go(&mut self) -> Result<(), SuccessorError> {
+    pub(in crate::lifecycle) async fn go(&mut self) -> Result<(), SuccessorError> {
         match self.exchange("served", SERVING_PATIENCE, |channel| channel.tell(&ToSuccessor::Go)).await? {
             FromSuccessor::Serving => {
                 self.is_serving = true;
@@ -127,13 +127,13 @@ impl Successor {
     }
 
     /// Tells it that the supervisor knows of it.
-    pub(in crate::server) fn farewell(&self) {
+    pub(in crate::lifecycle) fn farewell(&self) {
         // Our end says the same to it.
         let _ = self.channel.tell(&ToSuccessor::Farewell);
     }
 
     /// Tells it to stop, as this process was.
-    pub(in crate::server) fn stop(&self) {
+    pub(in crate::lifecycle) fn stop(&self) {
         let process = rustix::process::Pid::from_child(&self.child);
         if let Err(error) = rustix::process::kill_process(process, rustix::process::Signal::TERM) {
             tracing::warn!("process {} cannot be told to stop: {error}", self.process_id());

@@ -5,13 +5,14 @@ use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 
-use super::connection::{Connection, Shared};
-use super::conversation::{Conversation, Service};
-use super::reading::read_calls;
-use super::{Answer, RpcLimits, RpcServer, Ticket};
-use crate::server::Clock;
+use crate::clock::Clock;
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use crate::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, encode_call, encode_response};
+
+use super::connection::{Connection, Shared};
+use super::reading::read_calls;
+use super::session::{Conversation, Service};
+use super::{Answer, RpcLimits, RpcServer, Ticket};
 
 /// What an idle connection may cost us beside the kernel and the runtime's own record of its socket.
 const IDLE_BYTES: usize = 1_000;

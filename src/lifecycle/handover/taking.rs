@@ -7,8 +7,8 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use crate::channel::Channel;
+use crate::ipc::{Carried, CarriedTracker, Introduction};
 use crate::model::JobId;
-use crate::server::rpc::{Carried, CarriedTracker, Introduction};
 use crate::wire::protocol::Protocol;
 
 use super::message::{
@@ -24,13 +24,13 @@ pub struct Predecessor {
 
 /// What a predecessor leaves.
 #[derive(Debug)]
-pub(in crate::server) struct Inheritance {
-    pub(in crate::server) rpc: TcpListener,
-    pub(in crate::server) http: TcpListener,
-    pub(in crate::server) control: Option<UnixListener>,
-    pub(in crate::server) trackers: BTreeSet<Arc<str>>,
-    pub(in crate::server) open_ids: Vec<(JobId, Arc<str>)>,
-    pub(in crate::server) connections: Vec<Carried>,
+pub(in crate::lifecycle) struct Inheritance {
+    pub(in crate::lifecycle) rpc: TcpListener,
+    pub(in crate::lifecycle) http: TcpListener,
+    pub(in crate::lifecycle) control: Option<UnixListener>,
+    pub(in crate::lifecycle) trackers: BTreeSet<Arc<str>>,
+    pub(in crate::lifecycle) open_ids: Vec<(JobId, Arc<str>)>,
+    pub(in crate::lifecycle) connections: Vec<Carried>,
 }
 
 // === impl Predecessor ===
@@ -56,7 +56,7 @@ impl Predecessor {
     }
 
     /// What there is to take.
-    pub(in crate::server) fn offer(&self) -> &Offer {
+    pub(in crate::lifecycle) fn offer(&self) -> &Offer {
         &self.offer
     }
 
@@ -67,7 +67,7 @@ impl Predecessor {
     }
 
     /// Says that this process could go on, and takes what is handed over then.
-    pub(in crate::server) fn take(&self) -> io::Result<Inheritance> {
+    pub(in crate::lifecycle) fn take(&self) -> io::Result<Inheritance> {
         let program_version = env!("CARGO_PKG_VERSION").to_owned();
         self.channel.tell(&FromSuccessor::Ready { version: VERSION, program_version })?;
         let Inventory { has_control, trackers, open_ids, connections } = self.channel.hear(None)?;
@@ -110,14 +110,14 @@ impl Predecessor {
 
     /// Says that everything is here, and waits for the word to serve. A predecessor that dies now has said it: it dies
     /// with the store closed.
-    pub(in crate::server) fn restored(&self) {
+    pub(in crate::lifecycle) fn restored(&self) {
         let _ = self.channel.tell(&FromSuccessor::Restored);
         let _ = self.channel.hear::<ToSuccessor>(None);
         let _ = self.channel.tell(&FromSuccessor::Serving);
     }
 
     /// Blocks until the supervisor knows of this process: the predecessor has told it, or is gone.
-    pub(in crate::server) fn await_farewell(self) {
+    pub(in crate::lifecycle) fn await_farewell(self) {
         let _ = self.channel.hear::<ToSuccessor>(None);
     }
 }
@@ -126,7 +126,7 @@ impl Predecessor {
 
 impl Offer {
     /// An offer by this program.
-    pub(in crate::server) fn new(state_dir: std::path::PathBuf, rpc: Port, http: Port) -> Self {
+    pub(in crate::lifecycle) fn new(state_dir: std::path::PathBuf, rpc: Port, http: Port) -> Self {
         Self { version: VERSION, state_dir, rpc, http }
     }
 }

@@ -8,10 +8,10 @@ use crate::wire::limits::{USER_NAME_BYTES, excerpt};
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, Opening, OpeningStep, SWITCH_TO_SIMPLE};
 use crate::wire::protocol::{Call, CallError, CallFrame, InterTrackerCall, Protocol, decode_call};
 
-use super::carried::Introduction;
 use super::connection::Connection;
-use super::spoken::Spoken;
-use super::ticket::{Answer, RemoteError, Ticket};
+use super::inherited_connection::Introduction;
+use super::pending_call::{Answer, RemoteError, Ticket};
+use super::protocol_kind::Spoken;
 
 /// Who answers calls.
 pub trait Service: 'static {

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::client::job::configuration::JobConfiguration;
 use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
-use crate::client::job::submit::{Prepared, Signing};
+use crate::client::job::submit::{PreparedJob, SigningOptions};
 use crate::client::job::view::JobState;
 use crate::client::job::{JobId, JobTrackerClient, Kind};
 use crate::client::market::{MarketClient, Signer};
@@ -116,7 +116,7 @@ impl<'a> Story<'a> {
         let (done, all) = moment.maps(self.options.maps);
         if self.users[1].job.is_none() {
             // A short job may be over before any tick has sold her slots.
-            let may_go_on = |view: &JobView| view.state.is_over() || moment.is_sold_to(1);
+            let may_go_on = |view: &JobView| view.state.is_finished() || moment.is_sold_to(1);
             let Some(alice) = self.users[0].view.filter(may_go_on) else { return Ok(()) };
             let since = *self.alone_since.get_or_insert(moment.tick);
             if moment.tick - since >= TICKS_ALONE || alice.map.finished * 3 >= alice.map.total {
@@ -126,7 +126,7 @@ impl<'a> Story<'a> {
             self.has_raised = true;
             let alice = &mut self.users[0];
             let query = format!("setSpending={RAISED_BID}&queue={}", alice.bidder.name);
-            self.market.ask_signed(&query, alice.signer).await?;
+            self.market.request_signed(&query, alice.signer).await?;
             alice.bids.push(amount(RAISED_BID));
             screen.say(&format!("-- halfway: {} bids {RAISED_BID} from the next tick on", alice.bidder.name));
         }
@@ -160,8 +160,8 @@ impl<'a> Story<'a> {
             "mapred.reduce.tasks.speculative.execution=false".to_owned(),
         ];
         let configuration = JobConfiguration::load(None, &values, bidder.name)?;
-        let prepared = Prepared::new(job, &configuration, &Scratch::uri(scratch.folder())?)?;
-        let signing = Signing { signer: signer.clone(), market: market.clone(), wall_ms: crate::clock::wall_ms };
+        let prepared = PreparedJob::new(job, &configuration, &Scratch::uri(scratch.folder())?)?;
+        let signing = SigningOptions { signer: signer.clone(), market: market.clone(), wall_ms: crate::clock::wall_ms };
         *since = Instant::now();
         let submitted = prepared.submit(jobtracker, Some(&signing)).await?;
         *job_id = Some(submitted.job);
@@ -190,7 +190,7 @@ impl<'a> Story<'a> {
         let mut before = self.last_tick().await?;
         let mut looks = 1;
         loop {
-            let queues = self.market.standings(None, &self.scratch.administrator).await?;
+            let queues = self.market.queue_statuses(None, &self.scratch.administrator).await?;
             let after = self.last_tick().await?;
             // On a machine that is slower than the ticks one always comes between.
             if before == after || looks == MOST_LOOKS {
@@ -211,7 +211,7 @@ impl<'a> Story<'a> {
         let (mut counted, mut bills) = (Vec::new(), Vec::new());
         for User { bidder, signer, bids, lasted, .. } in &self.users {
             let statement = self.market.statement(None, None, signer).await?;
-            let shown = self.market.ask_signed("info", signer).await?;
+            let shown = self.market.request_signed("info", signer).await?;
             let end = shown.queues.first().map_or(Credits::ZERO, |queue| amount(&queue.budget));
             let known = Known { start: amount(BUDGET), end, bids: bids.clone(), lasted: *lasted };
             bills.push(Bill::of(&statement, &known));
@@ -239,7 +239,7 @@ impl<'a> Story<'a> {
 
 impl User<'_> {
     fn is_over(&self) -> bool {
-        self.view.is_some_and(|view| view.state.is_over())
+        self.view.is_some_and(|view| view.state.is_finished())
     }
 
     /// Looks how the job is; says it when it is over.
@@ -249,7 +249,7 @@ impl User<'_> {
         let map = self.jobtracker.tally(job, Kind::Map).await?;
         let reduce = self.jobtracker.tally(job, Kind::Reduce).await?;
         self.view = Some(JobView { state: line.state, map, reduce });
-        if !line.state.is_over() {
+        if !line.state.is_finished() {
             return Ok(None);
         }
         self.lasted = self.since.elapsed();

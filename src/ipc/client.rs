@@ -13,14 +13,14 @@ use crate::wire::protocol::{
     response_id,
 };
 
-/// What a client puts up with.
+/// Timeouts and limits of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// How long a connection may take to come about.
+    /// Timeout for connecting.
     pub connect_timeout: Duration,
-    /// How long a call may take; `None` waits for ever, as stock clients do.
+    /// Timeout of a call; `None`: no timeout, as in stock clients.
     pub call_timeout: Option<Duration>,
-    /// The longest response, bytes.
+    /// Maximum size of a response, bytes.
     pub response_bytes: usize,
 }
 
@@ -32,20 +32,20 @@ pub struct IpcClient {
     /// Received, not yet decoded.
     buffer: Vec<u8>,
     next_id: i32,
-    /// False from the first byte of a call to the last of its response: a call that was given up leaves it so, and the
-    /// connection can no longer be read since responses have no length.
+    /// False from the first byte of a call to the last of its response. After an abandoned call the connection cannot be used,
+    /// since responses have no length.
     in_step: bool,
 }
 
-/// Why a call brought no value.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum IpcError {
     /// The server refused this call, or with `fatal` the connection.
     #[error("{exception}")]
     Remote {
-        /// What it says.
+        /// The exception.
         exception: RemoteException,
-        /// Whether the connection is over.
+        /// Whether the connection is closed, too.
         fatal: bool,
     },
     /// The server speaks another version of the protocol.
@@ -61,10 +61,10 @@ pub enum IpcError {
     /// A response that cannot be read.
     #[error("response: {0}")]
     Wire(#[from] WireError),
-    /// A response to a call that was not made.
+    /// A response to another call.
     #[error("a response to call {found} while call {expected} waits")]
     WrongCall {
-        /// The call that waits.
+        /// The pending call.
         expected: i32,
         /// The call that was answered.
         found: i32,
@@ -78,11 +78,11 @@ pub enum IpcError {
     /// The connection failed.
     #[error("connection: {0}")]
     Io(#[from] std::io::Error),
-    /// It took too long.
+    /// Timeout.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
-    /// An earlier call was given up before its response had come.
-    #[error("an earlier call on this connection was given up")]
+    /// An earlier call was abandoned before its response arrived.
+    #[error("an earlier call on this connection was abandoned")]
     OutOfStep,
 }
 
@@ -114,7 +114,7 @@ impl IpcClient {
         }
     }
 
-    /// Connects without a word on versions.
+    /// Connects without comparing versions.
     pub async fn open(
         address: impl ToSocketAddrs,
         protocol: Protocol,
@@ -139,8 +139,8 @@ impl IpcClient {
         Ok(self.stream.local_addr()?.ip())
     }
 
-    /// Makes a call and waits for its response. After an error other than a `Remote` that is not fatal, and after the
-    /// future was dropped, the connection is of no use.
+    /// Makes a call and waits for its response. After any error except a non-fatal `Remote`, and after the
+    /// future was dropped, the connection cannot be used.
     pub async fn call(&mut self, call: &Call) -> Result<Value, IpcError> {
         if !self.in_step {
             return Err(IpcError::OutOfStep);
@@ -168,7 +168,7 @@ impl IpcClient {
         self.next_id = id.checked_add(1).unwrap_or(0);
         let mut frame = Vec::new();
         encode_call(&mut frame, id, call);
-        // A server that ends the connection may have said why before; that is worth more than the failed write.
+        // A server that closes the connection may have sent the reason before, which is better than the write error.
         let written = self.stream.write_all(&frame).await;
         let response = self.receive(id, call.method().returns).await;
         match (written, response) {
@@ -193,8 +193,8 @@ impl IpcClient {
         }
     }
 
-    /// Reads what is there, but at least something, and up to as much as was there before: decoding starts anew each
-    /// time, so a long response must not come in short pieces.
+    /// Reads at least one byte, and at most as many as are buffered: decoding restarts after each read, so the number of reads
+    /// must not grow with the length of the response.
     async fn read_more(&mut self) -> Result<(), IpcError> {
         let enough_bytes = self.buffer.len() * 2;
         self.buffer.reserve(8192);

@@ -100,6 +100,6 @@ fn read(sources: &LoadOptions, running: &Configuration, acl: Option<&AclFile>) -
     let (settings, _warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
     let hosts = host_lists(&settings.trackers).map_err(|error| error.to_string())?;
     let signers = acl.map(AclFile::read_anew).transpose()?;
-    let waiting = reread::waiting(running, &settings.configuration);
+    let waiting = reread::changes_needing_restart(running, &settings.configuration);
     Ok(Found { queues: queue_configs(&settings.queues), hosts, signers, waiting })
 }

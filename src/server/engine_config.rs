@@ -66,7 +66,7 @@ fn limits(settings: &Settings) -> Limits {
         max_live_tasks: settings.job_limits.max_live_tasks,
         max_live_bytes: settings.job_limits.max_live_bytes,
         max_tracker_slots: settings.job_limits.max_tracker_slots,
-        max_task_memory_mb: settings.memory.most_of_task().map(|(map, reduce)| PerKind::new(map, reduce)),
+        max_task_memory_mb: settings.memory.max_task_mb().map(|(map, reduce)| PerKind::new(map, reduce)),
         ..Limits::default()
     }
 }

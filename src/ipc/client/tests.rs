@@ -1,4 +1,4 @@
-//! Against servers that say just what each test has them say.
+//! Tests against scripted servers.
 
 use tokio::net::TcpListener;
 

@@ -1,62 +1,63 @@
-//! Which JobTracker is asked, by whom, and how the answer is shown: the options that all commands about jobs share.
+//! Common options of all `job` commands: JobTracker, signer, output form.
 
 use std::path::PathBuf;
 
-use super::error::JobCommandError;
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::Form;
 use crate::cli::server_address::server_address;
 use crate::client::job::JobTrackerClient;
 use crate::client::job::configuration::JobConfiguration;
 use crate::client::job::view::JobLine;
-use crate::client::job::watch::Costs;
+use crate::client::job::watch::CostSource;
 use crate::client::market::{MarketClient, Signer};
 use crate::config::HostPort;
 
-/// Where a JobTracker serves HTTP.
+use super::error::JobCommandError;
+
+/// HTTP port of a JobTracker.
 const WEB_PORT: u16 = 50030;
 
-/// Where, who and how.
+/// Options of all `job` commands: JobTracker, signer, output form.
 #[derive(Clone, Debug, clap::Args)]
-pub struct PlaceArguments {
-    /// RPC address of the JobTracker, host:port; default: what --conf says, else 127.0.0.1:8021
+pub struct ConnectionArguments {
+    /// RPC address of the JobTracker, host:port; default: the address in --conf, else 127.0.0.1:8021
     #[arg(long, value_name = "ADDRESS")]
     pub(super) jobtracker: Option<String>,
     /// Conf folder of the cluster
     #[arg(long, value_name = "DIR")]
     pub(super) conf: Option<PathBuf>,
-    /// HTTP, signature, form.
+    /// HTTP address, signer, output form.
     #[command(flatten)]
     pub(super) market: MarketArguments,
 }
 
-/// A JobTracker to be asked.
-pub(super) struct Place {
+/// A JobTracker and the configuration for it.
+pub(super) struct Connection {
     pub(super) configuration: JobConfiguration,
     pub(super) jobtracker: JobTrackerClient,
 }
 
-// === impl PlaceArguments ===
+// === impl ConnectionArguments ===
 
-impl PlaceArguments {
+impl ConnectionArguments {
     /// The JobTracker, with `overrides` of the configuration, `key=value`.
-    pub(super) fn place(&self, overrides: &[String]) -> Result<Place, JobCommandError> {
+    pub(super) fn connection(&self, overrides: &[String]) -> Result<Connection, JobCommandError> {
         let user = self.market.signer.user()?;
         let configuration = JobConfiguration::load(self.conf.as_deref(), overrides, &user)?;
         let address = configuration.jobtracker(self.jobtracker.as_deref())?;
-        Ok(Place { configuration, jobtracker: JobTrackerClient::new(address, user) })
+        Ok(Connection { configuration, jobtracker: JobTrackerClient::new(address, user) })
     }
 
     /// The JobTracker.
     pub(super) fn jobtracker(&self) -> Result<JobTrackerClient, JobCommandError> {
-        Ok(self.place(&[])?.jobtracker)
+        Ok(self.connection(&[])?.jobtracker)
     }
 
     pub(super) fn form(&self) -> Form {
         self.market.form()
     }
 
-    /// Who signs, if a key is at hand. A key file that is named must be there.
+    /// The signer, if a key is found. A key file given as an option must exist.
     pub(super) fn signer(&self) -> Result<Option<Signer>, JobCommandError> {
         match self.market.signer() {
             Ok(signer) => Ok(Some(signer)),
@@ -65,26 +66,26 @@ impl PlaceArguments {
         }
     }
 
-    /// Where costs of a job are told: at `--server`, else where the JobTracker says that its pages are.
-    pub(super) fn costs(&self, job: &JobLine) -> Result<Costs, JobCommandError> {
-        let told = HostPort::parse(&job.url).map(|address| address.to_string());
+    /// Source of a job's costs: `--server`, else the JobTracker's own web address.
+    pub(super) fn costs(&self, job: &JobLine) -> Result<CostSource, JobCommandError> {
+        let reported = HostPort::parse(&job.url).map(|address| address.to_string());
         let server = self.market.server.as_deref().map(|given| server_address(Some(given)));
-        let server = server.or(told).unwrap_or_else(|| server_address(None));
-        Ok(Costs { market: MarketClient::new(server), signer: self.signer()? })
+        let server = server.or(reported).unwrap_or_else(|| server_address(None));
+        Ok(CostSource { market: MarketClient::new(server), signer: self.signer()? })
     }
 
-    /// The market before there is a job: at `--server`, else by the conf folder, by `/etc/hadoop_server`, beside the JobTracker.
-    pub(super) fn market(&self, place: &Place) -> MarketClient {
-        let beside = HostPort { port: WEB_PORT, ..place.jobtracker.address().clone() };
+    /// The market before there is a job: `--server`, else from the conf folder, `/etc/hadoop_server`, or at the JobTracker's host.
+    pub(super) fn market(&self, connection: &Connection) -> MarketClient {
+        let beside = HostPort { port: WEB_PORT, ..connection.jobtracker.address().clone() };
         let given = self.market.server.as_deref();
-        let configured = place.configuration.web(place.jobtracker.address()).filter(|_| given.is_none());
+        let configured = connection.configuration.web(connection.jobtracker.address()).filter(|_| given.is_none());
         let found = configured.unwrap_or_else(|| server_address(given));
         let is_default = given.is_none() && found == server_address_default();
         MarketClient::new(if is_default { beside.to_string() } else { found })
     }
 }
 
-/// What [`server_address`] says when nobody says anything.
+/// The default of [`server_address`].
 fn server_address_default() -> String {
     format!("127.0.0.1:{WEB_PORT}")
 }

@@ -15,7 +15,7 @@ pub fn next_attempt_block(number: i32) -> i32 {
     (number.max(0) / ATTEMPT_BLOCK_SIZE).saturating_add(1).saturating_mul(ATTEMPT_BLOCK_SIZE)
 }
 
-// === impl Job: elsewhere ===
+// === impl Job: attempt numbers ===
 
 impl Job {
     /// Whether others than us may have launched attempts of it.
@@ -46,7 +46,7 @@ impl Job {
     }
 }
 
-// === impl StoredJob: elsewhere ===
+// === impl StoredJob: attempt numbers ===
 
 impl StoredJob {
     /// Nothing of what was done counts; only a decided end does.

@@ -18,7 +18,7 @@ pub(super) struct FinishedSummary {
     counters: Option<CounterValues>,
 }
 
-// === impl Remains ===
+// === impl FinishedSummary ===
 
 impl FinishedSummary {
     pub(super) fn of(counters: CounterValues) -> Self {

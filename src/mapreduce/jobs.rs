@@ -89,7 +89,7 @@ impl Jobs {
     }
 }
 
-// === impl Granting ===
+// === impl JobGrants ===
 
 impl GrantSource for JobGrants<'_> {
     fn take_task(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> GrantResult {

@@ -66,7 +66,7 @@ pub struct EligibleHosts<'a> {
 /// What a node offers until it tells.
 const BOTH: PerKind<bool> = PerKind::new(true, true);
 
-// === impl NodeBook ===
+// === impl NodeRegistry ===
 
 impl NodeRegistry {
     /// One for which every host offers slots of both kinds, as for 1.2.1: there a task may wait for a host that has none of
@@ -213,7 +213,7 @@ impl NodeRegistry {
     }
 }
 
-// === impl HostsFor ===
+// === impl EligibleHosts ===
 
 impl EligibleHosts<'_> {
     /// Number of different hosts that have slots of a kind to give.

@@ -84,7 +84,7 @@ impl SortedRanges {
     }
 }
 
-// === impl Halving ===
+// === impl Bisection ===
 
 impl Bisection {
     fn of(range: RecordRange, skip: &SortedRanges) -> Self {

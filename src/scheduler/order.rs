@@ -129,7 +129,7 @@ impl Order {
     }
 }
 
-// === impl Position ===
+// === impl OrderEntry ===
 
 impl OrderEntry {
     /// Not after any app.

@@ -113,7 +113,7 @@ impl<A: Copy + Ord> PreemptionRound<A> {
     }
 }
 
-// === impl ShortGroup ===
+// === impl UnderQuotaGroup ===
 
 impl UnderQuotaGroup {
     /// The slots that it would use at once.
@@ -122,7 +122,7 @@ impl UnderQuotaGroup {
     }
 }
 
-// === impl OverGroup ===
+// === impl OverQuotaGroup ===
 
 impl<A> OverQuotaGroup<A> {
     /// Start and name of its latest job that could lose something.

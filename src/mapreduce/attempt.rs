@@ -1,4 +1,4 @@
-//! One run of a task, and the transitions that its reports may make.
+//! One run of a task, and the state transitions that reports may cause.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use crate::wire::Phase;
 
 use super::{AttemptRole, CounterValues, Diagnostics};
 
-/// What becomes of a report (1.2.1 `TaskInProgress.updateStatus`).
+/// The effect of a report (1.2.1 `TaskInProgress.updateStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportEffect {
-    /// A new state: it has consequences.
+    /// The state changes.
     Transition,
     /// The same state: progress and counters only.
     Update,
-    /// Out of order or repeated: nothing changes.
+    /// Out of order or repeated; nothing changes.
     Ignore,
-    /// It should not run any more: nothing changes, and it is to be killed.
+    /// The attempt should no longer run: nothing changes, and it is killed.
     Kill,
 }
 
-/// What a request makes of an attempt's end.
+/// A requested end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KillRequest {
-    /// KILLED, as a user wishes.
+    /// KILLED, by a user.
     Kill,
-    /// FAILED, as a user wishes.
+    /// FAILED, by a user.
     Fail,
-    /// KILLED, for its slot was bought by another queue.
+    /// KILLED, because another queue has bought the slot.
     Preempt,
 }
 
@@ -41,32 +41,32 @@ pub struct Attempt {
     pub role: AttemptRole,
     /// Its state.
     pub state: AttemptState,
-    /// What it is busy with.
+    /// Its current phase.
     pub phase: Phase,
-    /// The node it was given to.
+    /// The node it was launched on.
     pub node: NodeId,
-    /// Where its task-cleanup runs, while it does.
+    /// The node that runs its task-cleanup, while one does.
     pub cleanup_node: Option<NodeId>,
     /// Whether it holds a slot of `node`.
     pub holds_slot: bool,
-    /// Whether the tracker has said that it is at work on it, or on its task-cleanup.
+    /// Whether the tracker has reported that it works on it, or on its task-cleanup.
     pub started: bool,
-    /// Whether a tracker has mentioned it, or its task-cleanup once that was given away.
+    /// Whether a tracker has reported it, or its task-cleanup once that was launched.
     pub reported: bool,
-    /// Whether the one order to close it was given.
+    /// Whether the one order to close it was sent.
     pub close_sent: bool,
-    /// A user asked for its end, or its tracker has been told to end it for another queue.
+    /// The end requested by a user, or by preemption once its tracker was ordered to kill it.
     pub kill_request: Option<KillRequest>,
-    /// Why its slot is to go to another queue: its tracker is told at its next heartbeat, unless the attempt is done
-    /// by then.
+    /// Why it is preempted, until its tracker is ordered to kill it at the next heartbeat; dropped when the attempt is
+    /// done by then.
     pub preemption: Option<Arc<str>>,
-    /// Whether the scheduler counts its slot as one that comes free.
+    /// Whether the scheduler counts its slot as being released.
     pub(super) is_releasing: bool,
     /// 0 to 1.
     pub progress: f32,
-    /// When it was given away, epoch ms.
+    /// Launch time, epoch ms.
     pub launch_ms: i64,
-    /// When it was given away, by the clock that never goes back.
+    /// Launch time, ms of the monotonic clock.
     pub launch_mono_ms: u64,
     /// Epoch ms by the tracker's clock; 0 = not yet.
     pub start_ms: i64,
@@ -80,19 +80,19 @@ pub struct Attempt {
     pub output_bytes: i64,
     /// Its last counters.
     pub counters: Option<CounterValues>,
-    /// All it said that went wrong.
+    /// All its diagnostics.
     pub diagnostics: Diagnostics,
-    /// Its last word on itself.
+    /// Its last status text.
     pub state_text: String,
 }
 
 // === impl Attempt ===
 
 impl Attempt {
-    /// Longest word of a task on itself, bytes: the rest is cut.
+    /// Longest status text, bytes: the rest is cut.
     pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
-    /// An attempt just given to a node.
+    /// A new attempt on a node.
     pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: NodeId, now: crate::model::Now) -> Self {
         Self {
             number,
@@ -122,17 +122,17 @@ impl Attempt {
         }
     }
 
-    /// Whether it may still do something of its own.
+    /// Whether its tracker may still work on it.
     pub fn is_active(&self) -> bool {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
     }
 
-    /// Whether it waits for, or is in, its task-cleanup.
+    /// Whether it waits for its task-cleanup or is in it.
     pub fn is_unclean(&self) -> bool {
         matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean)
     }
 
-    /// The final state of an attempt that needs its task-cleanup no more; none for one that waits for none.
+    /// The final state of an unclean attempt that gets no task-cleanup; none for others.
     pub fn state_without_cleanup(&self) -> Option<AttemptState> {
         match self.state {
             AttemptState::FailedUnclean => Some(AttemptState::Failed),
@@ -141,19 +141,19 @@ impl Attempt {
         }
     }
 
-    /// What is said of an attempt that was lost with its tracker (the words of 1.2.1).
+    /// The diagnostics of an attempt lost with its tracker (text of 1.2.1).
     pub fn lost_tracker_text(tracker: &str) -> String {
         format!("Lost task tracker: {tracker}")
     }
 
-    /// Notes its word on itself, up to [`Self::MAX_STATE_TEXT_BYTES`].
+    /// Sets its status text, cut at [`Self::MAX_STATE_TEXT_BYTES`].
     pub fn set_state_text(&mut self, mut text: String) {
         text.truncate(text.floor_char_boundary(Self::MAX_STATE_TEXT_BYTES));
         self.state_text = text;
     }
 }
 
-/// What a report of state `new` does to an attempt in state `old`; `cleaning` while its task-cleanup runs.
+/// The effect of a report of state `new` on an attempt in state `old`; `cleaning` while its task-cleanup runs.
 pub fn report_effect(old: AttemptState, new: AttemptState, cleaning: bool) -> ReportEffect {
     use AttemptState as S;
     match (old, new) {

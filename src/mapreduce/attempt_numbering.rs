@@ -1,16 +1,16 @@
-//! Jobs that have run elsewhere: under another JobTracker, or in a time that the state has forgotten. Numbers of attempts
-//! that may have been used there are never used again.
+//! Attempt numbers of jobs with attempts that this state does not know: launched by another JobTracker, or after the
+//! moment of a restored copy. Numbers that may have been used are never used again.
 
 use crate::model::AttemptId;
 
 use super::job::Job;
 use super::{HousekeepingQueue, JobFact, StoredJob};
 
-/// Numbers are taken a thousand at a time where the job has run elsewhere: more than any task has attempts
+/// Attempt numbers are skipped in blocks of a thousand: more than any task has attempts
 /// ([`Task::MAX_ATTEMPTS`](super::Task::MAX_ATTEMPTS)), and what 1.2.1 meant to do at each of its own restarts.
 pub const ATTEMPT_BLOCK_SIZE: i32 = 1_000;
 
-/// The first number of the thousand after the one that `number` is in.
+/// The first number of the block after the one that contains `number`.
 pub fn next_attempt_block(number: i32) -> i32 {
     (number.max(0) / ATTEMPT_BLOCK_SIZE).saturating_add(1).saturating_mul(ATTEMPT_BLOCK_SIZE)
 }
@@ -18,24 +18,24 @@ pub fn next_attempt_block(number: i32) -> i32 {
 // === impl Job: attempt numbers ===
 
 impl Job {
-    /// Whether others than us may have launched attempts of it.
+    /// Whether another JobTracker, or a later state, may have launched attempts of it.
     pub fn has_foreign_attempts(&self) -> bool {
         self.first_attempt > 0
     }
 
-    /// Attempts of it that trackers run and nobody here has launched.
+    /// Attempts of it that trackers run and that this JobTracker has not launched.
     pub fn unknown_attempts(&self) -> u32 {
         self.unknown_attempts
     }
 
-    /// Says how many of them there are. While there are any the job does not begin: one that cleans up after the job
-    /// would remove what the new ones write.
+    /// Sets that number. The job is not set up while it is above zero: the cleanup of an unknown attempt would remove
+    /// the output of new ones.
     pub fn set_unknown_attempts(&mut self, unknown_attempts: u32, housekeeping: &mut HousekeepingQueue) {
         self.unknown_attempts = unknown_attempts;
         self.refresh_housekeeping(housekeeping);
     }
 
-    /// Sees to it that the attempts to come are numbered above one that is not known here; the fact, if that is new.
+    /// Numbers new attempts above an unknown one. Returns the fact, if that changes anything.
     pub fn reserve_numbers_above(&mut self, unknown: AttemptId) -> Option<JobFact> {
         let key = self.key_of(unknown.task)?;
         if unknown.number < self.first_attempt.max(self.task(key).next_number()) {
@@ -49,7 +49,7 @@ impl Job {
 // === impl StoredJob: attempt numbers ===
 
 impl StoredJob {
-    /// Nothing of what was done counts; only a decided end does.
+    /// Discards all progress; only a decided end remains.
     pub fn discard_progress(&mut self) {
         self.skip_attempt_block();
         self.is_running = false;
@@ -57,7 +57,7 @@ impl StoredJob {
         self.events.clear();
     }
 
-    /// The attempts to come are numbered above all that may have been launched.
+    /// Numbers new attempts above all that may have been launched.
     pub fn skip_attempt_block(&mut self) {
         let highest = self.attempts.iter().map(|attempt| attempt.id.number).max().unwrap_or(0);
         self.accepted.first_attempt = next_attempt_block(highest.max(self.accepted.first_attempt));

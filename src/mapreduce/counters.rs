@@ -1,4 +1,4 @@
-//! Counters, compactly: names are kept once for all tasks that count the same things.
+//! Compact counters: names are stored once for all tasks that count the same things.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -8,10 +8,10 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::wire::{Counter, CounterGroup, Counters, ReportedCounters, Text};
 
-/// Names of counters in the order in which a task sends them; values are kept apart, in the same order.
+/// Names of counters in the order in which a task sends them; their values are stored separately, in the same order.
 #[derive(Debug, Default)]
 pub struct CounterSchema {
-    /// As they travel.
+    /// As encoded on the wire.
     encoded: Box<[u8]>,
     /// All values zero.
     names: Counters,
@@ -21,48 +21,49 @@ pub struct CounterSchema {
 #[derive(Clone, Debug)]
 pub struct CounterValues {
     schema: Arc<CounterSchema>,
-    // Shared with the fact that makes them last.
+    // Shared with the fact that persists them.
     values: Arc<[i64]>,
 }
 
-/// Makes [`CounterValues`]; owns the names.
+/// Creates [`CounterValues`]; owns the names.
 #[derive(Debug)]
 pub struct CounterInterner {
-    // Looked up by the hash of the names; iterated only to forget, where order is nothing.
+    // Looked up by the hash of the names; iterated only to drop entries, where order does not matter.
     schemas: FxHashMap<u64, Vec<Arc<CounterSchema>>>,
-    /// About what they take of memory.
+    /// Approximate memory of the names.
     bytes: usize,
-    /// So many make it look for unused ones.
+    /// Size at which unused names are dropped.
     shrink_at_bytes: usize,
-    /// Of names that there was no room for since it last looked.
+    /// Size of the names refused since the last time unused ones were dropped.
     refused_bytes: usize,
 }
 
-/// Less than this is kept whether it is used or not; some hundred times what usual tasks count.
+/// Below this size nothing is dropped; about a hundred times what usual tasks need.
 const MIN_SHRINK_BYTES: usize = 1 << 20;
 
-/// More than this is not kept: counters with further names count as none, until jobs that use names go.
+/// Most names stored: counters with further names count as empty, until jobs that use names are gone.
 const MAX_NAMES_BYTES: usize = 64 << 20;
 
 /// A running sum over the counters of many attempts.
 ///
-/// Attempts of a job send the same names, but for a few; where each sends its own, what exceeds a bound is added by name.
+/// Attempts of a job send mostly the same names; where each sends its own, those beyond [`MAX_SCHEMAS`] are added by
+/// name.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSum {
     parts: Vec<SchemaSum>,
     by_name: Option<Box<CounterTotal>>,
 }
 
-/// The sum over attempts that count the same things.
+/// The sum over attempts with the same schema.
 #[derive(Clone, Debug)]
 struct SchemaSum {
     schema: Arc<CounterSchema>,
     sums: Box<[i64]>,
-    /// Counters added and not taken away: without any, the names are not shown either.
+    /// Counters added minus counters subtracted; at zero the names are not shown either.
     added: i64,
 }
 
-/// Sums that are kept beside their schema.
+/// Most sums that are stored by schema.
 const MAX_SCHEMAS: usize = 32;
 
 // === impl CounterInterner ===
@@ -74,8 +75,8 @@ impl Default for CounterInterner {
 }
 
 impl CounterInterner {
-    /// Keeps the values of `counters`, and their names when nobody has sent them before. Names that no attempt uses any
-    /// more are forgotten when all together have become twice as large.
+    /// Stores the values of `counters`, and their names when they are new. Names that no attempt uses any more are
+    /// dropped whenever the total has doubled.
     pub fn intern(&mut self, counters: &ReportedCounters) -> CounterValues {
         if self.bytes >= self.shrink_at_bytes || self.refused_bytes > MAX_NAMES_BYTES / 8 {
             self.shrink();
@@ -118,7 +119,7 @@ impl CounterInterner {
 // === impl CounterValues ===
 
 impl CounterValues {
-    /// As they travel.
+    /// In the wire type.
     pub fn to_counters(&self) -> Counters {
         let mut counters = self.schema.names.clone();
         let slots = counters.groups.iter_mut().flat_map(|group| &mut group.counters);
@@ -139,7 +140,7 @@ impl CounterValues {
         &self.schema
     }
 
-    /// Where the values lie: equal for what was cloned from one another alone.
+    /// Address of the values: equal only for clones of each other.
     pub(super) fn values_at(&self) -> *const [i64] {
         Arc::as_ptr(&self.values)
     }
@@ -158,7 +159,7 @@ impl CounterSum {
         self.apply(values, i64::wrapping_add, 1);
     }
 
-    /// Takes away counters that were added.
+    /// Subtracts counters that were added.
     pub fn subtract(&mut self, values: &CounterValues) {
         self.apply(values, i64::wrapping_sub, -1);
     }
@@ -170,7 +171,7 @@ impl CounterSum {
                 *sum = operation(*sum, *value);
             }
             part.added += added;
-            // What was added by name before may be taken away here, so the values decide too.
+            // Counters added by name may be subtracted here, so the values decide too.
             if part.added == 0 && part.sums.iter().all(|sum| *sum == 0) {
                 self.parts.retain(|part| !Arc::ptr_eq(&part.schema, &values.schema));
             }
@@ -201,7 +202,7 @@ impl CounterSum {
 // === impl CounterSchema ===
 
 impl CounterSchema {
-    /// About what it takes of memory: each name is there as it travels and by itself.
+    /// Approximate memory: each name is stored encoded and decoded.
     fn bytes(&self) -> usize {
         let counters: usize = self.names.groups.iter().map(|group| 1 + group.counters.len()).sum();
         2 * self.encoded.len() + counters * size_of::<Counter>() + size_of::<Self>()
@@ -226,7 +227,7 @@ pub struct CounterTotal {
 // === impl CounterTotal ===
 
 impl CounterTotal {
-    /// Adds one value; the first display names that come are kept.
+    /// Adds one value; the first display names are kept.
     pub fn add(&mut self, group: &CounterGroup, counter: &Counter, value: i64) {
         let (_, counters) =
             self.groups.entry(group.name.0.clone()).or_insert_with(|| (group.display_name.clone(), BTreeMap::new()));
@@ -247,7 +248,7 @@ impl CounterTotal {
         }
     }
 
-    /// As they travel, ordered by name.
+    /// In the wire type, ordered by name.
     pub fn into_counters(self) -> Counters {
         let groups = self.groups.into_iter().map(|(name, (display_name, counters))| CounterGroup {
             name: Text(name),

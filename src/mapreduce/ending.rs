@@ -21,12 +21,12 @@ impl Job {
         task.finish_ms = context.now.wall_ms;
         task.success_event = Some(event);
         let counters = task.attempts[position].counters.clone();
-        // Now, for the end of the job may follow.
+        // Before what follows, which may end the job.
         self.refresh_counters(key);
         match key {
             TaskKey::Work(kind, _) => {
                 self.finished[kind] += 1;
-                // 1.2.1 takes given up tasks for done ones once the last of the others is.
+                // 1.2.1 counts given-up tasks as done once all others are.
                 if self.finished[kind] + self.failed[kind] == self.total()[kind] {
                     self.fill_progress(kind);
                 }
@@ -38,7 +38,7 @@ impl Job {
                 self.fail_on_counter_limit(context);
             }
             TaskKey::Setup(_) if self.ending.is_none() => self.start_work(context),
-            // A job that ends may come to be RUNNING all the same.
+            // A job whose end is decided may still become RUNNING.
             TaskKey::Setup(_) => {
                 self.enter_running(context);
             }
@@ -90,7 +90,7 @@ impl Job {
         }
         let (waits, task_state) = (task.state == TaskState::Waiting, task.state);
         self.refresh_counters(key);
-        // Nobody need wait for a task that was given up, by this attempt or before it (1.2.1
+        // No reduce needs to wait for a task that was given up, by this attempt or before it (1.2.1
         // `JobInProgress.updateTaskStatus`).
         let status = match task_state {
             TaskState::Failed | TaskState::Killed => CompletionStatus::TipFailed,
@@ -116,14 +116,14 @@ impl Job {
         }
     }
 
-    /// A map that was done has lost its output.
+    /// A finished map has lost its output.
     fn lose_output(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         let kind = key.kind();
         let task = self.task_mut(key);
         if task.state != TaskState::Complete(position) {
             return;
         }
-        // Another attempt may still be at work on it, and do it.
+        // Another attempt may still finish it.
         task.state = if task.has_live_attempt() { TaskState::Running } else { TaskState::Waiting };
         task.finish_ms = 0;
         let event = task.success_event.take();
@@ -145,11 +145,11 @@ impl Job {
     fn requeue_task(&mut self, kind: Kind, number: u32, failures: u32, context: &mut JobContext<'_>) {
         let place = self.preferred_hosts_of(TaskKey::Work(kind, number));
         self.requeue(kind, number, failures);
-        // A reduce that has had an attempt was asked for before, so the reduces are open.
+        // A reduce with an earlier attempt was requested before, so reduces are requested.
         context.scheduler.request_slots(self.app, kind, &place, 1);
     }
 
-    /// A task is given up: the job may be able to live with it.
+    /// A task is given up: the job fails, unless it tolerates that many failures.
     fn give_up_task(&mut self, key: TaskKey, kind: Kind, context: &mut JobContext<'_>) {
         self.failed[kind] += 1;
         let percent = match kind {
@@ -170,7 +170,7 @@ impl Job {
         context.nodes.get(node).map(|info| info.host)
     }
 
-    /// Appends a completion event and returns its place.
+    /// Appends a completion event and returns its index.
     fn add_event(
         &mut self,
         key: TaskKey,
@@ -202,7 +202,7 @@ impl Job {
         }
     }
 
-    /// A completion event, as it travels.
+    /// A completion event in the wire type.
     pub(super) fn event(&self, index: usize) -> Option<crate::wire::TaskCompletionEvent> {
         let event = self.events.get(index)?;
         let task = self.task_id(event.key);
@@ -221,7 +221,7 @@ impl Job {
 // === impl Job: the job ends ===
 
 impl Job {
-    /// Decides the end: nothing new starts, what runs is killed, the cleanup tells the committer to abort.
+    /// Decides the end: nothing new starts, running attempts are killed, and the job's cleanup has the committer abort.
     pub fn decide_end(&mut self, outcome: Outcome, reason: String, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             return;
@@ -252,7 +252,7 @@ impl Job {
         self.refresh(context);
     }
 
-    /// The job has ended where nobody here could see it. What had been decided before, holds.
+    /// Ends a job that ended unseen by this JobTracker. An end decided earlier holds.
     pub fn end_unobserved(&mut self, why: &str, context: &mut JobContext<'_>) {
         match &self.ending {
             Some(ending) => self.finish(ending.outcome, context),
@@ -260,7 +260,7 @@ impl Job {
         }
     }
 
-    /// Attempts that wait for their cleanup are over without it: the job's own cleanup removes all.
+    /// Ends attempts that wait for their task-cleanup without it: the job's own cleanup removes everything.
     fn abandon_task_cleanups(&mut self, context: &mut JobContext<'_>) {
         for kind in Kind::ALL {
             for (key, number) in std::mem::take(&mut self.task_cleanups[kind]) {
@@ -276,7 +276,7 @@ impl Job {
         }
         self.finish_ms = context.now.wall_ms;
         context.scheduler.remove_app(self.app);
-        // What only launches need goes: the job may be kept for long.
+        // Only launches need these, and the job may be kept for long.
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();
         self.drop_stragglers();

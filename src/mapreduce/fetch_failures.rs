@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// Fewer notifications than this condemn no map (1.2.1 `MAX_FETCH_FAILURES_NOTIFICATIONS`).
+/// Fewest notifications that fail a map (1.2.1 `MAX_FETCH_FAILURES_NOTIFICATIONS`).
 const MIN_NOTIFICATIONS: u64 = 3;
 
-/// How often reduces have complained about each map attempt of a job.
+/// Failed fetches of reduces from each map attempt of a job.
 #[derive(Debug, Default)]
 pub(super) struct FetchFailures {
     /// By map and number of its attempt.
@@ -15,8 +15,8 @@ pub(super) struct FetchFailures {
 // === impl FetchFailures ===
 
 impl FetchFailures {
-    /// A reduce could not fetch the output of that attempt, while so many attempts of reduces run. True when it has to be
-    /// made again: at least three complaints, and at least half as many as reduces; the count begins anew then.
+    /// Counts a failed fetch from a map attempt. True when the map must run again: at least three failures, and at
+    /// least half as many as running reduces; the count then restarts at zero.
     pub(super) fn record(&mut self, map: u32, attempt: i32, running_reduces: u32) -> bool {
         let count = self.counts.entry((map, attempt)).or_default();
         *count = count.saturating_add(1);

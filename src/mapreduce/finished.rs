@@ -1,4 +1,4 @@
-//! Jobs that were over before a restart: status and counters stay, their tasks are in the database alone.
+//! Jobs that ended before a restart: status and counters stay in memory, their tasks only in the database.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{
     TaskState, TrackerLocations,
 };
 
-/// What is left of a job's tasks.
+/// What memory keeps of a finished job's tasks.
 #[derive(Clone, Debug)]
 pub(super) struct FinishedSummary {
     counters: Option<CounterValues>,
@@ -25,7 +25,7 @@ impl FinishedSummary {
         Self { counters: Some(counters) }
     }
 
-    /// The final counters, which were within the limits of the job's end.
+    /// The final counters, already within the limits.
     pub(super) fn counters(&self) -> Counters {
         self.counters.as_ref().map(CounterValues::to_counters).unwrap_or_default()
     }
@@ -34,7 +34,7 @@ impl FinishedSummary {
 // === impl Job: over before a restart ===
 
 impl Job {
-    /// A job as it was when it was over. `app` is a name that no other job has; the scheduler need not know it.
+    /// A job as it was at its end. `app` is an id that no other job has; the scheduler need not know it.
     pub fn from_finished(finished: FinishedJob, app: AppId) -> Self {
         let FinishedJob { id, spec, submit_ms, priority, has_run, outcome, finish_ms, failure_info, counters } =
             finished;
@@ -56,9 +56,9 @@ impl Job {
         job
     }
 
-    /// A job that is over with its tasks, for whoever asks about them. Nothing else is to be done with it.
+    /// A finished job with its tasks, for queries only.
     pub fn from_stored(mut stored: StoredJob) -> Self {
-        // Whoever was under way when the job ended was purged with it.
+        // Attempts that were live when the job ended were purged with it.
         for attempt in &mut stored.attempts {
             attempt.state = match attempt.state {
                 S::Unassigned | S::Running | S::CommitPending | S::KilledUnclean => S::Killed,
@@ -87,7 +87,7 @@ impl Job {
         job
     }
 
-    /// Whether its tasks and events are in the database alone.
+    /// Whether its tasks and events are only in the database.
     pub fn is_without_tasks(&self) -> bool {
         self.finished_summary.is_some()
     }

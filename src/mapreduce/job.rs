@@ -20,7 +20,7 @@ use super::{
     AcceptedJob, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task, TaskState,
 };
 
-/// A task of a job, by what it is for.
+/// A task of a job by its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskKey {
     /// A map or reduce, by its index.
@@ -31,7 +31,7 @@ pub enum TaskKey {
     Cleanup(Kind),
 }
 
-/// Where a job stands. [`JobState::can_become`] is the one table of transitions.
+/// The state of a job. [`JobState::can_become`] is the only table of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// Accepted; its setup has not succeeded.
@@ -53,7 +53,7 @@ pub enum Outcome {
     Killed,
 }
 
-/// An end that has been decided while the cleanup is still to run.
+/// A decided end; the cleanup is still to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// FAILED or KILLED.
@@ -72,7 +72,7 @@ pub(super) struct JobEvent {
     pub(super) run_time_ms: i32,
 }
 
-/// Numbers that the server itself counts for a job (1.2.1 `JobInProgress.Counter`).
+/// Counts of the server itself (1.2.1 `JobInProgress.Counter`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct JobCounts {
     pub(super) launched: PerKind<i64>,
@@ -86,9 +86,9 @@ pub(super) struct JobCounts {
 pub struct Job {
     /// Its id.
     pub id: JobId,
-    /// Its name at the scheduler.
+    /// Its id at the scheduler.
     pub app: AppId,
-    /// About what it takes of memory beside its tasks, by [`AcceptedJob::bytes`], while it is not over.
+    /// Approximate memory beside its tasks, by [`AcceptedJob::bytes`], until it is over.
     pub bytes: u64,
     /// Diagnostics that its attempts have sent, bytes.
     pub(super) diagnostics_bytes: usize,
@@ -98,19 +98,19 @@ pub struct Job {
     pub splits: Arc<SplitTable>,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
-    /// Since when its tasks may come to lag, epoch ms: its submission, or the last restart.
+    /// Start of the wait before its tasks may count as lagging, epoch ms: its submission, or the last restart.
     pub(super) straggler_watch_ms: i64,
     /// When it ended, epoch ms; 0 = not.
     pub finish_ms: i64,
     /// Its priority, which may have been changed.
     pub priority: Priority,
-    /// The last fact about it: nobody may see the job before this is durable.
+    /// The last fact about it: the job must not be shown before that is durable.
     pub last_fact: FactNumber,
-    /// The nodes that were given any of its attempts: each is told when the job is over.
+    /// Nodes that were given any of its attempts: each gets KILL_JOB when the job is over.
     pub nodes: BTreeSet<NodeId>,
     /// The lowest number that a new attempt may get.
     pub(super) first_attempt: i32,
-    /// Attempts of it that trackers run and nobody here has launched: its setup waits until they are gone.
+    /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.
     pub(super) unknown_attempts: u32,
     pub(super) state: JobState,
     pub(super) ending: Option<Ending>,
@@ -118,9 +118,9 @@ pub struct Job {
     pub(super) work: PerKind<Vec<Task>>,
     pub(super) setup: PerKind<Task>,
     pub(super) cleanup: PerKind<Task>,
-    /// Tasks that no attempt is at work on, once the setup has succeeded.
+    /// Tasks without a running attempt, once the setup has succeeded.
     pub(super) waiting: PerKind<PendingTasks>,
-    /// Whether reduces have been asked for: enough maps are done.
+    /// Whether reduces have been requested: enough maps are done.
     pub(super) reduces_requested: bool,
     /// Preferred hosts of each map; equal lists are shared.
     pub(super) preferred_hosts: Vec<Arc<[HostId]>>,
@@ -132,33 +132,32 @@ pub struct Job {
     pub(super) fetch_failures: FetchFailures,
     /// Failures of its attempts, host by host.
     pub(super) flaky_hosts: FlakyHosts,
-    /// What its maps are expected to write.
     pub(super) output: OutputEstimate,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
-    /// Over tasks that are done.
+    /// Over finished tasks.
     pub(super) counter_sums: PerKind<CounterSum>,
-    /// Over tasks at work, as their attempts last reported.
+    /// Over running tasks, as last reported.
     pub(super) running_counters: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
-    /// Attempts of its maps and reduces that hold a slot: launch (ms, by the clock that never goes back), task, number.
+    /// Attempts of its maps and reduces that hold a slot: launch (ms of the monotonic clock), task, number.
     pub(super) slot_holders: PerKind<BTreeSet<(u64, u32, i32)>>,
-    /// Tasks that are not done while an attempt at work on them holds a slot.
+    /// Unfinished tasks with a running attempt that holds a slot.
     pub(super) running_tasks: PerKind<u32>,
     pub(super) stragglers: PerKind<Stragglers>,
     pub(super) finished: PerKind<u32>,
     pub(super) failed: PerKind<u32>,
-    /// What is left where it was over before a restart.
+    /// What remains of its tasks after they were retired.
     pub(super) finished_summary: Option<Box<FinishedSummary>>,
 }
 
-/// Hosts that may be known through the splits of jobs.
+/// Most hosts that splits of jobs may add to the topology.
 const MAX_HOSTS_NAMED: usize = 200_000;
 
 // === impl Outcome ===
 
 impl Outcome {
-    /// As it travels.
+    /// In the wire type.
     pub fn run_state(self) -> RunState {
         match self {
             Outcome::Succeeded => RunState::Succeeded,
@@ -171,18 +170,17 @@ impl Outcome {
 // === impl JobState ===
 
 impl JobState {
-    /// Whether a job in this state may come to `next`.
+    /// Whether a job in this state may change to `next`.
     pub fn can_become(self, next: JobState) -> bool {
         match (self, next) {
             (JobState::Prep, JobState::Running) => true,
-            // Success needs the setup first.
             (JobState::Prep, JobState::Over(outcome)) => outcome != Outcome::Succeeded,
             (JobState::Running, JobState::Over(_)) => true,
             _ => false,
         }
     }
 
-    /// As it travels.
+    /// In the wire type.
     pub fn run_state(self) -> RunState {
         match self {
             JobState::Prep => RunState::Prep,
@@ -195,7 +193,7 @@ impl JobState {
 // === impl Job ===
 
 impl Job {
-    /// Takes an accepted job in: its setup waits, its demand is told once that has succeeded.
+    /// A job just accepted: its setup waits, and it requests slots once that has succeeded.
     pub fn new(
         accepted: &AcceptedJob,
         app: AppId,
@@ -204,7 +202,7 @@ impl Job {
     ) -> Self {
         let spec = accepted.spec.clone();
         let splits = accepted.splits.clone();
-        // What jobs name beyond the bound of the table of hosts stays unknown, until a node registers there.
+        // Hosts beyond the limit of the table stay unknown until a node registers there.
         let mut id_of = |host: &SplitHost| match topology.len() < MAX_HOSTS_NAMED {
             true => Some(topology.intern_host(&host.host, &host.rack)),
             false => topology.host(&host.host),
@@ -212,7 +210,7 @@ impl Job {
         let hosts: Vec<Option<HostId>> = splits.hosts().iter().map(&mut id_of).collect();
         let racks: FxHashMap<HostId, RackId> =
             hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
-        // Until it is over: names of hosts are cheap to make up.
+        // Held until the job is over: clients can invent any number of host names.
         hosts.iter().flatten().for_each(|host| topology.hold(*host));
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
         let preferred_hosts = splits.splits().iter().map(|split| {
@@ -233,7 +231,7 @@ impl Job {
         job
     }
 
-    /// A job in PREP that has no tasks yet, and about which nothing was told.
+    /// A job in PREP without tasks, not yet known to the scheduler.
     pub(super) fn without_tasks(
         id: JobId,
         app: AppId,
@@ -285,12 +283,12 @@ impl Job {
         }
     }
 
-    /// Where it stands.
+    /// Its state.
     pub fn state(&self) -> JobState {
         self.state
     }
 
-    /// The end that has been decided, while its cleanup is still to run.
+    /// The decided end, while its cleanup is still to run.
     pub fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }
@@ -300,7 +298,7 @@ impl Job {
         matches!(self.state, JobState::Over(_))
     }
 
-    /// Whether nothing of its work matters any more.
+    /// Whether it is over or its end is decided.
     pub fn is_over_or_ending(&self) -> bool {
         self.is_over() || self.ending.is_some()
     }
@@ -331,7 +329,7 @@ impl Job {
         if self.is_over_or_ending() { PerKind::default() } else { PerKind::new(of(Kind::Map), of(Kind::Reduce)) }
     }
 
-    /// What a task id of this job is for; none when the job has no such task.
+    /// The key of a task id; none when the job has no such task.
     pub fn key_of(&self, id: TaskId) -> Option<TaskKey> {
         let count = self.total()[id.kind];
         let number = u32::try_from(id.number).ok()?;
@@ -343,7 +341,7 @@ impl Job {
         }
     }
 
-    /// The id of a task: cleanup counts as one behind the last, setup as two.
+    /// The id of a task: the cleanup is numbered one after the last task, the setup two after.
     pub fn task_id(&self, key: TaskKey) -> TaskId {
         let (kind, number) = match key {
             TaskKey::Work(kind, number) => (kind, number),
@@ -353,7 +351,7 @@ impl Job {
         self.id.task(kind, i32::try_from(number).unwrap_or(i32::MAX))
     }
 
-    /// A task. A key with an index beyond the job's tasks is answered by its setup; [`Self::key_of`] makes none.
+    /// A task. A key with an index beyond the job's tasks gives its setup; [`Self::key_of`] makes no such key.
     pub fn task(&self, key: TaskKey) -> &Task {
         match key {
             TaskKey::Work(kind, number) => self.work[kind].get(number as usize).unwrap_or(&self.setup[kind]),
@@ -373,7 +371,7 @@ impl Job {
         }
     }
 
-    /// Hosts near the input of a task.
+    /// The hosts with the input of a task.
     pub(super) fn preferred_hosts_of(&self, key: TaskKey) -> Arc<[HostId]> {
         match key {
             TaskKey::Work(Kind::Map, number) => {
@@ -383,7 +381,7 @@ impl Job {
         }
     }
 
-    /// How near the input of a map is to a host in a rack.
+    /// The level of a host and rack for the input of a map.
     pub(super) fn level(&self, key: TaskKey, host: HostId, rack: RackId) -> Level {
         let place = self.preferred_hosts_of(key);
         if place.contains(&host) {
@@ -395,7 +393,7 @@ impl Job {
         }
     }
 
-    /// Counts a map that was given to a host in a rack, by how near that is to its input.
+    /// Counts the locality of a launched map.
     pub(super) fn count_locality(&mut self, key: TaskKey, host: HostId, rack: RackId) {
         match self.level(key, host, rack) {
             Level::Node => self.counts.node_local_maps += 1,
@@ -409,7 +407,7 @@ impl Job {
         self.waiting[kind].requeue(number, failures);
     }
 
-    /// Something has happened to a task that may have changed its progress and what it needs.
+    /// Updates the sums over tasks after a change to a task.
     pub(super) fn refresh_task(&mut self, key: TaskKey) {
         let task = self.task_mut(key);
         let change = task.recompute_progress();
@@ -425,7 +423,7 @@ impl Job {
         }
     }
 
-    /// Comes to another state; false, and nothing has happened, where [`JobState::can_become`] says no. The only place
+    /// Changes the state; false, and nothing has changed, where [`JobState::can_become`] forbids it. The only place
     /// that changes the state.
     pub(super) fn enter_state(&mut self, next: JobState) -> bool {
         let may = self.state.can_become(next);
@@ -435,7 +433,7 @@ impl Job {
         may
     }
 
-    /// FAILED attempts that fail a task of that kind.
+    /// Number of FAILED attempts that fails a task of that kind.
     pub(super) fn max_attempts(&self, kind: Kind) -> u32 {
         let limit = match kind {
             Kind::Map => self.spec.map_max_attempts,
@@ -444,7 +442,7 @@ impl Job {
         limit.max(1)
     }
 
-    /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
+    /// Requests the maps after the setup succeeded, and the reduces when none must wait for maps.
     pub(super) fn start_work(&mut self, context: &mut JobContext<'_>) {
         if !self.enter_running(context) {
             return;
@@ -460,7 +458,7 @@ impl Job {
         self.schedule_straggler_check(context);
     }
 
-    /// The setup has succeeded; false when the job had begun, or is over.
+    /// Enters RUNNING after the setup succeeded; false when the job was set up before, or is over.
     pub(super) fn enter_running(&mut self, context: &mut JobContext<'_>) -> bool {
         let may = self.enter_state(JobState::Running);
         if may {
@@ -474,7 +472,7 @@ impl Job {
         self.finished.map + self.failed.map >= slowstart_maps(&self.spec)
     }
 
-    /// Asks for the reduces once enough maps are done.
+    /// Requests the reduces once enough maps are done.
     pub(super) fn request_reduces_when_due(&mut self, context: &mut JobContext<'_>) {
         if self.reduces_requested || self.state != JobState::Running || !self.are_reduces_due() {
             return;
@@ -486,7 +484,7 @@ impl Job {
         }
     }
 
-    /// Tells who hands out slots and setups how things stand with the job after a change.
+    /// Updates the scheduler and the housekeeping queue after a change.
     pub(super) fn refresh(&mut self, context: &mut JobContext<'_>) {
         self.refresh_housekeeping(context.housekeeping);
         let mut remaining = PerKind::default();
@@ -504,7 +502,7 @@ impl Job {
         Kind::ALL.iter().all(|kind| self.finished[*kind] + self.failed[*kind] >= self.total()[*kind])
     }
 
-    /// Enters the job among those that want a setup, cleanup or task-cleanup, or strikes it out.
+    /// Adds the job to the queues for setup, cleanup and task-cleanup, or removes it.
     pub(super) fn refresh_housekeeping(&mut self, housekeeping: &mut HousekeepingQueue) {
         let idle = |tasks: &PerKind<Task>| {
             Kind::ALL.iter().all(|kind| tasks[*kind].state == TaskState::Waiting && !tasks[*kind].has_live_attempt())
@@ -530,10 +528,10 @@ impl Job {
     }
 }
 
-/// Maps that must be done before reduces are asked for.
+/// Maps that must be done before reduces are requested.
 pub(super) fn slowstart_maps(spec: &JobSpec) -> u32 {
     let needed = u64::from(spec.slowstart_millionths) * u64::from(spec.maps);
-    // More than all would be never.
+    // More than all maps would mean never.
     u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(spec.maps)
 }
 

@@ -1,4 +1,4 @@
-//! What a job may touch while something happens to it.
+//! What a job needs while it handles an event.
 
 use std::collections::BTreeSet;
 
@@ -7,26 +7,26 @@ use crate::scheduler::Scheduler;
 
 use super::{CounterInterner, JobFact, NodeRegistry};
 
-/// The surroundings of a job.
+/// The parts of the engine that a job uses.
 pub struct JobContext<'a> {
-    /// Where demand is told and slots are freed.
+    /// Takes requests for slots and released slots.
     pub scheduler: &'a mut Scheduler,
     /// Names of counters.
     pub interner: &'a mut CounterInterner,
     /// The registered nodes.
     pub nodes: &'a NodeRegistry,
-    /// Jobs that want a task the scheduler does not give out.
+    /// Jobs with attempts that the scheduler does not assign.
     pub housekeeping: &'a mut HousekeepingQueue,
-    /// What has happened, in order.
+    /// Facts recorded, in order.
     pub facts: &'a mut Vec<JobFact>,
     /// How many counters the job may have.
     pub counter_limits: CounterLimits,
-    /// When.
+    /// The time of the event.
     pub now: Now,
 }
 
-/// Jobs that want a setup, a cleanup or a task-cleanup attempt, or a look; those attempts are served before the scheduler, in order of job id (1.2.1
-/// `JobTracker.getSetupAndCleanupTasks`).
+/// Jobs with a setup, cleanup or task-cleanup attempt to launch, or with a straggler check; those attempts are launched
+/// before any that the scheduler grants, in order of job id (1.2.1 `JobTracker.getSetupAndCleanupTasks`).
 #[derive(Debug, Default)]
 pub struct HousekeepingQueue {
     /// Jobs whose cleanup can be launched.
@@ -35,6 +35,6 @@ pub struct HousekeepingQueue {
     pub task_cleanup: PerKind<BTreeSet<JobId>>,
     /// Jobs whose setup can be launched.
     pub setup: BTreeSet<JobId>,
-    /// When jobs are to be looked at for tasks that lag, by the clock that never goes back, ms.
+    /// Straggler checks due, by ms of the monotonic clock.
     pub straggler_checks: BTreeSet<(u64, JobId)>,
 }

@@ -1,4 +1,4 @@
-//! All jobs the daemon knows, and the grants that the scheduler turns into their attempts.
+//! All jobs the daemon knows, and how grants of the scheduler become their attempts.
 
 use rustc_hash::FxHashMap;
 
@@ -16,31 +16,31 @@ pub struct Jobs {
     last_app: u32,
 }
 
-/// Jobs while the scheduler hands out the slots of one node: collects what was launched.
+/// The jobs during an assignment of one node's slots; collects the launches.
 pub struct JobGrants<'a> {
     jobs: &'a mut Jobs,
     nodes: &'a NodeRegistry,
     now: Now,
-    /// What was launched, in order.
+    /// Launches, in order.
     pub launches: Vec<(AppId, Launch)>,
 }
 
 // === impl Jobs ===
 
 impl Jobs {
-    /// The name under which the next job will be known to the scheduler.
+    /// The id of the next job at the scheduler.
     pub fn next_app_id(&mut self) -> AppId {
         self.last_app = self.last_app.wrapping_add(1);
         AppId::new(self.last_app)
     }
 
-    /// Takes a job in.
+    /// Adds a job.
     pub fn insert(&mut self, job: Job) {
         self.by_id.insert(job.id, job.app);
         self.by_app.insert(job.app, Box::new(job));
     }
 
-    /// Forgets a job.
+    /// Removes a job.
     pub fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
         let app = self.by_id.remove(&id)?;
         self.by_app.remove(&app)
@@ -56,17 +56,17 @@ impl Jobs {
         self.by_app.get_mut(self.by_id.get(&id)?).map(|job| &mut **job)
     }
 
-    /// A job, by its name at the scheduler.
+    /// A job, by its id at the scheduler.
     pub fn by_app(&self, app: AppId) -> Option<&Job> {
         self.by_app.get(&app).map(|job| &**job)
     }
 
-    /// All jobs, by id. For what people ask, never for a heartbeat.
+    /// All jobs, by id. For queries, never for a heartbeat.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
         self.by_id.values().filter_map(|app| self.by_app.get(app).map(|job| &**job))
     }
 
-    /// Jobs with a greater id, or all, by id. For what people ask, never for a heartbeat.
+    /// Jobs with a greater id, or all, by id. For queries, never for a heartbeat.
     pub fn iter_after(&self, id: Option<JobId>) -> impl Iterator<Item = &Job> {
         use std::ops::Bound::{Excluded, Unbounded};
         let range = self.by_id.range((id.map_or(Unbounded, Excluded), Unbounded));
@@ -83,7 +83,7 @@ impl Jobs {
         self.by_id.is_empty()
     }
 
-    /// Lends the jobs to the scheduler for one heartbeat.
+    /// The jobs as a source of grants for one heartbeat.
     pub fn grant_source<'a>(&'a mut self, nodes: &'a NodeRegistry, now: Now) -> JobGrants<'a> {
         JobGrants { jobs: self, nodes, now, launches: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! Giving attempts to nodes: which task, under which number, and how it travels.
+//! Launches attempts: chooses the task and the attempt number, and builds the wire task.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use super::job::{Job, JobState, Outcome, TaskKey};
 use super::node_registry::EligibleHosts;
 use super::{Attempt, AttemptRole, JobContext, JobFact, NodeRegistry, Task, TaskState};
 
-/// An attempt that was just given to a node.
+/// A launched attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// Its task.
     pub key: TaskKey,
     /// Its id.
     pub attempt: AttemptId,
-    /// What it is for.
+    /// Its purpose.
     pub role: AttemptRole,
 }
 
 // === impl Job: what to launch ===
 
 impl Job {
-    /// A map or reduce for `node`, as the scheduler has granted it: one that waits, else one that lags; with the hosts it
-    /// was asked for with.
+    /// A map or reduce for `node`, granted by the scheduler: a waiting one, else a straggler; with the hosts of its
+    /// request.
     pub fn take_task(
         &mut self,
         kind: Kind,
@@ -49,7 +49,7 @@ impl Job {
         Some((self.take_straggler(kind, node, info)?, self.no_hosts.clone()))
     }
 
-    /// Whether anything of it may run on a node at all.
+    /// Whether any task of that kind may run on a node.
     pub(super) fn can_run_on(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
         let is_possible = match kind {
             Kind::Map => self.has_room_on(node, nodes),
@@ -65,7 +65,7 @@ impl Job {
         task.is_some_and(|task| can_rerun(task, &self.flaky_hosts, kind, host, (nodes, self.eligible_hosts(nodes))))
     }
 
-    /// Makes the attempt for a task that was taken; tells whether it is one that has ended before and runs again.
+    /// Creates the attempt of a task that was taken; and whether that is a rerun after earlier attempts have ended.
     pub fn launch_task(
         &mut self,
         kind: Kind,
@@ -87,14 +87,13 @@ impl Job {
         (launch, is_rerun)
     }
 
-    /// Whether the setup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
-    /// that variant failed, unless it failed everywhere else.
+    /// Whether the setup variant for `kind` may run on a node: not where too many of the job's attempts failed, and not
+    /// where that variant failed, unless it failed everywhere else.
     pub fn can_set_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
         self.can_run_variant_on(&self.setup[kind], kind, node, nodes)
     }
 
-    /// Whether the cleanup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
-    /// that variant failed, unless it failed everywhere else.
+    /// Whether the cleanup variant for `kind` may run on a node, by the same rules.
     pub fn can_clean_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
         self.can_run_variant_on(&self.cleanup[kind], kind, node, nodes)
     }
@@ -104,7 +103,7 @@ impl Job {
         can_rerun(task, &self.flaky_hosts, kind, info.host, (nodes, self.eligible_hosts(nodes)))
     }
 
-    /// Gives the job's setup, in the variant for `kind`, to a node.
+    /// Launches the job's setup, in the variant for `kind`, on a node.
     pub fn launch_setup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Launch {
         let launch = self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, node, context.now);
         context.scheduler.occupy_slots(node, kind, 1);
@@ -112,7 +111,7 @@ impl Job {
         launch
     }
 
-    /// Gives the job's cleanup, in the variant for `kind`, to a node.
+    /// Launches the job's cleanup, in the variant for `kind`, on a node.
     pub fn launch_cleanup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Launch {
         let launch = self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, node, context.now);
         context.scheduler.occupy_slots(node, kind, 1);
@@ -120,7 +119,7 @@ impl Job {
         launch
     }
 
-    /// Gives the cleaning up after an attempt of that kind to a node, under the attempt's own id.
+    /// Launches the next waiting task-cleanup of that kind on a node, under the attempt's own id.
     pub fn launch_task_cleanup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Option<Launch> {
         let launch = loop {
             let Some((key, number)) = self.task_cleanups[kind].pop_front() else { break None };
@@ -151,7 +150,7 @@ impl Job {
         let task = self.task_mut(key);
         let number = task.next_number().max(first_attempt);
         if task.attempts.is_empty() {
-            // Most tasks have one attempt for ever.
+            // Most tasks never have a second attempt.
             task.attempts.reserve_exact(1);
         }
         if let Some(ranges) = &mut task.failed_ranges {
@@ -165,12 +164,12 @@ impl Job {
         Launch { key, attempt: self.task_id(key).attempt(number), role }
     }
 
-    /// The fact that `launch` went to a tracker with that answer.
+    /// The fact that `launch` was sent in that response to a tracker.
     pub fn launch_fact(&self, launch: &Launch, tracker: Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
         JobFact::AttemptLaunched { attempt: launch.attempt, role: launch.role, tracker, response_id, at_ms }
     }
 
-    /// The task as it travels.
+    /// The task in the wire type.
     pub fn wire_task(&self, launch: &Launch) -> wire::Task {
         let kind = launch.key.kind();
         let attempt = self.attempt(launch.key, launch.attempt.number);
@@ -206,7 +205,7 @@ impl Job {
         }
     }
 
-    /// What the committer is told: commit, or abort and why.
+    /// What the committer does: commit, or abort and why.
     fn cleanup_outcome(&self) -> CleanupOutcome {
         match self.ending.as_ref().map(|ending| ending.outcome) {
             None | Some(Outcome::Succeeded) => CleanupOutcome::Succeeded,
@@ -221,7 +220,7 @@ impl Job {
         task.attempts.get(task.position(number)?)
     }
 
-    /// Whether the job can still launch anything.
+    /// Whether it is not over.
     pub fn may_launch(&self) -> bool {
         !matches!(self.state, JobState::Over(_))
     }
@@ -241,13 +240,13 @@ impl TaskKey {
         }
     }
 
-    /// Whether it is a map or reduce of the job, no setup or cleanup.
+    /// Whether it is a map or reduce, not a setup or cleanup.
     pub fn is_work(self) -> bool {
         matches!(self, TaskKey::Work(..))
     }
 }
 
-/// Not where it failed, unless there is nowhere else. `hosts` are those that the job can choose from.
+/// A task does not run where it failed, unless no other host is left. `hosts` are those that the job can choose from.
 fn can_rerun(
     task: &Task,
     flaky: &FlakyHosts,
@@ -258,7 +257,7 @@ fn can_rerun(
     Job::can_run_task_on(task, kind, host, hosts) || flaky.leave_no_other_host(&task.failed_hosts, kind, nodes, hosts)
 }
 
-/// What an attempt begins with.
+/// The first phase of an attempt.
 pub(super) fn first_phase(kind: Kind) -> Phase {
     match kind {
         Kind::Map => Phase::Map,
@@ -266,7 +265,7 @@ pub(super) fn first_phase(kind: Kind) -> Phase {
     }
 }
 
-/// The status inside a launched task: the stock values, whose state tells the tracker to start it.
+/// The status inside a launched task: the stock values, whose state makes the tracker start it.
 fn first_status(attempt: AttemptId, state: AttemptState, kind: Kind) -> TaskStatus {
     TaskStatus {
         attempt,
@@ -279,7 +278,7 @@ fn first_status(attempt: AttemptId, state: AttemptState, kind: Kind) -> TaskStat
         start_ms: 0,
         finish_ms: 0,
         output_bytes: -1,
-        // Empty, not absent: the task's own process goes by this and would never send any.
+        // Empty, not absent: else the task's process would never send any.
         counters: Some(crate::wire::ReportedCounters::default()),
         next_record_range: RecordRange::default(),
         reduce: (kind == Kind::Reduce).then(ReduceProgress::default),

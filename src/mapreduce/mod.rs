@@ -1,4 +1,4 @@
-//! Jobs, tasks and attempts: turns jobs into request tables and grants into attempts. Pure.
+//! Jobs, tasks and attempts: turns jobs into requests for slots, and grants into attempts. Pure.
 
 mod attempt;
 mod attempt_numbering;

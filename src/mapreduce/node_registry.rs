@@ -1,4 +1,4 @@
-//! What jobs need to know of the nodes their attempts run on.
+//! The registered nodes, as far as jobs need to know them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, PerKind};
 use crate::scheduler::{HostId, NodeId, RackId};
 
-/// A tracker, as jobs see it.
+/// What jobs know of a tracker.
 #[derive(Clone, Debug)]
 pub struct NodeInfo {
     /// Its name.
@@ -21,61 +21,61 @@ pub struct NodeInfo {
     pub http: Arc<str>,
     /// Whether it runs only Hadoop Streaming.
     pub streaming_only: bool,
-    /// Free room in its local directories, bytes; none while it does not tell.
+    /// Free room in its local directories, bytes; none while it reports none.
     pub free_disk_bytes: Option<u64>,
 }
 
-/// All nodes that are registered, by id.
+/// All registered nodes by id.
 #[derive(Debug, Default)]
 pub struct NodeRegistry {
     // Never iterated.
     nodes: FxHashMap<NodeId, NodeInfo>,
-    // What stands on each host; never iterated.
+    // Never iterated.
     hosts: FxHashMap<HostId, HostNodes>,
     // The registered nodes of each host; never iterated.
     by_host: FxHashMap<HostId, BTreeSet<NodeId>>,
     /// Hosts with slots of a kind.
     offering: PerKind<usize>,
-    /// Those of them whose slots are not for Hadoop Streaming only.
+    /// Those of them with slots for more than Hadoop Streaming.
     stock_offering: PerKind<usize>,
-    // What nodes offer that do not offer both kinds; never iterated.
+    // Kinds of slots of nodes that do not have both; never iterated.
     offers: FxHashMap<NodeId, PerKind<bool>>,
     /// Nodes that report themselves unhealthy.
     unhealthy: BTreeSet<NodeId>,
-    /// Every host counts for both kinds, whatever slots it has.
+    /// Whether every host counts for both kinds, whatever slots it has.
     counts_all_hosts: bool,
 }
 
-/// What stands on a host.
+/// Counts of nodes on a host.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostNodes {
     nodes: u32,
-    /// Those of them that have slots of a kind.
+    /// Those with slots of a kind.
     offering: PerKind<u32>,
     /// Those of these that run more than Hadoop Streaming.
     stock_offering: PerKind<u32>,
 }
 
-/// The hosts that count for a job: all, or only those with trackers that run Java code.
+/// The hosts that a job can use: all, or only those with trackers that run Java code.
 #[derive(Clone, Copy, Debug)]
 pub struct EligibleHosts<'a> {
     registry: &'a NodeRegistry,
     stock_only: bool,
 }
 
-/// What a node offers until it tells.
+/// The kinds of slots of a node before its first report.
 const BOTH: PerKind<bool> = PerKind::new(true, true);
 
 // === impl NodeRegistry ===
 
 impl NodeRegistry {
-    /// One for which every host offers slots of both kinds, as for 1.2.1: there a task may wait for a host that has none of
-    /// its kind.
+    /// A registry in which every host has slots of both kinds, as in 1.2.1: there a task may wait for a host without
+    /// slots of its kind.
     pub fn counting_all_hosts() -> Self {
         Self { counts_all_hosts: true, ..Self::default() }
     }
 
-    /// Enters a node. It offers slots of both kinds until [`Self::set_slots`] tells otherwise.
+    /// Adds a node, with slots of both kinds until [`Self::set_slots`].
     pub fn insert(&mut self, node: NodeId, info: NodeInfo) {
         self.remove(node);
         self.join_host(info.host, BOTH, info.streaming_only);
@@ -83,7 +83,7 @@ impl NodeRegistry {
         self.nodes.insert(node, info);
     }
 
-    /// Strikes a node out.
+    /// Removes a node.
     pub fn remove(&mut self, node: NodeId) -> Option<NodeInfo> {
         let info = self.nodes.remove(&node)?;
         self.unhealthy.remove(&node);
@@ -98,12 +98,12 @@ impl NodeRegistry {
         self.nodes.get(&node)
     }
 
-    /// The hosts that count for a job that runs on all trackers, or on stock ones only.
+    /// The hosts for a job that runs on all trackers, or on stock ones only.
     pub fn eligible_hosts(&self, stock_only: bool) -> EligibleHosts<'_> {
         EligibleHosts { registry: self, stock_only }
     }
 
-    /// Notes how many slots a node has to give; one that is unhealthy has none.
+    /// Sets the slots of a node; an unhealthy one has none.
     pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
         let Some(info) = self.nodes.get(&node).filter(|_| !self.counts_all_hosts) else { return };
         let (host, streaming_only) = (info.host, info.streaming_only);
@@ -123,21 +123,21 @@ impl NodeRegistry {
         self.nodes.is_empty()
     }
 
-    /// Notes how much room a node has left, as far as it tells.
+    /// Sets the free disk space of a node, if reported.
     pub fn set_free_disk(&mut self, node: NodeId, bytes: Option<u64>) {
         if let Some(info) = self.nodes.get_mut(&node) {
             info.free_disk_bytes = bytes;
         }
     }
 
-    /// Notes where the web server of a node is.
+    /// Sets the web server address of a node.
     pub fn set_http(&mut self, node: NodeId, http: &str) {
         if let Some(info) = self.nodes.get_mut(&node).filter(|info| *info.http != *http) {
             info.http = http.into();
         }
     }
 
-    /// Notes what a node says of its health.
+    /// Sets the health of a node.
     pub fn set_healthy(&mut self, node: NodeId, healthy: bool) {
         if healthy {
             self.unhealthy.remove(&node);
@@ -146,7 +146,7 @@ impl NodeRegistry {
         }
     }
 
-    /// Number of nodes that take work: those that are not unhealthy.
+    /// Number of healthy nodes.
     pub fn in_service(&self) -> usize {
         self.nodes.len() - self.unhealthy.len()
     }
@@ -156,7 +156,7 @@ impl NodeRegistry {
         self.hosts.get(&host).map_or(0, |host| host.nodes as usize)
     }
 
-    /// The host of a node has moved to another rack, and has another id there.
+    /// Sets the host of a node after it moved to another rack and got another id.
     pub fn move_node(&mut self, node: NodeId, host: HostId, rack: RackId) {
         let Some(info) = self.nodes.get_mut(&node) else { return };
         let old = std::mem::replace(&mut info.host, host);
@@ -216,12 +216,12 @@ impl NodeRegistry {
 // === impl EligibleHosts ===
 
 impl EligibleHosts<'_> {
-    /// Number of different hosts that have slots of a kind to give.
+    /// Number of hosts with slots of a kind.
     pub fn offering(&self, kind: Kind) -> usize {
         if self.stock_only { self.registry.stock_offering[kind] } else { self.registry.offering[kind] }
     }
 
-    /// Whether a host has slots of a kind to give.
+    /// Whether a host has slots of a kind.
     pub fn offers(&self, host: HostId, kind: Kind) -> bool {
         let Some(host) = self.registry.hosts.get(&host) else { return false };
         let nodes = if self.stock_only { host.stock_offering } else { host.offering };

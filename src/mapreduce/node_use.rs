@@ -1,4 +1,4 @@
-//! What a job could do with a slot of a node, and what keeps it from more: for those who ask why it waits.
+//! How a job could use a slot of a node, for explanations of why it waits.
 
 use crate::model::Kind;
 use crate::scheduler::NodeId;
@@ -6,25 +6,25 @@ use crate::scheduler::NodeId;
 use super::job::slowstart_maps;
 use super::{Job, NodeRegistry};
 
-/// What a node is to a job.
+/// Whether and why not a slot of a node helps a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeUse {
     /// A slot of it would help.
     Useful,
-    /// Its tracker runs only Hadoop Streaming, and not this job.
+    /// Its tracker runs only Hadoop Streaming, which this job is not.
     Unsupported,
-    /// Too much of the job failed there.
+    /// Too many of the job's attempts failed there.
     Avoided,
     /// Its disk has no room for what a map is expected to write.
     NoRoom,
-    /// Each task that waits has failed there.
+    /// Every waiting task has failed there.
     FailedThere,
 }
 
 // === impl Job: why it waits ===
 
 impl Job {
-    /// Whether a slot of a node would help, as [`Self::can_use`] decides, or why not.
+    /// Whether a slot of a node would help, by [`Self::can_use`], or why not.
     pub fn node_use(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> NodeUse {
         if self.can_use(kind, node, nodes) {
             NodeUse::Useful

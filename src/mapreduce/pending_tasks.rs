@@ -1,5 +1,5 @@
-//! Which waiting task a node gets: those that come back first, then by distance, then in split order, last those without
-//! a place (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
+//! The order in which a node gets waiting tasks: returned ones first, then by distance, then in split order, last those
+//! without preferred hosts (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,21 +11,21 @@ use crate::scheduler::{HostId, Level, RackId};
 
 /// The waiting maps or reduces of a job.
 ///
-/// Invariant: a fresh task stands in the list of each of its hosts and racks; what else stands there has been given away
-/// through another list and is dropped when met. So a task is taken in constant time, but for failed ones that may not
-/// run on the node.
+/// Invariant: a fresh task is in the list of each of its hosts and racks; other entries of a list were taken through
+/// another list and are dropped when met. So a task is taken in constant time, except for failed ones that may not run
+/// on the node.
 #[derive(Debug, Default)]
 pub(super) struct PendingTasks {
-    /// Tasks that have not failed: they may run anywhere.
+    /// Tasks that have not failed; they may run anywhere.
     fresh: BTreeSet<u32>,
-    /// Fresh maps whose input is nowhere: they wait behind those that are far from theirs.
+    /// Fresh maps without preferred hosts; they come after maps that are far from their input.
     without_hosts: BTreeSet<u32>,
-    /// Tasks that have failed, and maps that come back for another reason, most failures first: where they failed they
-    /// may not run again.
+    /// Failed tasks, and maps that return for another reason, most failures first; a task does not run again where it
+    /// failed.
     returned: BTreeSet<(Reverse<u32>, u32)>,
-    /// They are maps.
+    /// Whether these are maps.
     are_maps: bool,
-    // Last first. Never iterated as maps.
+    // In reverse order. The maps are never iterated.
     by_host: FxHashMap<HostId, Vec<u32>>,
     by_rack: FxHashMap<RackId, Vec<u32>>,
 }
@@ -33,13 +33,13 @@ pub(super) struct PendingTasks {
 /// The rack of each host that holds input.
 pub(super) type Racks = FxHashMap<HostId, RackId>;
 
-/// How many failed tasks that may not run on a host are passed over before the search goes on with fresh ones.
+/// Most returned tasks that the search skips before it takes a fresh one.
 const SEARCH_LIMIT: usize = 100;
 
 // === impl PendingTasks ===
 
 impl PendingTasks {
-    /// All maps wait: `preferred_hosts` gives the hosts of each, in split order.
+    /// All maps wait; `preferred_hosts` of each in split order.
     pub(super) fn maps(preferred_hosts: &[Arc<[HostId]>], racks: &Racks) -> Self {
         let count = u32::try_from(preferred_hosts.len()).unwrap_or(u32::MAX);
         let mut pending = Self { are_maps: true, ..Self::default() };
@@ -54,12 +54,12 @@ impl PendingTasks {
         pending
     }
 
-    /// `count` reduces wait, which have no place.
+    /// `count` reduces wait; they have no preferred hosts.
     pub(super) fn reduces(count: u32) -> Self {
         Self { fresh: (0..count).collect(), ..Self::default() }
     }
 
-    /// A task does not wait, whatever it did before.
+    /// Removes a fresh task.
     pub(super) fn discard(&mut self, task: u32) {
         self.fresh.remove(&task);
         self.without_hosts.remove(&task);
@@ -70,13 +70,13 @@ impl PendingTasks {
         self.fresh.len() + self.without_hosts.len() + self.returned.len()
     }
 
-    /// Whether there is one to take, by the rule of [`Self::take`].
+    /// Whether [`Self::take`] would find one.
     pub(super) fn has_runnable(&self, may_run: impl Fn(u32) -> bool) -> bool {
         let mut returned = self.returned.iter().take(SEARCH_LIMIT);
         !self.fresh.is_empty() || !self.without_hosts.is_empty() || returned.any(|(_, task)| may_run(*task))
     }
 
-    /// A task waits again, after `failures` failures.
+    /// Adds a task again after `failures` failures.
     pub(super) fn requeue(&mut self, task: u32, failures: u32) {
         if failures > 0 || self.are_maps {
             self.returned.insert((Reverse(failures), task));
@@ -85,8 +85,8 @@ impl PendingTasks {
         }
     }
 
-    /// Takes the task that suits a node best; `level` is the nearest at which one is known to wait, `may_run` is asked of
-    /// failed ones.
+    /// Takes the best task for a node; `level` is the nearest at which one is known to wait, `may_run` filters returned
+    /// ones.
     pub(super) fn take(
         &mut self,
         level: Level,
@@ -126,7 +126,7 @@ impl PendingTasks {
     }
 }
 
-/// Takes the first task of a list that is fresh; drops those met before it.
+/// Takes the first fresh task of a list; drops those before it.
 fn next_of(list: Option<&mut Vec<u32>>, fresh: &BTreeSet<u32>) -> Option<u32> {
     let list = list?;
     std::iter::from_fn(|| list.pop()).find(|task| fresh.contains(task))

@@ -1,4 +1,4 @@
-//! What a tracker's report on an attempt does to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
+//! Applies a tracker's report on an attempt to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
 use crate::model::{AttemptId, AttemptState, Kind};
 use crate::scheduler::{NodeId, Scheduler};
@@ -9,7 +9,7 @@ use super::attempt::report_effect;
 use super::job::{Job, Outcome, TaskKey};
 use super::{AttemptRole, EndedAttempt, JobContext, JobFact, KillRequest, ReportEffect, TaskState};
 
-/// What to tell the tracker about the attempt it reported.
+/// An order to the tracker about an attempt it reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptOrder {
     /// Kill it, or forget it.
@@ -18,25 +18,26 @@ pub enum AttemptOrder {
     Commit,
 }
 
-/// What became of a report.
+/// The result of applying a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportResult {
-    /// The tracker forgets something once it is answered, so the answer must wait until it is durable here.
+    /// Whether the response must wait until the report is durable: the tracker drops something once it has the
+    /// response.
     pub must_be_durable: bool,
-    /// What to tell the tracker.
+    /// The order to the tracker.
     pub order: Option<AttemptOrder>,
-    /// The attempt no longer concerns its node: neither running nor holding map output.
+    /// Whether the attempt has left its node: neither running nor holding map output.
     pub has_left_node: bool,
-    /// The first word from the tracker that it is at work on what it was given.
+    /// Whether this is the first report that the tracker works on it.
     pub started: bool,
-    /// Maps of the job whose output too many reduces could not fetch: they have FAILED.
+    /// Maps of the job whose output too many reduces could not fetch: they FAIL.
     pub unfetchable: Vec<AttemptId>,
 }
 
 // === impl Job: reports ===
 
 impl Job {
-    /// Takes in a report from `node` on one of the job's attempts.
+    /// Applies a report from `node` on one of the job's attempts.
     pub fn apply_report(
         &mut self,
         key: TaskKey,
@@ -57,7 +58,7 @@ impl Job {
         let task = self.task_mut(key);
         let done_by_other = match task.state {
             TaskState::Complete(winner) => winner != position,
-            // It was given up and counted as that; its success comes too late.
+            // It was given up; its success comes too late.
             TaskState::Failed => true,
             TaskState::Waiting | TaskState::Running | TaskState::Killed => false,
         };
@@ -75,11 +76,11 @@ impl Job {
         let failed_fetches = failed_fetches.unwrap_or_default();
         let said = !report.diagnostics.is_empty() || !failed_fetches.is_empty();
         let must_be_durable = said || !is_live(report.state);
-        // Setups and cleanups leave nothing that a task-cleanup could remove.
+        // Setups and cleanups leave nothing for a task-cleanup to remove.
         let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
         let mut state = effective_state(report.state, attempt.kill_request, done_by_other, no_cleanup);
         attempt.diagnostics.add(&report.diagnostics);
-        // The end of an attempt tells its diagnostics itself.
+        // The fact of an attempt's end has its diagnostics.
         if said && is_live(report.state) {
             let diagnostics = attempt.diagnostics.joined();
             let failed_fetches = failed_fetches.clone();
@@ -97,7 +98,7 @@ impl Job {
         let is_lost_output = attempt.state == AttemptState::Succeeded;
         let mut reported = ReportResult { must_be_durable, started, ..ReportResult::default() };
         match report_effect(attempt.state, state, cleaning) {
-            // Nobody will read it.
+            // The output is not needed any more.
             ReportEffect::Transition if is_lost_output && !self.needs_output(key) => return reported,
             ReportEffect::Kill => {
                 reported.order = Some(AttemptOrder::Kill);
@@ -118,7 +119,7 @@ impl Job {
         reported
     }
 
-    /// Attempts of one job may say so much in all; after that each may still say what went wrong, in short.
+    /// Limits the diagnostics of all attempts of a job; after that each report keeps a short text.
     fn limit_diagnostics(&mut self, report: &mut TaskStatus) {
         if self.diagnostics_bytes > JOB_DIAGNOSTICS_BYTES {
             shorten(&mut report.diagnostics.0, SHORT_DIAGNOSTICS_BYTES);
@@ -126,7 +127,7 @@ impl Job {
         self.diagnostics_bytes = self.diagnostics_bytes.saturating_add(report.diagnostics.len());
     }
 
-    /// Counts what a reduce could not fetch; returns the maps that are condemned by it.
+    /// Counts failed fetches of a reduce; returns the maps that fail for it.
     fn record_failed_fetches(&mut self, failed: &[AttemptId]) -> Vec<AttemptId> {
         let mut condemned = Vec::new();
         for id in failed {
@@ -139,13 +140,13 @@ impl Job {
         condemned
     }
 
-    /// Whether a finished task must be done again when its output is lost: a map, while reduces still read.
+    /// Whether a finished task must run again when its output is lost: a map, while reduces still read.
     pub fn needs_output(&self, key: TaskKey) -> bool {
         let is_read = self.finished.reduce + self.failed.reduce < self.total().reduce;
         matches!(key, TaskKey::Work(Kind::Map, _)) && is_read && !self.is_over_or_ending()
     }
 
-    /// Copies what a report says beside the state. Of a task-cleanup only its own progress counts.
+    /// Copies the fields of a report except the state. Of a task-cleanup only its own progress counts.
     fn update_from_report(
         &mut self,
         key: TaskKey,
@@ -159,7 +160,8 @@ impl Job {
         }
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
-        // What waits for its commit shows the last it said at work (1.2.1 `TaskInProgress.recomputeProgress`).
+        // An attempt that waits for its commit keeps the last status of its run (1.2.1
+        // `TaskInProgress.recomputeProgress`).
         let waits_for_commit = report.state == AttemptState::CommitPending;
         if !waits_for_commit {
             attempt.progress = clamp(report.progress);
@@ -193,17 +195,17 @@ impl Job {
         self.refresh_task(key);
     }
 
-    /// Shows all tasks of a kind as done.
+    /// Sets the progress of all tasks of a kind to done.
     pub(super) fn fill_progress(&mut self, kind: Kind) {
         self.progress_sum[kind] = f64::from(self.total()[kind]);
     }
 
-    /// Puts an attempt into a new state, with all that follows. Returns whether it has left its node for good.
+    /// Changes the state of an attempt, with all consequences. Returns whether it has left its node.
     fn transition(&mut self, key: TaskKey, position: usize, state: AttemptState, context: &mut JobContext<'_>) -> bool {
         let kind = key.kind();
         let before = {
             let attempt = &mut self.task_mut(key).attempts[position];
-            // The request is granted by this end; a task-cleanup is not to be killed for it.
+            // This end fulfils the request; it does not apply to the task-cleanup.
             let request = if is_bad_end(state) { attempt.kill_request.take() } else { None };
             if request.is_some_and(|request| request != KillRequest::Preempt) {
                 attempt.diagnostics.add(&format!("Task has been {} by the user", state.name()));
@@ -243,7 +245,7 @@ impl Job {
         left
     }
 
-    /// An attempt ends without a word from its tracker: the tracker is lost, or has forgotten it.
+    /// Ends an attempt without a report: its tracker is lost, or does not know it any more.
     pub fn end_without_report(
         &mut self,
         key: TaskKey,
@@ -265,8 +267,8 @@ impl Job {
         self.transition(key, position, state, context);
     }
 
-    /// The task-cleanup of an attempt was running on a node that is lost: another one does it, or nobody when the job
-    /// ends and its own cleanup removes all.
+    /// The node that ran the task-cleanup of an attempt is lost: another node runs it, or none when the job ends and
+    /// its own cleanup removes everything.
     pub fn lose_task_cleanup(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             self.end_without_cleanup(key, number, context);
@@ -281,7 +283,7 @@ impl Job {
         self.refresh(context);
     }
 
-    /// An attempt that waits for its task-cleanup, or is in it, is over without it.
+    /// Ends an attempt that waits for its task-cleanup, or is in it, without it.
     pub(super) fn end_without_cleanup(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         if let Some(state) = self.task(key).attempts[position].state_without_cleanup() {
@@ -289,7 +291,7 @@ impl Job {
         }
     }
 
-    /// The job is over and a tracker has purged what it ran of it, without another word: its slot is free.
+    /// Releases the slot of an attempt that its tracker purged with the finished job, without a report.
     pub fn release_after_end(&mut self, id: crate::model::AttemptId, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let Some(position) = self.task(key).position(id.number) else { return };
@@ -303,7 +305,7 @@ impl Job {
         }
     }
 
-    /// Gives back the slot an attempt, or its task-cleanup, holds.
+    /// Releases the slot of an attempt or of its task-cleanup.
     fn free_slot(&mut self, key: TaskKey, position: usize, scheduler: &mut Scheduler, now_ms: i64) {
         let kind = key.kind();
         let app = self.app;
@@ -332,8 +334,8 @@ impl Job {
         }
     }
 
-    /// Counts the time of an attempt that ends for good, its task-cleanup included; setups and cleanups count too (1.2.1
-    /// `JobInProgress.meterTaskAttempt`). The times are those of the tracker, which may say anything.
+    /// Adds the run time of an ended attempt, its task-cleanup included; setups and cleanups count too (1.2.1
+    /// `JobInProgress.meterTaskAttempt`). The tracker's times may be anything.
     pub(super) fn add_slot_time(&mut self, key: TaskKey, position: usize) {
         let attempt = &self.task(key).attempts[position];
         if attempt.start_ms > 0 {
@@ -360,7 +362,7 @@ impl Job {
         })));
     }
 
-    /// What the tracker that has an attempt must be told now; nothing of one it has not mentioned.
+    /// The order now due to the tracker of an attempt; none for one it has not reported.
     pub fn order_for_tracker(
         &mut self,
         key: TaskKey,
@@ -374,10 +376,10 @@ impl Job {
         self.pending_order(key, position, context)
     }
 
-    /// What a tracker that reports this attempt must be told, as things stand (1.2.1 `TaskInProgress.shouldClose`,
-    /// `shouldCommit`). The first attempt of a task to ask may commit, and no other while it lives.
+    /// The order due to a tracker that reports this attempt (1.2.1 `TaskInProgress.shouldClose`, `shouldCommit`). The
+    /// first attempt of a task to ask may commit, and no other while it lives.
     fn pending_order(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) -> Option<AttemptOrder> {
-        // KILL_JOB says all there is to say.
+        // KILL_JOB covers everything.
         if self.is_over() {
             return None;
         }
@@ -399,12 +401,12 @@ impl Job {
             if attempt.order_preemption(id.attempt(attempt.number), &why, context.facts) {
                 return Some(AttemptOrder::Kill);
             }
-            // It is done, or about to be: its slot comes free by itself.
+            // It is done, or about to be: its slot is released anyway.
             self.refresh_releasing(key, context.scheduler);
         }
         let task = self.task_mut(key);
         let attempt = &mut task.attempts[position];
-        // A running task-cleanup is left alone, but for a user's wish.
+        // A running task-cleanup is ended only at a user's request.
         let mut close = !attempt.is_unclean() && (ending || given_up || complete);
         if attempt.state == AttemptState::CommitPending && !close && !attempt.close_sent {
             match task.committer {
@@ -424,8 +426,8 @@ impl Job {
         Some(AttemptOrder::Kill)
     }
 
-    /// Notes a user's wish for an attempt's end; false when no tracker has said that it runs, or a user asked for its end before. The last
-    /// wish decides how it ends all the same (1.2.1 `TaskInProgress.killTask`).
+    /// Records a user's request for an attempt's end; false when no tracker has reported that it runs, or a user
+    /// requested its end before. The last request still decides how it ends (1.2.1 `TaskInProgress.killTask`).
     pub fn request_kill(
         &mut self,
         key: TaskKey,
@@ -460,7 +462,7 @@ impl Job {
     }
 }
 
-/// The state that a report comes to (1.2.1 `JobInProgress.updateTaskStatus`, first part).
+/// The state that results from a reported one (1.2.1 `JobInProgress.updateTaskStatus`, first part).
 fn effective_state(
     reported: AttemptState,
     request: Option<KillRequest>,
@@ -483,18 +485,18 @@ fn effective_state(
     }
 }
 
-/// Whether an attempt comes to nothing in this state.
+/// Whether this is a FAILED or KILLED state, clean or not.
 fn is_bad_end(state: AttemptState) -> bool {
     use AttemptState as S;
     matches!(state, S::Failed | S::Killed | S::FailedUnclean | S::KilledUnclean)
 }
 
-/// Whether a tracker goes on reporting an attempt in this state.
+/// Whether a tracker continues to report an attempt in this state.
 fn is_live(state: AttemptState) -> bool {
     matches!(state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
 }
 
-/// Progress as it should be: trackers have been seen to send more than 1, and anything can be sent.
+/// Progress within 0 to 1: some trackers send more than 1, and anything can be sent.
 fn clamp(progress: f32) -> f32 {
     if progress.is_nan() { 0.0 } else { progress.clamp(0.0, 1.0) }
 }

@@ -1,10 +1,9 @@
-//! A job as it was before a restart, from its rows alone.
+//! Restores a job after a restart, from its rows alone.
 //!
-//! Law: what decisions depend on is as it was when the last fact was recorded. Not kept, and learned anew: what trackers
-//! say of live attempts before their end, what reduces could not fetch, which records to skip, decisions about
-//! preemption that nobody was told.
+//! Invariant: the inputs of decisions are as they were when the last fact was recorded. Not stored, and reported again:
+//! what trackers say of live attempts before their end, failed fetches, records to skip, preemptions not yet ordered.
 //!
-//! The completion events stand in the order in which attempts ended, so they tell what happened in which order.
+//! The completion events are in the order in which attempts ended, so they give the order of what happened.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,22 +17,22 @@ use super::launch::first_phase;
 use super::pending_tasks::PendingTasks;
 use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, StoredEvent, StoredJob, Task, TaskState};
 
-/// Where a tracker stands that attempts of before the restart name.
+/// The location of a tracker that attempts from before the restart name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrackerLocation {
-    /// Its node; that of no node when nobody awaits it.
+    /// Its node; the default when it is not expected back.
     pub node: NodeId,
-    /// Its host and the rack of that, as far as they can be told.
+    /// Its host and rack, if known.
     pub host: Option<(HostId, RackId)>,
 }
 
-/// Trackers by name.
+/// Locations of trackers by name.
 pub type TrackerLocations = BTreeMap<Arc<str>, TrackerLocation>;
 
 // === impl Job: restart ===
 
 impl Job {
-    /// Puts a job that was just taken in to where its rows say it stood. `trackers` are those that its attempts name.
+    /// Restores a new job to the state of its rows. `trackers` are those that its attempts name.
     pub fn restore(&mut self, stored: StoredJob, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
         self.priority = stored.priority;
         self.straggler_watch_ms = context.now.wall_ms;
@@ -88,11 +87,11 @@ impl Job {
         let cleanup_node = stored.active_cleanup_tracker().map(|name| location_of(name).node);
         let phase = if cleanup_node.is_some() { Phase::Cleanup } else { first_phase(kind) };
         let attempt = Attempt {
-            // It may well have begun, so whoever loses it cleans up after it.
+            // It may have started, so it needs a task-cleanup if it is lost.
             state: if is_live { AttemptState::Running } else { stored.state },
             cleanup_node,
             holds_slot: is_live || cleanup_node.is_some(),
-            // An end grants what was asked for; a task-cleanup may be asked to end again, but is never preempted.
+            // An end fulfils the request; the end of a task-cleanup may be requested again, but it is never preempted.
             kill_request: stored
                 .kill_request
                 .filter(|request| is_live || (cleanup_node.is_some() && *request != KillRequest::Preempt)),
@@ -172,7 +171,7 @@ impl Job {
         }
     }
 
-    /// Goes through what has ended, in the order in which it did.
+    /// Replays the ends of attempts in order.
     fn replay_events(&mut self, events: &[StoredEvent]) {
         let is_running = self.state == JobState::Running;
         self.reduces_requested = is_running && self.are_reduces_due();
@@ -208,7 +207,7 @@ impl Job {
         }
     }
 
-    /// An attempt did its task then; what `lasts` has kept its output since.
+    /// An attempt succeeded then; `lasts` when its output was not lost since.
     fn replay_success(&mut self, key: TaskKey, position: usize, event: usize, lasts: bool) {
         let task = self.task_mut(key);
         task.state = TaskState::Complete(position);
@@ -233,7 +232,7 @@ impl Job {
         if task.attempts.get(position).is_some_and(|attempt| attempt.state == AttemptState::Failed) {
             task.failures += 1;
         }
-        // Where it is not that, the end of the job has taken the task with it.
+        // Otherwise the end of the job has ended the task.
         let too_often = task.failures >= max_attempts || task.attempts.len() >= Task::MAX_ATTEMPTS;
         let is_given_up = with_task && too_often && !task.is_over();
         if is_given_up {
@@ -245,7 +244,7 @@ impl Job {
         }
     }
 
-    /// What its attempts make of a task that is neither done nor given up.
+    /// Derives the state of a task that is neither done nor given up from its attempts.
     fn derive_task_state(&mut self, key: TaskKey, is_ending: bool) {
         let task = self.task_mut(key);
         if task.is_over() {
@@ -258,7 +257,7 @@ impl Job {
         };
     }
 
-    /// Task-cleanups that no tracker has been given, in the order in which their attempts ended.
+    /// Queues task-cleanups not yet launched, in the order in which their attempts ended.
     fn queue_task_cleanups(&mut self) {
         for kind in Kind::ALL {
             let tasks = (0..).zip(&self.work[kind]).map(|(number, task)| (TaskKey::Work(kind, number), task));
@@ -274,7 +273,7 @@ impl Job {
         }
     }
 
-    /// The tables of what waits, and the scheduler's.
+    /// Fills the tables of waiting tasks, and requests their slots.
     fn request_waiting_tasks(&mut self, context: &mut JobContext<'_>) {
         let total = self.total();
         context.scheduler.set_desired(self.app, total);
@@ -304,8 +303,7 @@ impl Job {
     }
 }
 
-/// Both clocks at a launch of before the restart. Where the wall clock was set since, it may be wrong; nothing was
-/// launched after `now`.
+/// Both clocks at a launch before the restart. Wrong if the wall clock was set since; but never later than `now`.
 fn launch_time(launch_ms: i64, now: Now) -> Now {
     let age_ms = u64::try_from(now.wall_ms.saturating_sub(launch_ms)).unwrap_or(0);
     Now { mono_ms: now.mono_ms.saturating_sub(age_ms), wall_ms: launch_ms }

@@ -1,4 +1,5 @@
-//! Finished jobs whose tasks memory has no room for: they stay in the database, as those of jobs that were over before a restart.
+//! Drops the tasks of finished jobs from memory; they stay in the database, as those of jobs that ended before a
+//! restart.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::{CounterInterner, SplitTable};
 // === impl Job: retirement ===
 
 impl Job {
-    /// Whether nothing of its tasks is needed here any more: it is over and none of them holds a slot.
+    /// Whether its tasks are not needed any more: it is over and none of them holds a slot.
     pub fn can_retire_tasks(&self) -> bool {
         let holds = |kind: Kind| {
             let of_job = [&self.setup[kind], &self.cleanup[kind]].into_iter();
@@ -20,7 +21,7 @@ impl Job {
         self.is_over() && Kind::ALL.into_iter().all(|kind| self.slot_holders[kind].is_empty() && !holds(kind))
     }
 
-    /// Drops tasks, events and splits; what status and counters tell stays. From now on tasks are in the database alone.
+    /// Drops tasks, events and splits; keeps status and counters. From now on tasks are only in the database.
     pub fn retire_tasks(&mut self, interner: &mut CounterInterner, limits: &CounterLimits) {
         if self.is_without_tasks() || !self.can_retire_tasks() {
             return;

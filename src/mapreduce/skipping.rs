@@ -1,9 +1,9 @@
-//! Records that a task is to skip since attempts have failed at them (1.2.1 `TaskInProgress.FailedRanges`,
+//! Records that a task skips because attempts have failed at them (1.2.1 `TaskInProgress.FailedRanges`,
 //! `SortedRanges`).
 //!
-//! In skipping mode an attempt reports the range of records in which it is. The range of a failed attempt is skipped by
-//! the next, if it is short enough; else it is halved, and the next attempt is a test: it runs the first half alone. Its
-//! success proves only that the fault lies in the other half, so it is recorded as a failure.
+//! In skipping mode an attempt reports its current range of records. The next attempt skips the range of a failed one
+//! if that is short enough; else the range is bisected, and the next attempt is a test: it runs the first half alone.
+//! Its success proves only that the fault is in the other half, so it is recorded as a failure.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct SortedRanges {
     ends: BTreeMap<i64, i64>,
 }
 
-/// A search for the fault in a range that is too long to be skipped.
+/// A bisection of a range that is too long to skip.
 #[derive(Clone, Debug)]
 struct Bisection {
     /// What the test skips: everything but its half.
@@ -31,29 +31,29 @@ struct Bisection {
     passed: bool,
 }
 
-/// What the failed attempts of one task have taught.
+/// What is known from the failed attempts of one task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FailedRanges {
     skip: SortedRanges,
     bisection: Option<Bisection>,
-    /// Where attempts stand, by number: what was heard last.
+    /// Last reported range by attempt number.
     reported: BTreeMap<i32, RecordRange>,
 }
 
-/// What an attempt is told.
+/// Instructions for an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SkipInstructions {
     pub(super) ranges: SkipRanges,
-    /// In skipping mode attempts report where they stand.
+    /// In skipping mode attempts report their current records.
     pub(super) skipping: bool,
-    /// Whether what is skipped is written down: not in a test.
+    /// Whether it is a test: then skipped records are not written.
     pub(super) is_test: bool,
 }
 
 // === impl SortedRanges ===
 
 impl SortedRanges {
-    /// Adds a range: one that it overlaps, or that begins where it ends, becomes one with it.
+    /// Adds a range, merged with those it overlaps and one that begins where it ends.
     fn add(&mut self, range: RecordRange) {
         let (mut start, Some(mut end)) = (range.start, range.start.checked_add(range.length)) else { return };
         if end <= start {
@@ -76,7 +76,7 @@ impl SortedRanges {
         self.ends.insert(start, end);
     }
 
-    /// As they travel.
+    /// In the wire type.
     fn to_wire(&self) -> SkipRanges {
         let ranges: Vec<_> =
             self.ends.iter().map(|(start, end)| RecordRange { start: *start, length: end - start }).collect();
@@ -101,7 +101,7 @@ impl Bisection {
 // === impl FailedRanges ===
 
 impl FailedRanges {
-    /// An attempt says where it stands, which counts should it end there. A range that no input can have is none.
+    /// Records the current range of an attempt, in case it ends there. A range that no input can have counts as none.
     pub(super) fn record_range(&mut self, attempt: i32, range: RecordRange) {
         if range.start >= 0 && range.length > 0 && range.start.checked_add(range.length).is_some() {
             self.reported.insert(attempt, range);
@@ -110,20 +110,20 @@ impl FailedRanges {
         }
     }
 
-    /// An attempt is launched: the test, if one is due.
+    /// A launched attempt becomes the test, if one is due.
     pub(super) fn record_launch(&mut self, attempt: i32) {
         if let Some(bisection) = &mut self.bisection {
             bisection.attempt = Some(attempt);
         }
     }
 
-    /// An attempt has succeeded. True when it was a test, and so has not done the task.
+    /// Records a success. True when it was a test, and so has not done the task.
     pub(super) fn record_success(&mut self, attempt: i32) -> bool {
         let test = self.bisection.as_mut().filter(|bisection| bisection.attempt == Some(attempt));
         test.map(|bisection| bisection.passed = true).is_some()
     }
 
-    /// An attempt has FAILED, as tests that passed are recorded too; at most `longest` records may be skipped at once.
+    /// Records a FAILED attempt or a test that passed; at most `longest` records may be skipped at once.
     pub(super) fn record_failure(&mut self, attempt: i32, longest: u64) {
         let reported = self.reported.remove(&attempt).unwrap_or_default();
         let failed = match self.bisection.take_if(|bisection| bisection.attempt == Some(attempt)) {
@@ -159,18 +159,18 @@ impl Job {
         (longest > 0).then_some(longest)
     }
 
-    /// Whether attempts of the task run in skipping mode from now on: it has failed often enough.
+    /// Whether new attempts of the task run in skipping mode: it has failed often enough.
     pub(super) fn is_skipping(&self, key: TaskKey) -> bool {
         self.longest_skip(key).is_some() && self.task(key).failures >= self.spec.skip_start_attempts
     }
 
-    /// An attempt says where it stands in its input.
+    /// Records the reported range of an attempt.
     pub(super) fn record_skip_range(&mut self, key: TaskKey, report: &TaskStatus) {
         if self.longest_skip(key).is_none() {
             return;
         }
         let range = match report.state {
-            // Should it be lost later, that is no fault of a record.
+            // A later loss of its output is no fault of a record.
             AttemptState::Succeeded => RecordRange::default(),
             _ => report.next_record_range,
         };
@@ -180,7 +180,7 @@ impl Job {
         }
     }
 
-    /// What the next attempt of a task is told of records to skip.
+    /// The records that the next attempt of a task skips.
     pub(super) fn skip_instructions(&self, key: TaskKey) -> SkipInstructions {
         let skipping = self.is_skipping(key);
         match &self.task(key).failed_ranges {

@@ -1,8 +1,8 @@
-//! Second attempts for tasks that are far behind the others (1.2.1 `TaskInProgress.hasSpeculativeTask`,
+//! Speculative attempts for tasks that are far behind the others (1.2.1 `TaskInProgress.hasSpeculativeTask`,
 //! `JobInProgress.findSpeculativeTask`).
 //!
-//! A job asks the scheduler for one slot while it has such a task and nothing else to run. It looks whenever something
-//! happens to one of its tasks, and once when the first minute has passed: at other times nothing can come to lag.
+//! A job requests one slot while it has such a task and nothing else to run. It checks whenever one of its tasks
+//! changes, and once after the first minute: at other times no task can become a straggler.
 
 use std::collections::BTreeSet;
 
@@ -14,18 +14,18 @@ use super::{JobContext, NodeInfo, Task, TaskState};
 
 /// A task lags when it is this far behind the mean of its kind (1.2.1 `SPECULATIVE_GAP`).
 const GAP_MILLIONTHS: u32 = 200_000;
-/// No task lags earlier after the submission of its job (1.2.1 `SPECULATIVE_LAG`), or after a restart of the daemon: until
-/// its tracker is back nobody knows how far it is.
+/// No task lags earlier after the submission of its job (1.2.1 `SPECULATIVE_LAG`), or after a restart of the daemon:
+/// its progress is unknown until its tracker is back.
 const LAG_MS: i64 = 60_000;
-/// How many lagging tasks that may not run on a node are passed over.
+/// Most lagging tasks that the search skips because they may not run on a node.
 const SEARCH_LIMIT: usize = 64;
 
-/// The tasks of a kind that may lag: one attempt is at work on each, and does not wait for its commit.
+/// Candidates of a kind: tasks with one running attempt that does not wait for its commit.
 #[derive(Debug, Default)]
 pub(super) struct Stragglers {
     /// By progress, millionths, and number: slowest first.
     by_progress: BTreeSet<(u32, u32)>,
-    /// The scheduler has been asked for a slot.
+    /// Whether a slot has been requested.
     asked: bool,
 }
 
@@ -43,7 +43,7 @@ impl Stragglers {
 // === impl Job: second attempts ===
 
 impl Job {
-    /// When the job is to be looked at although nothing happens to it, by the clock that never goes back.
+    /// Schedules the check after the first minute, by the monotonic clock.
     pub(super) fn schedule_straggler_check(&self, context: &mut JobContext<'_>) {
         if Kind::ALL.iter().any(|kind| self.spec.speculative[*kind]) {
             let age_ms = context.now.wall_ms.saturating_sub(self.straggler_watch_ms);
@@ -52,12 +52,12 @@ impl Job {
         }
     }
 
-    /// Its first minute has passed.
+    /// Checks for stragglers after the first minute.
     pub fn check_stragglers(&mut self, context: &mut JobContext<'_>) {
         Kind::ALL.into_iter().for_each(|kind| self.refresh_straggler_demand(kind, context));
     }
 
-    /// Something has happened to a task: it may lag from now on, or no more.
+    /// Updates whether a task may lag.
     pub(super) fn refresh_straggler(&mut self, key: TaskKey) {
         let TaskKey::Work(kind, number) = key else { return };
         if !self.spec.speculative[kind] {
@@ -74,7 +74,7 @@ impl Job {
         }
     }
 
-    /// Asks for a slot, or no more, as things stand.
+    /// Requests a slot for a straggler, or withdraws the request.
     pub(super) fn refresh_straggler_demand(&mut self, kind: Kind, context: &mut JobContext<'_>) {
         if !self.spec.speculative[kind] || self.state != JobState::Running || self.is_over_or_ending() {
             return;
@@ -91,7 +91,8 @@ impl Job {
         }
     }
 
-    /// The slowest lagging task that may run on a node in a second attempt, if a slot was asked for; the request is met.
+    /// The slowest straggler that may run a second attempt on a node, if a slot was requested; this fulfils the
+    /// request.
     pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, info: &NodeInfo) -> Option<u32> {
         let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].asked)?;
         let lagging = self.stragglers[kind].by_progress.range(..=(limit, u32::MAX)).take(SEARCH_LIMIT);
@@ -105,14 +106,14 @@ impl Job {
         Some(number)
     }
 
-    /// The job ends: the scheduler has dropped what it was asked for.
+    /// Drops all candidates when the job ends; the scheduler has dropped the request.
     pub(super) fn drop_stragglers(&mut self) {
         for kind in Kind::ALL {
             self.stragglers[kind] = Stragglers::default();
         }
     }
 
-    /// The progress at which a task of that kind lags; none while the others have not come far enough.
+    /// The progress at or below which a task of that kind lags; none while the others have not progressed enough.
     fn lagging_millionths(&self, kind: Kind) -> Option<u32> {
         self.progress_millionths(kind).checked_sub(GAP_MILLIONTHS)
     }
@@ -121,7 +122,7 @@ impl Job {
 // === impl Task ===
 
 impl Task {
-    /// Whether one attempt is at work on it, and does not wait for its commit.
+    /// Whether its only live attempt runs and does not wait for its commit.
     fn can_lag(&self) -> bool {
         let mut live = self.attempts.iter().filter(|attempt| attempt.is_active() || attempt.is_unclean());
         let is_at_work = |attempt: &super::Attempt| {

@@ -1,16 +1,16 @@
 //! The assignment loop: one heartbeat, slot by slot.
 //!
-//! Each slot goes to the first app in the order. An app that has nothing for this node is parked: out of the order for
-//! the rest of the heartbeat, so that the next in line is again the first.
+//! Each slot goes to the first app in the order. An app without a task for this node is parked: it leaves the order for
+//! the rest of the heartbeat, so that the next app becomes the first.
 
 use crate::model::Kind;
 
 use super::order::OrderEntry;
 use super::{AppId, AssignmentReport, GrantResult, GrantSource, HostId, Level, NodeId, NodeOffer, Scheduler};
 
-/// How many apps a heartbeat may ask in vain, for each kind. When it is used up the node's next heartbeats go through
-/// all apps in an order that stands still, each going on where the last stopped: so an app behind any number of refusing
-/// ones is asked in the end.
+/// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
+/// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
+/// behind any number of refusing apps is tried eventually.
 pub const SKIP_BUDGET: u32 = 100;
 
 // === impl Scheduler ===

@@ -1,7 +1,7 @@
-//! The dynamic priority policy: who pays is served first, up to the quota that was bought; what is left goes to who
-//! bids most, then to who bids nothing.
+//! The dynamic priority policy: paying queues first, up to their quota; the remaining slots go to the highest bids,
+//! then to queues that bid nothing.
 //!
-//! A quota orders, it never refuses, so no slot stays free for want of money (work conservation).
+//! A quota orders, it never refuses, so no slot stays idle for lack of money (work conservation).
 
 use std::cmp::Reverse;
 use std::num::NonZeroU32;
@@ -16,16 +16,15 @@ use super::node::{Node, Totals};
 use super::policy::{HeartbeatLimits, Policy};
 use super::{AppSpec, GroupId, OrderClass};
 
-/// What a queue has bought for the interval that runs.
+/// What a queue has bought for the current interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocation {
-    /// Slots it has a claim to.
+    /// Slots it is entitled to.
     pub quota: PerKind<u32>,
-    /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever the quota says.
+    /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever its quota.
     pub rate_units: i128,
 }
 
-/// Orders queues by quota, then by rate.
 #[derive(Debug, Default)]
 pub(super) struct Dynamic {
     // Looked up, never iterated.
@@ -46,13 +45,13 @@ impl Policy for Dynamic {
         group
     }
 
-    /// Submission order inside a queue; job priorities are not bought, so they do not count.
+    /// Submission order inside a queue. Job priorities are not bought, so they do not count.
     fn app_key(&self, app: &AppSpec) -> AppKey {
         AppKey { priority: 0, start_ms: app.start_ms, order: app.order }
     }
 
-    /// Every class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
-    /// are passed over in a heartbeat, and the first queue is the right one although only its first app was looked at.
+    /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
+    /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
     fn group_key(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey {
         let Allocation { quota, rate_units } = self.allocation(leaf);
         if rate_units <= 0 {

@@ -1,12 +1,11 @@
 //! First in, first out: Hadoop 1.2.1 `JobQueueTaskScheduler`.
 //!
-//! Jobs by priority, start, id; each job's near map before its far one, job by job. A light load is spread: a node
-//! holds at most its part of the load (load factor), and when the cluster is almost full a heartbeat gives one task
-//! (padding).
+//! Jobs by priority, start, id; job by job, its near maps before its far ones. A light load is spread: a node holds at
+//! most its share of the load (load factor), and when the cluster is almost full a heartbeat grants one task (padding).
 //!
-//! Spreading holds a slot back for one heartbeat of its node at most. By then every other node has been asked too, so
-//! a task that still waits waits for this very slot: its data, its failures or a dead tracker keep it from the others.
-//! The original lets it wait on; `compatible` does as well, and has the original's caps: an off-switch map ends a
+//! Spreading withholds a slot for at most one heartbeat of its node. By then every other node has reported too, so a
+//! task that still waits can only use this slot: its input, its failures or a dead tracker keep it from the others. The
+//! original lets it wait longer; `compatible` does too, and keeps the original's caps: an off-switch map ends a
 //! heartbeat's maps, one reduce at most, and near the full cluster only the first job's reduces.
 
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ use super::node::{Node, Totals};
 use super::policy::{HeartbeatLimits, Policy};
 use super::{AppId, AppSpec, GroupId};
 
-/// How first-in-first-out behaves.
+/// Options of the first-in-first-out policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FifoOptions {
     /// Keep the original's caps on a heartbeat (`jobtracker.fifo.compatible`).
@@ -32,11 +31,10 @@ pub struct FifoOptions {
 /// Clusters up to this many nodes keep no slots free. Hadoop 1.2.1 `JobQueueTaskScheduler`.
 const MIN_CLUSTER_SIZE_FOR_PADDING: u64 = 3;
 
-/// Orders all apps in one line.
 #[derive(Debug)]
 pub(super) struct Fifo {
     options: FifoOptions,
-    /// Running jobs that have reduces, waiting or not, and the sum of their tasks: what the original's padding looks at.
+    /// Running jobs that have reduces, waiting or not, and the sum of their tasks: the input of the original's padding.
     with_reduces: BTreeSet<(AppKey, AppId)>,
     desired: PerKind<u64>,
 }
@@ -57,9 +55,9 @@ impl Fifo {
         Self { options, with_reduces: BTreeSet::new(), desired: PerKind::default() }
     }
 
-    /// The slots to keep free of a cluster that needs `needed` tasks.
+    /// Slots to keep free in a cluster that needs `needed` tasks.
     ///
-    /// The original adds up job by job and compares after each; the sum only grows, so the whole sum decides alone.
+    /// The original sums up job by job and compares after each; the sum only grows, so the total alone decides.
     fn pad(&self, needed: u64, kind: Kind, node: &Node, totals: &Totals) -> u64 {
         if totals.nodes <= MIN_CLUSTER_SIZE_FOR_PADDING {
             return 0;
@@ -68,7 +66,7 @@ impl Fifo {
         u64::try_from(pad).unwrap_or(u64::MAX).min(u64::from(node.slots[kind]))
     }
 
-    /// Setup and cleanup attempts take room from both sides: the node's and the cluster's.
+    /// Setup and cleanup attempts reduce both the node's and the cluster's capacity.
     fn spreading_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
         let (running, waiting) = (totals.running[kind], totals.waiting[kind]);
         let load = running.saturating_add(waiting);
@@ -84,7 +82,7 @@ impl Fifo {
         HeartbeatLimits { limit: limit.min(free), stops_at_off_switch: false, only_app: None, skip_budget: SKIP_BUDGET }
     }
 
-    /// Counts as the original does: setup and cleanup attempts are running tasks, other nodes stand as they last said.
+    /// Counts as the original does: setup and cleanup attempts are running tasks, other nodes count as last reported.
     fn compatible_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
         let part = share_of_load(totals.remaining[kind], totals.slots[kind], node.slots[kind]);
         let limit = part.saturating_sub(node.in_use(kind)).min(free);
@@ -141,7 +139,7 @@ impl Policy for Fifo {
     }
 }
 
-/// The part of the load that falls to a node with `slots` of `capacity`: rounded up, at most its slots.
+/// The share of the load for a node with `slots` of `capacity`: rounded up, at most its slots.
 fn share_of_load(load: u64, capacity: u64, slots: u32) -> u32 {
     if capacity == 0 {
         return 0;

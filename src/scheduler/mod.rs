@@ -1,8 +1,9 @@
-//! Hands out slots: queues, request tables, the assignment loop and the policies that order it.
+//! Grants slots: queues, request tables, the assignment loop and the policies that order it.
 //!
-//! What a caller tells ([`Scheduler::request_slots`], [`Scheduler::add_running`] ...) is kept as counts; a heartbeat then asks
-//! [`Scheduler::assign_slots`], which walks ordered sets of groups and apps *with demand* and grants slot by slot. Which task
-//! a grant becomes is the caller's choice, through [`GrantSource`].
+//! The caller reports demand and usage ([`Scheduler::request_slots`], [`Scheduler::add_running`] ...), which the
+//! scheduler keeps as counts. At a heartbeat the caller runs [`Scheduler::assign_slots`], which walks ordered sets of
+//! groups and apps *with demand* and grants slot by slot. The caller picks the task for a grant, through
+//! [`GrantSource`].
 //!
 //! Invariants:
 //! * never sees a task, a split or a byte of the wire format, never reads a clock, never draws a random number;

@@ -1,88 +1,87 @@
-//! Which running attempts must leave so that groups get the slots they have bought (Dynamic Priority Scheduler document,
-//! section Preemption).
+//! Selects the running attempts to preempt so that groups get the slots they have bought (Dynamic Priority Scheduler
+//! document, section Preemption).
 //!
-//! A pure decision over what one round finds for one kind of slots. What it promises:
-//! * no group falls below its quota, and slots that come free anyway are given away before anything is taken;
-//! * each victim stands for one waiting task of a short group that may run where the victim's slot is;
-//! * of the groups over quota the one whose latest job started last loses first, and the attempts that were launched last.
+//! A pure decision over the state of one round for one kind of slots. Guarantees:
+//! * no group drops below its quota, and free slots and slots being released are used before any victim is selected;
+//! * each victim corresponds to one waiting task of a group under quota that may run where the victim's slot is;
+//! * of the groups over quota the one whose latest job started last loses first, and of its attempts those launched last.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::{AppId, NodeId};
 
-/// One kind of slots as a round finds it. `A` names an attempt for the caller, and breaks the last ties: highest first.
+/// Input of a round for one kind of slots. `A` is the caller's name for an attempt, and breaks the last ties: highest
+/// first.
 #[derive(Clone, Debug)]
 pub struct PreemptionRound<A> {
-    /// Groups under their quota whose tasks wait.
+    /// Groups under their quota with waiting tasks.
     pub under_quota: Vec<UnderQuotaGroup>,
-    /// Slots that are free or being freed, by node.
+    /// Slots that are free or being released, by node.
     pub incoming: Vec<(NodeId, u32)>,
     /// Groups over their quota.
     pub over_quota: Vec<OverQuotaGroup<A>>,
 }
 
-/// A group that may not use all it has bought.
+/// A group that uses less than it has bought while tasks wait.
 #[derive(Clone, Debug, Default)]
 pub struct UnderQuotaGroup {
-    /// Slots up to its quota, without those it holds and keeps.
+    /// Its quota minus the slots it retains.
     pub need: u32,
-    /// What would use them.
+    /// Its apps with waiting tasks.
     pub waiting: Vec<WaitingApp>,
 }
 
-/// An app whose tasks wait.
+/// An app with waiting tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitingApp {
     /// The app.
     pub app: AppId,
-    /// How many wait.
+    /// Number of waiting tasks.
     pub tasks: u32,
-    /// There may be nodes that it cannot use. Such apps choose first.
+    /// Whether there may be nodes that it cannot use. Such apps choose first.
     pub is_constrained: bool,
 }
 
 /// A group that uses more than it has bought.
 #[derive(Clone, Debug)]
 pub struct OverQuotaGroup<A> {
-    /// Slots it holds and keeps beyond its quota.
+    /// Slots it retains beyond its quota.
     pub excess: u32,
-    /// Attempts that may be taken from it; those that are about to leave, and those exempt, are not among them.
+    /// Attempts that may be preempted; those whose end is decided and exempt ones are not listed.
     pub attempts: Vec<RunningAttempt<A>>,
 }
 
-/// An attempt that may have to leave.
+/// An attempt that may be preempted.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningAttempt<A> {
     /// When its job was submitted, wall clock, ms.
     pub job_start_ms: i64,
     /// Its job.
     pub app: AppId,
-    /// When it was launched, by the clock that never goes back, ms.
+    /// When it was launched, ms of the monotonic clock.
     pub launch_mono_ms: u64,
-    /// Where it runs.
+    /// The node it runs on.
     pub node: NodeId,
-    /// Its name.
+    /// The caller's name for it.
     pub attempt: A,
 }
 
-/// The waiting tasks that no slot has been found for yet.
+/// Waiting tasks without a slot yet.
 struct Unserved {
-    /// By group: slots still needed.
+    /// Slots still needed, by group.
     need: Vec<u32>,
-    /// Group and app; those that choose first stand last.
+    /// Group and app; those that choose first are last.
     waiting: Vec<(usize, WaitingApp)>,
-    /// All needs together.
+    /// Sum of `need`.
     total: u32,
-    /// Nodes that none of them can use.
     unusable_nodes: BTreeSet<NodeId>,
 }
 
 // === impl PreemptionRound ===
 
 impl<A: Copy + Ord> PreemptionRound<A> {
-    /// The attempts that must leave, in the order in which they were chosen. `can_use` tells whether a slot on a node
-    /// would help an app.
+    /// The attempts to preempt, in order of selection. `can_use`: whether an app could use a slot of a node.
     pub fn select_victims(mut self, can_use: impl Fn(AppId, NodeId) -> bool) -> Vec<A> {
         let mut unserved = Unserved::new(&self.under_quota);
         for (node, slots) in self.incoming {
@@ -116,7 +115,7 @@ impl<A: Copy + Ord> PreemptionRound<A> {
 // === impl UnderQuotaGroup ===
 
 impl UnderQuotaGroup {
-    /// The slots that it would use at once.
+    /// Slots that it would use at once.
     pub fn slots(&self) -> u32 {
         self.need.min(self.waiting.iter().fold(0, |sum, app| sum.saturating_add(app.tasks)))
     }
@@ -125,7 +124,7 @@ impl UnderQuotaGroup {
 // === impl OverQuotaGroup ===
 
 impl<A> OverQuotaGroup<A> {
-    /// Start and name of its latest job that could lose something.
+    /// Start and id of its latest job with an attempt that may be preempted.
     fn latest_job(&self) -> Option<(i64, AppId)> {
         self.attempts.iter().map(|running| (running.job_start_ms, running.app)).max()
     }
@@ -134,7 +133,7 @@ impl<A> OverQuotaGroup<A> {
 // === impl RunningAttempt ===
 
 impl<A: Copy + Ord> RunningAttempt<A> {
-    /// Larger has run for a shorter time.
+    /// Larger: launched later.
     fn age_key(&self) -> (u64, i64, AppId, A) {
         (self.launch_mono_ms, self.job_start_ms, self.app, self.attempt)
     }
@@ -156,7 +155,7 @@ impl Unserved {
         Self { need, waiting, total, unusable_nodes: BTreeSet::new() }
     }
 
-    /// Gives a slot to one of them; false when none can use it.
+    /// Assigns a slot of the node to one of the tasks; false when none can use it.
     fn take(&mut self, node: NodeId, can_use: &impl Fn(AppId, NodeId) -> bool) -> bool {
         if self.total == 0 || self.unusable_nodes.contains(&node) {
             return false;

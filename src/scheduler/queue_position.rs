@@ -1,4 +1,4 @@
-//! Where an app stands in line for a kind of slot: read off the order that grants follow.
+//! The position of an app in the order that grants follow.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,33 +7,34 @@ use crate::model::Kind;
 use super::order::Order;
 use super::{AppId, Scheduler};
 
-/// What a group is to a policy that tells buyers apart; earlier ones are served first.
+/// The class of a group under a policy that distinguishes buyers; earlier ones are served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderClass {
-    /// It holds less than it has bought.
+    /// Uses less than it has bought.
     UnderQuota,
-    /// It pays and holds what it has bought, or more.
+    /// Pays, and uses what it has bought or more.
     Funded,
-    /// It pays nothing.
+    /// Pays nothing.
     Unfunded,
 }
 
-/// A place in line.
+/// A position in the order of grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePosition {
-    /// Groups with demand that are asked first.
+    /// Groups with demand that are served first.
     pub groups_before: usize,
-    /// Apps of the same group, or of all where the policy has but one line, that are asked first.
+    /// Apps of the same group, or of all groups where the policy ignores them, that are served first.
     pub apps_before: usize,
-    /// What the group is, where the policy tells buyers apart.
+    /// Class of the group, where the policy distinguishes buyers.
     pub class: Option<OrderClass>,
 }
 
 // === impl Scheduler: places in line ===
 
 impl Scheduler {
-    /// The place of an app that waits for slots of a kind; none for one that does not. Takes as long as the line is.
+    /// The position of an app that waits for slots of a kind; none for one that does not. Linear in the number of
+    /// waiting apps.
     pub fn queue_position(&self, id: AppId, kind: Kind) -> Option<QueuePosition> {
         let app = self.apps.get(&id)?;
         let order: &Order = &self.orders[kind];

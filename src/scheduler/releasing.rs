@@ -1,5 +1,5 @@
-//! Slots that come free: attempts that have been told to end, or are about to be, and the cleaning up after them. What
-//! preemption takes is counted from here, so that nothing is taken for slots that are on their way already.
+//! Slots being released: attempts whose end is ordered or about to be, and task-cleanups. Preemption starts from these
+//! counts, so that it takes nothing for slots that are being released already.
 
 use crate::model::{Kind, PerKind};
 
@@ -9,7 +9,7 @@ use super::{Allocation, AppId, GroupId, NodeId, Scheduler};
 // === impl Scheduler: slots that come free ===
 
 impl Scheduler {
-    /// An attempt of an app that holds a slot is going to end, by a decision that was made.
+    /// Counts the slot of an attempt as being released: its end is decided.
     pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get(&id) else { return };
         if let Some(group) = self.groups.get_mut(app.spec.group) {
@@ -20,8 +20,8 @@ impl Scheduler {
         }
     }
 
-    /// The decision is taken back; or the attempt is gone, which is told before it is said to have
-    /// [ended](Self::remove_running).
+    /// Reverts [`Self::mark_releasing`]: the decision was cancelled, or the attempt is gone; then call this before
+    /// [`Self::remove_running`].
     pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get(&id) else { return };
         if let Some(group) = self.groups.get_mut(app.spec.group) {
@@ -32,7 +32,7 @@ impl Scheduler {
         }
     }
 
-    /// The cleaning up after an attempt takes a slot, for which no app and no group is charged, and soon gives it back.
+    /// A task-cleanup takes a slot, charged to no app and no group, and soon releases it.
     pub fn start_task_cleanup(&mut self, node: NodeId, kind: Kind) {
         self.occupy_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
@@ -40,7 +40,7 @@ impl Scheduler {
         }
     }
 
-    /// The cleaning up is over.
+    /// A task-cleanup has released its slot.
     pub fn end_task_cleanup(&mut self, node: NodeId, kind: Kind) {
         self.release_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
@@ -48,12 +48,12 @@ impl Scheduler {
         }
     }
 
-    /// Slots that a group holds and keeps.
+    /// Slots that a group holds and that are not being released.
     pub fn retained(&self, group: GroupId) -> PerKind<u32> {
         self.groups.retained(group)
     }
 
-    /// Slots of a node that are free or come free; none of a node that is not there.
+    /// Slots of a node that are free or being released; zero for an unknown node.
     pub fn incoming(&self, node: NodeId) -> PerKind<u32> {
         let incoming = |kind: Kind| {
             self.nodes.get(&node).map_or(0, |node| {
@@ -64,7 +64,7 @@ impl Scheduler {
         PerKind::new(incoming(Kind::Map), incoming(Kind::Reduce))
     }
 
-    /// What a group has bought. Nothing but under the market.
+    /// What a group has bought; nothing unless the policy is the market.
     pub fn allocation(&self, group: GroupId) -> Allocation {
         self.policy.allocation(group)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::mapreduce::{Job, JobFact, Launch};
 use crate::model::{AttemptId, JobId, Kind, Now};
-use crate::scheduler::{AppId, Beat, NodeId};
+use crate::scheduler::{AppId, NodeId, NodeOffer};
 use crate::wire::Task;
 
 use super::engine::{Engine, job_context};
@@ -35,8 +35,8 @@ impl Engine {
             }
         }
         if (!compatible || self.launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
-            let mut granting = self.jobs.granting(&self.nodes, now);
-            self.scheduler.assign(Beat { node, free }, &mut granting);
+            let mut granting = self.jobs.grant_source(&self.nodes, now);
+            self.scheduler.assign_slots(NodeOffer { node, free }, &mut granting);
             self.launches.extend(granting.launches);
         }
         self.tallies.launched += self.launches.len() as u64;
@@ -51,27 +51,31 @@ impl Engine {
 
     /// Looks for stragglers in jobs whose check is due.
     pub(super) fn check_stragglers_when_due(&mut self, now: Now) {
-        while let Some(check) = self.wants.straggler_checks.first().copied().filter(|(due, _)| *due <= now.mono_ms) {
-            self.wants.straggler_checks.remove(&check);
+        while let Some(check) =
+            self.housekeeping.straggler_checks.first().copied().filter(|(due, _)| *due <= now.mono_ms)
+        {
+            self.housekeeping.straggler_checks.remove(&check);
             if let Some(job) = self.jobs.get_mut(check.1) {
-                job.look_for_stragglers(&mut job_context!(self, now));
+                job.check_stragglers(&mut job_context!(self, now));
             }
         }
     }
 
     /// Launches a task outside of the scheduler's grants: a job's cleanup, a task-cleanup or a job's setup; jobs by id.
     fn assign_housekeeping(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
-        if let Some(id) = self.first_suitable(&self.wants.cleanup, |job| job.may_clean_up_on(kind, node, &self.nodes)) {
+        if let Some(id) =
+            self.first_suitable(&self.housekeeping.cleanup, |job| job.can_clean_up_on(kind, node, &self.nodes))
+        {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_cleanup(kind, node, &mut job_context!(self, now))));
         }
         if let Some(id) =
-            self.first_suitable(&self.wants.task_cleanup[kind], |job| !job.avoids(kind, node, &self.nodes))
+            self.first_suitable(&self.housekeeping.task_cleanup[kind], |job| !job.avoids(kind, node, &self.nodes))
         {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_task_cleanup(kind, node, &mut job_context!(self, now))?));
         }
-        let id = self.first_suitable(&self.wants.setup, |job| job.may_set_up_on(kind, node, &self.nodes))?;
+        let id = self.first_suitable(&self.housekeeping.setup, |job| job.can_set_up_on(kind, node, &self.nodes))?;
         let job = self.jobs.get_mut(id)?;
         Some((job.app, job.launch_setup(kind, node, &mut job_context!(self, now))))
     }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, Outcome, SplitTable, StoredJob, next_thousand};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, Outcome, SplitTable, StoredJob, next_attempt_block};
 use crate::model::{AttemptId, JobId, Now};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
@@ -127,9 +127,9 @@ impl Engine {
                 }
                 None => ended.push(id),
             }
-            stored.begin_anew();
+            stored.discard_progress();
             let AcceptedJob { first_attempt, ref token_file, .. } = stored.accepted;
-            self.job_facts.push(JobFact::BegunAnew { job: id, first_attempt, token_file: token_file.clone() });
+            self.job_facts.push(JobFact::Restarted { job: id, first_attempt, token_file: token_file.clone() });
         }
         let text = match jobs.len() {
             0 => "its TaskTrackers are accepted without reinitialisation".to_owned(),
@@ -145,17 +145,17 @@ impl Engine {
     /// Skips attempt numbers that the restored backup does not contain but trackers may run.
     fn skip_used_attempt_numbers(&mut self, jobs: &mut [StoredJob]) {
         for stored in jobs {
-            stored.number_on();
+            stored.skip_attempt_block();
             let AcceptedJob { id: job, first_attempt, .. } = stored.accepted;
             self.foreign_recovery.restarted.insert(job);
-            self.job_facts.push(JobFact::NumberedFrom { job, first_attempt });
+            self.job_facts.push(JobFact::AttemptBlockSkipped { job, first_attempt });
         }
     }
 
     /// Closes a job that another JobTracker has ended.
     pub(super) fn close_job_ended_elsewhere(&mut self, id: JobId, now: Now) {
         let Some(job) = self.jobs.get_mut(id) else { return };
-        job.end_elsewhere(ENDED_ELSEWHERE, &mut job_context!(self, now));
+        job.end_unobserved(ENDED_ELSEWHERE, &mut job_context!(self, now));
         self.record_job_facts();
         self.log_line(LogLevel::Warning, format!("{id} is over: {ENDED_ELSEWHERE}"));
     }
@@ -178,14 +178,14 @@ impl Engine {
             order: 0,
             submit_ms: now.wall_ms,
             token_file: found.token_file,
-            first_attempt: next_thousand(0),
+            first_attempt: next_attempt_block(0),
         };
         let entered = self.check_foreign_job(&accepted).and_then(|()| self.enter_job(Box::new(accepted)));
         match entered {
             Ok(status) => {
                 self.count_unknown_attempts(id);
                 if let Some(job) = self.jobs.get_mut(id).filter(|job| !job.spec.recover) {
-                    job.end(Outcome::Killed, NOT_RECOVERED.to_owned(), &mut job_context!(self, now));
+                    job.decide_end(Outcome::Killed, NOT_RECOVERED.to_owned(), &mut job_context!(self, now));
                 }
                 (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
             }
@@ -229,7 +229,7 @@ impl Engine {
         let unknown_attempts =
             self.trackers.values().map(|tracker| tracker.unknown_attempts.iter().filter(of_job).count()).sum::<usize>();
         if let Some(job) = self.jobs.get_mut(id) {
-            job.set_strays(u32::try_from(unknown_attempts).unwrap_or(u32::MAX), &mut self.wants);
+            job.set_unknown_attempts(u32::try_from(unknown_attempts).unwrap_or(u32::MAX), &mut self.housekeeping);
         }
     }
 }
@@ -336,9 +336,9 @@ impl Engine {
         } else {
             orders.kill_tasks.push(attempt);
         }
-        job.set_strays(job.strays() + 1, &mut self.wants);
+        job.set_unknown_attempts(job.unknown_attempts() + 1, &mut self.housekeeping);
         if attempt.number < HIGHEST_NUMBER
-            && let Some(fact) = job.number_above(attempt)
+            && let Some(fact) = job.reserve_numbers_above(attempt)
         {
             self.job_facts.push(fact);
         }
@@ -360,16 +360,16 @@ impl Engine {
 
     fn release_unknown_attempt(&mut self, unknown: AttemptId) {
         if let Some(job) = self.jobs.get_mut(unknown.task.job) {
-            job.set_strays(job.strays().saturating_sub(1), &mut self.wants);
+            job.set_unknown_attempts(job.unknown_attempts().saturating_sub(1), &mut self.housekeeping);
         }
     }
 
     /// The trackers that must receive KILL_JOB of a completed job: all of them for a job that another JobTracker has
     /// run, since each may have its files.
     pub(super) fn trackers_to_notify(&self, job: &Job) -> Vec<Arc<str>> {
-        if job.has_run_elsewhere() {
+        if job.has_foreign_attempts() {
             return self.trackers.keys().cloned().collect();
         }
-        job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|face| face.name.clone()).collect()
+        job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|info| info.name.clone()).collect()
     }
 }

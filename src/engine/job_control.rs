@@ -21,7 +21,7 @@ impl Engine {
         }
         let Some(job) = self.jobs.get_mut(id) else { return (Reply::Done, Wait::Nothing) };
         let reason = format!("Job {id} was killed by {}", caller.user);
-        job.end(Outcome::Killed, reason, &mut job_context!(self, now));
+        job.decide_end(Outcome::Killed, reason, &mut job_context!(self, now));
         self.record_job_facts();
         (Reply::Done, Wait::All)
     }
@@ -65,7 +65,7 @@ impl Engine {
             return refused(refusal);
         }
         let Some(job) = self.jobs.get_mut(id.task.job) else { return NOT_KILLED };
-        let is_killed = job.ask_kill(key, id.number, fail, &mut self.scheduler, &mut self.job_facts);
+        let is_killed = job.request_kill(key, id.number, fail, &mut self.scheduler, &mut self.job_facts);
         (Reply::Boolean(is_killed), if is_killed { Wait::All } else { Wait::Nothing })
     }
 

@@ -262,7 +262,7 @@ impl JobsRead {
         });
         let mut capacity = SliceCapacity::new(SLICE_LOOKS / 16, out);
         let mut progress = ReadProgress::Done;
-        for job in engine.jobs.after(self.after) {
+        for job in engine.jobs.iter_after(self.after) {
             if capacity.is_full(out) {
                 progress = ReadProgress::MoreInPlace;
                 break;

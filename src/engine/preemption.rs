@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, JobId, Kind, Now, PerKind};
-use crate::scheduler::{AppId, GroupId, NodeId, OverGroup, PreemptionRound, RunningAttempt, ShortGroup, WaitingApp};
+use crate::scheduler::{
+    AppId, GroupId, NodeId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
+};
 
 use super::engine::Engine;
 use super::market_ticks::next_on_grid;
@@ -104,12 +106,12 @@ impl Engine {
     fn cancel_undelivered_preemptions(&mut self, now: Now) {
         let mut victims = std::mem::take(&mut self.victims);
         victims.retain(|id| {
-            let node = self.jobs.get(id.task.job).and_then(|job| job.untold_victim(*id));
+            let node = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
             let Some(node) = node else { return false };
-            let tracker = self.nodes.get(node).and_then(|face| self.trackers.get(&face.name));
+            let tracker = self.nodes.get(node).and_then(|info| self.trackers.get(&info.name));
             let is_reachable = tracker.is_some_and(|tracker| self.can_take_work(tracker, now));
             if let Some(job) = self.jobs.get_mut(id.task.job).filter(|_| !is_reachable) {
-                job.spare(*id, &mut self.scheduler);
+                job.cancel_preemption(*id, &mut self.scheduler);
             }
             is_reachable
         });
@@ -131,7 +133,7 @@ impl Engine {
         for kind in Kind::ALL {
             let IncomingSlots { nodes, slots } = std::mem::take(&mut incoming[kind]);
             let short = queues.iter().filter_map(|queue| Some((queue.name, self.short_group(queue, kind)?)));
-            let (names, short): (Vec<&str>, Vec<ShortGroup>) = short.unzip();
+            let (names, short): (Vec<&str>, Vec<UnderQuotaGroup>) = short.unzip();
             if short.is_empty() {
                 continue;
             }
@@ -140,16 +142,16 @@ impl Engine {
             }
             let over: Vec<_> = queues.iter().filter(|queue| queue.excess(kind) > 0).collect();
             let round = PreemptionRound {
-                short,
-                coming: slots.into_iter().collect(),
-                over: over.iter().enumerate().map(|(index, over)| self.over_group(over, index, kind)).collect(),
+                under_quota: short,
+                incoming: slots.into_iter().collect(),
+                over_quota: over.iter().enumerate().map(|(index, over)| self.over_group(over, index, kind)).collect(),
             };
-            let may_use = |app: AppId, node: NodeId| {
+            let can_use = |app: AppId, node: NodeId| {
                 let job = self.jobs.by_app(app).filter(|_| nodes.contains(&node));
-                job.is_some_and(|job| job.may_use(kind, node, &self.nodes))
+                job.is_some_and(|job| job.can_use(kind, node, &self.nodes))
             };
             let reasons: Vec<Arc<str>> = over.iter().map(|queue| queue.reason(kind).into()).collect();
-            let victims = round.victims(may_use).into_iter();
+            let victims = round.select_victims(can_use).into_iter();
             chosen.victims.extend(victims.filter_map(|(index, attempt)| Some((attempt, reasons.get(index)?.clone()))));
         }
         chosen
@@ -163,7 +165,7 @@ impl Engine {
             let allocation = self.scheduler.allocation(group);
             // A quota without payment is void.
             let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
-            let kept = self.scheduler.kept(group);
+            let kept = self.scheduler.retained(group);
             Some(LiveQueue { name, group, quota, kept, jobs, setups: PerKind::default() })
         };
         self.live_jobs.iter().filter_map(live_queue).collect()
@@ -181,7 +183,7 @@ impl Engine {
     fn incoming_slots(&self, now: Now) -> PerKind<IncomingSlots> {
         let mut incoming: PerKind<IncomingSlots> = PerKind::default();
         for tracker in self.trackers.values().filter(|tracker| self.can_take_work(tracker, now)) {
-            let slots = self.scheduler.coming(tracker.node);
+            let slots = self.scheduler.incoming(tracker.node);
             for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
                 incoming[kind].nodes.insert(tracker.node);
                 if slots[kind] > 0 {
@@ -197,10 +199,10 @@ impl Engine {
     fn place_setups(&self, queues: &mut [LiveQueue<'_>], incoming: &mut PerKind<IncomingSlots>) {
         for queue in queues {
             let Some(kind) = Kind::ALL.into_iter().find(|kind| queue.room(*kind) > 0) else { continue };
-            let setups = queue.jobs.iter().filter(|id| self.wants.setup.contains(id));
+            let setups = queue.jobs.iter().filter(|id| self.housekeeping.setup.contains(id));
             for job in setups.filter_map(|id| self.jobs.get(*id)).take(queue.room(kind) as usize) {
                 let serves = |kind: Kind, incoming: &mut IncomingSlots| {
-                    incoming.take(|node| job.may_use(kind, node, &self.nodes))
+                    incoming.take(|node| job.can_use(kind, node, &self.nodes))
                 };
                 if !serves(Kind::Reduce, &mut incoming.reduce) && !serves(Kind::Map, &mut incoming.map) {
                     queue.setups[kind].insert(job.app);
@@ -210,7 +212,7 @@ impl Engine {
     }
 
     /// The queue as one that is short of slots; none without room or waiting tasks.
-    fn short_group(&self, queue: &LiveQueue<'_>, kind: Kind) -> Option<ShortGroup> {
+    fn short_group(&self, queue: &LiveQueue<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
         let need = queue.room(kind);
         if need == 0 || (queue.setups[kind].is_empty() && self.scheduler.waiting(queue.group)[kind] == 0) {
             return None;
@@ -219,37 +221,34 @@ impl Engine {
         let (mut tasks, mut plain_tasks, mut reserve) = (0_u32, 0_u32, 0);
         for job in queue.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
             let count = if queue.setups[kind].contains(&job.app) { 1 } else { job.runnable(kind) };
-            let is_choosy = job.is_choosy(kind);
-            if count == 0 || (is_choosy && reserve >= JOBS_IN_RESERVE) {
+            let is_constrained = job.is_constrained(kind);
+            if count == 0 || (is_constrained && reserve >= JOBS_IN_RESERVE) {
                 continue;
             }
-            waiting.push(WaitingApp { app: job.app, tasks: count, is_choosy });
+            waiting.push(WaitingApp { app: job.app, tasks: count, is_constrained });
             reserve += usize::from(tasks >= need);
             tasks = tasks.saturating_add(count);
-            plain_tasks = plain_tasks.saturating_add(if is_choosy { 0 } else { count });
+            plain_tasks = plain_tasks.saturating_add(if is_constrained { 0 } else { count });
             // These can use any slot, so later jobs are not needed.
             if plain_tasks >= need {
                 break;
             }
         }
-        (!waiting.is_empty()).then_some(ShortGroup { need, waiting })
+        (!waiting.is_empty()).then_some(UnderQuotaGroup { need, waiting })
     }
 
     /// The queue as one above its quota, with all preemptible attempts; `index` identifies it in them.
-    fn over_group(&self, queue: &LiveQueue<'_>, index: usize, kind: Kind) -> OverGroup<(usize, AttemptId)> {
-        let attempts_of = |job: &Job| {
-            let (job_start_ms, app) = (job.submit_ms, job.app);
-            let attempts = job.preemptible(kind).map(move |(launch_mono_ms, attempt, node)| RunningAttempt {
-                job_start_ms,
-                app,
-                launch_mono_ms,
-                node,
-                attempt: (index, attempt),
-            });
-            attempts.collect::<Vec<_>>()
-        };
+    fn over_group(&self, queue: &LiveQueue<'_>, index: usize, kind: Kind) -> OverQuotaGroup<(usize, AttemptId)> {
+        let attempts_of =
+            |job: &Job| {
+                let (job_start_ms, app) = (job.submit_ms, job.app);
+                let attempts = job.preemptible_attempts(kind).map(move |(launch_mono_ms, attempt, node)| {
+                    RunningAttempt { job_start_ms, app, launch_mono_ms, node, attempt: (index, attempt) }
+                });
+                attempts.collect::<Vec<_>>()
+            };
         let jobs = queue.jobs.iter().filter_map(|id| self.jobs.get(*id));
-        OverGroup { excess: queue.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
+        OverQuotaGroup { excess: queue.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
     }
 }
 

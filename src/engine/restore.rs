@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{
-    AttemptRole, CounterInterner, FinishedJob, Job, JobSpec, JobState, Outcome, StoredAttempt, StoredJob, Trackers,
-    Whereabouts,
+    AttemptRole, CounterInterner, FinishedJob, Job, JobSpec, JobState, Outcome, StoredAttempt, StoredJob,
+    TrackerLocation, TrackerLocations,
 };
 use crate::market::MarketFact;
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, Now};
@@ -146,7 +146,7 @@ impl Engine {
         let accepted = &stored.accepted;
         // A queue that was removed from the configuration accepts no jobs, but completes those it has.
         let group = self.scheduler.open_group(&accepted.spec.queue);
-        let app = self.jobs.next_app();
+        let app = self.jobs.next_app_id();
         let spec = AppSpec {
             id: app,
             group,
@@ -156,7 +156,7 @@ impl Engine {
         };
         self.scheduler.add_app(spec).ok()?;
         self.learn_racks(&accepted.splits);
-        Some(Job::new(accepted, app, self.scheduler.topology_mut(), &mut self.wants))
+        Some(Job::new(accepted, app, self.scheduler.topology_mut(), &mut self.housekeeping))
     }
 
     fn expect_trackers(
@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// Node, host and rack of all trackers that attempts name, registered or not.
-    fn locate_trackers(&mut self, jobs: &[(Job, StoredJob)]) -> Trackers {
+    fn locate_trackers(&mut self, jobs: &[(Job, StoredJob)]) -> TrackerLocations {
         let attempts = jobs.iter().flat_map(|(_, stored)| &stored.attempts);
         let names = attempts.flat_map(|attempt| [Some(&attempt.tracker), attempt.cleanup_tracker.as_ref()]);
         let names: BTreeSet<&Arc<str>> = names.flatten().collect();
@@ -189,7 +189,7 @@ impl Engine {
         let locations = names.into_iter().map(|name| {
             let node = self.trackers.get(name).map(|tracker| tracker.node).unwrap_or_default();
             let host = topology.intern_host(host_of(name), DEFAULT_RACK);
-            (name.clone(), Whereabouts { node, place: Some((host, topology.rack_of(host))) })
+            (name.clone(), TrackerLocation { node, host: Some((host, topology.rack_of(host))) })
         });
         locations.collect()
     }
@@ -205,8 +205,8 @@ impl Engine {
                 self.job_costs.restore_completed(job.id, costs.remove(&job.id));
             }
             self.finished.push_back(job.id);
-            let app = self.jobs.next_app();
-            self.jobs.insert(Job::over_before(job, app));
+            let app = self.jobs.next_app_id();
+            self.jobs.insert(Job::from_finished(job, app));
         }
         for (id, name) in pending_kill_jobs {
             self.pending_kill_jobs.entry(id).or_default().add(&name);
@@ -221,7 +221,7 @@ impl Engine {
     fn kill_unrecovered(&mut self, id: JobId, now: Now) {
         let why = if self.config.recover { NOT_RECOVERED } else { NONE_RECOVERED };
         let Some(job) = self.jobs.get_mut(id).filter(|job| !job.is_over_or_ending()) else { return };
-        job.end(Outcome::Killed, why.to_owned(), &mut job_context!(self, now));
+        job.decide_end(Outcome::Killed, why.to_owned(), &mut job_context!(self, now));
         self.record_job_facts();
         self.log_line(LogLevel::Warning, format!("killed {id}: {why}"));
     }
@@ -235,8 +235,8 @@ fn held_attempts(stored: &StoredJob) -> impl Iterator<Item = HeldAttempt> {
         let is_output = attempt.state == AttemptState::Succeeded
             && attempt.role == AttemptRole::Work
             && attempt.id.task.kind == Kind::Map;
-        let is_live = attempt.is_live() || attempt.cleaned_up_by().is_some();
-        let tracker = attempt.cleaned_up_by().unwrap_or(&attempt.tracker).clone();
+        let is_live = attempt.is_live() || attempt.active_cleanup_tracker().is_some();
+        let tracker = attempt.active_cleanup_tracker().unwrap_or(&attempt.tracker).clone();
         let is_needed = is_live || (is_output && is_output_needed);
         (is_live || is_output).then_some(HeldAttempt { tracker, attempt: attempt.id, is_live, is_needed })
     };

@@ -60,7 +60,7 @@ impl Engine {
             let Some((id, weight)) = self.retained_jobs.jobs.pop_front() else { break };
             let has_pending_kill = self.pending_kill_jobs.contains_key(&id);
             match self.jobs.get_mut(id) {
-                Some(job) if has_pending_kill || job.last_fact > durable || !job.may_retire_tasks() => {
+                Some(job) if has_pending_kill || job.last_fact > durable || !job.can_retire_tasks() => {
                     waiting.push_back((id, weight));
                     continue;
                 }

@@ -128,11 +128,11 @@ impl Engine {
         if topology.rack_name(rack) == DEFAULT_RACK && self.nodes.on_host(host_id) == 0 {
             self.effects.push(Effect::ResolveRack { host: host.into() });
         }
-        if let Some(before) = self.nodes.get(node).map(|face| face.host) {
+        if let Some(before) = self.nodes.get(node).map(|info| info.host) {
             self.scheduler.topology_mut().release(before);
         }
         self.scheduler.move_node(node, host_id);
-        self.nodes.place(node, host_id, rack);
+        self.nodes.move_node(node, host_id, rack);
     }
 
     /// Kills attempts that the tracker ran before the restart and does not name in its first fresh report.
@@ -153,7 +153,7 @@ impl Engine {
                 job.lose_task_cleanup(key, id.number, &mut job_context!(self, now));
             } else if attempt.is_active() && attempt.node == node {
                 let why = format!("{name} does not know of it any more after a restart of the JobTracker");
-                job.end_silently(key, id.number, AttemptState::Killed, &why, &mut job_context!(self, now));
+                job.end_without_report(key, id.number, AttemptState::Killed, &why, &mut job_context!(self, now));
             } else {
                 continue;
             }
@@ -174,7 +174,7 @@ pub(super) fn deduplicate_diagnostics(job: &Job, key: TaskKey, report: &mut Task
         return;
     };
     // A recorded end includes all diagnostics.
-    let is_known = !attempt.is_active() || attempt.diagnostics.end_with(&report.diagnostics);
+    let is_known = !attempt.is_active() || attempt.diagnostics.ends_with(&report.diagnostics);
     if freshness == ReportFreshness::MaybeStale && is_known {
         report.diagnostics = Default::default();
     }

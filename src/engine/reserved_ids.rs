@@ -68,7 +68,7 @@ impl ReservedIds {
 
     /// All reserved ids with their users.
     pub(super) fn iter(&self) -> impl Iterator<Item = (JobId, &Arc<str>)> {
-        self.ids.iter().map(|(id, open)| (*id, &reservation.owner.user))
+        self.ids.iter().map(|(id, reservation)| (*id, &reservation.owner.user))
     }
 
     /// Whether `id` is reserved.

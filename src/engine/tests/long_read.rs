@@ -13,7 +13,11 @@ const MAPS: ReportKind = ReportKind::Work(Kind::Map);
 const ITEM_BYTES: usize = 4 << 10;
 
 /// All slices one after the other, with what happens between two of them; returns their number.
-fn read(cluster: &mut Cluster, mut read: LongRead, mut between: impl FnMut(&mut Cluster)) -> (Vec<u8>, usize, Then) {
+fn read(
+    cluster: &mut Cluster,
+    mut read: LongRead,
+    mut between: impl FnMut(&mut Cluster),
+) -> (Vec<u8>, usize, ReadProgress) {
     let mut bytes = Vec::new();
     for slices in 1..100_000 {
         let before = bytes.len();

@@ -6,100 +6,29 @@
 //! trackers stay registered; the engine orders them to drop its attempts, which are unknown here, and gives no attempt
 //! of ours a number that it may have used.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, Outcome, SplitTable, StoredJob, next_attempt_block};
+use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, Outcome, StoredJob, next_attempt_block};
 use crate::model::{AttemptId, JobId, Now};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
 
 use super::engine::{Engine, Wait, job_context};
-use super::heartbeat::Orders;
-use super::restore::NOT_RECOVERED;
+use super::foreign_state::{ForeignJob, ForeignState};
+use super::orders::{Orders, UnknownAttempts};
 use super::submission::{check_texts, refuse, unknown_queue};
-use super::tracker::TrackerRecovery;
-use super::tracker_recovery::ReportFreshness;
+use super::tracker::{ReportFreshness, TrackerRecovery};
 use super::{LogLevel, Refusal, Reply, SubmissionReply};
 
-/// State of other JobTrackers that the edge found at start.
-#[derive(Clone, Debug, Default)]
-pub struct ForeignState {
-    /// Set if another JobTracker has used the system directory since our last run: those of our jobs that it has not
-    /// ended, each with the current content of its `jobToken`, if any. Secret.
-    pub unfinished_jobs: Option<BTreeMap<JobId, Option<Arc<[u8]>>>>,
-    /// Its jobs. For each of them the edge sends [`Event::ForeignJobFound`](super::Event::ForeignJobFound) or
-    /// [`Event::ForeignJobNotFound`](super::Event::ForeignJobNotFound).
-    pub jobs: BTreeSet<JobId>,
-    /// The state was restored from a backup: trackers may run attempts that it does not contain.
-    pub is_copy: bool,
-}
-
-/// A job that another JobTracker accepted.
-#[derive(Clone, Debug)]
-pub struct ForeignJob {
-    /// Its id.
-    pub id: JobId,
-    /// job.xml, typed. Its user is the submitter.
-    pub spec: Arc<JobSpec>,
-    /// job.splitmetainfo, with the rack of each host.
-    pub splits: Arc<SplitTable>,
-    /// Content of its `jobToken`, of which trackers may have a copy. Secret.
-    pub token_file: Arc<[u8]>,
-}
-
-/// State of the recovery.
-#[derive(Debug, Default)]
-pub(super) struct ForeignRecovery {
-    /// Until then unknown trackers are accepted without reinitialisation, ms of the monotonic clock.
-    accepts_until_mono_ms: u64,
-    /// Trackers lost since the start: they are reinitialised.
-    lost: BTreeSet<Arc<str>>,
-    /// Jobs that the edge has not yet submitted or reported as unreadable.
-    expected: BTreeSet<JobId>,
-    /// Restarted jobs: trackers must reread their completion events from the first.
-    restarted: BTreeSet<JobId>,
-}
-
-/// Attempts in one heartbeat that this JobTracker has not launched.
-#[derive(Debug)]
-pub(super) struct UnknownAttempts {
-    /// Most attempts that the tracker is ordered to drop.
-    pub(super) allowed: usize,
-    /// The first attempt to drop, and the reason.
-    first: Option<(AttemptId, &'static str)>,
-    /// Number of attempts to drop.
-    dropped: usize,
-    /// Number of further unknown attempts.
-    skipped: usize,
-}
-
+/// Failure info of a job that must not continue after a restart.
+pub(super) const NOT_RECOVERED: &str =
+    "the JobTracker was restarted, and mapreduce.job.restart.recover of this job is false";
 /// Failure info of a job of ours that another JobTracker has ended.
 const ENDED_ELSEWHERE: &str = "it has ended under another JobTracker, which has used mapred.system.dir since; how it \
                                ended is not known here";
 /// Highest attempt number that is taken for another JobTracker's: each of its restarts skips a thousand.
 const HIGHEST_NUMBER: i32 = 1_000_000;
-
-// === impl Strays ===
-
-impl UnknownAttempts {
-    pub(super) fn new(allowed: usize) -> Self {
-        Self { allowed, first: None, dropped: 0, skipped: 0 }
-    }
-
-    /// The log line about all of them; none without any.
-    pub(super) fn log_text(&self, name: &str) -> Option<String> {
-        let (first, why) = self.first?;
-        let mut line = format!("{name} is ordered to drop {first}, {why}");
-        if self.dropped > 1 {
-            line += &format!("; and {} more", self.dropped - 1);
-        }
-        if self.skipped > 0 {
-            line += &format!("; {} more exceed what it can run and are ignored", self.skipped);
-        }
-        Some(line)
-    }
-}
 
 // === impl Engine: our jobs after another JobTracker ===
 
@@ -362,14 +291,5 @@ impl Engine {
         if let Some(job) = self.jobs.get_mut(unknown.task.job) {
             job.set_unknown_attempts(job.unknown_attempts().saturating_sub(1), &mut self.housekeeping);
         }
-    }
-
-    /// The trackers that must receive KILL_JOB of a completed job: all of them for a job that another JobTracker has
-    /// run, since each may have its files.
-    pub(super) fn trackers_to_notify(&self, job: &Job) -> Vec<Arc<str>> {
-        if job.has_foreign_attempts() {
-            return self.trackers.keys().cloned().collect();
-        }
-        job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|info| info.name.clone()).collect()
     }
 }

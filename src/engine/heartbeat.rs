@@ -3,35 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{AttemptOrder, NodeInfo};
-use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, Now, PerKind};
+use crate::mapreduce::AttemptOrder;
+use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind};
 use crate::scheduler::NodeId;
-use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
-use crate::wire::{
-    Action, HealthStatus, HeartbeatRequest, HeartbeatResponse, Phase, TaskStatus, TaskTrackerStatus,
-    runs_streaming_only,
-};
+use crate::wire::{Action, HeartbeatRequest, HeartbeatResponse, TaskStatus};
 
 use super::engine::{Engine, Wait, job_context};
-use super::foreign_jobtracker::UnknownAttempts;
-use super::tracker::{LastAnswer, Tracker, TrackerRecovery};
-use super::tracker_recovery::{RecoveryStep, ReportFreshness, deduplicate_diagnostics};
-use super::{Effect, Fact, HeartbeatAnswer, LogLevel, Refusal, Reply};
+use super::orders::{Orders, UnknownAttempts};
+use super::registration::holds_slot;
+use super::tracker::{LastAnswer, ReportFreshness, Tracker};
+use super::tracker_recovery::{RecoveryStep, deduplicate_diagnostics};
+use super::{Fact, HeartbeatAnswer, LogLevel, Reply};
 
-/// Orders to a tracker that follow from the reports of one heartbeat, in the order of 1.2.1.
-#[derive(Debug, Default)]
-pub(super) struct Orders {
-    pub(super) kill_tasks: Vec<AttemptId>,
-    /// Unknown jobs: the tracker gets KILL_JOB for them.
-    pub(super) forget_jobs: BTreeSet<JobId>,
-    pub(super) commits: Vec<AttemptId>,
-    /// The tracker forgets reports once it is answered: the answer waits for all facts.
-    pub(super) must_be_durable: bool,
-}
-
-/// Added to twice the longest heartbeat interval, ms: within that time a registered tracker with an open connection
-/// counts as alive, and a registration under its name comes from another tracker.
-const ALIVE_GRACE_MS: u64 = 10_000;
 /// Interval for a tracker that exceeds the limit of trackers, ms; it is unknown then and is reinitialised.
 const FULL_INTERVAL_MS: i32 = 10_000;
 /// Unknown attempts of a tracker, beyond twice its slots, that it is ordered to drop. Further ones are ignored until it
@@ -107,173 +90,10 @@ impl Engine {
         self.answer(&name, node, request.response_id.wrapping_add(1), accepts, orders, now)
     }
 
-    /// Refuses trackers on hosts that are not admitted, and a second tracker under the name of one that is alive.
-    fn refuse_tracker(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Option<Refusal> {
-        let (name, host) = (&request.status.name, &request.status.host);
-        if let Some(text) = name_refusal(name, host) {
-            self.log_line(LogLevel::Warning, text.clone());
-            return Some(Refusal::DisallowedTracker(text));
-        }
-        if !self.config.hosts.admits(host) {
-            // 1.2.1 names the tracker in this text.
-            return Some(Refusal::DisallowedTracker(format!(
-                "Tasktracker denied communication with jobtracker: {name}"
-            )));
-        }
-        let tracker = self.trackers.get(&**name)?;
-        let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
-        let has_called = silent_ms <= self.longest_silence_ms();
-        let alive = self.connections.contains(&tracker.connection) && has_called;
-        if request.initial_contact && tracker.connection != connection && alive {
-            let text = format!(
-                "another TaskTracker named {name} is alive on host {}: its last heartbeat came {silent_ms} ms ago; \
-                 give this one a name of its own (slave.host.name, mapred.task.tracker.report.address)",
-                tracker.host
-            );
-            self.log_line(LogLevel::Warning, format!("refused a TaskTracker on host {host}: {text}"));
-            return Some(Refusal::DisallowedTracker(text));
-        }
-        None
-    }
-
-    /// Records that the name was free when the tracker registered: a heartbeat under it on another connection comes
-    /// from another tracker.
-    fn mark_introduced(&mut self, name: &Arc<str>) {
-        if let Some(tracker) = self.trackers.get_mut(name) {
-            tracker.is_introduced = true;
-        }
-    }
-
-    /// Whether one more tracker may register.
-    pub(super) fn has_room_for_trackers(&self) -> bool {
-        self.trackers.len() < self.config.limits.max_trackers
-    }
-
-    /// The longest silence of a healthy tracker, ms.
-    pub(super) fn longest_silence_ms(&self) -> u64 {
-        2 * self.config.heartbeat.interval_ms(self.trackers.len(), true) as u64 + ALIVE_GRACE_MS
-    }
-
     /// Most unknown attempts that are processed in one heartbeat of a tracker.
     fn unknown_attempts_allowed(&self, name: &Arc<str>) -> usize {
         let slots = self.trackers.get(name).map(|tracker| tracker.slots).unwrap_or_default();
         2 * (slots.map as usize + slots.reduce as usize) + UNKNOWN_ATTEMPTS_BESIDE_SLOTS
-    }
-
-    /// Registers a tracker, in the default rack until its rack is resolved.
-    fn register(&mut self, status: &TaskTrackerStatus) {
-        let name: Arc<str> = (&*status.name).into();
-        self.log_line(LogLevel::Info, format!("{name} registered"));
-        let http = format!("http://{}:{}", status.host, status.http_port);
-        self.enter_tracker(name, &status.host, http, TrackerRecovery::Complete);
-    }
-
-    /// Adds a tracker without slots.
-    pub(super) fn enter_tracker(
-        &mut self,
-        name: Arc<str>,
-        host: &str,
-        http: String,
-        recovery: TrackerRecovery,
-    ) -> NodeId {
-        let host: Arc<str> = host.into();
-        let topology = self.scheduler.topology_mut();
-        let host_id = topology.intern_host(&host, DEFAULT_RACK);
-        topology.hold_for_node(host_id);
-        let node = self.scheduler.add_node(host_id, PerKind::default());
-        let topology = self.scheduler.topology();
-        let rack = topology.rack_of(host_id);
-        // Splits may have named the host before, when its rack could not be resolved. The first tracker on a host
-        // requests its rack for all of them.
-        if topology.rack_name(rack) == DEFAULT_RACK && self.nodes.on_host(host_id) == 0 {
-            self.effects.push(Effect::ResolveRack { host: host.clone() });
-        }
-        let streaming_only = runs_streaming_only(&name);
-        let http = http.into();
-        let info = NodeInfo { name: name.clone(), host: host_id, rack, http, streaming_only, free_disk_bytes: None };
-        self.nodes.insert(node, info);
-        self.nodes.set_slots(node, PerKind::default());
-        let tracker = Tracker {
-            name: name.clone(),
-            host,
-            node,
-            http_port: 0,
-            slots: PerKind::default(),
-            busy: PerKind::default(),
-            healthy: true,
-            refuses_work: false,
-            complaint: String::new(),
-            connection: 0,
-            connected_mono_ms: 0,
-            is_introduced: false,
-            last_seen_mono_ms: 0,
-            response_id: 0,
-            last_answer: LastAnswer::Idle(0),
-            has_launch_answer: matches!(recovery, TrackerRecovery::Expected(Some(_))),
-            recovery,
-            answer_waits_for: FactNumber::default(),
-            attempts: Default::default(),
-            unknown_attempts: Default::default(),
-            claims_too_many_slots: false,
-            rereads_events: false,
-            kill_tasks: Vec::new(),
-            kill_jobs: Default::default(),
-            kill_jobs_sent: Vec::new(),
-        };
-        self.trackers.insert(name, tracker);
-        node
-    }
-
-    /// Updates the tracker from its heartbeat; returns its interned name.
-    pub(super) fn update_status(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Arc<str> {
-        let status = &request.status;
-        let Some(tracker) = self.trackers.get_mut(&*status.name) else { return (&*status.name).into() };
-        tracker.last_seen_mono_ms = now.mono_ms;
-        tracker.http_port = status.http_port;
-        if tracker.connection != connection {
-            // The previous connection stays in the set until it closes: other trackers may share it.
-            self.connections.insert(connection);
-            tracker.connection = connection;
-            tracker.connected_mono_ms = now.mono_ms;
-            tracker.is_introduced = false;
-        }
-        let most = self.config.limits.max_tracker_slots;
-        let slots = |count: i32| u32::try_from(count).unwrap_or(0).min(most);
-        let reported = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
-        let claimed = PerKind::new(status.max_map_slots, status.max_reduce_slots);
-        let claims_more = Kind::ALL.into_iter().any(|kind| i64::from(claimed[kind]) > i64::from(most));
-        let is_news = claims_more && !std::mem::replace(&mut tracker.claims_too_many_slots, claims_more);
-        // Slots of an unhealthy tracker do not count.
-        let counted = if status.health.healthy { reported } else { PerKind::default() };
-        self.nodes.set_free_disk(tracker.node, u64::try_from(status.resources.available_space_bytes).ok());
-        update_complaint(&mut tracker.complaint, &status.health);
-        if tracker.slots != counted || tracker.healthy != status.health.healthy {
-            tracker.slots = counted;
-            tracker.healthy = status.health.healthy;
-            self.scheduler.set_slots(tracker.node, counted);
-            self.nodes.set_slots(tracker.node, counted);
-            self.nodes.set_healthy(tracker.node, tracker.healthy);
-        }
-        let was_busy = std::mem::take(&mut tracker.busy);
-        for report in &status.tasks {
-            if holds_slot(report) {
-                let busy = &mut tracker.busy[report.attempt.task.kind];
-                *busy = busy.saturating_add(slots(report.num_slots));
-            }
-        }
-        move_busy(&mut self.busy_slots, was_busy, tracker.busy);
-        let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
-        tracker.refuses_work = has_free && !request.accept_new_tasks;
-        let name = tracker.name.clone();
-        if is_news {
-            let text = format!(
-                "{name} claims {} map slots and {} reduce slots; it gets tasks for at most {most} of a kind \
-                 (jobtracker.tracker.max-slots)",
-                claimed.map, claimed.reduce
-            );
-            self.log_line(LogLevel::Warning, text);
-        }
-        name
     }
 
     /// Acknowledges the KILL_JOBs of the last answer, which the tracker has received.
@@ -468,36 +288,6 @@ impl Tracker {
     }
 }
 
-/// Updates the sum of busy slots over all trackers by the change of one.
-pub(super) fn move_busy(sum: &mut PerKind<u64>, was: PerKind<u32>, is: PerKind<u32>) {
-    for kind in Kind::ALL {
-        sum[kind] = (sum[kind] + u64::from(is[kind])).saturating_sub(u64::from(was[kind]));
-    }
-}
-
-/// Stores the report of the health script while the tracker is unhealthy; empty otherwise.
-fn update_complaint(complaint: &mut String, health: &HealthStatus) {
-    let report = if health.healthy { "" } else { &*health.report };
-    let report = cut(report, HEALTH_REPORT_BYTES);
-    if complaint != report {
-        report.clone_into(complaint);
-    }
-}
-
-/// The refusal of names that no stock tracker has; none for valid ones.
-fn name_refusal(name: &str, host: &str) -> Option<String> {
-    let (what, bad) = match (is_node_name(name), is_node_name(host)) {
-        (true, true) => return None,
-        (false, _) => ("name", name),
-        (true, false) => ("host", host),
-    };
-    Some(format!(
-        "Tasktracker denied communication with jobtracker: its {what} is {:?}; expected 1 to {HOST_NAME_BYTES} bytes of \
-         printable ASCII without blanks",
-        excerpt(bad)
-    ))
-}
-
 /// The answer that reinitialises an unknown tracker, with the response id of its request.
 fn reinit(response_id: i16) -> HeartbeatAnswer {
     HeartbeatAnswer::Fresh(HeartbeatResponse {
@@ -506,14 +296,4 @@ fn reinit(response_id: i16) -> HeartbeatAnswer {
         actions: vec![Action::ReinitTracker],
         recovered_jobs: Vec::new(),
     })
-}
-
-/// Whether a reported attempt holds a slot of its tracker. An attempt in COMMIT_PENDING does too: 1.2.1 does not count
-/// it, so it assigns tasks that have to queue.
-fn holds_slot(report: &TaskStatus) -> bool {
-    match report.state {
-        AttemptState::Running | AttemptState::Unassigned | AttemptState::CommitPending => true,
-        AttemptState::FailedUnclean | AttemptState::KilledUnclean => report.phase == Phase::Cleanup,
-        AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,
-    }
 }

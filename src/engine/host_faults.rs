@@ -6,13 +6,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::model::{JobId, Now};
-use crate::scheduler::HostId;
-use crate::wire::HeartbeatRequest;
-
-use super::LogLevel;
-use super::engine::Engine;
-
 /// The rule that puts hosts on the graylist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultConfig {
@@ -104,7 +97,7 @@ impl Record {
 
 impl HostFaults {
     /// Records a fault of a host at `at_ms`, epoch ms. Returns whether that puts the host on the graylist.
-    fn add(&mut self, host: &Arc<str>, at_ms: i64, cluster: ClusterSize, config: &FaultConfig) -> bool {
+    pub(super) fn add(&mut self, host: &Arc<str>, at_ms: i64, cluster: ClusterSize, config: &FaultConfig) -> bool {
         let bucket = at_ms.div_euclid(config.bucket_ms);
         if self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(host) {
             return false;
@@ -125,7 +118,7 @@ impl HostFaults {
     }
 
     /// Drops old faults of a host. Returns whether that takes the host off the graylist.
-    fn expire(&mut self, host: &str, now_ms: i64, config: &FaultConfig) -> bool {
+    pub(super) fn expire(&mut self, host: &str, now_ms: i64, config: &FaultConfig) -> bool {
         let Some(record) = self.hosts.get_mut(host) else { return false };
         let faults = record.count(now_ms.div_euclid(config.bucket_ms), config.buckets);
         if faults >= config.threshold {
@@ -139,12 +132,17 @@ impl HostFaults {
     }
 
     /// Drops all faults of a host. Returns whether that takes the host off the graylist.
-    fn forget(&mut self, host: &str) -> bool {
+    pub(super) fn forget(&mut self, host: &str) -> bool {
         self.hosts.remove(host).is_some_and(|record| record.graylisted_at.is_some())
     }
 
-    fn graylisted(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(super) fn graylisted(&self) -> impl Iterator<Item = &Arc<str>> {
         self.hosts.iter().filter(|(_, record)| record.graylisted_at.is_some()).map(|(host, _)| host)
+    }
+
+    /// Whether no host has faults.
+    pub(super) fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
     }
 
     /// Whether a host is on the graylist.
@@ -165,58 +163,6 @@ fn exceeds_average(faults: u32, sum: u64, cluster: ClusterSize, config: &FaultCo
     let own = u128::from(faults) * cluster.in_service as u128 * 1_000_000;
     let allowed = u128::from(sum) * (1_000_000 + u128::from(config.excess_millionths));
     own > allowed && 2 * cluster.graylisted < cluster.registered
-}
-
-// === impl Engine: the graylist ===
-
-impl Engine {
-    /// Updates the faults of a tracker's host at its heartbeat: a restarted tracker clears them, any other drops old
-    /// ones.
-    pub(super) fn update_host_faults(&mut self, request: &HeartbeatRequest, now: Now) {
-        if self.host_faults.hosts.is_empty() {
-            return;
-        }
-        let host = &*request.status.host;
-        let freed = match request.restarted {
-            true => self.host_faults.forget(host),
-            false => self.host_faults.expire(host, now.wall_ms, &self.config.limits.faults),
-        };
-        if freed {
-            self.log_line(LogLevel::Info, format!("{host} is off the graylist"));
-        }
-    }
-
-    /// Records a fault of each host that a successful job had to avoid.
-    pub(super) fn record_host_faults(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(id) else { return };
-        let at_ms = job.finish_ms;
-        let flaky: Vec<HostId> = job.flaky_hosts().collect();
-        for host in flaky {
-            let host: Arc<str> = self.scheduler.topology().host_name(host).into();
-            if host.is_empty() {
-                // The host has had no tracker for long, and its name is gone.
-                continue;
-            }
-            let cluster = ClusterSize {
-                in_service: self.nodes.in_service(),
-                graylisted: self.graylisted_trackers(),
-                registered: self.nodes.len(),
-            };
-            if self.host_faults.add(&host, at_ms, cluster, &self.config.limits.faults) {
-                let reason = self.host_faults.reason(&host).unwrap_or_default();
-                self.log_line(LogLevel::Warning, format!("{host} is on the graylist: {reason}"));
-            }
-        }
-    }
-
-    /// Trackers on hosts of the graylist.
-    pub(super) fn graylisted_trackers(&self) -> usize {
-        self.host_faults.graylisted().map(|host| self.trackers_on(host)).sum()
-    }
-
-    fn trackers_on(&self, host: &str) -> usize {
-        self.scheduler.topology().host(host).map_or(0, |host| self.nodes.on_host(host))
-    }
 }
 
 #[cfg(test)]

@@ -1,35 +1,38 @@
 //! Completion of jobs: every tracker that ran any attempt gets KILL_JOB; then the edge removes the job's files.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{JobState, Outcome};
+use crate::mapreduce::{Job, JobFact, JobState, Outcome};
 use crate::model::{EndNotification, JobId, Kind};
 
 use super::engine::Engine;
+use super::finished_jobs::PendingKillJob;
 use super::limits::Limits;
 use super::{Effect, Fact};
-
-/// Trackers that have not acknowledged KILL_JOB of a completed job.
-#[derive(Debug, Default)]
-pub(super) struct PendingKillJob {
-    trackers: BTreeSet<Arc<str>>,
-    /// Forget the job once all have acknowledged.
-    forget_when_acknowledged: bool,
-}
-
-// === impl PendingKillJob ===
-
-impl PendingKillJob {
-    /// Adds a tracker that must acknowledge.
-    pub(super) fn add(&mut self, tracker: &Arc<str>) {
-        self.trackers.insert(tracker.clone());
-    }
-}
 
 // === impl Engine: completed jobs ===
 
 impl Engine {
+    /// Numbers the facts of jobs, and completes jobs that ended.
+    pub(super) fn record_job_facts(&mut self) {
+        let mut ended = Vec::new();
+        for fact in std::mem::take(&mut self.job_facts) {
+            let id = fact.job();
+            match fact {
+                JobFact::Running { .. } => drop(self.running_jobs.insert(id)),
+                JobFact::Ended { .. } => ended.push(id),
+                _ => {}
+            }
+            let number = self.log.push(Fact::Job(fact));
+            if let Some(job) = self.jobs.get_mut(id) {
+                job.last_fact = number;
+            }
+        }
+        for id in ended {
+            self.on_job_completed(id);
+        }
+    }
+
     pub(super) fn on_job_completed(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let JobState::Over(outcome) = job.state() else { return };
@@ -121,6 +124,15 @@ impl Engine {
                 None => self.forget_job(oldest),
             }
         }
+    }
+
+    /// The trackers that must receive KILL_JOB of a completed job: all of them for a job that another JobTracker has
+    /// run, since each may have its files.
+    fn trackers_to_notify(&self, job: &Job) -> Vec<Arc<str>> {
+        if job.has_foreign_attempts() {
+            return self.trackers.keys().cloned().collect();
+        }
+        job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|info| info.name.clone()).collect()
     }
 
     fn forget_job(&mut self, id: JobId) {

@@ -1,14 +1,9 @@
 //! Launched attempts that no tracker has reported as started (1.2.1 `JobTracker.ExpireLaunchingTasks`).
 
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
-
-use crate::model::{AttemptId, FactNumber, Now};
-use crate::scheduler::NodeId;
-
-use super::LogLevel;
-use super::engine::Engine;
+use crate::model::AttemptId;
 
 /// Launched attempts that have not started, oldest first.
 ///
@@ -37,52 +32,16 @@ impl Launching {
         }
     }
 
+    /// All attempts, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = AttemptId> {
+        self.by_time.iter().map(|(_, attempt)| *attempt)
+    }
+
     /// Removes and returns the oldest, if it was launched before that time.
-    fn pop_before(&mut self, mono_ms: u64) -> Option<AttemptId> {
+    pub(super) fn pop_before(&mut self, mono_ms: u64) -> Option<AttemptId> {
         let (_, attempt) = *self.by_time.first().filter(|(since, _)| *since < mono_ms)?;
         self.remove(attempt);
         Some(attempt)
-    }
-}
-
-// === impl Engine: expired launches ===
-
-impl Engine {
-    /// Fails attempts that were launched longer ago than the expiry interval and that no report shows as started. The
-    /// time restarts for those whose answer waits for a fact after `durable`.
-    pub(super) fn expire_launches(&mut self, durable: FactNumber, now: Now) {
-        let held = self.trackers.values().filter(|tracker| tracker.answer_waits_for > durable);
-        let held: BTreeSet<NodeId> = held.map(|tracker| tracker.node).collect();
-        if !held.is_empty() {
-            let launching: Vec<_> = self.launching.by_time.iter().map(|(_, attempt)| *attempt).collect();
-            for attempt in launching {
-                if self.launched_on(attempt).is_some_and(|node| held.contains(&node)) {
-                    self.launching.insert(attempt, now.mono_ms);
-                }
-            }
-        }
-        let before_mono_ms = now.mono_ms.saturating_sub(self.config.tracker_expiry_ms);
-        while let Some(attempt) = self.launching.pop_before(before_mono_ms) {
-            if self.launched_on(attempt).is_some() {
-                self.log_line(
-                    LogLevel::Warning,
-                    format!("{attempt} was launched, but its tracker has never reported it"),
-                );
-                self.fail_attempt(attempt, "Error launching task", now);
-                self.record_job_facts();
-            }
-        }
-    }
-
-    /// The node of the registered tracker that has not started an attempt, or its task-cleanup.
-    fn launched_on(&self, id: AttemptId) -> Option<NodeId> {
-        let job = self.jobs.get(id.task.job).filter(|job| !job.is_over())?;
-        let attempt = job.attempt(job.key_of(id.task)?, id.number)?;
-        let node = match attempt.cleanup_node {
-            None if attempt.is_active() => attempt.node,
-            cleanup => cleanup?,
-        };
-        (!attempt.started && self.nodes.get(node).is_some()).then_some(node)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Queries of bidders that need both the cluster and the market. Read-only.
 
-use crate::market::{Answer, Bidding, Operation, OperationKind, QueueName, ServletRequest};
+use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueName, QueueUse, ServletRequest};
+use crate::model::PerKind;
+use crate::scheduler::{GroupId, GroupUsage, Scheduler};
 
 use super::PolicyConfig;
 use super::engine::Engine;
-use super::market_ticks::queue_usage;
 
 // === impl Engine: market queries ===
 
@@ -56,4 +57,16 @@ impl Engine {
             PolicyConfig::Fifo(_) => 0,
         }
     }
+}
+
+/// Usage and demand of each queue that is not idle, by name, with its scheduler group.
+pub(super) fn queue_usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
+    let mut standings = scheduler.group_usages().peekable();
+    let of_queue = |queue: &QueueName| {
+        while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
+        let GroupUsage { id, running, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
+        let is_idle = running == PerKind::default() && pending == 0;
+        (!is_idle).then(|| (QueueUse { queue: queue.clone(), running, pending }, id))
+    };
+    market.queues().filter_map(of_queue).unzip()
 }

@@ -1,12 +1,13 @@
 //! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
 use crate::market::{
-    Account, BudgetLine, Credits, Interval, Market, MarketFact, QueueChange, QueueName, QueueUse, ServletRequest,
+    Account, BudgetLine, Credits, Interval, Market, MarketFact, QueueChange, QueueName, ServletRequest,
 };
 use crate::model::{Now, PerKind};
-use crate::scheduler::{Allocation, GroupId, GroupUsage, Scheduler};
+use crate::scheduler::Allocation;
 
 use super::engine::{Engine, Wait};
+use super::market_queries::queue_usage;
 use super::{Effect, Fact, PolicyConfig, Reply};
 
 // === impl Engine: market ===
@@ -133,18 +134,6 @@ impl Engine {
         // The answer may show durable state only.
         (Reply::Market(operated.answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
     }
-}
-
-/// Usage and demand of each queue that is not idle, by name, with its scheduler group.
-pub(super) fn queue_usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
-    let mut standings = scheduler.group_usages().peekable();
-    let of_queue = |queue: &QueueName| {
-        while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
-        let GroupUsage { id, running, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
-        let is_idle = running == PerKind::default() && pending == 0;
-        (!is_idle).then(|| (QueueUse { queue: queue.clone(), running, pending }, id))
-    };
-    market.queues().filter_map(of_queue).unzip()
 }
 
 /// The first time after `now` that is a whole number of intervals after `due_mono_ms`, which has passed.

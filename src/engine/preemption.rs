@@ -13,7 +13,7 @@ use crate::scheduler::{
     AppId, GroupId, NodeId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
 };
 
-use super::engine::Engine;
+use super::engine::{Engine, LastPreemption};
 use super::market_ticks::next_on_grid;
 use super::tracker::{Tracker, TrackerRecovery};
 use super::{LogLevel, PolicyConfig};
@@ -48,19 +48,6 @@ pub(super) struct ChosenVictims {
     pub(super) victims: Vec<(AttemptId, Arc<str>)>,
     /// Queues below their quota, with the number of missing slots.
     short: BTreeMap<String, u32>,
-}
-
-/// The last round that preempted attempts of a job.
-#[derive(Clone, Debug)]
-pub(super) struct LastPreemption {
-    /// When, epoch ms.
-    pub(super) at_ms: i64,
-    /// Victims of the job.
-    pub(super) attempts: u32,
-    /// Victims of the job in all rounds so far.
-    pub(super) so_far: u64,
-    /// Queues that were below their quota, with the number of missing slots.
-    pub(super) short: Arc<BTreeMap<String, u32>>,
 }
 
 // === impl Engine: rounds of preemption ===

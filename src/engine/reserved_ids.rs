@@ -58,7 +58,7 @@ impl IdOwner {
     }
 }
 
-// === impl OpenIds ===
+// === impl ReservedIds ===
 
 impl ReservedIds {
     /// The user who may submit under `id`; none when it is not reserved.

@@ -16,7 +16,8 @@ use crate::scheduler::AppSpec;
 use crate::wire::CompletionStatus;
 
 use super::engine::{Engine, job_context};
-use super::foreign_jobtracker::ForeignState;
+use super::foreign_jobtracker::NOT_RECOVERED;
+use super::foreign_state::ForeignState;
 use super::limits::Limits;
 use super::tracker::{LaunchAnswer, TrackerRecovery};
 use super::{JobCost, LogLevel};
@@ -56,9 +57,6 @@ pub struct RestoredJobs {
     pub handed_over: Option<BTreeSet<Arc<str>>>,
 }
 
-/// Failure info of a job that must not continue after a restart.
-pub(super) const NOT_RECOVERED: &str =
-    "the JobTracker was restarted, and mapreduce.job.restart.recover of this job is false";
 /// Failure info of all jobs where none may continue after a restart.
 const NONE_RECOVERED: &str = "the JobTracker was restarted, and its mapred.jobtracker.restart.recover is false";
 

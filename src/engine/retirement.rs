@@ -7,27 +7,8 @@ use crate::model::{FactNumber, JobId, Now};
 use super::engine::Engine;
 use super::limits::Limits;
 
-/// Finished jobs with tasks in memory, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct RetainedJobs {
-    jobs: VecDeque<(JobId, u64)>,
-    /// Their tasks, by [`Limits::weight`].
-    tasks: u64,
-    /// When to retire next, while there are too many; ms of the monotonic clock.
-    due_mono_ms: Option<u64>,
-}
-
 /// Delay before retirement, ms: the ends of the jobs must be durable by then.
 const PAUSE_MS: u64 = 1_000;
-
-// === impl WholeJobs ===
-
-impl RetainedJobs {
-    /// When [`Engine::retire_when_due`] is due.
-    pub(super) fn due_mono_ms(&self) -> Option<u64> {
-        self.due_mono_ms
-    }
-}
 
 // === impl Engine: retirement ===
 

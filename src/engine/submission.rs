@@ -3,25 +3,17 @@
 
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitHost, SplitTable, job_bytes};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
-use crate::model::{DEFAULT_RACK, JobId, Now};
+use crate::model::{JobId, Now};
 use crate::scheduler::AppSpec;
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
 
 use super::engine::{Engine, Wait};
 use super::limits::Limits;
+use super::pending_submission::PendingSubmission;
 use super::{Caller, Fact, IdOwner, ReadSubmission, Refusal, Reply, SubmissionReply};
-
-/// A submission between its phases.
-#[derive(Debug)]
-pub(super) enum PendingSubmission {
-    /// The edge is reading its files.
-    Reading(Caller),
-    /// It is valid; the edge is writing its system directory.
-    Writing(Box<AcceptedJob>),
-}
 
 /// The kind of a job token in 1.2.1.
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
@@ -29,26 +21,6 @@ const JOB_TOKEN_KIND: &str = "mapreduce.job";
 const MAX_TASKS: u32 = 1_000_000;
 /// Most pending submissions.
 const MAX_PENDING: usize = 10_000;
-
-// === impl PendingSubmission ===
-
-impl PendingSubmission {
-    /// The job's specification, once it is read.
-    fn spec(&self) -> Option<&JobSpec> {
-        match self {
-            PendingSubmission::Reading(_) => None,
-            PendingSubmission::Writing(accepted) => Some(&accepted.spec),
-        }
-    }
-
-    /// Whether it is for this queue, as far as is known.
-    pub(super) fn is_for(&self, queue: &str) -> bool {
-        match self {
-            PendingSubmission::Reading(_) => false,
-            PendingSubmission::Writing(accepted) => accepted.spec.queue == queue,
-        }
-    }
-}
 
 // === impl Engine: submission ===
 
@@ -297,20 +269,6 @@ impl Engine {
         self.job_facts.push(JobFact::Accepted(accepted));
         self.record_job_facts();
         Ok(status)
-    }
-}
-
-impl Engine {
-    /// Moves hosts of splits from the default rack to the rack that the submission resolved. Needed before the job is
-    /// added: locality is by host and rack.
-    pub(super) fn learn_racks(&mut self, splits: &SplitTable) {
-        for SplitHost { host, rack } in splits.hosts() {
-            let topology = self.scheduler.topology();
-            let known = topology.host(host).map(|id| topology.rack_name(topology.rack_of(id)));
-            if known == Some(DEFAULT_RACK) && rack != DEFAULT_RACK {
-                self.on_rack_resolved(host, rack);
-            }
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::{AttemptId, FactNumber, JobId, Now, PerKind};
 use crate::scheduler::NodeId;
-use crate::wire::HeartbeatResponse;
+use crate::wire::{HeartbeatResponse, TaskStatus};
 
 /// One registered tracker.
 #[derive(Debug)]
@@ -85,6 +85,17 @@ pub(super) struct LaunchAnswer {
     pub(super) body: Arc<[u8]>,
 }
 
+/// How fresh the report of a tracker is after a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReportFreshness {
+    /// No restart in between: the report is fresh.
+    NotRecovering,
+    /// The first report after the restart: may be as old as the outage.
+    MaybeStale,
+    /// The first report known to be fresh.
+    FirstFresh,
+}
+
 // === impl Tracker ===
 
 impl Tracker {
@@ -101,5 +112,17 @@ impl Tracker {
     /// An answer with nothing to do.
     pub(super) fn idle_answer(response_id: i16, interval_ms: i32) -> HeartbeatResponse {
         HeartbeatResponse { response_id, interval_ms, actions: Vec::new(), recovered_jobs: Vec::new() }
+    }
+}
+
+// === impl ReportFreshness ===
+
+impl ReportFreshness {
+    /// The reported attempts, where missing ones matter; otherwise empty.
+    pub(super) fn reported_attempts(self, reports: &[TaskStatus]) -> BTreeSet<AttemptId> {
+        match self {
+            ReportFreshness::FirstFresh => reports.iter().map(|report| report.attempt).collect(),
+            ReportFreshness::NotRecovering | ReportFreshness::MaybeStale => BTreeSet::new(),
+        }
     }
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::mapreduce::{Attempt, AttemptRole, TaskState};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Now, PerKind};
+use crate::scheduler::NodeId;
 
-use super::engine::{Engine, Wait, job_context};
-use super::heartbeat::move_busy;
+use super::engine::{Engine, job_context};
+use super::registration::move_busy;
 use super::tracker::Tracker;
-use super::{Fact, LogLevel, Reply};
+use super::{Fact, LogLevel};
 
 // === impl Engine: lost trackers ===
 
@@ -123,27 +124,45 @@ impl Engine {
             tracker.kill_tasks.push(id);
         }
     }
+}
 
-    /// Moves demand and nodes of a host to its resolved rack. Free of cost if the host is there already, however many
-    /// nodes share it.
-    pub(super) fn on_rack_resolved(&mut self, host: &str, rack: &str) -> (Reply, Wait) {
-        let topology = self.scheduler.topology_mut();
-        // The host may have been removed since the request.
-        let Some(before) = topology.host(host) else { return (Reply::Done, Wait::Nothing) };
-        let host_id = topology.move_host(host, rack);
-        if host_id != before {
-            let rack = topology.rack_of(host_id);
-            let here: Vec<_> = self.nodes.nodes_on(before).collect();
-            for node in here {
-                self.scheduler.move_node(node, host_id);
-                self.nodes.move_node(node, host_id, rack);
-                self.scheduler.topology_mut().hold_for_node(host_id);
-                self.scheduler.topology_mut().release(before);
+// === impl Engine: expired launches ===
+
+impl Engine {
+    /// Fails attempts that were launched longer ago than the expiry interval and that no report shows as started. The
+    /// time restarts for those whose answer waits for a fact after `durable`.
+    pub(super) fn expire_launches(&mut self, durable: FactNumber, now: Now) {
+        let held = self.trackers.values().filter(|tracker| tracker.answer_waits_for > durable);
+        let held: BTreeSet<NodeId> = held.map(|tracker| tracker.node).collect();
+        if !held.is_empty() {
+            let launching: Vec<_> = self.launching.iter().collect();
+            for attempt in launching {
+                if self.launched_on(attempt).is_some_and(|node| held.contains(&node)) {
+                    self.launching.insert(attempt, now.mono_ms);
+                }
             }
-            // Removes the host if it has no node and never had one.
-            self.scheduler.topology_mut().hold(host_id);
-            self.scheduler.topology_mut().release(host_id);
         }
-        (Reply::Done, Wait::Nothing)
+        let before_mono_ms = now.mono_ms.saturating_sub(self.config.tracker_expiry_ms);
+        while let Some(attempt) = self.launching.pop_before(before_mono_ms) {
+            if self.launched_on(attempt).is_some() {
+                self.log_line(
+                    LogLevel::Warning,
+                    format!("{attempt} was launched, but its tracker has never reported it"),
+                );
+                self.fail_attempt(attempt, "Error launching task", now);
+                self.record_job_facts();
+            }
+        }
+    }
+
+    /// The node of the registered tracker that has not started an attempt, or its task-cleanup.
+    fn launched_on(&self, id: AttemptId) -> Option<NodeId> {
+        let job = self.jobs.get(id.task.job).filter(|job| !job.is_over())?;
+        let attempt = job.attempt(job.key_of(id.task)?, id.number)?;
+        let node = match attempt.cleanup_node {
+            None if attempt.is_active() => attempt.node,
+            cleanup => cleanup?,
+        };
+        (!attempt.started && self.nodes.get(node).is_some()).then_some(node)
     }
 }

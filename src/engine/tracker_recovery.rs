@@ -13,19 +13,8 @@ use crate::scheduler::NodeId;
 use crate::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus, TaskTrackerStatus};
 
 use super::engine::{Engine, job_context};
-use super::tracker::{LastAnswer, LaunchAnswer, TrackerRecovery};
+use super::tracker::{LastAnswer, LaunchAnswer, ReportFreshness, TrackerRecovery};
 use super::{Effect, HeartbeatAnswer, LogLevel};
-
-/// How fresh the report of a tracker is after a restart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReportFreshness {
-    /// No restart in between: the report is fresh.
-    NotRecovering,
-    /// The first report after the restart: may be as old as the outage.
-    MaybeStale,
-    /// The first report known to be fresh.
-    FirstFresh,
-}
 
 /// How to process a heartbeat.
 pub(super) enum RecoveryStep {
@@ -33,18 +22,6 @@ pub(super) enum RecoveryStep {
     RepeatAnswer(HeartbeatAnswer),
     /// Process the report.
     Process(ReportFreshness),
-}
-
-// === impl Back ===
-
-impl ReportFreshness {
-    /// The reported attempts, where missing ones matter; otherwise empty.
-    pub(super) fn reported_attempts(self, reports: &[TaskStatus]) -> BTreeSet<AttemptId> {
-        match self {
-            ReportFreshness::FirstFresh => reports.iter().map(|report| report.attempt).collect(),
-            ReportFreshness::NotRecovering | ReportFreshness::MaybeStale => BTreeSet::new(),
-        }
-    }
 }
 
 // === impl Engine: recovery of trackers ===

@@ -78,7 +78,7 @@ fn attempts_that_nobody_launched_are_answered_in_bounds_and_logged_in_one_line()
     assert_eq!(killed(&response), 110);
     assert_eq!(cluster.engine.trackers.values().next().unwrap().unknown_attempts.len(), 110);
     let text = "ordered to drop attempt_202611210913_0001_m_000010_0, no attempt that this JobTracker has launched; and 109 \
-                more; 19890 more are beyond what it can have and are not looked at";
+                more; 19890 more exceed what it can run and are ignored";
     let logged = lines(&mut cluster);
     assert!(logged.len() == 1 && logged[0].ends_with(text), "{logged:?}");
     // Of a job each, too.

@@ -221,8 +221,8 @@ impl Engine {
         actions.extend(launches.into_iter().map(|task| Action::LaunchTask(Box::new(task))));
         actions.extend(orders.kill_tasks.into_iter().map(Action::KillTask));
         let interval_ms = self.next_interval_ms(name);
-        let is_adopted = self.trackers.get(name).is_some_and(|tracker| tracker.rereads_events);
-        let recovered_jobs = if is_adopted { self.restarted_jobs() } else { Vec::new() };
+        let rereads_events = self.trackers.get(name).is_some_and(|tracker| tracker.rereads_events);
+        let recovered_jobs = if rereads_events { self.restarted_jobs() } else { Vec::new() };
         let Some(tracker) = self.trackers.get_mut(name) else {
             return (Reply::Heartbeat(reinit(response_id.wrapping_sub(1))), Wait::Nothing);
         };

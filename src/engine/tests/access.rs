@@ -53,7 +53,7 @@ fn refused(reply: Reply) -> Option<String> {
 }
 
 #[test]
-fn a_job_is_seen_and_changed_by_those_whom_lists_name() {
+fn access_lists_grant_view_and_change_of_a_job() {
     for (caller, sees, changes) in everyone() {
         let (mut cluster, id) = cluster();
         assert_eq!(cluster.engine.check_view_counters(id, &caller).is_ok(), sees, "{caller:?}");
@@ -126,7 +126,7 @@ fn only_those_in_the_queues_list_submit() {
 }
 
 #[test]
-fn what_may_be_done_in_queues_is_told_to_each() {
+fn each_caller_gets_its_operations_of_queues() {
     let (mut cluster, _) = cluster();
     let operations = |cluster: &Cluster, caller: &Caller| -> Vec<Vec<String>> {
         let queues = cluster.engine.queue_acls(caller).value;

@@ -134,7 +134,7 @@ fn a_tracker_whose_host_is_struck_off_is_lost_and_turned_away() {
 }
 
 #[test]
-fn queues_read_anew_take_jobs_as_their_new_state_says() {
+fn refreshed_queues_accept_jobs_by_their_new_state() {
     let mut cluster = cluster();
     let queue = |name: &str, running: bool| QueueConfig {
         name: name.into(),
@@ -163,7 +163,7 @@ fn queues_read_anew_take_jobs_as_their_new_state_says() {
 }
 
 #[test]
-fn what_the_operator_has_read_anew_is_taken_over_whole_or_not_at_all() {
+fn a_reload_by_the_operator_applies_completely_or_not_at_all() {
     let mut cluster = cluster();
     cluster.add_tracker("h0", 2, 0);
     cluster.add_tracker("h1", 2, 0);

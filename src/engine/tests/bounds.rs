@@ -56,7 +56,11 @@ fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them(
 }
 
 /// A heartbeat that reports so many attempts that were never launched, of a known job or of unknown ones.
-fn with_strays(cluster: &Cluster, count: i32, of_job: impl Fn(i32) -> crate::model::TaskId) -> HeartbeatRequest {
+fn with_unknown_attempts(
+    cluster: &Cluster,
+    count: i32,
+    of_job: impl Fn(i32) -> crate::model::TaskId,
+) -> HeartbeatRequest {
     let mut request = cluster.request(0);
     let running = request.status.tasks.first().cloned().unwrap();
     let unknown =
@@ -66,14 +70,14 @@ fn with_strays(cluster: &Cluster, count: i32, of_job: impl Fn(i32) -> crate::mod
 }
 
 #[test]
-fn attempts_that_nobody_launched_are_answered_in_bounds_and_logged_in_one_line() {
+fn unknown_attempts_are_answered_in_bounds_and_logged_in_one_line() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 4, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     cluster.beat(0, |_| Fate::Hang);
     lines(&mut cluster);
     // Twice its five slots, and a hundred.
-    let request = with_strays(&cluster, 20_000, |number| id.task(Kind::Map, 10 + number));
+    let request = with_unknown_attempts(&cluster, 20_000, |number| id.task(Kind::Map, 10 + number));
     let (response, _) = cluster.send(0, request);
     assert_eq!(killed(&response), 110);
     assert_eq!(cluster.engine.trackers.values().next().unwrap().unknown_attempts.len(), 110);
@@ -82,7 +86,8 @@ fn attempts_that_nobody_launched_are_answered_in_bounds_and_logged_in_one_line()
     let logged = lines(&mut cluster);
     assert!(logged.len() == 1 && logged[0].ends_with(text), "{logged:?}");
     // Of a job each, too.
-    let request = with_strays(&cluster, 20_000, |number| format!("task_1_{:04}_m_000000", number + 1).parse().unwrap());
+    let request =
+        with_unknown_attempts(&cluster, 20_000, |number| format!("task_1_{:04}_m_000000", number + 1).parse().unwrap());
     let (response, _) = cluster.send(0, request);
     assert!(killed(&response) <= 220, "{}", killed(&response));
     assert!(lines(&mut cluster).len() <= 1);
@@ -94,7 +99,7 @@ fn attempts_that_nobody_launched_are_answered_in_bounds_and_logged_in_one_line()
 }
 
 #[test]
-fn an_attempt_that_is_told_of_many_times_in_one_heartbeat_is_heard_once() {
+fn repeated_reports_of_one_attempt_in_a_heartbeat_count_once() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 4, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
@@ -263,7 +268,7 @@ fn a_tracker_that_there_is_no_room_for_is_not_ended_and_registers_when_there_is(
 }
 
 #[test]
-fn tasks_of_finished_jobs_leave_memory_when_there_are_too_many_and_what_is_told_of_the_jobs_stays() {
+fn tasks_of_too_many_finished_jobs_leave_memory_and_answers_about_the_jobs_stay() {
     let mut cluster = Cluster::new(fifo());
     cluster.engine.config.limits.max_finished_tasks = 30;
     cluster.add_tracker("h0", 4, 1);

@@ -58,7 +58,7 @@ impl Cluster {
             tracker.tasks.iter_mut().for_each(|task| advance(task, fate(task)));
         }
         self.pass_ms(outage_ms);
-        // No incarnation makes the job ids of another.
+        // No run issues job ids of another.
         let number = self.config.identifier.number() + 1;
         self.config.identifier = crate::model::Identifier::from_number(number);
         Engine::new(self.config.clone(), Restored { foreign_state, ..restored(&self.facts) }, self.now)
@@ -97,8 +97,8 @@ impl Cluster {
         assert_eq!(before.housekeeping.cleanup, after.housekeeping.cleanup);
         assert_eq!(before.housekeeping.task_cleanup, after.housekeeping.task_cleanup);
         assert_eq!(before.live_jobs, after.live_jobs);
-        let debts = |engine: &Engine| engine.pending_kill_jobs.keys().copied().collect::<Vec<_>>();
-        assert_eq!(debts(before), debts(after));
+        let pending = |engine: &Engine| engine.pending_kill_jobs.keys().copied().collect::<Vec<_>>();
+        assert_eq!(pending(before), pending(after));
     }
 }
 

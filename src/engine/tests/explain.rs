@@ -145,7 +145,7 @@ fn a_user_sees_numbers_and_an_admin_names() {
 }
 
 #[test]
-fn the_rate_that_is_told_moves_it() {
+fn the_reported_rate_buys_a_slot() {
     let (mut cluster, alice, bob) = contest(None);
     live(&mut cluster, 2_000, hang);
     for (job, queue) in [(bob, "bob"), (alice, "alice")] {
@@ -167,7 +167,7 @@ fn the_rate_that_is_told_moves_it() {
 }
 
 #[test]
-fn what_keeps_a_queue_from_buying_is_told() {
+fn the_reason_why_a_queue_buys_nothing_is_reported() {
     let (mut cluster, alice, bob) = contest(None);
     assert_eq!(why(&cluster, bob)[0], "its setup waits for a slot; no task may run before it is done");
     assert!(why(&cluster, bob)[1].starts_with("its queue has bought nothing yet"));
@@ -225,7 +225,7 @@ fn what_is_done_or_over_waits_for_nothing() {
 }
 
 #[test]
-fn slots_that_are_of_no_use_are_told_from_those_that_are() {
+fn unusable_slots_are_distinguished_from_usable_ones() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 0);
     cluster.add_tracker("h1", 3, 0);
@@ -252,7 +252,7 @@ fn slots_that_are_of_no_use_are_told_from_those_that_are() {
 }
 
 #[test]
-fn hosts_that_a_job_avoids_are_told() {
+fn hosts_that_a_job_avoids_are_reported() {
     let mut cluster = Cluster::new(fifo());
     for host in ["h0", "h1", "h2", "h3", "h4"] {
         cluster.add_tracker(host, 2, 0);
@@ -272,7 +272,7 @@ fn hosts_that_a_job_avoids_are_told() {
 }
 
 #[test]
-fn a_preempted_job_hears_for_whom() {
+fn a_preempted_job_names_the_queues_that_got_its_slots() {
     let (mut rare, at_risk, _) = contest(Some(60_000));
     live(&mut rare, 2_000, hang);
     assert_eq!(explain(&rare, at_risk, false).preemption.unwrap().at_risk, Some(3));

@@ -124,7 +124,7 @@ fn nothing_of_it_begins_while_anything_of_before_runs() {
 }
 
 #[test]
-fn trackers_that_are_unknown_start_anew_unless_another_one_was_here() {
+fn unknown_trackers_are_reinitialised_unless_another_jobtracker_was_here() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 2, 1);
     cluster.give_elsewhere(0, [map(theirs(), 0, 0)]);
@@ -148,7 +148,7 @@ fn trackers_that_are_unknown_start_anew_unless_another_one_was_here() {
 }
 
 #[test]
-fn a_tracker_that_was_lost_since_starts_anew() {
+fn a_tracker_that_was_lost_since_is_reinitialised() {
     let mut cluster = Cluster::new(fifo());
     cluster.config.tracker_expiry_ms = 9_000;
     cluster.add_tracker("h0", 2, 1);
@@ -186,7 +186,7 @@ fn a_job_that_may_not_run_again_is_over() {
 }
 
 #[test]
-fn nobody_is_charged_for_the_job_of_another() {
+fn no_queue_is_charged_for_the_job_of_another() {
     let mut cluster = Cluster::new(dynamic());
     cluster.restart_after(unfinished_jobs(&[], &[theirs()]));
     cluster.engine.seed_budgets(crate::market::budget_file::parse("alice 10 1\nbob 10 1\n", "b").unwrap(), cluster.now);
@@ -198,7 +198,7 @@ fn nobody_is_charged_for_the_job_of_another() {
 }
 
 #[test]
-fn jobs_of_ours_that_it_had_begin_anew_and_those_it_ended_are_over() {
+fn our_jobs_that_it_had_restart_and_those_it_ended_are_complete() {
     let mut cluster = Cluster::new(fifo());
     for host in ["h0", "h1"] {
         cluster.add_tracker(host, 2, 2);
@@ -244,7 +244,7 @@ fn each_change_takes_a_thousand_numbers() {
 }
 
 #[test]
-fn after_a_copy_was_put_back_running_attempts_go_on_and_new_ones_are_numbered_above() {
+fn after_a_restored_backup_running_attempts_continue_and_new_ones_are_numbered_above() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 2, 2);
     let job = cluster.submit(spec("alice", "default", 3, 0)).unwrap();
@@ -259,7 +259,7 @@ fn after_a_copy_was_put_back_running_attempts_go_on_and_new_ones_are_numbered_ab
 }
 
 #[test]
-fn an_attempt_that_nobody_here_launched_is_dropped_and_its_number_not_used() {
+fn an_unknown_attempt_is_dropped_and_its_number_not_used() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 3, 2);
     let job = cluster.submit(spec("alice", "default", 3, 0)).unwrap();

@@ -7,7 +7,7 @@ use crate::wire::Action;
 use super::cluster::{Cluster, Fate, decode, fifo, spec};
 
 #[test]
-fn an_unknown_tracker_is_told_to_start_anew_under_its_own_id() {
+fn an_unknown_tracker_is_reinitialised_under_its_own_id() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 1);
     cluster.trackers[0].registered = true;
@@ -94,7 +94,7 @@ fn a_second_tracker_under_the_name_of_a_living_one_is_sent_away() {
 }
 
 #[test]
-fn attempts_and_jobs_that_nobody_knows_are_killed() {
+fn unknown_attempts_and_jobs_are_killed() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 4, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();

@@ -91,7 +91,7 @@ fn a_task_cleanup_that_never_starts_makes_a_failure_of_its_attempt() {
 }
 
 #[test]
-fn who_is_at_fault_for_the_end_of_a_task_is_told_to_drop_it() {
+fn the_attempt_that_fails_its_task_is_killed() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 2, 1);
     let mut spec = spec("alice", "default", 2, 0);

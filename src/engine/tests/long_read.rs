@@ -108,7 +108,7 @@ fn a_small_job_takes_one_slice() {
 }
 
 #[test]
-fn what_happens_between_slices_leaves_no_task_out_and_tells_none_twice() {
+fn changes_between_slices_omit_and_repeat_no_task() {
     let (mut cluster, id) = half_done(1_000);
     let before = job(&cluster.engine, id).finished().map;
     let (bytes, slices, _) = read(&mut cluster, LongRead::task_reports(id, MAPS), |cluster| {
@@ -121,7 +121,7 @@ fn what_happens_between_slices_leaves_no_task_out_and_tells_none_twice() {
 }
 
 #[test]
-fn a_job_that_is_forgotten_meanwhile_is_no_longer_told_of() {
+fn a_job_that_is_forgotten_meanwhile_ends_the_read() {
     let (mut cluster, id) = half_done(1_000);
     let mut left = 3;
     let (_, _, then) = read(&mut cluster, LongRead::task_reports(id, MAPS), |cluster| {

@@ -160,7 +160,7 @@ fn a_late_tick_is_one_tick() {
 }
 
 #[test]
-fn a_job_without_money_runs_on_slots_that_nobody_pays_for() {
+fn a_job_without_money_runs_on_unpaid_slots() {
     let mut cluster = market(&[("alice", "0", "0")]);
     cluster.add_tracker("h0", 2, 1);
     cluster.pass_ms(1_000);
@@ -176,7 +176,7 @@ fn a_job_without_money_runs_on_slots_that_nobody_pays_for() {
 }
 
 #[test]
-fn nobody_hears_of_a_submission_before_its_signature_is_durably_used() {
+fn a_submission_is_answered_once_its_signature_is_durably_used() {
     let mut cluster = market(&[("alice", "100", "1")]);
     cluster.pass_ms(1_000);
     let id = cluster.new_job_id("alice");
@@ -225,7 +225,7 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
 }
 
 #[test]
-fn queues_read_anew_open_no_queue_beside_the_accounts() {
+fn refreshed_queues_open_no_queue_beside_the_accounts() {
     let mut cluster = market(&[("alice", "100", "1")]);
     cluster.pass_ms(1_000);
     let queue = |name: &str| QueueConfig {

@@ -226,7 +226,7 @@ fn the_youngest_attempts_of_the_queue_whose_job_started_last_go() {
 }
 
 #[test]
-fn who_is_preempted_is_told_why_and_has_not_failed() {
+fn a_preempted_attempt_has_diagnostics_and_has_not_failed() {
     let mut cluster = equals();
     cluster.add_tracker("h0", 2, 1);
     let id = submit(&mut cluster, "alice", 4, 0);
@@ -374,7 +374,7 @@ fn a_silent_tracker_has_nothing_to_give_and_nothing_to_lose() {
 }
 
 #[test]
-fn another_attempt_goes_where_the_tracker_of_the_first_is_never_told() {
+fn another_attempt_is_chosen_where_the_tracker_of_the_first_never_gets_its_kill() {
     let mut cluster = equals();
     cluster.add_tracker("h0", 2, 1);
     cluster.add_tracker("h1", 2, 1);

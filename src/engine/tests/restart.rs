@@ -304,7 +304,7 @@ fn a_tracker_that_does_not_come_back_is_lost_in_time() {
 /// It has only output that is no longer needed, and its running attempts ended with it: if it were expected for the output,
 /// it would continue those attempts.
 #[test]
-fn a_tracker_that_was_lost_before_starts_anew() {
+fn a_tracker_that_was_lost_before_is_reinitialised() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 1);
     cluster.add_tracker("h1", 1, 0);
@@ -335,7 +335,7 @@ fn a_tracker_that_was_lost_before_starts_anew() {
 }
 
 #[test]
-fn a_tracker_that_registers_anew_has_lost_everything() {
+fn a_tracker_that_registers_again_has_lost_everything() {
     let (mut cluster, job) = at_work(4, 1);
     let ran: Vec<AttemptId> = cluster.trackers[0].tasks.iter().map(|task| task.attempt).collect();
     cluster.crash(1_000, hang);
@@ -348,7 +348,7 @@ fn a_tracker_that_registers_anew_has_lost_everything() {
 }
 
 #[test]
-fn a_tracker_that_nobody_awaits_starts_anew() {
+fn a_tracker_that_is_not_expected_is_reinitialised() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 2, 2);
     beat_all(&mut cluster, 2, succeed);
@@ -358,7 +358,7 @@ fn a_tracker_that_nobody_awaits_starts_anew() {
 }
 
 #[test]
-fn debts_of_before_are_paid() {
+fn pending_kill_jobs_survive_a_restart() {
     let (mut cluster, job) = at_work(2, 0);
     let mut is_over = false;
     while !is_over {
@@ -379,7 +379,7 @@ fn debts_of_before_are_paid() {
 }
 
 #[test]
-fn a_finished_job_is_still_told_of() {
+fn a_finished_job_is_still_known() {
     let (mut cluster, job) = at_work(4, 1);
     cluster.run(job, succeed);
     beat_all(&mut cluster, 3, succeed);
@@ -416,7 +416,7 @@ fn tasks_of_a_finished_job_are_in_the_store() {
 }
 
 #[test]
-fn a_job_that_may_not_go_on_ends_at_the_start() {
+fn a_job_that_must_not_continue_ends_at_the_start() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 2, 2);
     let job = cluster.submit(JobSpec { recover: false, ..spec("alice", "default", 3, 1) }).unwrap();
@@ -463,7 +463,7 @@ fn a_hand_over_ends_no_job() {
 }
 
 #[test]
-fn launches_of_before_are_waited_for_anew() {
+fn the_time_of_restored_launches_restarts() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 2, 2);
     let job = cluster.submit(spec("alice", "default", 1, 0)).unwrap();

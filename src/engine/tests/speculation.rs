@@ -96,7 +96,7 @@ fn the_loser_is_cleaned_away_while_its_job_runs_on() {
 }
 
 #[test]
-fn a_tracker_that_falls_silent_is_overtaken_although_nothing_is_heard_of_the_job() {
+fn a_silent_tracker_is_overtaken_although_no_report_of_the_job_comes() {
     let (mut cluster, id) = started(spec("alice", "default", 2, 0));
     let frozen = id.task(Kind::Map, 0).attempt(0);
     pass(&mut cluster, 20, &[0, 1], hangs(frozen));

@@ -144,7 +144,7 @@ fn no_id_is_given_out_before_the_start_is_durable() {
 }
 
 #[test]
-fn an_id_of_before_a_restart_is_taken_once_the_store_has_told_that_no_job_has_it() {
+fn an_id_of_an_earlier_run_is_reserved_once_the_store_has_no_job_with_it() {
     let mut cluster = Cluster::new(fifo());
     let id: JobId = "job_202611210912_0001".parse().unwrap();
     assert!(cluster.engine.is_id_of_before(id));
@@ -184,7 +184,7 @@ fn an_id_is_good_for_one_job_even_when_that_is_forgotten() {
 }
 
 #[test]
-fn a_submission_tells_the_rack_of_a_node_that_is_still_being_looked_up() {
+fn a_submission_resolves_the_rack_of_a_node_whose_lookup_is_pending() {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 0);
     cluster.beat(0, |_| Fate::Succeed);

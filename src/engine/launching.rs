@@ -1,7 +1,8 @@
 //! Launched attempts that no tracker has reported as started (1.2.1 `JobTracker.ExpireLaunchingTasks`).
 
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
 
 use crate::model::AttemptId;
 

@@ -1,7 +1,7 @@
-//! A command as a process: its three pipes, and its end.
+//! A command as a process: its three pipes, its limits, its exit status.
 //!
 //! Three threads serve the pipes, so that none can wait for another. Each waits for the attempt's alarm too: whatever the process and
-//! its descendants do, the attempt ends when it is told. What comes of the command does not outlive it: see [`crate::supervisor::process`].
+//! its descendants do, the attempt stops when the tracker stops it. No descendant outlives it: see [`crate::supervisor::process`].
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, PipeReader, PipeWriter, Read, Write};
@@ -22,48 +22,45 @@ use super::line_reader::LineReader;
 use super::progress::Progress;
 use super::stderr_line::StderrLine;
 
-/// Asked of the system for each pipe: fewer turns from one process to the other. Bytes.
+/// Requested size of each pipe, bytes: fewer switches between processes.
 const PIPE_BYTES: usize = 1 << 20;
 /// Longer lines of standard error are cut, bytes.
 const LONGEST_WORDS_BYTES: usize = 64 << 10;
-/// Begins a command that may take only so much memory: no process of it is ever without the limit.
+/// Starts a command under a memory limit: every process of it has the limit from its start.
 const WITH_LIMIT: &str = "ulimit -v \"$1\" && shift && exec \"$@\"";
 
 /// A command of one attempt.
 #[derive(Debug)]
 pub struct ChildCommand<'a> {
-    /// What is started.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: &'a [String],
     /// Its working directory.
     pub folder: PathBuf,
-    /// All of its environment.
+    /// The whole environment.
     pub environment: &'a [(String, String)],
-    /// The program that keeps it, if any.
+    /// The supervisor program, if any.
     pub keeper: Option<&'a Path>,
-    /// What it may do.
     pub rules: ChildRules<'a>,
-    /// Told of life, counters and status; tells when to end.
+    /// Receives activity, counters and status; stops the command.
     pub progress: &'a Progress,
-    /// Where words of its standard error go.
+    /// Where its standard error goes.
     pub log: Option<&'a StderrLog>,
 }
 
-/// What a process may do and how it is judged.
+/// Limits of a command, and what its exit status means.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildRules<'a> {
     /// Whether a status other than 0 is a failure.
     pub non_zero_exit_is_failure: bool,
-    /// What reports on standard error begin with.
+    /// Prefix of reports on standard error.
     pub reporter_prefix: &'a str,
-    /// Whether its reports count; those of a combiner do not.
+    /// Whether its counters and status are reported; those of a combiner are not.
     pub reports_count: bool,
     /// Between the signals TERM and KILL.
     pub kill_delay: Duration,
-    /// Longest wait for output that comes after its end.
+    /// Longest wait for output after the end of the command.
     pub join_delay: Option<Duration>,
-    /// Most virtual memory, kB.
+    /// Virtual memory limit, kB.
     pub ulimit_kb: Option<u64>,
 }
 
@@ -77,11 +74,11 @@ pub struct StderrLog {
 struct PipeEnd<'a, P> {
     pipe: P,
     progress: &'a Progress,
-    /// Once this has ended, no more is waited than so long, if there is such a limit.
+    /// After this command has ended, waits at most for this time, if there is a limit.
     after: Option<(&'a RunningCommand, Option<Duration>)>,
 }
 
-/// What became of the standard input.
+/// The result of writing the standard input.
 struct Fed {
     result: Result<(), TaskFailure>,
     /// The command does not read any more.
@@ -91,13 +88,13 @@ struct Fed {
 // === impl StderrLog ===
 
 impl StderrLog {
-    /// Writes to a file until `limit_bytes` are written; what comes then is dropped.
+    /// Writes to `file` up to `limit_bytes`; drops the rest.
     #[must_use]
     pub fn new(file: File, limit_bytes: Option<u64>) -> Self {
         Self { file: std::sync::Mutex::new((file, limit_bytes.unwrap_or(u64::MAX))) }
     }
 
-    /// A line; a full disk costs words of the log, not the attempt.
+    /// Appends a line; a full disk loses log lines, not the attempt.
     pub(crate) fn append(&self, line: &[u8]) {
         let mut guard = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let (file, left) = &mut *guard;
@@ -116,12 +113,12 @@ impl StderrLog {
 impl<'a, P: AsFd> PipeEnd<'a, P> {
     fn new(pipe: P, progress: &'a Progress) -> Result<Self, TaskFailure> {
         rustix::io::ioctl_fionbio(&pipe, true).map_err(|error| TaskFailure::Pipe(error.into()))?;
-        // The system may refuse so much; then the pipe is as it was.
+        // The system may refuse the size; then the pipe keeps its own.
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
         Ok(Self { pipe, progress, after: None })
     }
 
-    /// Waits until the pipe can be used; `false` when nothing more is to be waited for.
+    /// Waits until the pipe is ready; `false` when waiting is over.
     fn wait(&self, wanted: PollFlags) -> io::Result<bool> {
         let (mut time, mut after) = (None, self.after);
         loop {
@@ -137,7 +134,7 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
                 Err(error) => return Err(error.into()),
             };
             if !waited[1].revents().is_empty() {
-                return Err(io::Error::other("the attempt is to end"));
+                return Err(io::Error::other("the attempt is stopped"));
             }
             if !waited[0].revents().is_empty() {
                 return Ok(true);
@@ -317,9 +314,9 @@ fn feed_all(mut stdin: PipeEnd<'_, PipeWriter>, feed: Feed<'_>, progress: &Progr
     let mut input: CommandInput<'_> = BufWriter::with_capacity(INPUT_BUFFER_BYTES, &mut noted);
     let result = feed(&mut input);
     let _ = input.flush();
-    // What could not be written is not tried again.
+    // Unwritten bytes are not retried.
     let _ = input.into_parts();
-    // A command that waits for the end of its input is still there, however short its life.
+    // A command that waits for the end of its input still runs, however short-lived it is.
     if progress.counters().get(Framework::VirtualMemoryBytes) == 0 {
         progress.note_memory(&ProcessTable::read());
     }

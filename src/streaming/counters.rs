@@ -1,4 +1,4 @@
-//! What a running attempt counts, under Hadoop's names.
+//! Counters of a running attempt, under Hadoop's names.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -43,7 +43,7 @@ const INPUT: &str = "org.apache.hadoop.mapred.FileInputFormat$Counter";
 const OUTPUT: &str = "org.apache.hadoop.mapred.FileOutputFormat$Counter";
 const FILES: &str = "FileSystemCounters";
 
-/// Groups with what people are shown.
+/// Groups with their display names.
 const GROUPS: [(&str, &str); 4] = [
     (TASK, "Map-Reduce Framework"),
     (INPUT, "File Input Format Counters "),
@@ -51,7 +51,7 @@ const GROUPS: [(&str, &str); 4] = [
     (FILES, FILES),
 ];
 
-/// Counter, group, name, what people are shown (empty: the name).
+/// Counter, group, name, display name (empty: the name).
 const TABLE: [(Framework, &str, &str, &str); 20] = [
     (Framework::MapInputRecords, TASK, "MAP_INPUT_RECORDS", "Map input records"),
     (Framework::MapInputBytes, TASK, "MAP_INPUT_BYTES", "Map input bytes"),
@@ -108,12 +108,12 @@ impl TaskCounters {
     /// Adds to a counter of the framework; 0 makes it known.
     pub fn add(&self, counter: Framework, count: u64) {
         let slot = &self.framework[counter as usize];
-        // The first to add takes the mark away.
+        // The first addition replaces the mark.
         let _ = slot.compare_exchange(UNUSED, 0, Ordering::Relaxed, Ordering::Relaxed);
         slot.fetch_add(i64::try_from(count).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
-    /// Sets a counter of the framework that tells of one moment.
+    /// Sets a counter of the framework that is a snapshot, not a sum.
     pub fn set(&self, counter: Framework, value: u64) {
         self.framework[counter as usize].store(i64::try_from(value).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
@@ -201,7 +201,7 @@ mod tests {
         counters.add_of_command("My Group", "lines", -2).unwrap();
         counters.add_of_command("My Group", "lines", 1).unwrap();
         counters.add_of_command(TASK, "MAP_INPUT_RECORDS", 10).unwrap();
-        let told: Vec<String> = counters
+        let names: Vec<String> = counters
             .snapshot()
             .groups
             .iter()
@@ -209,7 +209,7 @@ mod tests {
             .map(|(group, counter)| format!("{} {} {}", &*group.display_name, &*counter.name, counter.value))
             .collect();
         assert_eq!(
-            told,
+            names,
             [
                 "Map-Reduce Framework MAP_INPUT_RECORDS 13",
                 "Map-Reduce Framework SPILLED_RECORDS 0",

@@ -1,5 +1,5 @@
-//! The environment of a command: all of the job's configuration, and what stock tasks have besides (1.2.1 `PipeMapRed`,
-//! `TaskRunner`). Of the daemon's own, only what has no secrets.
+//! The environment of a command: the job's whole configuration, and what stock tasks add (1.2.1 `PipeMapRed`, `TaskRunner`). Of the
+//! daemon's own environment, only variables that hold no secrets.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use crate::config::keys::Key;
 use crate::config::{ConfigError, Configuration, keys};
 use crate::model::AttemptId;
 
-/// What of the daemon's own environment commands see, beside `LC_…`.
+/// Variables that commands inherit from the daemon, beside `LC_…`.
 const PASSED_ON: &[&str] = &["PATH", "LANG", "LANGUAGE", "TZ", "JAVA_HOME"];
-/// The system starts no process with a longer entry. Bytes.
+/// Longest entry with which the system starts a process, bytes.
 const LONGEST_ENTRY_BYTES: usize = (128 << 10) - 1;
-/// Nor with much more than this in all; the rest is left to arguments. Bytes.
+/// Most bytes of all entries; the rest of the system's limit is for arguments.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The split of a map, as its environment tells it.
+/// The split of a map, as its environment names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitFacts {
     /// URI of the file, as the split has it.
@@ -26,7 +26,7 @@ pub struct SplitFacts {
     pub length_bytes: u64,
 }
 
-/// What the environment of one attempt tells besides the job's configuration.
+/// What the environment of one attempt holds beside the job's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptFacts {
     /// The attempt.
@@ -55,10 +55,10 @@ pub struct AttemptFacts {
     pub work_output: Option<String>,
 }
 
-/// The environment, by name.
+/// Builds the environment, sorted by name.
 ///
 /// # Errors
-/// [`ConfigError`] for a value that does not come to an end.
+/// [`ConfigError`] for a value that expands without end.
 pub fn environment_of(
     configuration: &Configuration,
     facts: &AttemptFacts,
@@ -111,7 +111,7 @@ pub fn environment_of(
     Ok(startable(all))
 }
 
-/// Only what a process can be started with.
+/// Keeps only entries with which a process can start.
 fn startable(all: BTreeMap<String, String>) -> Vec<(String, String)> {
     let mut left = MOST_BYTES;
     let fits = |(name, value): &(String, String)| {

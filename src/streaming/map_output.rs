@@ -23,7 +23,7 @@ pub const OUTPUT_FILE: &str = "file.out";
 /// Where each reduce's part of it lies.
 pub const INDEX_FILE: &str = "file.out.index";
 
-/// Counters are brought up to date after so many records.
+/// Records between two updates of the counters.
 const RECORDS_BETWEEN_COUNTS: u64 = 1 << 12;
 
 /// How output is sorted, and where it goes.
@@ -101,7 +101,7 @@ impl<'a> SpillWriter<'a> {
 // === impl MapOutput ===
 
 impl<'a> MapOutput<'a> {
-    /// Nothing yet.
+    /// An empty output.
     #[must_use]
     pub fn new(rules: OutputRules<'a>, progress: &'a Progress) -> Self {
         let counters = progress.counters();
@@ -118,7 +118,7 @@ impl<'a> MapOutput<'a> {
         Self { rules, progress, buffer, spills: Vec::new(), records: 0, bytes: 0 }
     }
 
-    /// Takes one record.
+    /// Adds one record.
     ///
     /// # Errors
     /// Those of a spill that it causes.
@@ -179,7 +179,7 @@ impl<'a> MapOutput<'a> {
         Ok(writer.finish())
     }
 
-    /// Leaves `file.out` and `file.out.index`; gives back the length of the former.
+    /// Writes `file.out` and `file.out.index`; returns the length of the former.
     ///
     /// # Errors
     /// Those of sorting, merging and writing.

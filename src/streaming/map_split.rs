@@ -1,4 +1,4 @@
-//! The part of the input that a map reads, and whether it is one that we can read.
+//! The part of the input that a map reads, and whether the built-in tasktracker can read it.
 
 use crate::fs::{FileUri, FileUriError};
 use crate::wire::file::{FileSplit, SplitApi, read_file_split};
@@ -8,7 +8,7 @@ use super::codec::Codec;
 use super::failure::TaskFailure;
 use super::plan::NotNative;
 
-/// So much of a path is told, characters from its end.
+/// Characters of a path in a message, from its end.
 const TOLD_PATH: usize = 200;
 
 /// The part of the input that a map reads.
@@ -26,18 +26,18 @@ pub struct MapSplit {
     pub raw_bytes: u64,
 }
 
-/// What a split turned out to be.
+/// A split by what can read it.
 enum Judged {
-    /// A part of a file that we read.
+    /// A part of a file that the built-in tasktracker reads.
     Readable(FileSplit, FileUri),
-    /// Something that a stock TaskTracker reads.
+    /// Only a stock TaskTracker can read it.
     OnlyStock(NotNative),
-    /// Nothing that anybody reads.
+    /// No tracker can read it.
     Damaged(WireError),
 }
 
-/// Why only a stock TaskTracker can read the splits of a `job.split` that stand at these offsets, if it is so. A file that is
-/// damaged says nothing: its tasks fail wherever they run.
+/// The reason why only a stock TaskTracker can read the splits at these offsets of a `job.split`, if there is one. A damaged file gives
+/// none: its tasks fail on every tracker.
 #[must_use]
 pub fn only_stock_split(job_split: &[u8], offsets_bytes: impl Iterator<Item = i64>) -> Option<NotNative> {
     offsets_bytes.map(|offset| judge(job_split, usize::try_from(offset).unwrap_or(usize::MAX))).find_map(|judged| {
@@ -78,7 +78,7 @@ fn judge(job_split: &[u8], offset: usize) -> Judged {
 // === impl MapSplit ===
 
 impl MapSplit {
-    /// Reads the split whose place the task names, from the content of `job.split`.
+    /// Reads the split at the offset that the task names, from the content of `job.split`.
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: another kind of split, or a file that cannot be reached.
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_says_nothing_before_a_task_reads_it() {
+    fn a_damaged_file_fails_only_when_a_task_reads_it() {
         let (file, offsets) = job_split(&[(SplitApi::Old, "file:/in/b.bz2")]);
         assert_eq!(only_stock_split(&file[..30], offsets.into_iter()), None);
         assert_eq!(only_stock_split(&file, [-1, i64::MAX].into_iter()), None);

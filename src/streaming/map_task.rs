@@ -13,14 +13,14 @@ use crate::wire::Phase;
 
 use super::private_files::make_folder;
 
-/// What a map left.
+/// The result of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapResult {
     /// Length of `file.out` in the attempt's folder; `None`: the map wrote the job's output, which is to be committed.
     pub output_bytes: Option<u64>,
 }
 
-/// Runs a map. When it failed, nothing of its output is left in the job's folder.
+/// Runs a map. A failed one leaves nothing in the job's output folder.
 ///
 /// # Errors
 /// [`TaskFailure`], for the attempt's diagnostics.
@@ -83,7 +83,7 @@ fn run_straight(attempt: &Attempt<'_>, split: &MapSplit) -> Result<(), TaskFailu
     Ok(())
 }
 
-/// The split through the mapper.
+/// Streams the split through the mapper.
 fn stream(
     attempt: &Attempt<'_>,
     split: &MapSplit,

@@ -13,7 +13,7 @@ use super::segment_reader::{Records, SegmentReader};
 use super::segment_writer::{SegmentLengths, SegmentWriter};
 use super::sort_buffer::prefix;
 
-/// Records between two signs of life.
+/// Records between two checks for a stop.
 const RECORDS_BETWEEN_LOOKS: u32 = 1 << 14;
 
 /// A sorted run that is not open yet.
@@ -29,7 +29,7 @@ pub enum Run {
         start_bytes: u64,
         /// Its lengths.
         lengths: SegmentLengths,
-        /// Whether the file is this segment alone and is removed when it is opened: it is read to its end, and nobody looks again.
+        /// Whether the file holds only this segment and is removed once it is open: it is read once.
         is_temporary: bool,
     },
 }
@@ -62,7 +62,7 @@ const UNKNOWN: usize = usize::MAX;
 /// Keys up to this length are known from their prefix.
 const PREFIX_BYTES: usize = 8;
 
-/// What a merge in several steps needs.
+/// Parameters of a merge in several steps.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeRules<'a> {
     /// The order of keys.
@@ -71,11 +71,11 @@ pub struct MergeRules<'a> {
     pub codec: Option<Codec>,
     /// Runs merged at a time, at least 2.
     pub factor: usize,
-    /// Where runs in between go.
+    /// Where intermediate runs go.
     pub folder: &'a Path,
-    /// What their names begin with: merges that go on beside each other need different ones.
+    /// Prefix of their names; concurrent merges need different ones.
     pub name: &'a str,
-    /// Shown that it lives; tells when to end.
+    /// Receives activity; stops the merge.
     pub progress: &'a Progress,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
-    /// Merges in several steps if there are more runs than `factor`; counts records of runs in between in `spilled`.
+    /// Merges in several steps if there are more runs than `factor`; counts records of intermediate runs in `spilled`.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -270,7 +270,7 @@ impl Records for Merge<'_> {
 /// Copies all records that are left, as they are.
 ///
 /// # Errors
-/// Those of reading and writing; when the attempt is to end.
+/// Those of reading and writing; when the attempt is stopped.
 pub fn copy_records<W: io::Write>(
     records: &mut impl Records,
     writer: &mut SegmentWriter<W>,
@@ -284,7 +284,7 @@ pub fn copy_records<W: io::Write>(
             until_look = RECORDS_BETWEEN_LOOKS;
             progress.note_life();
             if progress.is_stopped() {
-                return Err(io::Error::other("the attempt is to end"));
+                return Err(io::Error::other("the attempt is stopped"));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A streaming job as its tasks run it, read from job.xml, or why only a stock TaskTracker can run it.
 //!
-//! The JobTracker asks the same question before it hands a job to a built-in tasktracker, since no tracker can refuse a task.
+//! The JobTracker reads the same plan before it assigns a job to a built-in tasktracker, since a tracker cannot refuse a task.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub enum NotNative {
         key: &'static str,
         /// Its value.
         value: String,
-        /// What is not there.
+        /// What is missing here.
         why: &'static str,
     },
     /// Options that Hadoop refuses too.
@@ -113,14 +113,14 @@ pub struct ShufflePlan {
     pub merge_at_outputs: usize,
 }
 
-/// What processes may do and how they are judged.
+/// Limits of commands, and what their exit status means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessPlan {
     /// Whether a status other than 0 fails the attempt.
     pub non_zero_exit_is_failure: bool,
     /// What reports on standard error begin with.
     pub reporter_prefix: String,
-    /// Longest time without a sign of life.
+    /// Longest time without activity.
     pub time_limit: Option<Duration>,
     /// Between the signals TERM and KILL.
     pub kill_delay: Duration,

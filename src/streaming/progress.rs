@@ -1,7 +1,7 @@
-//! What a running attempt tells, and how it is told to end: the one thing it shares with whoever speaks to the JobTracker.
+//! State shared by the threads of a running attempt and the heartbeat: counters, phase, status, failed fetches, and the stop request.
 //!
-//! The attempt's threads write, the heartbeat reads whenever it likes; nobody calls back. An attempt that gives no sign of life for
-//! its time limit is told to end as by a kill.
+//! The attempt's threads write, the heartbeat reads at any time; there are no callbacks. An attempt without activity for its time limit
+//! is stopped like a killed one.
 
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,10 +16,10 @@ use crate::wire::Phase;
 use super::counters::{Framework, TaskCounters, TooManyCounters};
 use super::failure::{TaskFailure, TooMuchMemory};
 
-/// Signs of life are looked for at least that often, when there is a time limit.
+/// Longest interval between two checks for activity, when there is a time limit.
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
-/// Why an attempt is to end before its time.
+/// Why an attempt is stopped.
 #[derive(Debug)]
 enum Stop {
     Kill,
@@ -28,28 +28,28 @@ enum Stop {
     TooMuchMemory(TooMuchMemory),
 }
 
-/// What is known of the memory of an attempt's processes.
+/// Memory of an attempt's processes.
 #[derive(Debug, Default)]
 struct Memory {
     trees: Vec<CommandTree>,
-    /// Address space that they may take, bytes.
+    /// Limit of their address space, bytes.
     limit_bytes: Option<u64>,
-    /// They took more when they were looked at last.
+    /// They were beyond the limit at the last measurement.
     was_beyond: bool,
 }
 
-/// A command runs; until this goes, its processes count.
+/// Guard: the command's processes are measured until it is dropped.
 #[derive(Debug)]
 pub struct Followed<'a> {
     progress: &'a Progress,
     tree: CommandTree,
 }
 
-/// What people and the JobTracker are told.
+/// Phase and status as reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Told {
     phase: Phase,
-    /// What the command says of itself wins over what the framework says.
+    /// The command's own status takes precedence over the framework's.
     status: String,
     is_status_of_command: bool,
 }
@@ -66,7 +66,7 @@ pub struct Progress {
     stop: Mutex<Option<Stop>>,
     stop_changed: Condvar,
     is_stopped: AtomicBool,
-    /// Closed when the attempt is to end: who waits for a pipe waits for this one too.
+    /// Hangs up when the attempt is stopped: threads that wait for a pipe wait for this one too.
     alarm: PipeReader,
     unless_alarmed: Mutex<Option<PipeWriter>>,
     failed_fetches: Mutex<Vec<AttemptId>>,
@@ -81,10 +81,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 // === impl Progress ===
 
 impl Progress {
-    /// Of an attempt that has not begun.
+    /// The progress of an attempt that has not started.
     ///
     /// # Errors
-    /// [`TaskFailure::Pipe`] when the system gives no pipe.
+    /// [`TaskFailure::Pipe`] when no pipe can be opened.
     pub fn new(attempt: AttemptId, phase: Phase, time_limit: Option<Duration>) -> Result<Self, TaskFailure> {
         let (alarm, unless_alarmed) = pipe().map_err(TaskFailure::Pipe)?;
         Ok(Self {
@@ -105,19 +105,17 @@ impl Progress {
         })
     }
 
-    /// Which attempt it is.
     #[must_use]
     pub fn attempt(&self) -> AttemptId {
         self.attempt
     }
 
-    /// What it counts.
     #[must_use]
     pub fn counters(&self) -> &TaskCounters {
         &self.counters
     }
 
-    /// Its phase and what is shown of it.
+    /// The reported phase and status.
     #[must_use]
     pub fn told(&self) -> (Phase, String) {
         let told = locked(&self.told);
@@ -130,23 +128,23 @@ impl Progress {
         self.done_thousandths.load(Ordering::Relaxed)
     }
 
-    /// Outputs of maps that could not be fetched since this was last asked: they go into the next heartbeat.
+    /// Takes the map outputs that could not be fetched since the last call: the next heartbeat reports them.
     #[must_use]
     pub fn take_failed_fetches(&self) -> Vec<AttemptId> {
         std::mem::take(&mut *locked(&self.failed_fetches))
     }
 
-    /// Tells the attempt to end; [`TaskFailure::Killed`] comes of it.
+    /// Stops the attempt with [`TaskFailure::Killed`].
     pub fn kill(&self) {
         self.stop(Stop::Kill);
     }
 
-    /// Ends the attempt because work on a file took longer than this.
+    /// Stops the attempt because work on a file took longer than this.
     pub(crate) fn time_out(&self, limit: Duration) {
         self.stop(Stop::Timeout(limit));
     }
 
-    /// An output could not be fetched.
+    /// Records a map output that could not be fetched.
     pub fn add_failed_fetch(&self, map: AttemptId) {
         let mut failed = locked(&self.failed_fetches);
         if !failed.contains(&map) {
@@ -154,7 +152,7 @@ impl Progress {
         }
     }
 
-    /// It did something.
+    /// Records activity, which restarts the time limit.
     #[inline]
     pub(crate) fn note_life(&self) {
         if !self.lives.load(Ordering::Relaxed) {
@@ -162,19 +160,19 @@ impl Progress {
         }
     }
 
-    /// How much is done.
+    /// Sets the share that is done.
     pub fn set_done(&self, thousandths: u64) {
         self.note_life();
         self.done_thousandths.store(thousandths.min(1000), Ordering::Relaxed);
     }
 
-    /// It goes into a phase.
+    /// Enters a phase; the framework's status replaces the command's.
     pub fn enter(&self, phase: Phase, status: &str) {
         self.note_life();
         *locked(&self.told) = Told { phase, status: status.to_owned(), is_status_of_command: false };
     }
 
-    /// What the framework says of it.
+    /// Sets the framework's status, unless the command has set its own.
     pub fn tell(&self, status: impl FnOnce() -> String) {
         let mut told = locked(&self.told);
         if !told.is_status_of_command {
@@ -182,31 +180,31 @@ impl Progress {
         }
     }
 
-    /// What the command says of itself.
+    /// Sets the command's own status.
     pub fn tell_for_command(&self, status: String) {
         self.note_life();
         let mut told = locked(&self.told);
         (told.status, told.is_status_of_command) = (status, true);
     }
 
-    /// Ends the attempt because its command counts too many things.
+    /// Stops the attempt because its command has too many counters.
     pub(crate) fn stop_counting(&self, too_many: TooManyCounters) {
         self.stop(Stop::TooManyCounters(too_many));
     }
 
-    /// From now on its processes may take no more address space than this.
+    /// Limits the address space of its processes.
     pub fn limit_memory(&self, bytes: u64) {
         locked(&self.memory).limit_bytes = Some(bytes);
     }
 
-    /// A command runs.
+    /// Measures the processes of a command until the guard is dropped.
     pub(crate) fn follow(&self, tree: CommandTree) -> Followed<'_> {
         locked(&self.memory).trees.push(tree);
         Followed { progress: self, tree }
     }
 
-    /// Counts the memory of its processes, and ends the attempt when they take more than twice what they may, or more than they may
-    /// for the second time: one that starts another has its memory twice for a moment (1.2.1 `isProcessTreeOverLimit`).
+    /// Records the memory of its processes, and stops the attempt when they exceed twice the limit, or the limit in two measurements in a
+    /// row: a process that forks briefly counts twice (1.2.1 `isProcessTreeOverLimit`).
     pub fn note_memory(&self, processes: &ProcessTable) {
         let mut memory = locked(&self.memory);
         let Some(first) = memory.trees.first().copied() else { return };
@@ -238,12 +236,11 @@ impl Progress {
         }
         self.is_stopped.store(true, Ordering::Release);
         drop(stop);
-        // Closing it wakes whoever waits for the other end.
+        // Closing it wakes the threads that wait for the other end.
         locked(&self.unless_alarmed).take();
         self.stop_changed.notify_all();
     }
 
-    /// Whether it is to end.
     #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -251,13 +248,13 @@ impl Progress {
     }
 
     /// # Errors
-    /// The reason, when it is to end.
+    /// The reason, when the attempt is stopped.
     #[inline]
     pub fn check(&self) -> Result<(), TaskFailure> {
         if self.is_stopped() { Err(self.reason()) } else { Ok(()) }
     }
 
-    /// Why it is to end.
+    /// Why it is stopped.
     #[must_use]
     pub fn reason(&self) -> TaskFailure {
         match &*locked(&self.stop) {
@@ -268,12 +265,12 @@ impl Progress {
         }
     }
 
-    /// Readable (hung up) once the attempt is to end.
+    /// Readable (hung up) once the attempt is stopped.
     pub(crate) fn alarm(&self) -> BorrowedFd<'_> {
         self.alarm.as_fd()
     }
 
-    /// Waits, at most for `time`; `false` when the attempt is to end.
+    /// Waits at most for `time`; `false` when the attempt is stopped.
     pub(crate) fn sleep(&self, time: Duration) -> bool {
         let guard = locked(&self.stop);
         let (guard, _) = self
@@ -288,7 +285,7 @@ impl Progress {
         let Some(limit) = self.time_limit else { return work() };
         std::thread::scope(|scope| {
             scope.spawn(|| self.watch(limit));
-            // Also when the work panics, or nobody would end the watch.
+            // Also when the work panics, or the watching thread would never end.
             let _end = EndOfWatch(self);
             work()
         })
@@ -319,12 +316,12 @@ impl Drop for Followed<'_> {
     }
 }
 
-/// Ends the watch when it goes.
+/// Ends the watching thread when dropped.
 struct EndOfWatch<'a>(&'a Progress);
 
 impl Drop for EndOfWatch<'_> {
     fn drop(&mut self) {
-        // Under the lock, or the watch could go to sleep between its look and this.
+        // Under the lock, or the watching thread could start to wait between its check and this.
         let _stop = locked(&self.0.stop);
         self.0.ended.store(true, Ordering::Release);
         self.0.stop_changed.notify_all();
@@ -343,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_no_sign_of_life_is_stopped() {
+    fn an_attempt_without_activity_is_stopped() {
         let silent = progress(Some(40));
         silent.watched(|| assert!(!silent.sleep(Duration::from_secs(60))));
         assert_eq!(
@@ -367,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_too_much_memory_is_stopped() {
+    fn an_attempt_over_its_memory_limit_is_stopped() {
         let table = |bytes| -> ProcessTable {
             [Process { pid: 7, parent: 1, virtual_bytes: bytes, physical_bytes: bytes / 2 }].into_iter().collect()
         };
@@ -399,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_has_the_last_word_on_its_status() {
+    fn the_commands_own_status_takes_precedence() {
         let progress = progress(None);
         progress.tell(|| "Records".to_owned());
         assert_eq!(progress.told(), (Phase::Map, "Records".to_owned()));

@@ -19,10 +19,10 @@ use super::shuffle::fetch_schedule::ScheduleRules;
 use super::shuffle::http::FetchMapOutput;
 use super::text_output::TextOutput;
 
-/// Fetching, merging and reducing are a third of the work each, as stock reduces tell it.
+/// Fetching, merging and reducing are a third of the progress each, as stock reduces report it.
 const THIRD: u64 = 333;
 
-/// The merged input as it is read: what is counted on the way.
+/// The merged input, counted while it is read.
 struct Input<'a> {
     records: Merge<'a>,
     sort: &'a SortPlan,
@@ -35,8 +35,8 @@ struct Input<'a> {
     has_begun: bool,
 }
 
-/// Runs a reduce of a job with so many maps. `news` brings what becomes of them, `fetcher` their outputs. Its output is to be committed;
-/// when it failed, nothing is left of it.
+/// Runs a reduce of a job with `maps` maps. `news` delivers their completion events, `fetcher` their outputs. Its output must be
+/// committed; a failed one leaves nothing.
 ///
 /// # Errors
 /// [`TaskFailure`], for the attempt's diagnostics.
@@ -115,7 +115,7 @@ fn shuffle(
     Ok(copied.into_runs())
 }
 
-/// The merged input through the reducer, or as it is.
+/// Runs the merged input through the reducer, or copies it.
 fn reduce(attempt: &Attempt<'_>, mut input: Input<'_>) -> Result<(), TaskFailure> {
     let counters = attempt.progress.counters();
     let mut output = attempt.output()?;
@@ -144,7 +144,7 @@ fn run_command(
     output: &mut TextOutput,
     written: &mut u64,
 ) -> Result<(), TaskFailure> {
-    // As in stock reduces: without input the command runs and what it says is thrown away.
+    // As in stock reduces: without input the command runs and its output is dropped.
     let is_empty = input.records.is_empty();
     let command = attempt.command(&plan.command, attempt.plan.process.reduce_ulimit_kb, true);
     let mut feed = |stdin: &mut CommandInput<'_>| {
@@ -188,7 +188,7 @@ impl<'a> Input<'a> {
         Self { records, sort, progress, last_key: Vec::new(), counted: 0, groups: 0, spilled: 0, has_begun: false }
     }
 
-    /// Goes to the next record and counts it.
+    /// Advances to the next record and counts it.
     #[inline]
     fn advance(&mut self) -> Result<bool, TaskFailure> {
         if !self.records.advance().map_err(unreadable)? {

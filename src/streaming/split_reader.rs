@@ -1,4 +1,4 @@
-//! The records of a split, and what of them reaches the command (1.2.1 `LineRecordReader`, `KeyValueLineRecordReader`,
+//! The records of a split, as the command reads them (1.2.1 `LineRecordReader`, `KeyValueLineRecordReader`,
 //! `NLineInputFormat`, `TextInputWriter`).
 
 use std::fs::File;
@@ -117,13 +117,13 @@ impl SplitReader {
         let mut reader =
             Self { lines, position: start, line_start: start, end, start_bytes, length_bytes, longest_line };
         if start > 0 {
-            // It belongs to the split before, whose reader goes on past its end.
+            // It belongs to the split before, whose reader reads past its end.
             reader.position += reader.lines.advance()?.unwrap_or(0) as u64;
         }
         Ok(reader)
     }
 
-    /// Goes to the next record and tells how many bytes that took, with lines passed over; `None` after the last.
+    /// Advances to the next record and returns the bytes consumed, skipped lines included; `None` after the last.
     ///
     /// # Errors
     /// Those of reading.

@@ -1,4 +1,4 @@
-//! What a command finds in its working directory: the content of the job's jar and its cache files, as links (1.2.1
+//! The working directory of a command: the content of the job's jar and its cache files, as links (1.2.1
 //! `TaskRunner.setupWorkDir`, `TrackerDistributedCacheManager`).
 
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -21,9 +21,9 @@ use super::private_files::{FOLDER_MODE, create_file, make_folder, set_mode};
 /// Unpacks the archive `$1` in the folder `$2`: for our own user only, also where that is root.
 const UNPACK_TAR: &str = "umask 077 && exec tar --no-same-owner --no-same-permissions -xf \"$1\" -C \"$2\"";
 
-/// Between two looks at a program that unpacks.
+/// Interval between two checks of a program that unpacks.
 const LOOK: Duration = Duration::from_millis(20);
-/// Of what it says, bytes.
+/// Of its standard error, bytes.
 const MAX_WORDS_BYTES: u64 = 4096;
 /// Copied at once, bytes.
 const PIECE_BYTES: usize = 1 << 20;
@@ -92,7 +92,7 @@ pub fn open_input(path: &Path) -> Result<CheckedFile, TaskFailure> {
     })
 }
 
-/// Brings a cache entry into `folder`, which is its own; gives back the file, or the folder of the unpacked archive.
+/// Copies a cache entry into its own `folder`; returns the file, or the folder of the unpacked archive.
 ///
 /// # Errors
 /// [`TaskFailure`]; also when it has changed since the job was submitted.
@@ -129,7 +129,7 @@ pub fn localize(entry: &CacheEntry, folder: &Path, check_stop: &StopCheck<'_>) -
     Ok(local)
 }
 
-/// Copies a file. An error names the one of the two whose fault it is.
+/// Copies a file. An error names the file at fault.
 ///
 /// # Errors
 /// [`TaskFailure::File`]
@@ -200,7 +200,7 @@ fn unpack_tar(archive: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Resu
     })
 }
 
-/// What a program says first; the rest is passed over.
+/// The first lines of a program's standard error; the rest is dropped.
 fn first_words(mut stderr: impl Read) -> String {
     let mut words = Vec::new();
     let _ = stderr.by_ref().take(MAX_WORDS_BYTES).read_to_end(&mut words);
@@ -208,7 +208,7 @@ fn first_words(mut stderr: impl Read) -> String {
     String::from_utf8_lossy(&words).trim().to_owned()
 }
 
-/// Makes a working directory as new: a link for each thing at the root of the unpacked jar, one for each of `links` (name and
+/// Makes a new working directory: a link for each thing at the root of the unpacked jar, one for each of `links` (name and
 /// target), and a real folder `temporary` for temporary files.
 ///
 /// # Errors
@@ -245,7 +245,7 @@ pub fn prepare(
         }
     }
     let temporary = folder.join(temporary);
-    // It may be a folder of everybody's, such as /tmp.
+    // It may be a shared folder, such as /tmp.
     DirBuilder::new()
         .recursive(true)
         .mode(FOLDER_MODE)

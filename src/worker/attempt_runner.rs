@@ -1,4 +1,4 @@
-//! One attempt from the job's files to its end, on a thread of its own (1.2.1 `TaskTracker.TaskInProgress`, `Child`, `Task.done`).
+//! Runs one attempt from the job's files to its end, on a thread of its own (1.2.1 `TaskTracker.TaskInProgress`, `Child`, `Task.done`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,27 +42,26 @@ const LONGEST_SPLITS_BYTES: u64 = 1 << 30;
 pub struct Workshop {
     /// Jobs and their outputs.
     pub jobs: Arc<JobsHere>,
-    /// News of maps.
+    /// Completion events of maps.
     pub news: Arc<MapNewsDesk>,
-    /// Where logs go.
     pub logs: AttemptLogs,
     /// The tracker's own environment.
     pub environment: BTreeMap<String, String>,
-    /// The program that keeps commands.
+    /// The supervisor program for commands.
     pub keeper: Option<PathBuf>,
-    /// Who looks at their memory.
+    /// Measures their memory.
     pub memory: Arc<MemoryWatch>,
-    /// Whether it has a limit.
+    /// Whether memory limits apply.
     pub limits_memory: bool,
-    /// Who ends attempts whose files hang.
+    /// Ends attempts whose files hang.
     pub hangs: Arc<HangWatch>,
-    /// Time in which the files of a job must get on while its own limit is not known; `None`: no limit.
+    /// Time limit for reading a job's files while its own limit is not known; `None`: no limit.
     pub time_limit: Option<Duration>,
     /// Where events go.
     pub events: UnboundedSender<Told>,
 }
 
-/// One attempt under way.
+/// One running attempt.
 struct Run<'a> {
     workshop: &'a Workshop,
     task: &'a Task,
@@ -76,7 +75,7 @@ impl Workshop {
     /// Starts the attempt's thread.
     ///
     /// # Errors
-    /// Those of the system, when it gives no thread.
+    /// Those of starting a thread.
     pub fn start(self: &Arc<Self>, task: Arc<Task>, handle: Arc<AttemptHandle>, launch: u64) -> std::io::Result<()> {
         let workshop = self.clone();
         self.hangs.add(task.status.attempt, launch, &handle);
@@ -84,7 +83,7 @@ impl Workshop {
         let run = move || {
             let run = Run { workshop: &workshop, task: &task, handle: &handle, launch };
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.to_its_end()));
-            let broken = |_| Ending::Failed("the tasktracker itself failed; its log says how".to_owned());
+            let broken = |_| Ending::Failed("the tasktracker itself failed; see its log".to_owned());
             if handle.end() {
                 run.tell(AttemptEvent::Ended(ended.unwrap_or_else(broken)));
             } else {
@@ -103,7 +102,7 @@ impl Run<'_> {
     }
 
     fn tell(&self, event: AttemptEvent) {
-        // Nobody listens any more when the tracker ends.
+        // The receiver is gone when the tracker ends.
         let _ = self.workshop.events.send((self.attempt(), self.launch, event));
     }
 
@@ -113,7 +112,7 @@ impl Run<'_> {
             Ok(output_bytes) => Ending::Succeeded { output_bytes },
             Err(failure) if self.handle.is_killed() => Ending::Killed(failure.to_string()),
             Err(failure) => {
-                // Whatever it stumbled over when it was to end, that is why it ended.
+                // Once the attempt is stopped, the reason for the stop is the reason of the failure.
                 let failure = if self.handle.is_to_end() { self.handle.reason(attempt) } else { failure };
                 tracing::info!("{attempt} failed: {failure}");
                 self.workshop.logs.note(attempt, &failure.to_string());
@@ -140,7 +139,7 @@ impl Run<'_> {
         Ok(output_bytes)
     }
 
-    /// A job's setup or cleanup, or what an attempt left.
+    /// Runs a job's setup or cleanup, or cleans up after an attempt.
     fn run_aside(&self, place: &JobPlace) -> Result<(), TaskFailure> {
         let (phase, status) = match self.task {
             Task { job_setup: true, .. } => (self.task.status.phase, "setup"),
@@ -157,7 +156,7 @@ impl Run<'_> {
                 committer.clean_up_job(*outcome == CleanupOutcome::Succeeded && place.marks_success())
             }
             _ => {
-                // As Hadoop: that this fails is nobody's business any more.
+                // As Hadoop: an error here is ignored.
                 let _ = committer.abort(self.attempt());
                 Ok(())
             }
@@ -173,7 +172,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A map or reduce; gives back the bytes of a map's output.
+    /// Runs a map or reduce; returns the bytes of a map's output.
     fn run_work(&self, place: &Arc<JobPlace>) -> Result<Option<u64>, TaskFailure> {
         let (attempt, plan) = (self.attempt(), place.plan()?);
         let first_phase = self.task.status.phase;

@@ -1,7 +1,7 @@
-//! What a tracker holds: its attempts, their slots, and what follows from each order and each event. No socket, file or clock.
+//! The attempts of a tracker and their slots, and the commands that follow from each action and event. No socket, file or clock.
 //!
-//! Invariant: what has ended is reported until a heartbeat that told it is answered, and then forgotten, but for map outputs, which
-//! are kept until the job is over.
+//! Invariant: an ended attempt is reported until a heartbeat that reported it is answered, and then forgotten; map outputs are kept until
+//! the job is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,38 +12,37 @@ use crate::wire::{Action, Task, TaskStatus};
 use super::attempt_handle::AttemptHandle;
 use super::tracked_attempt::{Ending, HeldAttempt};
 
-/// What to do, after an order or an event.
+/// What the tracker must do, after an action or an event.
 #[derive(Debug)]
 pub enum Deed {
     /// Start the attempt's thread.
     Start {
-        /// As it was launched.
         task: Arc<Task>,
         /// Shared with its thread.
         handle: Arc<AttemptHandle>,
-        /// Stands in its events.
+        /// Identifies this launch in its events.
         launch: u64,
     },
-    /// The output of a map is no longer served, its files may go.
+    /// Stop serving the output of a map and remove its files.
     ForgetOutput(AttemptId),
-    /// All that is kept of a job may go.
+    /// Remove everything of a job.
     ForgetJob(JobId),
-    /// All that is kept of any job may go; the tracker registers anew.
+    /// Remove everything of all jobs; the tracker registers again.
     ForgetAll,
 }
 
-/// What an attempt's thread tells.
+/// A report of an attempt's thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptEvent {
-    /// It has the job's files and runs.
+    /// The job's files are here and it runs.
     Runs,
-    /// Its output waits for leave to commit.
+    /// Its output waits for permission to commit.
     WaitsForCommit,
-    /// It is over.
+    /// It has ended.
     Ended(Ending),
 }
 
-/// What an event of a thread is about.
+/// An event with its attempt and launch number.
 pub type Told = (AttemptId, u64, AttemptEvent);
 
 /// The attempts of a tracker.
@@ -51,20 +50,20 @@ pub type Told = (AttemptId, u64, AttemptEvent);
 pub struct AttemptBook {
     slots: PerKind<u32>,
     attempts: BTreeMap<AttemptId, HeldAttempt>,
-    /// In the order of their launches: they wait for a slot.
+    /// Attempts that wait for a slot, in the order of their launches.
     queue: Vec<AttemptId>,
-    /// Maps whose ends are told and whose outputs are served.
+    /// Maps whose ends are acknowledged and whose outputs are served.
     served: BTreeMap<AttemptId, HeldAttempt>,
     launches: u64,
     failures: i32,
-    /// What the heartbeat that is under way tells the end of.
+    /// Attempts whose ends are in the heartbeat that is not answered yet.
     told: BTreeSet<AttemptId>,
 }
 
 // === impl AttemptBook ===
 
 impl AttemptBook {
-    /// Of a tracker with so many slots.
+    /// An empty table of a tracker with these slots.
     pub fn new(slots: PerKind<u32>) -> Self {
         Self {
             slots,
@@ -82,7 +81,7 @@ impl AttemptBook {
         self.failures
     }
 
-    /// Whether a slot of some kind is free in the eyes of the JobTracker.
+    /// Whether a slot of any kind is free, as the JobTracker counts them.
     pub fn has_free_slot(&self) -> bool {
         Kind::ALL.into_iter().any(|kind| {
             let taken = self.attempts.values().filter(|held| held.kind() == kind && held.takes_slot()).count();
@@ -90,12 +89,12 @@ impl AttemptBook {
         })
     }
 
-    /// Attempts whose threads run.
+    /// Number of attempts whose threads run.
     pub fn started(&self) -> usize {
         self.attempts.values().filter(|held| held.is_started && !held.is_over()).count()
     }
 
-    /// Takes the orders of an answer; the heartbeat that it answers has been received.
+    /// Applies the actions of an answer, which also acknowledges the ends in its heartbeat.
     pub fn obey(&mut self, actions: Vec<Action>, wall_ms: i64) -> Vec<Deed> {
         let mut deeds = Vec::new();
         for attempt in std::mem::take(&mut self.told) {
@@ -161,7 +160,7 @@ impl AttemptBook {
         self.queue.retain(|attempt| !goes(attempt));
     }
 
-    /// Starts what waits while there are slots: one that commits still has its own.
+    /// Starts waiting attempts while there are slots: an attempt that commits still has its own.
     fn start_waiting(&mut self, wall_ms: i64, deeds: &mut Vec<Deed>) {
         let at_work = |attempts: &BTreeMap<AttemptId, HeldAttempt>, kind| {
             attempts.values().filter(|held| held.kind() == kind && held.is_started && !held.is_over()).count() as u64
@@ -183,7 +182,7 @@ impl AttemptBook {
         });
     }
 
-    /// Takes what a thread tells; says whether the JobTracker is to hear of it at once.
+    /// Applies an event; returns whether to report it to the JobTracker at once.
     pub fn take_event(
         &mut self,
         attempt: AttemptId,
@@ -208,9 +207,9 @@ impl AttemptBook {
         (tells_at_once, deeds)
     }
 
-    /// A map output that was served cannot be read any more: the map is reported failed.
+    /// Fails a map whose served output can no longer be read.
     pub fn lose_output(&mut self, attempt: AttemptId, why: &str) {
-        // What the heartbeat under way says of it is no longer the last word.
+        // The running heartbeat reports success; the next one must report the failure.
         self.told.remove(&attempt);
         if let Some(held) = self.served.remove(&attempt) {
             self.attempts.insert(attempt, held);
@@ -220,13 +219,13 @@ impl AttemptBook {
         }
     }
 
-    /// The reports of a heartbeat. It is sent until it is answered: only then may this be called again.
+    /// Builds the reports of a heartbeat. Call it again only after that heartbeat is answered.
     pub fn reports(&mut self, wall_ms: i64) -> Vec<TaskStatus> {
         self.told = self.attempts.iter().filter(|(_, held)| held.is_over()).map(|(attempt, _)| *attempt).collect();
         self.attempts.values_mut().map(|held| held.report(wall_ms)).collect()
     }
 
-    /// Tells everything to end.
+    /// Kills all attempts.
     pub fn kill_all(&self) {
         self.attempts.values().for_each(|held| held.handle.kill());
     }

@@ -31,16 +31,16 @@ use super::settings::TaskTrackerSettings;
 use super::web;
 use super::web::Pages;
 
-/// How long the end waits for the processes of attempts. Their keepers kill what is left then.
+/// Shutdown waits this long for the processes of attempts. Their supervisors kill the rest.
 const ATTEMPTS_PATIENCE: Duration = Duration::from_secs(3);
-/// How long the end waits for the removal of files. The next start removes what is left then.
+/// Shutdown waits this long for the removal of files. The next start removes the rest.
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(1);
-/// Threads that read map output, and logs.
+/// Threads that read map output and logs.
 const OUTPUT_READS: usize = 192;
 const LOG_READS: usize = 64;
-/// Descriptors beside those of connections and of the files that they are sent: of attempts.
+/// Descriptors of attempts, beside those of connections and the files that these send.
 const OTHER_DESCRIPTORS: usize = 2048;
-/// Who serves map output to reduces waits for their disks, and reduces come all at once.
+/// Map output is sent at the speed of the reduces' disks, and reduces start all at once.
 const WEB_LIMITS: WebLimits = WebLimits {
     // 150 of one machine: more than it has reduces.
     connections: 600,
@@ -48,26 +48,25 @@ const WEB_LIMITS: WebLimits = WebLimits {
     headers: 64,
     header_read: Duration::from_secs(30),
     write: Duration::from_secs(180),
-    // At the end nobody needs what is on its way.
+    // At shutdown running answers are no longer needed.
     drain: Duration::ZERO,
 };
-/// How often old logs are looked for.
+/// Interval between two removals of old logs.
 const LOG_ROUND: Duration = Duration::from_secs(3600);
 
-/// What runs, once it does.
+/// A running tasktracker.
 #[derive(Clone, Debug)]
 pub struct Running {
-    /// Its name.
     pub name: String,
-    /// Where map output and logs are served.
+    /// The address that serves map output and logs.
     pub http: SocketAddr,
-    /// Where files of jobs lie.
+    /// The folders for files of jobs.
     pub folders: Vec<PathBuf>,
-    /// Where logs lie.
+    /// The folder of logs.
     pub logs: PathBuf,
 }
 
-/// Runs a tasktracker until `stop` is done; `started` is told what runs. `keeper` is this program, which keeps commands
+/// Runs a tasktracker until `stop` is done; calls `started` once it runs. `keeper` is this program as supervisor of commands
 /// ([`crate::supervisor::process`]): then their processes end with the tasktracker, however it ends.
 ///
 /// # Errors
@@ -156,14 +155,14 @@ pub fn run(
     Ok(ended?)
 }
 
-/// Removes the folders, as far as that is done in time.
+/// Removes the folders, as far as the time allows.
 fn remove_within(folders: Arc<LocalFolders>, patience: Duration) {
     let (done, is_done) = std::sync::mpsc::channel::<()>();
     let removal = std::thread::Builder::new().name("removal".to_owned()).spawn(move || {
         folders.remove();
         drop(done);
     });
-    // Without a thread they are removed at the next start.
+    // Without a thread the next start removes them.
     if removal.is_ok() && is_done.recv_timeout(patience) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
         tracing::warn!(
             "files of jobs are still being removed; the next tasktracker on the same disks removes the rest"
@@ -171,13 +170,13 @@ fn remove_within(folders: Arc<LocalFolders>, patience: Duration) {
     }
 }
 
-/// Raises the soft limit on open files to what is needed, as far as the hard limit lets us.
+/// Raises the soft limit on open files to `needed`, up to the hard limit.
 fn allow_descriptors(needed: usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(needed as u64, |maximum| maximum.min(needed as u64));
     if limit.current.is_some_and(|current| current < wanted) {
-        // Where it is refused, connections wait for descriptors.
+        // If the system refuses, connections wait for descriptors.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
     }
 }
@@ -209,12 +208,12 @@ impl WebThread {
             tokio::net::TcpListener::from_std(listener)?
         };
         let shutdown = async {
-            // A sender that is gone stops it too.
+            // A dropped sender stops it too.
             let _ = stopped.await;
         };
         let serve = move || {
             runtime.block_on(accept_until(listener, router, WEB_LIMITS, shutdown));
-            // A read that hangs is not waited for.
+            // Does not wait for a read that hangs.
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("tracker web".to_owned()).spawn(serve)?;
@@ -223,7 +222,7 @@ impl WebThread {
 
     fn end(self) {
         drop(self.stop);
-        // A panic there was told already.
+        // The panic hook has logged a panic there.
         let _ = self.thread.join();
     }
 }

@@ -1,8 +1,8 @@
-//! Attempts whose files hang: a file system that does not answer holds a thread for as long as it likes, but neither a slot nor the
-//! time limit of the attempt.
+//! Attempts whose files hang: a file system that does not answer may block a thread, but neither a slot nor the time limit of the
+//! attempt.
 //!
-//! An attempt that is to end and whose thread does not come back in time is reported without it. The thread stays until the file system
-//! answers; it then finds its attempt ended.
+//! A stopped attempt whose thread does not return in time is reported without it. The thread stays until the file system answers; it then
+//! finds its attempt ended.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,21 +19,21 @@ use super::attempt_logs::AttemptLogs;
 use super::attempt_table::{AttemptEvent, Told};
 use super::tracked_attempt::Ending;
 
-/// Between two looks.
+/// Between two checks.
 const LOOK: Duration = Duration::from_millis(250);
-/// A thread that is to end has so long, beside the time between two signals to its command.
+/// Time for the thread of a stopped attempt to return, beside the time between two signals to its command.
 const GRACE: Duration = Duration::from_secs(10);
-/// No job gives its commands more time between two signals here.
+/// Longest time between two signals that counts here.
 const MAX_KILL_DELAY: Duration = Duration::from_secs(60);
-/// More threads are not left behind: then an attempt keeps its slot.
+/// Most abandoned threads: beyond it an attempt keeps its slot.
 const MAX_ABANDONED: usize = 64;
 
-/// The attempts that are looked at.
+/// The monitored attempts.
 #[derive(Debug)]
 pub struct HangWatch {
     logs: AttemptLogs,
     attempts: Mutex<Vec<Watched>>,
-    /// Threads that were left behind and have not come back.
+    /// Abandoned threads that have not returned.
     abandoned: AtomicUsize,
 }
 
@@ -42,31 +42,31 @@ struct Watched {
     attempt: AttemptId,
     launch: u64,
     handle: Arc<AttemptHandle>,
-    /// When it was first seen that it is to end.
+    /// When it was first seen stopped.
     ends_since: Option<Instant>,
 }
 
 // === impl HangWatch ===
 
 impl HangWatch {
-    /// Of no attempts yet; why an attempt was left behind goes into its log too.
+    /// Monitors no attempts yet; the reason for abandoning an attempt goes into its log too.
     pub fn new(logs: AttemptLogs) -> Self {
         Self { logs, attempts: Mutex::default(), abandoned: AtomicUsize::new(0) }
     }
 
-    /// From now on an attempt is looked at, until its end is told.
+    /// Monitors an attempt until its end is reported.
     pub fn add(&self, attempt: AttemptId, launch: u64, handle: &Arc<AttemptHandle>) {
         let watched = Watched { attempt, launch, handle: handle.clone(), ends_since: None };
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
     }
 
-    /// A thread that was left behind has come back.
+    /// Records the return of an abandoned thread.
     pub fn note_return(&self, attempt: AttemptId) {
         self.abandoned.fetch_sub(1, Ordering::SeqCst);
         tracing::info!("{attempt}: its files answer again; its thread has ended");
     }
 
-    /// Tells the ends of attempts whose threads do not come back.
+    /// Reports the ends of attempts whose threads do not return.
     fn look(&self, now: Instant, events: &UnboundedSender<Told>) {
         let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
         attempts.retain(|watched| !watched.handle.has_ended());
@@ -80,13 +80,13 @@ impl HangWatch {
             let may_abandon = self.abandoned.load(Ordering::SeqCst) < MAX_ABANDONED;
             if now.duration_since(ends_since) > patience && may_abandon && watched.handle.abandon() {
                 self.abandoned.fetch_add(1, Ordering::SeqCst);
-                // Nobody listens any more when the tracker ends.
+                // The receiver is gone when the tracker ends.
                 let _ = events.send((watched.attempt, watched.launch, AttemptEvent::Ended(watched.ending(&self.logs))));
             }
         }
     }
 
-    /// Looks for ever.
+    /// Checks at intervals, without end.
     pub async fn serve(&self, events: UnboundedSender<Told>) {
         loop {
             tokio::time::sleep(LOOK).await;
@@ -100,10 +100,10 @@ impl HangWatch {
 impl Watched {
     fn ending(&self, logs: &AttemptLogs) -> Ending {
         let attempt = self.attempt;
-        let words = format!("{}. A file that it uses hangs; its thread was left behind", self.handle.reason(attempt));
+        let words = format!("{}. A file that it uses hangs; its thread was abandoned", self.handle.reason(attempt));
         tracing::warn!("{attempt}: {words}");
         let (logs, noted, folder) = (logs.clone(), words.clone(), self.handle.folder().cloned());
-        // What its thread would have done. Both take time, and logs may hang too.
+        // The work of its thread. Both take time, and logs may hang too.
         let _ = std::thread::Builder::new().spawn(move || {
             folder.map(|folder| kill_workers_in(&folder));
             logs.note(attempt, &noted);
@@ -162,13 +162,13 @@ mod tests {
             drop(answer);
             assert!(thread.join().unwrap().is_err());
         });
-        // Its own thread has nothing to tell any more.
+        // Its own thread has nothing left to report.
         assert!(!hangs.end() && hangs.is_abandoned() && !works.is_to_end());
         assert!(told.try_recv().is_err());
     }
 
     #[test]
-    fn so_many_threads_and_no_more_are_left_behind() {
+    fn the_number_of_abandoned_threads_is_limited() {
         let ((_scratch, watch), (events, mut told)) = (watch(), unbounded_channel());
         let handles: Vec<_> = (0..MAX_ABANDONED + 1).map(|_| Arc::<AttemptHandle>::default()).collect();
         for (number, handle) in handles.iter().enumerate() {

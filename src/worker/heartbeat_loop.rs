@@ -1,7 +1,7 @@
-//! The tracker's side of InterTrackerProtocol: one heartbeat after the other, each sent until it is answered (1.2.1
+//! The tracker's side of InterTrackerProtocol: one heartbeat after the other, each resent until it is answered (1.2.1
 //! `TaskTracker.offerService`, `transmitHeartBeat`).
 //!
-//! Whatever ends or waits for leave is told at once; else the interval of the last answer is kept.
+//! An attempt that ends or waits for permission to commit is reported at once; otherwise the interval of the last answer applies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,36 +22,36 @@ use super::error::ConversationError;
 use super::settings::TaskTrackerSettings;
 use super::tracked_attempt::Ending;
 
-/// The first pause after a call that failed; each further one is twice as long.
+/// The first pause after a failed call; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// No pause is longer.
+/// Longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
-/// No interval is shorter, whatever the answer says.
+/// Shortest interval, whatever the answer says.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-/// The exception by which a JobTracker sends a tracker away.
+/// The exception by which a JobTracker rejects a tracker.
 const DISALLOWED: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerException";
 
-/// Where the tracker is, as it tells it.
+/// The tracker's name and address in its reports.
 #[derive(Clone, Debug)]
 pub struct TrackerFace {
-    /// Its name, the key by which it is known.
+    /// The key of the tracker at the JobTracker.
     pub name: String,
     /// The port of its web server.
     pub http_port: u16,
 }
 
-/// The state of the conversation.
+/// The state between heartbeats.
 pub struct Conversation {
     settings: TaskTrackerSettings,
     face: TrackerFace,
     book: AttemptBook,
     workshop: Arc<Workshop>,
     events: UnboundedReceiver<Told>,
-    /// Outputs that cannot be read any more.
+    /// Map outputs that can no longer be read.
     lost: UnboundedReceiver<(AttemptId, String)>,
     connection: Option<IpcClient>,
     knows_system: bool,
-    /// The system directory is none that we reach.
+    /// The system directory is not on a local path.
     bad_system: Option<FileUriError>,
     response_id: i16,
     restarted: bool,
@@ -61,7 +61,7 @@ pub struct Conversation {
 // === impl Conversation ===
 
 impl Conversation {
-    /// One that has not begun.
+    /// A loop that has not started.
     pub fn new(
         settings: TaskTrackerSettings,
         face: TrackerFace,
@@ -85,7 +85,7 @@ impl Conversation {
         }
     }
 
-    /// Talks for ever.
+    /// Exchanges heartbeats until the JobTracker rejects the tracker.
     ///
     /// # Errors
     /// [`ConversationError`]
@@ -104,7 +104,7 @@ impl Conversation {
         }
     }
 
-    /// Until then, or until something happens that is to be told at once.
+    /// Waits until `next`, or until an event that must be reported at once.
     async fn wait_until(&mut self, next: Instant) {
         loop {
             tokio::select! {
@@ -132,7 +132,7 @@ impl Conversation {
     fn request(&mut self) -> Box<HeartbeatRequest> {
         let folders = self.workshop.jobs.folders();
         let room_bytes = folders.room_bytes();
-        // A disk without any room takes nothing, whatever the limit.
+        // A full disk accepts no tasks, whatever the limit.
         let has_room = room_bytes.is_none_or(|bytes| bytes > 0 && bytes >= self.settings.least_room_bytes);
         let dir_failures = i32::try_from(folders.failures()).unwrap_or(i32::MAX);
         let accepts = self.book.has_free_slot() && has_room;
@@ -158,7 +158,7 @@ impl Conversation {
         })
     }
 
-    /// Sends the same heartbeat until it is answered.
+    /// Resends the same heartbeat until it is answered.
     async fn deliver(&mut self, request: Box<HeartbeatRequest>) -> Result<HeartbeatResponse, ConversationError> {
         let call = Call::InterTracker(InterTrackerCall::Heartbeat { request });
         let mut pause = FIRST_PAUSE;
@@ -179,7 +179,7 @@ impl Conversation {
                     self.judge(&error)?;
                     if pause == FIRST_PAUSE {
                         tracing::warn!(
-                            "the JobTracker at {} cannot be reached: {error}; trying again until it can: start it, or name another by mapred.job.tracker",
+                            "the JobTracker at {} cannot be reached: {error}; retrying: start it, or set mapred.job.tracker to another",
                             self.settings.jobtracker
                         );
                     }
@@ -190,7 +190,7 @@ impl Conversation {
         }
     }
 
-    /// Whether an error is worth another try.
+    /// Returns an error that a retry cannot cure; drops a broken connection.
     fn judge(&mut self, error: &IpcError) -> Result<(), ConversationError> {
         match error {
             IpcError::Remote { exception, .. } if exception.class == DISALLOWED => {
@@ -225,7 +225,7 @@ impl Conversation {
                         return Ok(Value::Void);
                     }
                 },
-                // It is not ready.
+                // The JobTracker is not ready.
                 _ => return Ok(Value::Void),
             }
         }
@@ -235,12 +235,12 @@ impl Conversation {
     fn obey(&mut self, response: HeartbeatResponse) {
         self.response_id = response.response_id;
         if self.initial_contact {
-            tracing::info!("the JobTracker at {} has taken this tasktracker on", self.settings.jobtracker);
+            tracing::info!("the JobTracker at {} has registered this tasktracker", self.settings.jobtracker);
         }
         (self.restarted, self.initial_contact) = (false, false);
         response.recovered_jobs.iter().for_each(|job| self.workshop.news.read_anew(*job));
         let deeds = self.book.obey(response.actions, wall_ms());
-        // What was told of maps may have made news.
+        // The reports of this heartbeat may have caused completion events.
         self.workshop.news.look();
         self.do_all(deeds);
     }
@@ -251,8 +251,8 @@ impl Conversation {
                 Deed::Start { task, handle, launch } => {
                     let attempt = task.status.attempt;
                     if let Err(error) = self.workshop.start(task, handle, launch) {
-                        let ending = Ending::Failed(format!("the system gives no thread: {error}"));
-                        // The next heartbeat tells it; nothing can be started in its place now.
+                        let ending = Ending::Failed(format!("cannot start a thread: {error}"));
+                        // The next heartbeat reports it; nothing can start in its place now.
                         drop(self.book.take_event(attempt, launch, AttemptEvent::Ended(ending), wall_ms()));
                     }
                 }
@@ -262,7 +262,7 @@ impl Conversation {
                     remove_aside(self.workshop.jobs.forget(job));
                 }
                 Deed::ForgetAll => {
-                    tracing::warn!("the JobTracker does not know this tracker: it ends everything and registers anew");
+                    tracing::warn!("the JobTracker does not know this tracker: killing all attempts and registering again");
                     self.initial_contact = true;
                     self.workshop.news.forget_all();
                     remove_aside(self.workshop.jobs.forget_all());
@@ -271,7 +271,7 @@ impl Conversation {
         }
     }
 
-    /// Ends all attempts and waits until their processes are gone, at most for `patience`.
+    /// Kills all attempts and waits for the end of their processes, at most for `patience`.
     pub async fn end(&mut self, patience: Duration) {
         self.book.kill_all();
         let all_gone = async {
@@ -290,7 +290,7 @@ impl Conversation {
 
 /// Removes files on another thread: heartbeats do not wait for a disk.
 fn remove_aside(files: impl Send + 'static) {
-    // Without a thread they go here.
+    // Without a thread they are removed here.
     let _ = std::thread::Builder::new().name("removal".to_owned()).spawn(move || drop(files));
 }
 

@@ -1,18 +1,18 @@
-//! Files that one attempt copies here for all attempts of its job; the others wait.
+//! Localization: one attempt copies files of its job to this machine, the other attempts wait.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt_handle::AttemptHandle;
 
-/// How often who waits for files that another brings looks whether it is to end.
+/// Interval between two checks for a stop while waiting for files that another attempt copies.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// What one attempt brings here for all of its job.
+/// Files that one attempt copies for all attempts of its job.
 #[derive(Debug)]
 pub(super) enum Brought<T> {
-    /// The attempt is at it.
+    /// This attempt copies them.
     Coming(Arc<AttemptHandle>),
-    /// It is here.
+    /// They are here.
     Here(T),
 }

@@ -1,5 +1,5 @@
-//! A job on this machine: its configuration, its secret, its files (1.2.1 `TaskTracker.localizeJob`). The folder goes with the last
-//! who holds it.
+//! A job on this machine: its configuration, its secret, its files (1.2.1 `TaskTracker.localizeJob`). Its folder is removed with the last
+//! reference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,29 +24,29 @@ use super::localization::{Brought, LOOK};
 /// The longest job.xml or token file that is read, bytes.
 const LONGEST_FILE_BYTES: u64 = 64 << 20;
 
-/// What every attempt of a job needs.
+/// What all attempts of a job share.
 #[derive(Debug)]
 pub struct JobPlace {
     /// The job.
     pub job: JobId,
     /// Its owner.
     pub user: String,
-    /// All of it that is on this machine, but for its attempts.
+    /// Its shared files on this machine.
     folder: PathBuf,
-    /// On each of these disks there may be a folder of this name.
+    /// Each of these disks may have a folder of this name.
     folders: Arc<LocalFolders>,
     name: String,
-    /// job.xml over the tracker's values.
+    /// job.xml over the tracker's configuration.
     pub configuration: Configuration,
-    /// Who may fetch its map output.
+    /// Signs requests for its map output.
     pub secret: ShuffleSecret,
     plan: Result<StreamingPlan, String>,
     files: Mutex<Option<Brought<JobFiles>>>,
-    /// The files were brought, or could not be.
+    /// The localization of its files succeeded or failed.
     brought: Condvar,
 }
 
-/// What only maps and reduces need.
+/// Files that only maps and reduces need.
 #[derive(Clone, Debug, Default)]
 pub struct JobFiles {
     /// The job's jar.
@@ -57,7 +57,7 @@ pub struct JobFiles {
     pub cache_files: Vec<PathBuf>,
     /// Unpacked cache archives.
     pub cache_archives: Vec<PathBuf>,
-    /// Names in the working directory, and what they stand for.
+    /// Names in the working directory, and their targets.
     pub links: Vec<(String, PathBuf)>,
 }
 
@@ -65,14 +65,14 @@ fn unusable(what: &str, reason: impl ToString) -> TaskFailure {
     TaskFailure::Unusable { what: what.to_owned(), reason: reason.to_string() }
 }
 
-/// `mapred.task.timeout` as a job has it, or the cluster for jobs that are not known yet; `None`: no limit.
+/// `mapred.task.timeout` of a job, or of the cluster while the job is not known; `None`: no limit.
 pub fn time_limit(configuration: &Configuration) -> Option<Duration> {
-    // A value that cannot be read is refused elsewhere.
+    // Elsewhere an invalid value is an error.
     configuration.limit(&keys::TASK_TIMEOUT, 1).ok().flatten().map(Duration::from_millis)
 }
 
-/// The folder from which no link is followed to a job's file: that of all users for `USER/.staging/JOB/job.xml`, else the one that the
-/// job's folder lies in.
+/// The folder below which no link to a job's file is followed: the parent of `USER` for `USER/.staging/JOB/job.xml`, else the parent of
+/// the job's folder.
 pub fn staging_root(job_file: &Path) -> &Path {
     let above = |levels| job_file.ancestors().nth(levels).unwrap_or(Path::new("/"));
     above(if above(2).ends_with(".staging") { 4 } else { 2 })
@@ -90,7 +90,7 @@ pub fn read_job_file(root: &Path, path: &FileUri, max_bytes: u64) -> Result<Vec<
 // === impl JobPlace ===
 
 impl JobPlace {
-    /// Brings what all attempts of the task's job need into a folder of this name, which is new.
+    /// Copies what all attempts of the task's job share into a new folder of this name.
     ///
     /// # Errors
     /// [`TaskFailure`]: a file of the job cannot be read.
@@ -109,7 +109,7 @@ impl JobPlace {
         let mut configuration = cluster.with_property("user.name", &task.user);
         let job_xml = read(staging_root(job_file.as_path()), &job_file)?;
         configuration.add_job_xml(&job_file.to_string(), &job_xml).map_err(|error| unusable("job.xml", error))?;
-        // It submits a job where it may be used more than once: no command and no file of ours has it.
+        // A signature may submit further jobs: no command and no file of the tracker gets it.
         configuration.forget(&keys::JOB_SIGNATURE);
         configuration.forget(&keys::JOB_TIMESTAMP);
         let token = read(system.as_path(), &system.join(&job.to_string())?.join("jobToken")?)?;
@@ -135,7 +135,7 @@ impl JobPlace {
         })
     }
 
-    /// What its tasks do.
+    /// The plan of its tasks.
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`] when only a stock TaskTracker can run it.
@@ -143,28 +143,28 @@ impl JobPlace {
         self.plan.as_ref().map_err(|reason| unusable("a built-in tasktracker cannot run this job", reason))
     }
 
-    /// Its output folder, if it has one; also that of a job whose maps and reduces only a stock TaskTracker can run.
+    /// The committer of its output folder, if it has one; also for a job whose tasks only a stock TaskTracker can run.
     ///
     /// # Errors
-    /// [`TaskFailure::Unusable`] when its output is committed by Java code.
+    /// [`TaskFailure::Unusable`] when Java code commits its output.
     pub fn committer(&self) -> Result<Option<OutputCommitter>, TaskFailure> {
         OutputCommitter::of_job(&self.configuration)
     }
 
-    /// Whether success is marked in the output folder.
+    /// Whether a success writes `_SUCCESS`.
     pub fn marks_success(&self) -> bool {
         self.configuration.flag(&keys::MARK_SUCCESS).unwrap_or(true)
     }
 
-    /// Time in which its tasks must get on; `None`: no limit.
+    /// Longest time without progress of its tasks; `None`: no limit.
     pub fn time_limit(&self) -> Option<Duration> {
         time_limit(&self.configuration)
     }
 
-    /// The jar and the cache, brought here by the attempt that asks first; others wait for it.
+    /// The jar and the cache: the first attempt copies them, the others wait.
     ///
     /// # Errors
-    /// [`TaskFailure`]; the attempt that asks next tries again. Also when the attempt is to end, or the one that brings the files hangs.
+    /// [`TaskFailure`]; the next attempt retries. Also when the attempt is stopped, or the one that copies the files hangs.
     pub fn files(&self, attempt: AttemptId, handle: &Arc<AttemptHandle>) -> Result<JobFiles, TaskFailure> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -191,7 +191,7 @@ impl JobPlace {
         brought
     }
 
-    /// `check_stop` fails when there is to be an end.
+    /// `check_stop` fails when the attempt is stopped.
     fn bring_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
         let mut files = JobFiles::default();
         let unusable_jar = |error: &dyn std::fmt::Display| unusable(keys::JOB_JAR.name, error);
@@ -215,12 +215,12 @@ impl JobPlace {
         Ok(files)
     }
 
-    /// A folder for an attempt, on the disk whose turn it is. Not made yet.
+    /// The path of a folder for an attempt, on the next disk. Not created yet.
     pub fn folder_for(&self, attempt: AttemptId) -> PathBuf {
         self.folders.next().join(&self.name).join(attempt.to_string())
     }
 
-    /// Shared by the job's tasks here (`job.local.dir`).
+    /// The folder that the job's tasks on this machine share (`job.local.dir`).
     pub fn shared_folder(&self) -> PathBuf {
         self.folder.join("work")
     }
@@ -234,7 +234,7 @@ impl JobPlace {
 impl Drop for JobPlace {
     fn drop(&mut self) {
         for folder in self.folders.all() {
-            // What cannot be removed now goes at the next start.
+            // The next start removes the rest.
             let _ = fs::remove_dir_all(folder.join(&self.name));
         }
     }

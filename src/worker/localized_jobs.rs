@@ -1,4 +1,4 @@
-//! The jobs of this machine and the map outputs that are served: shared by heartbeat, threads of attempts and the web.
+//! The jobs localized on this machine and the served map outputs: shared by heartbeat, threads of attempts and the web.
 //!
 //! Invariant: no lock is held over work on files, which may hang.
 
@@ -19,15 +19,15 @@ use super::local_folders::LocalFolders;
 use super::localization::{Brought, LOOK};
 use super::localized_job::JobPlace;
 
-/// All jobs of which something is here.
+/// All jobs with files on this machine.
 #[derive(Debug)]
 pub struct JobsHere {
-    /// Folders of jobs lie in them.
+    /// The jobs' folders are in them.
     folders: Arc<LocalFolders>,
     configuration: Configuration,
     system: OnceLock<FileUri>,
     state: Mutex<State>,
-    /// Something was brought, or somebody failed to.
+    /// A localization succeeded or failed.
     brought: Condvar,
 }
 
@@ -35,14 +35,14 @@ pub struct JobsHere {
 struct State {
     jobs: BTreeMap<JobId, Brought<Arc<JobPlace>>>,
     outputs: BTreeMap<AttemptId, (Arc<JobPlace>, PathBuf)>,
-    /// No two places have one folder, not even one after the other.
+    /// Numbers the folders: no two localizations share one, not even in sequence.
     places: u64,
 }
 
 // === impl JobsHere ===
 
 impl JobsHere {
-    /// None yet; they will lie in `folders`.
+    /// No jobs yet; their files go to `folders`.
     pub fn new(folders: Arc<LocalFolders>, configuration: Configuration) -> Self {
         Self { folders, configuration, system: OnceLock::new(), state: Mutex::default(), brought: Condvar::new() }
     }
@@ -51,20 +51,20 @@ impl JobsHere {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where files of jobs lie.
+    /// The folders for files of jobs.
     pub fn folders(&self) -> &LocalFolders {
         &self.folders
     }
 
-    /// Where the JobTracker keeps the jobs' tokens; the first word holds.
+    /// Sets the folder with the jobs' tokens; the first call wins.
     pub fn set_system(&self, system: FileUri) {
         self.system.get_or_init(|| system);
     }
 
-    /// The place of a task's job, made by the attempt that comes first; others wait for it.
+    /// The localized job of a task: the first attempt localizes it, the others wait.
     ///
     /// # Errors
-    /// [`TaskFailure`]; also when the attempt is to end, or the one that brings the files hangs.
+    /// [`TaskFailure`]; also when the attempt is stopped, or the one that copies the files hangs.
     pub fn place(&self, task: &Task, handle: &Arc<AttemptHandle>) -> Result<Arc<JobPlace>, TaskFailure> {
         let attempt = task.status.attempt;
         let job = attempt.task.job;
@@ -84,7 +84,7 @@ impl JobsHere {
         drop(state);
         let made = self.make_place(task, name).map(Arc::new);
         let mut state = self.state();
-        // It may have been forgotten meanwhile.
+        // The job may have been forgotten in between.
         if matches!(state.jobs.get(&job), Some(Brought::Coming(ours)) if Arc::ptr_eq(ours, handle)) {
             match &made {
                 Ok(place) => state.jobs.insert(job, Brought::Here(place.clone())),
@@ -99,25 +99,25 @@ impl JobsHere {
     fn make_place(&self, task: &Task, name: String) -> Result<JobPlace, TaskFailure> {
         let system = self.system.get().ok_or_else(|| TaskFailure::Unusable {
             what: "the JobTracker".to_owned(),
-            reason: "has not told where tokens are".to_owned(),
+            reason: "has not sent its system directory".to_owned(),
         })?;
         JobPlace::make(task, (self.folders.clone(), name), system, &self.configuration)
     }
 
-    /// From now on the output of a map is served.
+    /// Serves the output of a map.
     pub fn serve(&self, attempt: AttemptId, place: Arc<JobPlace>, folder: PathBuf) {
         let before = self.state().outputs.insert(attempt, (place, folder));
-        // Its files may go with it: not under the lock.
+        // Dropping it may remove files: not under the lock.
         drop(before);
     }
 
-    /// It is not any more. What is given back removes the files when it is dropped.
+    /// Stops serving the output of a map. Drop the returned value to remove its files.
     #[must_use]
     pub fn forget_output(&self, attempt: AttemptId) -> impl Send + use<> {
         self.state().outputs.remove(&attempt).map(|(place, folder)| Leftover { folder, _place: place })
     }
 
-    /// Forgets a job; its folder goes with the last of its attempts. What is given back removes files when it is dropped.
+    /// Forgets a job; its folder is removed with its last attempt. Drop the returned value to remove files.
     #[must_use]
     pub fn forget(&self, job: JobId) -> impl Send + use<> {
         let mut state = self.state();
@@ -128,7 +128,7 @@ impl JobsHere {
         (gone, outputs)
     }
 
-    /// Forgets all of them.
+    /// Forgets all jobs. Drop the returned value to remove files.
     #[must_use]
     pub fn forget_all(&self) -> impl Send + use<> {
         let mut state = self.state();
@@ -136,7 +136,7 @@ impl JobsHere {
     }
 }
 
-/// Files of an output that is served no more; removed when dropped.
+/// Files of an output that is no longer served; removed when dropped.
 struct Leftover {
     folder: PathBuf,
     _place: Arc<JobPlace>,
@@ -144,7 +144,7 @@ struct Leftover {
 
 impl Drop for Leftover {
     fn drop(&mut self) {
-        // What cannot be removed now goes with its job.
+        // The rest is removed with its job.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

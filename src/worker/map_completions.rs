@@ -1,4 +1,4 @@
-//! Completion events on their way from the JobTracker to the reduces of this machine, job by job (1.2.1
+//! Polls the JobTracker for completion events and delivers them to the reduces of this machine, job by job (1.2.1
 //! `TaskTracker.MapEventsFetcherThread`).
 
 use std::collections::BTreeMap;
@@ -17,14 +17,14 @@ use crate::wire::{CompletionStatus, Phase, TaskCompletionEvent};
 
 use super::attempt_handle::AttemptHandle;
 
-/// Events asked for at a time, as stock trackers do.
+/// Events per call, as stock trackers request.
 const EVENTS_AT_A_TIME: i32 = 500;
-/// Between two questions about a job while nothing says that something has changed.
+/// Between two calls for a job without a wake-up.
 const PAUSE: Duration = Duration::from_millis(250);
-/// After a question that was not answered.
+/// After a failed call.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 
-/// Who waits for news of maps.
+/// The jobs whose completion events reduces wait for.
 #[derive(Debug, Default)]
 pub struct MapNewsDesk {
     jobs: Mutex<BTreeMap<JobId, Followed>>,
@@ -35,7 +35,7 @@ pub struct MapNewsDesk {
 struct Followed {
     /// Events of all kinds received so far.
     received: i32,
-    /// What came of maps, for reduces that begin later.
+    /// Events of maps, for reduces that start later.
     events: Vec<MapEvent>,
     readers: Vec<(Weak<MapNews>, Arc<AttemptHandle>)>,
 }
@@ -47,7 +47,7 @@ impl MapNewsDesk {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// News of a job's maps for a reduce that begins.
+    /// Subscribes a new reduce to the completion events of its job's maps.
     pub fn follow(&self, job: JobId, reduce: Arc<AttemptHandle>) -> Arc<MapNews> {
         let news = Arc::new(MapNews::default());
         let mut jobs = self.jobs();
@@ -59,17 +59,17 @@ impl MapNewsDesk {
         news
     }
 
-    /// Something may have changed.
+    /// Polls soon: there may be new events.
     pub fn look(&self) {
         self.wake.notify_one();
     }
 
-    /// A job is over.
+    /// Forgets a job that is over.
     pub fn forget(&self, job: JobId) {
         self.jobs().remove(&job);
     }
 
-    /// The list of a job's events is another one from now on: it is read from its beginning.
+    /// Reads a job's events from the first one: a restarted JobTracker has a new list.
     pub fn read_anew(&self, job: JobId) {
         if let Some(followed) = self.jobs().get_mut(&job) {
             followed.received = 0;
@@ -77,12 +77,12 @@ impl MapNewsDesk {
         }
     }
 
-    /// All are.
+    /// Forgets all jobs.
     pub fn forget_all(&self) {
         self.jobs().clear();
     }
 
-    /// Jobs that somebody waits for, with the number of their events received so far.
+    /// Jobs with waiting reduces, with the number of events received so far.
     fn waited_for(&self) -> Vec<(JobId, i32)> {
         let mut jobs = self.jobs();
         let copies = |reduce: &AttemptHandle| {
@@ -107,7 +107,7 @@ impl MapNewsDesk {
         followed.events.extend(events);
     }
 
-    /// Asks the JobTracker for ever.
+    /// Polls the JobTracker, without end.
     pub async fn serve(&self, jobtracker: &HostPort, user: &str) {
         let mut connection: Option<IpcClient> = None;
         loop {
@@ -134,7 +134,7 @@ impl MapNewsDesk {
                     }
                 }
             }
-            // Errors: whoever says that something has changed cannot know that the JobTracker is there again.
+            // After an error too: a wake-up does not mean that the JobTracker is back.
             let _ = tokio::time::timeout(pause, self.wake.notified()).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Looks at the memory of all attempts' processes from time to time (1.2.1 `TaskMemoryManagerThread`).
+//! Measures the memory of all attempts' processes at intervals (1.2.1 `TaskMemoryManagerThread`).
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::supervisor::process_tree::ProcessTable;
 
 use super::attempt_handle::AttemptHandle;
 
-/// The attempts that are looked at.
+/// The measured attempts.
 #[derive(Debug, Default)]
 pub struct MemoryWatch {
     attempts: Mutex<Vec<Weak<AttemptHandle>>>,
@@ -16,7 +16,7 @@ pub struct MemoryWatch {
 // === impl MemoryWatch ===
 
 impl MemoryWatch {
-    /// From now on an attempt is looked at, as long as somebody holds it.
+    /// Measures an attempt while its handle is in use.
     pub fn add(&self, attempt: &Arc<AttemptHandle>) {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(attempt));
     }
@@ -32,12 +32,12 @@ impl MemoryWatch {
         }
     }
 
-    /// Looks for ever.
+    /// Measures at intervals, without end.
     pub async fn serve(self: &Arc<Self>, interval: Duration) {
         loop {
             tokio::time::sleep(interval).await;
             let watch = self.clone();
-            // A panic there was told already.
+            // The panic hook has logged a panic there.
             let _ = tokio::task::spawn_blocking(move || watch.look()).await;
         }
     }

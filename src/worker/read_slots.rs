@@ -1,7 +1,7 @@
-//! Reads of files for the web, on threads of a pool. The files of one job may hang, those of the others are read all the same.
+//! Permits for file reads of the web, on a pool of threads. The files of one job may hang without blocking those of others.
 //!
-//! A job has at most an eighth of the threads that the others leave free. When none of a job's reads makes progress any more, its further
-//! requests are refused at once, until one does.
+//! A job has at most an eighth of the threads that the others leave free. When none of a job's reads makes progress, its further requests
+//! are rejected at once, until one does.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use crate::model::JobId;
 
 /// Threads of the pool.
 pub const READ_THREADS: usize = 256;
-/// A job has this part of the threads that are free.
+/// A job gets one of so many free threads.
 const SHARE_OF_FREE: usize = 8;
-/// A job hangs when all of its reads take so long.
+/// A job hangs when all its reads take this long.
 const HANGS_AFTER: Duration = Duration::from_secs(5);
-/// So long an answer waits for one read. The thread waits on.
+/// Longest wait of an answer for one read. The thread keeps waiting.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The reads under way, by job.
+/// The running reads, by job.
 #[derive(Debug)]
 pub struct ReadTurns {
     jobs: Mutex<BTreeMap<JobId, OfJob>>,
@@ -33,11 +33,11 @@ pub struct ReadTurns {
 #[derive(Debug)]
 struct OfJob {
     reads: usize,
-    /// When one of them began or ended last.
+    /// When one of them last started or ended.
     progress: Instant,
 }
 
-/// One read; given back when dropped.
+/// Permit for one read; released when dropped.
 struct Turn {
     turns: Arc<ReadTurns>,
     job: JobId,
@@ -54,7 +54,7 @@ pub struct FilesHang {
 // === impl ReadTurns ===
 
 impl ReadTurns {
-    /// For a pool of so many threads.
+    /// Permits for a pool of `threads`.
     pub fn new(threads: usize) -> Arc<Self> {
         Arc::new(Self { jobs: Mutex::default(), threads, ended: Notify::new() })
     }
@@ -63,10 +63,10 @@ impl ReadTurns {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `work` reads of a job's files, on a thread of the pool.
+    /// Runs `work`, which reads a job's files, on a thread of the pool.
     ///
     /// # Errors
-    /// [`FilesHang`]; the thread is waited for no longer then.
+    /// [`FilesHang`]; the thread is abandoned.
     pub async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         job: JobId,
@@ -80,7 +80,7 @@ impl ReadTurns {
         });
         match timeout(READ_TIMEOUT, reading).await {
             Ok(Ok(read)) => Ok(read),
-            // It panicked, or is still at it.
+            // It panicked, or still runs.
             Ok(Err(_)) | Err(_) => Err(FilesHang { job }),
         }
     }
@@ -97,12 +97,12 @@ impl ReadTurns {
             if Instant::now() >= hangs_from {
                 return Err(FilesHang { job });
             }
-            // Not heard of in time: looked at once more.
+            // After a timeout it is checked once more.
             let _ = timeout_at(hangs_from, ended).await;
         }
     }
 
-    /// A turn, or when the job counts as hanging.
+    /// A permit, or the time from which the job counts as hanging.
     fn take(self: &Arc<Self>, job: JobId) -> Result<Turn, Instant> {
         let mut jobs = self.jobs();
         let free = self.threads - jobs.values().map(|of_job| of_job.reads).sum::<usize>().min(self.threads);

@@ -1,4 +1,4 @@
-//! One attempt as the tracker holds it: its state, and the report on it (1.2.1 `TaskTracker.TaskInProgress`).
+//! One attempt on the tracker: its state and its status report (1.2.1 `TaskTracker.TaskInProgress`).
 
 use std::sync::Arc;
 
@@ -7,37 +7,35 @@ use crate::wire::{Phase, ReduceProgress, ReportedCounters, Task, TaskStatus};
 
 use super::attempt_handle::AttemptHandle;
 
-/// Between two reports of a running attempt with counters, ms.
+/// Between two reports of a running attempt that include counters, ms.
 const COUNTERS_INTERVAL_MS: i64 = 60_000;
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Well; with the bytes of its map output, if it has one.
+    /// With the bytes of its map output, if it has one.
     Succeeded {
         /// Bytes of `file.out`.
         output_bytes: Option<u64>,
     },
-    /// By its own fault, with words for its diagnostics.
+    /// With the text for its diagnostics.
     Failed(String),
-    /// As it was told.
+    /// On request, with the text for its diagnostics.
     Killed(String),
 }
 
 /// An attempt of this tracker.
 #[derive(Debug)]
 pub struct HeldAttempt {
-    /// As it was launched.
     pub task: Arc<Task>,
     /// Shared with its thread.
     pub handle: Arc<AttemptHandle>,
-    /// Tells this launch from another of the same id.
+    /// Distinguishes this launch from another of the same id.
     pub launch: u64,
-    /// Where it stands.
     pub state: AttemptState,
     /// Whether its thread has been started.
     pub is_started: bool,
-    /// Not yet told.
+    /// Not reported yet.
     pub diagnostics: String,
     start_ms: i64,
     finish_ms: i64,
@@ -50,7 +48,7 @@ pub struct HeldAttempt {
 // === impl HeldAttempt ===
 
 impl HeldAttempt {
-    /// One that was launched just now.
+    /// A new attempt.
     pub fn new(task: Task, launch: u64) -> Self {
         Self {
             // A task-cleanup attempt keeps the state that it cleans up after.
@@ -69,47 +67,46 @@ impl HeldAttempt {
         }
     }
 
-    /// Which slots it takes.
+    /// The kind of slot it occupies.
     pub fn kind(&self) -> Kind {
         self.task.body.kind()
     }
 
-    /// Whether it is over.
     pub fn is_over(&self) -> bool {
         matches!(self.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
     }
 
-    /// Whether it left an output that reduces fetch.
+    /// Whether it has an output that reduces fetch.
     pub fn output_is_kept(&self) -> bool {
         self.state == AttemptState::Succeeded && self.output_bytes >= 0
     }
 
-    /// Whether it takes a slot in the eyes of the JobTracker.
+    /// Whether it occupies a slot, as the JobTracker counts them.
     pub fn takes_slot(&self) -> bool {
         !self.is_over() && self.state != AttemptState::CommitPending
     }
 
-    /// Its thread has been started.
+    /// Records the start of its thread.
     pub fn start(&mut self, wall_ms: i64) {
         self.is_started = true;
         self.start_ms = wall_ms;
     }
 
-    /// It has the job's files and runs.
+    /// Its job's files are here.
     pub fn run(&mut self) {
         if self.state == AttemptState::Unassigned {
             self.state = AttemptState::Running;
         }
     }
 
-    /// Its work is done; its output waits.
+    /// Its output waits for permission to commit.
     pub fn wait_for_commit(&mut self) {
         if self.state == AttemptState::Running {
             self.state = AttemptState::CommitPending;
         }
     }
 
-    /// It is over.
+    /// Records its end.
     pub fn end(&mut self, ending: Ending, wall_ms: i64) {
         if self.is_over() {
             return;
@@ -125,7 +122,7 @@ impl HeldAttempt {
             Ending::Killed(words) => (AttemptState::Killed, words),
         };
         self.state = match state {
-            // What a task-cleanup attempt cleans up after is then over as it was.
+            // A task-cleanup attempt keeps the state of the attempt that it cleans up after.
             _ if cleans_up_killed => AttemptState::Killed,
             _ if self.task.task_cleanup => AttemptState::Failed,
             state => state,
@@ -133,7 +130,7 @@ impl HeldAttempt {
         self.add_diagnostics(&words);
     }
 
-    /// Adds words that are not yet told.
+    /// Adds a line to the diagnostics of the next report.
     pub fn add_diagnostics(&mut self, words: &str) {
         if !self.diagnostics.is_empty() && !words.is_empty() {
             self.diagnostics.push('\n');
@@ -141,7 +138,7 @@ impl HeldAttempt {
         self.diagnostics.push_str(words);
     }
 
-    /// Its output, which it had, is gone.
+    /// Fails a succeeded map whose output is lost.
     pub fn lose_output(&mut self, why: &str) {
         if self.state == AttemptState::Succeeded {
             self.state = AttemptState::Failed;
@@ -150,7 +147,7 @@ impl HeldAttempt {
         }
     }
 
-    /// The report on it; failed fetches are told once.
+    /// Builds its status report; each failed fetch is reported once.
     pub fn report(&mut self, wall_ms: i64) -> TaskStatus {
         let progress = self.handle.progress();
         let (phase, state_text) = match progress {
@@ -180,7 +177,7 @@ impl HeldAttempt {
             state: self.state,
             diagnostics: std::mem::take(&mut self.diagnostics).into(),
             state_text: state_text.into(),
-            // A task-cleanup attempt is told from what it cleans up after by its phase.
+            // The phase distinguishes a task-cleanup attempt from the one that it cleans up after.
             phase: if self.task.task_cleanup { Phase::Cleanup } else { phase },
             start_ms: self.start_ms,
             finish_ms: self.finish_ms,

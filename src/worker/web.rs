@@ -1,4 +1,4 @@
-//! What a tracker serves over HTTP: map output, logs, and a page that says what it is.
+//! The tracker over HTTP: map output, logs, and a start page.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -28,33 +28,33 @@ use super::read_slots::{FilesHang, ReadTurns};
 /// Read from a file at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;
 
-/// Of a log that is shown to people, bytes.
+/// Of a log on an HTML page, bytes.
 const MOST_SHOWN_BYTES: u64 = 1 << 20;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
-/// What the pages are made of.
+/// State of the handlers.
 #[derive(Clone, Debug)]
 pub struct Pages {
     /// Outputs and secrets.
     pub jobs: Arc<JobsHere>,
     /// Logs.
     pub logs: AttemptLogs,
-    /// Who hears of outputs that cannot be read.
+    /// Receives the outputs that cannot be read.
     pub lost: UnboundedSender<(AttemptId, String)>,
-    /// The port of ours.
+    /// Our own port.
     pub port: u16,
-    /// For people.
+    /// Text of the start page.
     pub about: String,
-    /// Reads of map output.
+    /// Permits for reads of map output.
     pub output_turns: Arc<ReadTurns>,
-    /// Reads of logs: where they hang, map output does not.
+    /// Permits for reads of logs, so that hanging logs do not block map output.
     pub log_turns: Arc<ReadTurns>,
 }
 
-/// A part of a file on its way, read piece by piece on other threads.
+/// A part of a file as a response body, read piece by piece on other threads.
 struct FileBody {
     source: Source,
     left_bytes: u64,
@@ -70,11 +70,11 @@ type Reading = dyn Future<Output = Result<(File, io::Result<Vec<u8>>), FilesHang
 enum Source {
     File(File),
     Reading(Pin<Box<Reading>>),
-    /// It failed.
+    /// A read failed.
     Gone,
 }
 
-/// The routes. Every answer says what it is, so that no browser guesses.
+/// The routes. Every answer has a content type, so that no browser guesses.
 pub fn router(pages: Pages) -> Router {
     Router::new()
         .route(servlet::PATH, get(map_output))
@@ -88,7 +88,7 @@ async fn typed(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.entry(CONTENT_TYPE).or_insert(TEXT);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // What a task wrote is shown, never run.
+    // Text of a task is shown, never run.
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'"));
     response
 }
@@ -97,7 +97,7 @@ async fn about(State(pages): State<Arc<Pages>>) -> String {
     pages.about.clone()
 }
 
-/// A request for map output, for two looks at it.
+/// A request for map output, which is verified and then answered.
 struct Asked {
     path_and_query: String,
     url_hash: Option<String>,
@@ -151,7 +151,7 @@ fn open(range: &FileRange) -> Result<File, String> {
     Ok(file)
 }
 
-/// Whose output an answer carries, and for which reduce.
+/// The attempt whose output an answer carries, and the reduce.
 fn served_attempt(answer: &ServletAnswer) -> Option<(AttemptId, String)> {
     let header = |wanted: &str| answer.headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
     Some((header("from-map-task")?.parse().ok()?, header("for-reduce-task")?.clone()))
@@ -173,7 +173,7 @@ fn sent(pages: &Pages, answer: &ServletAnswer, file: File, job: JobId, length_by
 
 fn refused(pages: &Pages, answer: &ServletAnswer) -> Response<Body> {
     if let Some(attempt) = answer.lost {
-        // Nobody hears it when the tracker ends.
+        // The receiver is gone when the tracker ends.
         let _ = pages.lost.send((attempt, answer.reason.clone()));
     }
     let mut response = Response::new(Body::from(answer.reason.clone()));
@@ -246,7 +246,7 @@ async fn task_log(State(pages): State<Arc<Pages>>, Query(query): Query<LogQuery>
     response
 }
 
-/// A log as it is; one that was not written is empty.
+/// A log as it is; a missing one is empty.
 fn plain_log(pages: &Pages, attempt: AttemptId, name: &str, (start, end): (i64, i64)) -> Option<Body> {
     let opened = pages.logs.open_part(attempt, name, start, end)?.and_then(|(mut file, part)| {
         file.seek(SeekFrom::Start(part.start))?;
@@ -263,7 +263,7 @@ fn plain_log(pages: &Pages, attempt: AttemptId, name: &str, (start, end): (i64, 
     }))
 }
 
-/// Logs for people: of each no more than its last [`MOST_SHOWN_BYTES`].
+/// Logs as an HTML page: of each no more than its last [`MOST_SHOWN_BYTES`].
 fn log_page(logs: &AttemptLogs, attempt: AttemptId, names: &[&str], (start, end): (i64, i64)) -> Option<Vec<u8>> {
     let mut page = Vec::new();
     for name in names {
@@ -297,7 +297,7 @@ fn escaped(text: &str) -> String {
 impl FileBody {
     fn tell_lost(&mut self, error: &io::Error) {
         if let Some((attempt, reduce)) = self.attempt.take() {
-            // Nobody hears it when the tracker ends.
+            // The receiver is gone when the tracker ends.
             let _ = self.lost.send((attempt, servlet::unreadable(attempt, &reduce, &error.to_string()).reason));
         }
     }

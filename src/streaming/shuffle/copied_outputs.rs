@@ -21,7 +21,7 @@ use super::http::{FetchError, Fetched};
 /// An output larger than memory divided by this goes to disk at once.
 const LEAST_OUTPUTS_IN_MEMORY: u64 = 4;
 
-/// How much is held, and where the rest goes.
+/// How much stays in memory, and where the rest goes.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyRules<'a> {
     /// Memory for outputs, bytes.
@@ -48,32 +48,32 @@ pub struct CopiedOutputs<'a> {
 #[derive(Debug, Default)]
 struct State {
     memory: Vec<Vec<u8>>,
-    /// Of `memory`, and of what is promised to fetches under way.
+    /// Of `memory`, and reserved for running fetches.
     used_bytes: u64,
     disk: Vec<Run>,
     files: u32,
 }
 
-/// An output that is held, but does not count yet.
+/// A verified output that is not part of the result yet.
 #[derive(Debug)]
 pub struct Held {
     run: Run,
     stored_bytes: u64,
 }
 
-/// Why an output is not held.
+/// Why an output is not stored.
 #[derive(Debug)]
 pub enum HoldError {
-    /// It did not come as it should: another try may help.
+    /// The fetch failed: a retry may help.
     Fetch(FetchError),
-    /// Nothing can be held any more.
+    /// Nothing more can be stored.
     Failed(TaskFailure),
 }
 
 // === impl Held ===
 
 impl Held {
-    /// What came over the wire.
+    /// Bytes that came over the wire.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
         self.stored_bytes
@@ -114,7 +114,7 @@ impl<'a> CopiedOutputs<'a> {
         Ok(Held { run, stored_bytes })
     }
 
-    /// Promises memory for an output; `false`: it goes to disk.
+    /// Reserves memory for an output; `false`: it goes to disk.
     fn reserve(&self, raw_bytes: u64) -> Result<bool, TaskFailure> {
         let CopyRules { memory_bytes, .. } = self.rules;
         if raw_bytes > memory_bytes / LEAST_OUTPUTS_IN_MEMORY {
@@ -156,7 +156,7 @@ impl<'a> CopiedOutputs<'a> {
         }
     }
 
-    /// From now on it counts.
+    /// Adds it to the result.
     ///
     /// # Errors
     /// Those of a merge to disk that it causes.
@@ -176,7 +176,7 @@ impl<'a> CopiedOutputs<'a> {
         Ok(())
     }
 
-    /// It is not wanted any more.
+    /// Drops an unwanted output and releases its memory or file.
     pub fn discard(&self, held: Held) {
         match held.run {
             Run::Memory(bytes) => self.state().used_bytes -= bytes.len() as u64,
@@ -185,7 +185,6 @@ impl<'a> CopiedOutputs<'a> {
     }
 
     fn merge_memory(&self, state: &mut State) -> Result<(), TaskFailure> {
-        // One output alone is as well where it is, unless it is all that there may be.
         if state.memory.is_empty() {
             return Ok(());
         }
@@ -203,7 +202,7 @@ impl<'a> CopiedOutputs<'a> {
         Ok(())
     }
 
-    /// All that counts: what is in memory, and what is on disk.
+    /// The result: the runs in memory, and those on disk.
     #[must_use]
     pub fn into_runs(self) -> (Vec<Run>, Vec<Run>) {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +214,7 @@ fn into_memory(fetched: Fetched<'_>, codec: Option<Codec>) -> io::Result<Vec<u8>
     let lengths = fetched.lengths;
     let mut decoder = Decoder::new(codec, Checked::new(fetched.body, lengths.stored_bytes));
     let mut bytes = Vec::with_capacity(usize::try_from(lengths.raw_bytes).unwrap_or(0));
-    // One byte more, to see whether it is longer than was said.
+    // One byte more, to see whether it is longer than announced.
     (&mut decoder).take(lengths.raw_bytes + 1).read_to_end(&mut bytes)?;
     io::copy(decoder.source_mut(), &mut io::sink())?;
     if bytes.len() as u64 != lengths.raw_bytes || lengths.stored_bytes < TRAILER_BYTES {
@@ -224,7 +223,7 @@ fn into_memory(fetched: Fetched<'_>, codec: Option<Codec>) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Passes bytes on and keeps them in a file.
+/// Passes bytes on and writes them to a file.
 struct Kept<'a, R: Read> {
     source: BufReader<R>,
     file: &'a mut File,

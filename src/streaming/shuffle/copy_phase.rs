@@ -1,4 +1,4 @@
-//! All outputs of a job's maps for one reduce: some threads that fetch, by the rules of the schedule, until everything is in.
+//! The copy phase of one reduce: threads fetch the outputs of all maps by the schedule until all are in.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use super::copied_outputs::{CopiedOutputs, HoldError};
 use super::fetch_schedule::{FetchOrder, MapEvent, Next, Schedule, ScheduleRules};
 use super::http::{FetchError, FetchMapOutput};
 
-/// How often who waits shows that it lives.
+/// Longest wait without a record of activity.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// News of maps on their way from the JobTracker to one reduce. Whoever hears of completion events pushes them.
+/// Completion events of maps on their way from the JobTracker to one reduce: the tracker pushes, the reduce takes.
 #[derive(Debug, Default)]
 pub struct MapNews {
-    news: Mutex<Vec<MapEvent>>,
+    events: Mutex<Vec<MapEvent>>,
     changed: Condvar,
 }
 
@@ -45,33 +45,33 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 // === impl MapNews ===
 
 impl MapNews {
-    /// Tells of maps, in the order of the job's completion events.
+    /// Appends events, in the order of the job's completion events.
     pub fn push(&self, events: impl IntoIterator<Item = MapEvent>) {
-        locked(&self.news).extend(events);
+        locked(&self.events).extend(events);
         self.changed.notify_all();
     }
 
-    /// What came since the last call; waits at most `time` for something.
+    /// Takes the events since the last call; waits at most `time` for one.
     fn take(&self, time: Duration) -> Vec<MapEvent> {
-        let mut news = locked(&self.news);
-        if news.is_empty() {
-            (news, _) = self.changed.wait_timeout(news, time).unwrap_or_else(PoisonError::into_inner);
+        let mut events = locked(&self.events);
+        if events.is_empty() {
+            (events, _) = self.changed.wait_timeout(events, time).unwrap_or_else(PoisonError::into_inner);
         }
-        std::mem::take(&mut *news)
+        std::mem::take(&mut *events)
     }
 
-    /// Ends a wait without news.
+    /// Ends a wait without events.
     fn wake(&self) {
-        // Under the lock, so that it cannot fall between a look and a wait.
-        let _news = locked(&self.news);
+        // Under the lock, so that it cannot fall between a check and a wait.
+        let _events = locked(&self.events);
         self.changed.notify_all();
     }
 }
 
-/// Fetches the output of all maps for the reduce of this index.
+/// Fetches the outputs of all maps for one reduce.
 ///
 /// # Errors
-/// [`TaskFailure::Shuffle`] when too much failed; those of holding what came.
+/// [`TaskFailure::Shuffle`] when too many fetches failed; those of storing outputs.
 #[expect(clippy::disallowed_methods, reason = "waits after failures are about the clock of the machine")]
 pub fn copy(
     rules: ScheduleRules,
@@ -116,11 +116,11 @@ impl Copying<'_> {
         state.schedule.is_complete() || state.failure.is_some() || self.progress.is_stopped()
     }
 
-    /// Passes news on until all is in.
+    /// Applies events until all outputs are in.
     fn listen(&self) {
         self.tell(&locked(&self.state));
         loop {
-            // Who waits for maps lives.
+            // Waiting for maps is activity.
             self.progress.note_life();
             let events = self.news.take(LOOK);
             let mut state = locked(&self.state);
@@ -132,7 +132,7 @@ impl Copying<'_> {
         }
     }
 
-    /// Fetches until all is in.
+    /// Fetches until all outputs are in.
     fn serve(&self) {
         loop {
             let Some(order) = self.next_order() else {
@@ -174,7 +174,7 @@ impl Copying<'_> {
         }
     }
 
-    /// Waits for something to fetch; `None` when nothing will come any more.
+    /// Waits for the next fetch; `None` when the phase is over.
     fn next_order(&self) -> Option<FetchOrder> {
         let mut state = locked(&self.state);
         loop {

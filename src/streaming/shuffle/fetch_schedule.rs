@@ -1,22 +1,22 @@
-//! Whom to ask next, and when to give up: the rules of 1.2.1 `ReduceTask.ReduceCopier` without clock, thread or socket.
+//! Which output to fetch next, and when to give up: the rules of 1.2.1 `ReduceTask.ReduceCopier` without clock, thread or socket.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::model::AttemptId;
 
-/// First wait after a failure, ms; each further one makes it 1.3 times as long.
+/// First wait after a failure, ms; each further failure multiplies it by 1.3.
 const FIRST_PENALTY_MS: u64 = 10_000;
-/// No wait is longer, ms.
+/// Longest wait, ms.
 const LONGEST_PENALTY_MS: u64 = 3_600_000;
 /// Failures of one output that end the attempt, at least.
 const LEAST_FAILURES_TO_ABORT: u32 = 30;
 /// Outputs at the limit of failures that may end the attempt.
 const MOST_FAILED_OUTPUTS: usize = 5;
 
-/// News of a map, in the order of the job's completion events.
+/// A change of a map's output, in the order of the job's completion events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MapEvent {
-    /// Its output lies with the tracker at this URL.
+    /// The tracker at this URL serves its output.
     Succeeded {
         /// The attempt.
         attempt: AttemptId,
@@ -25,9 +25,9 @@ pub enum MapEvent {
         /// How long it ran, ms.
         run_ms: u64,
     },
-    /// The attempt's output is not to be used any more.
+    /// The attempt's output must no longer be used.
     Obsolete(AttemptId),
-    /// The map has failed for good and the job goes on without it: it counts as done, without data.
+    /// The map has failed permanently and the job continues without it: it counts as done, without data.
     GivenUp(AttemptId),
 }
 
@@ -40,7 +40,7 @@ pub struct FetchOrder {
     pub tracker: String,
 }
 
-/// What to do now.
+/// The next step of a fetching thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Fetch this; one of [`Schedule::fetched`] and [`Schedule::failed`] must follow.
@@ -49,7 +49,7 @@ pub enum Next {
     WaitUntil(u64),
     /// Nothing until an event or the end of a fetch comes.
     Wait,
-    /// All is there.
+    /// All maps are in.
     Complete,
 }
 
@@ -64,16 +64,16 @@ pub enum FetchFault {
     Answer,
 }
 
-/// What follows from a failed fetch.
+/// The consequence of a failed fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// The JobTracker is to be told.
+    /// Whether the JobTracker gets a report.
     pub reports: bool,
-    /// The attempt is to end, with these words.
+    /// Why the attempt must give up, if so.
     pub gives_up: Option<&'static str>,
 }
 
-/// The numbers that the rules depend on.
+/// Parameters of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduleRules {
     /// Maps of the job.
@@ -86,13 +86,13 @@ pub struct ScheduleRules {
     pub seed: u32,
 }
 
-/// The state of one reduce's copying.
+/// What one reduce still has to fetch.
 #[derive(Debug)]
 pub struct Schedule {
     rules: ScheduleRules,
     /// By host name, what is to be fetched there; hosts whose lists are empty stay.
     hosts: BTreeMap<String, Host>,
-    /// The host asked last: the next one after it comes first.
+    /// The host of the last fetch: the search starts behind it.
     last_host: Option<String>,
     /// Maps that are copied, or go without data.
     done: BTreeSet<i32>,
@@ -117,7 +117,7 @@ struct Host {
 // === impl Schedule ===
 
 impl Schedule {
-    /// Nothing known yet.
+    /// An empty schedule.
     #[must_use]
     pub fn new(rules: ScheduleRules, now_ms: u64) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Schedule {
         }
     }
 
-    /// Takes news of a map.
+    /// Applies a completion event.
     pub fn take(&mut self, event: MapEvent) {
         match event {
             MapEvent::Succeeded { attempt, tracker, run_ms } => {
@@ -179,7 +179,7 @@ impl Schedule {
         self.done.len()
     }
 
-    /// What to do now. One fetch at a time from each host.
+    /// Chooses the next fetch. At most one at a time from each host.
     pub fn next(&mut self, now_ms: u64) -> Next {
         if self.is_complete() {
             return Next::Complete;
@@ -209,7 +209,7 @@ impl Schedule {
         order.map_or(Next::Wait, Next::Fetch)
     }
 
-    /// An output came; `false` when it is not wanted any more.
+    /// Records a fetched output; `false` when it is no longer wanted.
     pub fn fetched(&mut self, order: &FetchOrder, now_ms: u64) -> bool {
         self.free(order);
         let is_new = !self.obsolete.contains(&order.attempt) && self.done.insert(order.attempt.task.number);
@@ -227,7 +227,7 @@ impl Schedule {
         }
     }
 
-    /// No output came. It is tried again, first of all from that host, after a wait.
+    /// Records a failed fetch. It is retried after a wait, before all others of its host.
     pub fn failed(&mut self, order: FetchOrder, fault: FetchFault, now_ms: u64) -> Verdict {
         self.free(&order);
         let map = order.attempt.task.number;
@@ -268,7 +268,7 @@ impl Schedule {
     }
 }
 
-/// The host name of a tracker's URL: two trackers of one host are not asked at the same time.
+/// The host name of a tracker's URL: one fetch at a time from all trackers of a host.
 #[must_use]
 pub fn host_of(tracker: &str) -> &str {
     let rest = tracker.split_once("://").map_or(tracker, |(_, rest)| rest);

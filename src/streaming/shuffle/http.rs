@@ -14,7 +14,7 @@ use super::signature::{ShuffleSecret, is_same_hash};
 
 /// The longest answer before its body, bytes.
 const LONGEST_HEAD_BYTES: u64 = 64 << 10;
-/// The longest line that tells the length of a chunk, bytes.
+/// The longest line with the length of a chunk, bytes.
 const LONGEST_CHUNK_LINE_BYTES: u64 = 1 << 10;
 /// How often a wait for bytes looks whether the attempt is to end.
 const LOOK: Duration = Duration::from_millis(500);
@@ -44,7 +44,7 @@ pub enum FetchError {
 
 /// An output on its way.
 pub struct Fetched<'a> {
-    /// Its lengths, as the tracker told them.
+    /// Its lengths, as the tracker sent them.
     pub lengths: SegmentLengths,
     /// As many bytes as its stored length says, CRC included.
     pub body: Box<dyn Read + 'a>,
@@ -59,20 +59,20 @@ pub trait FetchMapOutput: Sync {
     fn fetch(&self, order: &FetchOrder, reduce: u32) -> Result<Fetched<'_>, FetchError>;
 }
 
-/// Asks trackers.
+/// Fetches over HTTP.
 #[derive(Debug)]
 pub struct HttpFetcher<'a> {
-    /// Of the job.
+    /// The job's.
     pub secret: ShuffleSecret,
     /// For a connection.
     pub connect_timeout: Duration,
     /// For its next bytes.
     pub read_timeout: Duration,
-    /// Who waits here ends when the attempt is to end.
+    /// A stopped attempt stops waiting.
     pub progress: &'a Progress,
 }
 
-/// A connection that is given up when the attempt is to end.
+/// A connection that is abandoned when the attempt is stopped.
 #[derive(Debug)]
 struct Connection<'a> {
     stream: TcpStream,
@@ -98,7 +98,7 @@ struct Body<R> {
 // === impl FetchError ===
 
 impl FetchError {
-    /// What it means to the schedule.
+    /// How the schedule counts it.
     #[must_use]
     pub fn fault(&self) -> FetchFault {
         match self {
@@ -180,7 +180,7 @@ impl FetchMapOutput for HttpFetcher<'_> {
     }
 }
 
-/// Reads an answer up to its body and verifies what it says of itself.
+/// Reads an answer up to its body and verifies its headers.
 ///
 /// # Errors
 /// [`FetchError`].
@@ -206,7 +206,7 @@ pub fn read_answer<'a, R: BufRead + 'a>(
     };
     if !is_same_hash(header("ReplyHash"), reply_hash) {
         let found = header("ReplyHash").to_owned();
-        return Err(FetchError::Answer { what: "signed by somebody else", found, is_refusal: true });
+        return Err(FetchError::Answer { what: "signed with another secret", found, is_refusal: true });
     }
     if header("from-map-task") != order.attempt.to_string() {
         return Err(wrong("the output of another map", header("from-map-task")));

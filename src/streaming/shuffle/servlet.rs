@@ -19,7 +19,7 @@ use super::signature::{ShuffleSecret, is_same_hash};
 pub const PATH: &str = "/mapOutput";
 /// The longest index that is read: of more reduces than a job may have. Bytes.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
-/// Most characters of what was asked for that a refusal repeats.
+/// Most characters of a request that a refusal repeats.
 const MAX_REPEATED_CHARS: usize = 64;
 
 /// What this tracker knows of jobs and outputs.
@@ -110,7 +110,7 @@ pub fn verified_job(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -
     Verified::of(request, outputs).map(|verified| verified.job)
 }
 
-/// Answers a request. Reads the index, not the output: whoever sends the body tells if that fails ([`unreadable`]).
+/// Answers a request. Reads the index, not the output: the sender of the body reports a failed read ([`unreadable`]).
 #[must_use]
 pub fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> ServletAnswer {
     match Verified::of(request, outputs) {
@@ -123,7 +123,7 @@ pub fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Serv
     }
 }
 
-/// What is asked for, by somebody who knows the job's secret.
+/// A request with a valid signature.
 struct Verified {
     job: JobId,
     map: String,
@@ -150,7 +150,7 @@ impl Verified {
         let Some(url_hash) = request.url_hash.filter(|given| is_same_hash(given, &expected)) else {
             return Err(Box::new(refusal(401, "Verification of the hashReply failed")));
         };
-        // Only who knows the secret learns more.
+        // Only a client that knows the secret learns more.
         Ok(Self { job, map, reduce, reply_hash: secret.reply_hash(url_hash) })
     }
 }
@@ -205,7 +205,7 @@ fn refusal(status: u16, reason: &str) -> ServletAnswer {
     ServletAnswer { status, reason, headers: Vec::new(), body: None, lost: None }
 }
 
-/// An output that ought to be here cannot be read.
+/// The answer when an output of this tracker cannot be read.
 #[must_use]
 pub fn unreadable(attempt: AttemptId, reduce: &str, error: &str) -> ServletAnswer {
     let reason = format!("getMapOutput({attempt},{}) failed : {error}", shortened(reduce));

@@ -76,7 +76,7 @@ fn an_end_is_told_until_it_is_heard() {
     assert!(report.counters.is_some() && report.finish_ms == 3);
     book.obey(Vec::new(), 5);
     assert_eq!(states(&mut book), []);
-    // Its output stays until it is told otherwise.
+    // Its output stays until the JobTracker drops it.
     let deeds = book.obey(vec![Action::KillTask(attempt)], 6);
     assert!(matches!(deeds[..], [Deed::ForgetOutput(forgotten)] if forgotten == attempt));
 }

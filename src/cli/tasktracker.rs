@@ -36,10 +36,10 @@ pub enum TaskTrackerFailure {
 impl TaskTrackerFailure {
     /// The exit code: 2 for wrong usage or configuration, 3 if the JobTracker does not admit this host, 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
-        use crate::worker::ConversationError;
+        use crate::worker::HeartbeatError;
         match self {
             Self::Config(_) => 2,
-            Self::Run(TaskTrackerError::Conversation(ConversationError::Disallowed(_))) => 3,
+            Self::Run(TaskTrackerError::Heartbeat(HeartbeatError::Disallowed(_))) => 3,
             Self::Run(_) => 1,
         }
     }
@@ -62,8 +62,8 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     // Variables that are not UTF-8 are not passed on.
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment = std::env::vars_os().filter_map(text).collect();
-    let keeper = Some(PathBuf::from(THIS_PROGRAM));
-    run_tracker(settings, environment, keeper, crate::lifecycle::stop_asked(), |running| {
+    let supervisor = Some(PathBuf::from(THIS_PROGRAM));
+    run_tracker(settings, environment, supervisor, crate::lifecycle::stop_asked(), |running| {
         for line in lines(running) {
             tracing::info!("{line}");
         }

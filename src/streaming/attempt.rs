@@ -12,7 +12,8 @@ use super::text_output::TextOutput;
 
 /// Everything that one attempt runs with.
 #[derive(Clone, Copy, Debug)]
-pub struct Attempt<'a> {
+pub struct AttemptContext<'a> {
+    /// Of the job.
     pub plan: &'a StreamingPlan,
     /// Index of the task within its kind.
     pub partition: u32,
@@ -23,7 +24,7 @@ pub struct Attempt<'a> {
     /// The whole environment of its commands.
     pub environment: &'a [(String, String)],
     /// The supervisor program ([`crate::supervisor::process`]); without one only process groups are killed.
-    pub keeper: Option<&'a Path>,
+    pub supervisor: Option<&'a Path>,
     /// Where standard error goes.
     pub log: Option<&'a StderrLog>,
     /// Shared with the tracker.
@@ -33,9 +34,9 @@ pub struct Attempt<'a> {
 /// Records between two updates of counters, and checks for a stop.
 pub(crate) const RECORDS_BETWEEN_REPORTS: u64 = 1 << 10;
 
-// === impl Attempt ===
+// === impl AttemptContext ===
 
-impl<'a> Attempt<'a> {
+impl<'a> AttemptContext<'a> {
     /// Builds a command of this attempt. Reports of a combiner are ignored, as in stock tasks.
     pub(crate) fn command(
         &self,
@@ -50,7 +51,7 @@ impl<'a> Attempt<'a> {
             arguments: line.words().get(1..).unwrap_or_default(),
             folder: self.work_folder.to_owned(),
             environment: self.environment,
-            keeper: self.keeper,
+            supervisor: self.supervisor,
             rules: ChildRules {
                 non_zero_exit_is_failure: process.non_zero_exit_is_failure,
                 reporter_prefix: &process.reporter_prefix,
@@ -78,9 +79,9 @@ impl<'a> Attempt<'a> {
     }
 
     /// Runs `work` under the time limit; removes the output of a failed attempt.
-    pub(crate) fn run<T>(&self, work: impl FnOnce() -> Result<T, TaskFailure>) -> Result<T, TaskFailure> {
+    pub(crate) fn run_with_cleanup<T>(&self, work: impl FnOnce() -> Result<T, TaskFailure>) -> Result<T, TaskFailure> {
         // Once the attempt is stopped, the reason for the stop is the reason of the failure.
-        let result = self.progress.watched(|| {
+        let result = self.progress.run_with_time_limit(|| {
             let result = work();
             if result.is_err() || self.progress.is_stopped() {
                 // As Hadoop: an error here is ignored.
@@ -88,7 +89,7 @@ impl<'a> Attempt<'a> {
             }
             result
         });
-        let result = if self.progress.is_stopped() { result.and(Err(self.progress.reason())) } else { result };
+        let result = if self.progress.is_stopped() { result.and(Err(self.progress.stop_reason())) } else { result };
         result.map_err(|failure| failure.in_folder(self.folder))
     }
 }

@@ -16,7 +16,7 @@ use crate::supervisor::process_tree::ProcessTable;
 use crate::supervisor::running_command::RunningCommand;
 
 use super::command_stream::{CommandInput, CommandStream, Feed, INPUT_BUFFER_BYTES, Take};
-use super::counters::Framework;
+use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::line_reader::LineReader;
 use super::progress::Progress;
@@ -25,21 +25,24 @@ use super::stderr_line::StderrLine;
 /// Requested size of each pipe, bytes: fewer switches between processes.
 const PIPE_BYTES: usize = 1 << 20;
 /// Longer lines of standard error are cut, bytes.
-const LONGEST_WORDS_BYTES: usize = 64 << 10;
+const MAX_STDERR_LINE_BYTES: usize = 64 << 10;
 /// Starts a command under a memory limit: every process of it has the limit from its start.
 const WITH_LIMIT: &str = "ulimit -v \"$1\" && shift && exec \"$@\"";
 
 /// A command of one attempt.
 #[derive(Debug)]
 pub struct ChildCommand<'a> {
+    /// The path to execute.
     pub program: PathBuf,
+    /// Without the program.
     pub arguments: &'a [String],
     /// Its working directory.
     pub folder: PathBuf,
     /// The whole environment.
     pub environment: &'a [(String, String)],
     /// The supervisor program, if any.
-    pub keeper: Option<&'a Path>,
+    pub supervisor: Option<&'a Path>,
+    /// Limits and reports.
     pub rules: ChildRules<'a>,
     /// Receives activity, counters and status; stops the command.
     pub progress: &'a Progress,
@@ -79,7 +82,7 @@ struct PipeEnd<'a, P> {
 }
 
 /// The result of writing the standard input.
-struct Fed {
+struct FeedResult {
     result: Result<(), TaskFailure>,
     /// The command does not read any more.
     broken: Option<io::Error>,
@@ -126,7 +129,7 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
                 PollFd::from_borrowed_fd(self.pipe.as_fd(), wanted),
                 PollFd::from_borrowed_fd(self.progress.alarm(), PollFlags::IN),
             ];
-            waited.extend(after.map(|(group, _)| PollFd::from_borrowed_fd(group.as_fd(), PollFlags::IN)));
+            waited.extend(after.map(|(command, _)| PollFd::from_borrowed_fd(command.as_fd(), PollFlags::IN)));
             let timeout = time.and_then(|time: Duration| Timespec::try_from(time).ok());
             let ready = match poll(&mut waited, timeout.as_ref()) {
                 Ok(ready) => ready,
@@ -142,8 +145,8 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
             if ready == 0 {
                 return Ok(false);
             }
-            if let Some((group, delay)) = after.take() {
-                group.end_if_unsupervised();
+            if let Some((command, delay)) = after.take() {
+                command.end_if_unsupervised();
                 time = delay;
             }
         }
@@ -161,7 +164,7 @@ impl<P: AsFd + Read> Read for PipeEnd<'_, P> {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 result => {
-                    self.progress.note_life();
+                    self.progress.record_activity();
                     return result;
                 }
             }
@@ -178,7 +181,7 @@ impl<P: AsFd + Write> Write for PipeEnd<'_, P> {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 result => {
-                    self.progress.note_life();
+                    self.progress.record_activity();
                     return result;
                 }
             }
@@ -195,27 +198,27 @@ impl<P: AsFd + Write> Write for PipeEnd<'_, P> {
 impl CommandStream for ChildCommand<'_> {
     fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure> {
         self.progress.check()?;
-        let (mut group, stdin, stdout, stderr) = self.start()?;
-        let tree = self.progress.follow(group.tree());
+        let (mut command, stdin, stdout, stderr) = self.start()?;
+        let tree = self.progress.track_command(command.tree());
         let result = std::thread::scope(|scope| {
             let feeder = scope.spawn(|| feed_all(stdin, feed, self.progress));
-            let listener = scope.spawn(|| self.listen(stderr));
+            let listener = scope.spawn(|| self.read_stderr(stderr));
             let mut stdout = stdout;
-            stdout.after = Some((&group, self.rules.join_delay));
+            stdout.after = Some((&command, self.rules.join_delay));
             let taken = take(&mut stdout);
             drop(stdout);
             if taken.is_err() || self.progress.is_stopped() {
-                group.end(self.rules.kill_delay);
+                command.end(self.rules.kill_delay);
             }
             let fed = feeder.join();
-            group.wait(self.progress.alarm(), self.rules.kill_delay);
-            group.kill_rest();
-            let heard = listener.join();
-            (taken, fed, heard)
+            command.wait(self.progress.alarm(), self.rules.kill_delay);
+            command.kill_rest();
+            let stderr_read = listener.join();
+            (taken, fed, stderr_read)
         });
         drop(tree);
-        self.progress.counters().add(Framework::CpuMilliseconds, group.cpu_ms());
-        let code = group.reap().map_err(TaskFailure::Pipe)?;
+        self.progress.counters().add(FrameworkCounter::CpuMilliseconds, command.cpu_ms());
+        let code = command.reap().map_err(TaskFailure::Pipe)?;
         self.progress.check()?;
         let (taken, Ok(fed), Ok(())) = result else {
             return Err(TaskFailure::Pipe(io::Error::other("a thread that served it panicked")));
@@ -259,23 +262,23 @@ impl ChildCommand<'_> {
         let pause = |time| {
             let _ = self.progress.sleep(time);
         };
-        let (group, ends) = RunningCommand::start(&self.spec(), self.keeper, pause).map_err(failed)?;
+        let (command, ends) = RunningCommand::start(&self.spec(), self.supervisor, pause).map_err(failed)?;
         let stdin = PipeEnd::new(ends.stdin, self.progress)?;
-        Ok((group, stdin, PipeEnd::new(ends.stdout, self.progress)?, PipeEnd::new(ends.stderr, self.progress)?))
+        Ok((command, stdin, PipeEnd::new(ends.stdout, self.progress)?, PipeEnd::new(ends.stderr, self.progress)?))
     }
 
     /// Reads standard error to its end.
-    fn listen(&self, stderr: PipeEnd<'_, PipeReader>) {
-        let mut lines = LineReader::cutting(stderr, LONGEST_WORDS_BYTES);
+    fn read_stderr(&self, stderr: PipeEnd<'_, PipeReader>) {
+        let mut lines = LineReader::cutting(stderr, MAX_STDERR_LINE_BYTES);
         while let Ok(Some(_)) = lines.advance() {
             let rules = &self.rules;
             match StderrLine::parse(lines.text(), rules.reporter_prefix) {
                 StderrLine::Counter { group, name, count } if rules.reports_count => {
                     if let Err(too_many) = self.progress.counters().add_of_command(&group, &name, count) {
-                        self.progress.stop_counting(too_many);
+                        self.progress.stop_for_counters(too_many);
                     }
                 }
-                StderrLine::Status(status) if rules.reports_count => self.progress.tell_for_command(status),
+                StderrLine::Status(status) if rules.reports_count => self.progress.set_command_status(status),
                 StderrLine::Counter { .. } | StderrLine::Status(_) => {}
                 StderrLine::Malformed(line) => {
                     self.log(format!("WARN: cannot be understood, dropped: {line}").as_bytes());
@@ -292,12 +295,12 @@ impl ChildCommand<'_> {
     }
 }
 
-fn feed_all(mut stdin: PipeEnd<'_, PipeWriter>, feed: Feed<'_>, progress: &Progress) -> Fed {
-    struct Noted<'a, 'b> {
+fn feed_all(mut stdin: PipeEnd<'_, PipeWriter>, feed: Feed<'_>, progress: &Progress) -> FeedResult {
+    struct BrokenPipeRecorder<'a, 'b> {
         stdin: &'a mut PipeEnd<'b, PipeWriter>,
         broken: Option<io::Error>,
     }
-    impl Write for Noted<'_, '_> {
+    impl Write for BrokenPipeRecorder<'_, '_> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let result = self.stdin.write(bytes);
             if let Err(error) = &result {
@@ -310,17 +313,17 @@ fn feed_all(mut stdin: PipeEnd<'_, PipeWriter>, feed: Feed<'_>, progress: &Progr
             Ok(())
         }
     }
-    let mut noted = Noted { stdin: &mut stdin, broken: None };
-    let mut input: CommandInput<'_> = BufWriter::with_capacity(INPUT_BUFFER_BYTES, &mut noted);
+    let mut recorder = BrokenPipeRecorder { stdin: &mut stdin, broken: None };
+    let mut input: CommandInput<'_> = BufWriter::with_capacity(INPUT_BUFFER_BYTES, &mut recorder);
     let result = feed(&mut input);
     let _ = input.flush();
     // Unwritten bytes are not retried.
     let _ = input.into_parts();
     // A command that waits for the end of its input still runs, however short-lived it is.
-    if progress.counters().get(Framework::VirtualMemoryBytes) == 0 {
-        progress.note_memory(&ProcessTable::read());
+    if progress.counters().get(FrameworkCounter::VirtualMemoryBytes) == 0 {
+        progress.record_memory(&ProcessTable::read());
     }
-    Fed { result, broken: noted.broken }
+    FeedResult { result, broken: recorder.broken }
 }
 
 #[cfg(test)]

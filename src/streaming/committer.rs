@@ -19,7 +19,7 @@ const NEW_OUTPUT_FORMATS: [&str; 3] = [
     "org.apache.hadoop.mapreduce.lib.output.SequenceFileAsBinaryOutputFormat",
 ];
 /// Files that a successful job leaves, with their content.
-const MARKS: [(&str, &[u8]); 2] = [("_SUCCESS", b""), ("._SUCCESS.crc", CHECKSUMS_OF_NOTHING)];
+const SUCCESS_FILES: [(&str, &[u8]); 2] = [("_SUCCESS", b""), ("._SUCCESS.crc", CHECKSUMS_OF_NOTHING)];
 /// As Hadoop makes folders, before a umask.
 const FOLDER_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
@@ -106,7 +106,7 @@ impl OutputCommitter {
     pub fn clean_up_job(&self, marked: bool) -> Result<(), TaskFailure> {
         self.file_system().remove_dir_all(&self.temporary()?)?;
         if marked && self.file_system().kind_of(&self.folder)?.is_some() {
-            for (name, bytes) in MARKS {
+            for (name, bytes) in SUCCESS_FILES {
                 let mark = self.folder.join(name)?;
                 // It exists when an earlier attempt did this and its report was lost.
                 if self.file_system().kind_of(&mark)?.is_none() {

@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// The split of a map, as its environment names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SplitFacts {
+pub struct SplitInfo {
     /// URI of the file, as the split has it.
     pub file: String,
     /// First byte.
@@ -28,7 +28,7 @@ pub struct SplitFacts {
 
 /// What the environment of one attempt holds beside the job's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttemptFacts {
+pub struct AttemptInfo {
     /// The attempt.
     pub attempt: AttemptId,
     /// Index of its task.
@@ -50,7 +50,7 @@ pub struct AttemptFacts {
     /// Unpacked cache archives.
     pub cache_archives: Vec<PathBuf>,
     /// For a map.
-    pub split: Option<SplitFacts>,
+    pub split: Option<SplitInfo>,
     /// Where side files go that are committed with the task, as a URI.
     pub work_output: Option<String>,
 }
@@ -59,9 +59,9 @@ pub struct AttemptFacts {
 ///
 /// # Errors
 /// [`ConfigError`] for a value that expands without end.
-pub fn environment_of(
+pub fn build_environment(
     configuration: &Configuration,
-    facts: &AttemptFacts,
+    facts: &AttemptInfo,
     of_daemon: &BTreeMap<String, String>,
 ) -> Result<Vec<(String, String)>, ConfigError> {
     let mut all: BTreeMap<String, String> = of_daemon
@@ -146,9 +146,9 @@ fn replace_variables<'a>(text: &str, value: impl Fn(&str) -> Option<&'a String>)
     replaced
 }
 
-// === impl AttemptFacts ===
+// === impl AttemptInfo ===
 
-impl AttemptFacts {
+impl AttemptInfo {
     /// What stock trackers add to the configuration of an attempt.
     fn properties(&self) -> Vec<(&'static str, String)> {
         let path = |path: &Path| path.display().to_string();
@@ -194,7 +194,7 @@ mod tests {
         let mut configuration = Configuration::new(BTreeMap::new());
         configuration.add_job_xml("job.xml", &fixtures::bytes("jobxml/all-options.job.xml")).unwrap();
         changes.iter().for_each(|change| configuration.add_override(change).unwrap());
-        let facts = AttemptFacts {
+        let facts = AttemptInfo {
             attempt: "attempt_202611211027_0016_m_000001_0".parse().unwrap(),
             partition: 1,
             user: "alice".to_owned(),
@@ -205,12 +205,12 @@ mod tests {
             token_file: "/l/jobToken".into(),
             cache_files: vec!["/c/1".into(), "/c/2".into()],
             cache_archives: Vec::new(),
-            split: Some(SplitFacts { file: "file:/in/a.txt".to_owned(), start_bytes: 3, length_bytes: 4 }),
+            split: Some(SplitInfo { file: "file:/in/a.txt".to_owned(), start_bytes: 3, length_bytes: 4 }),
             work_output: None,
         };
         let of_daemon = [("PATH", "/bin"), ("SECRET", "x"), ("LC_ALL", "C"), ("LD_LIBRARY_PATH", "/lib"), ("B", "tb")];
         let of_daemon = of_daemon.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        environment_of(&configuration, &facts, &of_daemon).unwrap().into_iter().collect()
+        build_environment(&configuration, &facts, &of_daemon).unwrap().into_iter().collect()
     }
 
     #[test]

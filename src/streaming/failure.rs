@@ -24,6 +24,7 @@ pub enum TaskFailure {
     Start {
         /// The program.
         program: String,
+        /// The system error.
         source: io::Error,
     },
     /// A pipe or file of the command failed.
@@ -53,6 +54,7 @@ pub enum TaskFailure {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
+        /// The system error.
         source: io::Error,
     },
     /// Records between maps and reduces could not be written or read; `Self::in_folder` says where.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::codec::Codec;
-use super::counters::Framework;
+use super::counters::FrameworkCounter;
 use super::key_order::KeyOrder;
 use super::private_files::create_new_file;
 use super::progress::Progress;
@@ -14,7 +14,7 @@ use super::segment_writer::{SegmentLengths, SegmentWriter};
 use super::sort_buffer::prefix;
 
 /// Records between two checks for a stop.
-const RECORDS_BETWEEN_LOOKS: u32 = 1 << 14;
+const RECORDS_BETWEEN_STOP_CHECKS: u32 = 1 << 14;
 
 /// A sorted run that is not open yet.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// Those of opening and reading.
     pub fn of(runs: Vec<Run>, order: &'a KeyOrder, codec: Option<Codec>, progress: &Progress) -> io::Result<Self> {
-        progress.counters().add(Framework::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
+        progress.counters().add(FrameworkCounter::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
         let open: io::Result<Vec<SegmentReader>> = runs.into_iter().map(|run| run.open(codec)).collect();
         Self::new(open?, order)
     }
@@ -276,13 +276,13 @@ pub fn copy_records<W: io::Write>(
     writer: &mut SegmentWriter<W>,
     progress: &Progress,
 ) -> io::Result<()> {
-    let mut until_look = RECORDS_BETWEEN_LOOKS;
+    let mut until_check = RECORDS_BETWEEN_STOP_CHECKS;
     while records.advance()? {
         writer.append_framed(records.framed())?;
-        until_look -= 1;
-        if until_look == 0 {
-            until_look = RECORDS_BETWEEN_LOOKS;
-            progress.note_life();
+        until_check -= 1;
+        if until_check == 0 {
+            until_check = RECORDS_BETWEEN_STOP_CHECKS;
+            progress.record_activity();
             if progress.is_stopped() {
                 return Err(io::Error::other("the attempt is stopped"));
             }
@@ -324,7 +324,7 @@ pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>, progress: 
     merge.write_to(&mut writer, progress)?;
     let records = writer.records();
     let (_, lengths) = writer.finish()?;
-    progress.counters().add(Framework::FileBytesWritten, lengths.stored_bytes);
+    progress.counters().add(FrameworkCounter::FileBytesWritten, lengths.stored_bytes);
     Ok((Run::File { path: path.to_owned(), start_bytes: 0, lengths, is_temporary: true }, records))
 }
 
@@ -372,8 +372,8 @@ mod tests {
             assert_eq!(spilled > 0, factor < 6);
             // Runs in between are written once and read once, all of each.
             let bytes = |counter| progress.counters().get(counter);
-            assert_eq!(bytes(Framework::FileBytesWritten) > 0, spilled > 0);
-            assert_eq!(bytes(Framework::FileBytesWritten), bytes(Framework::FileBytesRead));
+            assert_eq!(bytes(FrameworkCounter::FileBytesWritten) > 0, spilled > 0);
+            assert_eq!(bytes(FrameworkCounter::FileBytesWritten), bytes(FrameworkCounter::FileBytesRead));
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
     }

@@ -30,7 +30,7 @@ pub struct SegmentLengths {
 /// Writes one segment.
 #[derive(Debug)]
 pub struct SegmentWriter<W: Write> {
-    out: BufWriter<Encoder<Checksummed<W>>>,
+    out: BufWriter<Encoder<CrcWriter<W>>>,
     frame: Vec<u8>,
     raw_bytes: u64,
     records: u64,
@@ -38,13 +38,13 @@ pub struct SegmentWriter<W: Write> {
 
 /// Counts and sums up what passes.
 #[derive(Debug)]
-struct Checksummed<W> {
+struct CrcWriter<W> {
     out: W,
     crc: Crc,
     bytes: u64,
 }
 
-impl<W: Write> Write for Checksummed<W> {
+impl<W: Write> Write for CrcWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.crc.update(&bytes[..written]);
@@ -62,7 +62,7 @@ impl<W: Write> Write for Checksummed<W> {
 impl<W: Write> SegmentWriter<W> {
     /// A segment that begins where `out` stands.
     pub fn new(out: W, codec: Option<Codec>) -> Self {
-        let checksummed = Checksummed { out, crc: Crc::new(), bytes: 0 };
+        let checksummed = CrcWriter { out, crc: Crc::new(), bytes: 0 };
         let out = BufWriter::with_capacity(BUFFER_BYTES, Encoder::new(codec, checksummed));
         Self { out, frame: Vec::new(), raw_bytes: 0, records: 0 }
     }
@@ -103,7 +103,7 @@ impl<W: Write> SegmentWriter<W> {
     pub fn finish(mut self) -> io::Result<(W, SegmentLengths)> {
         self.out.write_all(&END_MARK)?;
         let encoder = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let Checksummed { mut out, crc, bytes } = encoder.finish()?;
+        let CrcWriter { mut out, crc, bytes } = encoder.finish()?;
         out.write_all(&crc.sum().to_be_bytes())?;
         let raw_bytes = self.raw_bytes + END_MARK.len() as u64;
         Ok((out, SegmentLengths { raw_bytes, stored_bytes: bytes + TRAILER_BYTES }))

@@ -22,9 +22,9 @@ use super::private_files::{FOLDER_MODE, create_file, make_folder, set_mode};
 const UNPACK_TAR: &str = "umask 077 && exec tar --no-same-owner --no-same-permissions -xf \"$1\" -C \"$2\"";
 
 /// Interval between two checks of a program that unpacks.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Of its standard error, bytes.
-const MAX_WORDS_BYTES: u64 = 4096;
+const MAX_STDERR_BYTES: u64 = 4096;
 /// Copied at once, bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -182,7 +182,7 @@ fn unpack_tar(archive: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Resu
     let mut tar = tar.stderr(Stdio::piped()).spawn().map_err(TaskFailure::file("unpack", archive))?;
     let stderr = tar.stderr.take();
     std::thread::scope(|scope| {
-        let words = scope.spawn(|| stderr.map(first_words).unwrap_or_default());
+        let words = scope.spawn(|| stderr.map(read_stderr).unwrap_or_default());
         let status = loop {
             match tar.try_wait().map_err(TaskFailure::file("unpack", archive))? {
                 Some(status) => break status,
@@ -190,7 +190,7 @@ fn unpack_tar(archive: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Resu
                     let _ = tar.kill().and_then(|()| tar.wait());
                 })?,
             }
-            let _ = poll(&mut [], Timespec::try_from(LOOK).ok().as_ref());
+            let _ = poll(&mut [], Timespec::try_from(POLL_INTERVAL).ok().as_ref());
         };
         if status.success() {
             return Ok(());
@@ -201,9 +201,9 @@ fn unpack_tar(archive: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Resu
 }
 
 /// The first lines of a program's standard error; the rest is dropped.
-fn first_words(mut stderr: impl Read) -> String {
+fn read_stderr(mut stderr: impl Read) -> String {
     let mut words = Vec::new();
-    let _ = stderr.by_ref().take(MAX_WORDS_BYTES).read_to_end(&mut words);
+    let _ = stderr.by_ref().take(MAX_STDERR_BYTES).read_to_end(&mut words);
     let _ = io::copy(&mut stderr, &mut io::sink());
     String::from_utf8_lossy(&words).trim().to_owned()
 }
@@ -213,7 +213,7 @@ fn first_words(mut stderr: impl Read) -> String {
 ///
 /// # Errors
 /// [`TaskFailure`].
-pub fn prepare(
+pub fn prepare_working_folder(
     folder: &Path,
     jar_content: Option<&Path>,
     links: &[(String, PathBuf)],
@@ -307,7 +307,7 @@ mod tests {
             })
             .collect();
         for _ in 0..2 {
-            prepare(&at("work"), Some(&at("jars")), &links, "./tmp").unwrap();
+            prepare_working_folder(&at("work"), Some(&at("jars")), &links, "./tmp").unwrap();
         }
         let read = |name: &str| fs::read_to_string(at("work").join(name)).unwrap();
         assert_eq!(
@@ -329,7 +329,7 @@ mod tests {
         jar(&path, &[("../evil", "x")]);
         assert!(unpack_jar(&path, &scratch.path().join("in"), &|_| Ok(())).is_err());
         let links = [("../evil".to_owned(), PathBuf::from("/"))];
-        assert!(prepare(&scratch.path().join("work"), None, &links, "tmp").is_err());
+        assert!(prepare_working_folder(&scratch.path().join("work"), None, &links, "tmp").is_err());
         assert!(!scratch.path().join("evil").exists());
         fs::write(&path, "no jar").unwrap();
         assert!(unpack_jar(&path, &scratch.path().join("in"), &|_| Ok(())).is_err());

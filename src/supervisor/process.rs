@@ -81,7 +81,7 @@ impl SupervisedCommand {
         };
         channel.end_talk();
         let _ = child.wait();
-        process_tree::kill_workers_in(&spec.folder);
+        process_tree::kill_processes_in(&spec.folder);
         Err(error)
     }
 

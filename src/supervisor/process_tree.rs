@@ -83,7 +83,7 @@ pub fn kill_children(parent: Pid) {
 }
 
 /// Kills the processes of this user whose environment names a working directory within `folder`; returns their number.
-pub fn kill_workers_in(folder: &Path) -> usize {
+pub fn kill_processes_in(folder: &Path) -> usize {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_worker = |pid: i32| pid != own && is_of_user(pid) && works_in(pid, folder);
     let found: Vec<i32> = all_pids().filter(|pid| is_worker(*pid)).collect();

@@ -12,7 +12,7 @@ use crate::streaming::failure::TaskFailure;
 use crate::streaming::progress::Progress;
 
 /// Interval between two checks for a stop while waiting for permission to commit.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// One attempt.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl AttemptHandle {
     ///
     /// # Errors
     /// The reason, when it was stopped before.
-    pub fn begin(&self, progress: Progress) -> Result<&Progress, TaskFailure> {
+    pub fn start(&self, progress: Progress) -> Result<&Progress, TaskFailure> {
         let progress = self.progress.get_or_init(|| progress);
         if let Some(limit) = self.timed_out.get() {
             progress.time_out(*limit);
@@ -82,15 +82,15 @@ impl AttemptHandle {
     }
 
     /// Whether it was stopped for any reason.
-    pub fn is_to_end(&self) -> bool {
+    pub fn is_ending(&self) -> bool {
         self.is_killed() || self.timed_out.get().is_some() || self.progress.get().is_some_and(Progress::is_stopped)
     }
 
     /// Why it was stopped.
-    pub fn reason(&self, attempt: AttemptId) -> TaskFailure {
+    pub fn end_reason(&self, attempt: AttemptId) -> TaskFailure {
         match (self.timed_out.get(), self.progress.get()) {
             (Some(limit), _) => TaskFailure::TimedOut { attempt, seconds: limit.as_secs() },
-            (None, Some(progress)) => progress.reason(),
+            (None, Some(progress)) => progress.stop_reason(),
             (None, None) => TaskFailure::Killed,
         }
     }
@@ -98,11 +98,11 @@ impl AttemptHandle {
     /// # Errors
     /// The reason, when it was stopped.
     pub fn check(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
-        if self.is_to_end() { Err(self.reason(attempt)) } else { Ok(()) }
+        if self.is_ending() { Err(self.end_reason(attempt)) } else { Ok(()) }
     }
 
     /// Runs work on files, which may hang: without progress for `limit`, the attempt is stopped. `None`: no limit.
-    pub fn within<T>(&self, limit: Option<Duration>, work: impl FnOnce() -> T) -> T {
+    pub fn with_time_limit<T>(&self, limit: Option<Duration>, work: impl FnOnce() -> T) -> T {
         *self.step() = limit.map(|limit| Step { since: Instant::now(), limit });
         let done = work();
         *self.step() = None;
@@ -110,14 +110,14 @@ impl AttemptHandle {
     }
 
     /// Records progress of the current step.
-    pub fn note_life(&self) {
+    pub fn record_activity(&self) {
         if let Some(step) = &mut *self.step() {
             step.since = Instant::now();
         }
     }
 
     /// Stops the attempt when its step has made no progress within its limit.
-    pub fn look_at_step(&self, now: Instant) {
+    pub fn expire_step(&self, now: Instant) {
         let late = self.step().filter(|step| now.duration_since(step.since) > step.limit);
         if let Some(step) = late {
             let _ = self.timed_out.set(step.limit);
@@ -148,7 +148,7 @@ impl AttemptHandle {
     }
 
     /// Claims the report of its end; `true` for the first caller only.
-    pub fn end(&self) -> bool {
+    pub fn claim_end(&self) -> bool {
         !self.has_ended.swap(true, Ordering::SeqCst)
     }
 
@@ -159,7 +159,7 @@ impl AttemptHandle {
 
     /// Claims the report of its end without its thread; `true` for the first caller only.
     pub fn abandon(&self) -> bool {
-        let is_first = self.end();
+        let is_first = self.claim_end();
         if is_first {
             self.is_abandoned.store(true, Ordering::SeqCst);
         }
@@ -175,7 +175,7 @@ impl AttemptHandle {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`] when it hangs.
-    pub fn is_awaited(&self) -> Result<bool, TaskFailure> {
+    pub fn is_localizing(&self) -> Result<bool, TaskFailure> {
         if self.is_abandoned() {
             let reason = "hang on this machine: an earlier attempt was abandoned while reading them".to_owned();
             return Err(TaskFailure::Unusable { what: "the files of the job".to_owned(), reason });
@@ -184,7 +184,7 @@ impl AttemptHandle {
     }
 
     /// Permits the commit of its output.
-    pub fn allow_commit(&self) {
+    pub fn grant_commit(&self) {
         *self.may_commit.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
@@ -193,13 +193,14 @@ impl AttemptHandle {
     ///
     /// # Errors
     /// [`TaskFailure::Killed`] when it is killed instead.
-    pub fn wait_for_leave(&self) -> Result<(), TaskFailure> {
+    pub fn wait_for_commit_permission(&self) -> Result<(), TaskFailure> {
         let mut may_commit = self.may_commit.lock().unwrap_or_else(PoisonError::into_inner);
         while !*may_commit {
             if self.is_killed() {
                 return Err(TaskFailure::Killed);
             }
-            (may_commit, _) = self.changed.wait_timeout(may_commit, LOOK).unwrap_or_else(PoisonError::into_inner);
+            (may_commit, _) =
+                self.changed.wait_timeout(may_commit, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, set_mode};
 
 /// The logs of an attempt.
-pub const NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];
+pub const LOG_NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];
 
 /// The logs of all attempts.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl AttemptLogs {
     ///
     /// # Errors
     /// [`TaskFailure::File`]
-    pub fn open(&self, attempt: AttemptId) -> Result<StderrLog, TaskFailure> {
+    pub fn create_logs(&self, attempt: AttemptId) -> Result<StderrLog, TaskFailure> {
         let unusable =
             |error: FsError| TaskFailure::Unusable { what: "the attempt's logs".to_owned(), reason: error.to_string() };
         let folder = self.make_folder(attempt).map_err(unusable)?;
@@ -64,7 +64,7 @@ impl AttemptLogs {
     }
 
     /// Appends a line to the attempt's `syslog`; errors are ignored.
-    pub fn note(&self, attempt: AttemptId, words: &str) {
+    pub fn append_to_syslog(&self, attempt: AttemptId, words: &str) {
         let file = self.make_folder(attempt).and_then(|folder| log_file(&folder, "syslog"));
         // A log that cannot be written loses lines, not the attempt.
         let _ = file.map(|mut file| writeln!(file, "{words}"));
@@ -84,7 +84,7 @@ impl AttemptLogs {
         let opened = folder.file(Path::new(name), &expected).map_err(io::Error::other);
         Some(opened.map(|log| {
             let length = log.metadata.len();
-            (log.file, part(length, start, end))
+            (log.file, log_range(length, start, end))
         }))
     }
 
@@ -94,7 +94,7 @@ impl AttemptLogs {
     /// Those of the system; a link in its place.
     pub fn write_index(&self, attempt: AttemptId) -> io::Result<()> {
         let folder = self.make_folder(attempt).map_err(io::Error::other)?;
-        let parts: String = NAMES.iter().map(|name| format!("{name}:0 -1\n")).collect();
+        let parts: String = LOG_NAMES.iter().map(|name| format!("{name}:0 -1\n")).collect();
         let mut index = log_file(&folder, "log.index").map_err(io::Error::other)?;
         index.set_len(0)?;
         index.seek(SeekFrom::Start(0))?;
@@ -133,7 +133,7 @@ pub fn log_file(folder: &FolderHandle, name: &str) -> Result<File, FsError> {
 
 /// The range of a log of `length` bytes from `start` to `end`, which is not included; negative offsets count from the end of the log: -1 is
 /// the byte behind its last.
-pub fn part(length: u64, start: i64, end: i64) -> Range<u64> {
+pub fn log_range(length: u64, start: i64, end: i64) -> Range<u64> {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     let place = |offset: i64| {
         let offset = if offset < 0 { length.saturating_add(offset).saturating_add(1) } else { offset };
@@ -151,11 +151,11 @@ mod tests {
 
     #[test]
     fn parts_of_logs_are_those_of_hadoop() {
-        assert_eq!(part(10, 0, -1), 0..10);
-        assert_eq!(part(10, -6, -1), 5..10);
-        assert_eq!(part(10, -4097, -1), 0..10);
-        assert_eq!(part(10, 2, 4), 2..4);
-        assert!(part(10, 4, 2).is_empty() && part(10, 20, 30).is_empty());
+        assert_eq!(log_range(10, 0, -1), 0..10);
+        assert_eq!(log_range(10, -6, -1), 5..10);
+        assert_eq!(log_range(10, -4097, -1), 0..10);
+        assert_eq!(log_range(10, 2, 4), 2..4);
+        assert!(log_range(10, 4, 2).is_empty() && log_range(10, 20, 30).is_empty());
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         let logs = AttemptLogs { folder: scratch.path().to_owned(), limit_bytes: None, retain: Duration::ZERO };
         let attempt = "attempt_202611211027_0016_m_000000_0".parse().unwrap();
         assert!(logs.open_part(attempt, "stderr", 0, -1).is_none());
-        logs.note(attempt, "words");
+        logs.append_to_syslog(attempt, "words");
         logs.write_index(attempt).unwrap();
         logs.write_index(attempt).unwrap();
         assert_eq!(logs.open_part(attempt, "syslog", 2, -1).unwrap().unwrap().1, 2..6);
@@ -189,10 +189,10 @@ mod tests {
         let pipe = folder.join("syslog");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         symlink(&secret, folder.join("log.index")).unwrap();
-        for name in NAMES {
+        for name in LOG_NAMES {
             assert!(logs.open_part(attempt, name, 0, -1).unwrap().is_err(), "{name}");
         }
-        logs.note(attempt, "words");
+        logs.append_to_syslog(attempt, "words");
         assert!(logs.write_index(attempt).is_err());
         // A folder elsewhere, with a log in it.
         fs::create_dir(scratch.path().join("elsewhere")).unwrap();

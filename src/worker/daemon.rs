@@ -17,24 +17,24 @@ use crate::streaming::private_files::FOLDER_MODE;
 use crate::wire::STREAMING_ONLY;
 
 use super::attempt_logs::AttemptLogs;
-use super::attempt_runner::Workshop;
+use super::attempt_runner::AttemptRunner;
 use super::error::TaskTrackerError;
-use super::hang_monitor::HangWatch;
-use super::heartbeat_loop::{Conversation, TrackerFace};
-use super::local_folders::{LocalFolders, make_trusted, of_system};
+use super::hang_monitor::HangMonitor;
+use super::heartbeat_loop::{HeartbeatLoop, TrackerIdentity};
+use super::local_folders::{LocalFolders, into_io_error, make_trusted};
 use super::localized_job::time_limit;
-use super::localized_jobs::JobsHere;
-use super::map_completions::MapNewsDesk;
-use super::memory_monitor::MemoryWatch;
-use super::read_slots::ReadTurns;
+use super::localized_jobs::LocalizedJobs;
+use super::map_completion_poller::MapCompletionPoller;
+use super::memory_monitor::MemoryMonitor;
+use super::read_permits::ReadPermits;
 use super::settings::TaskTrackerSettings;
 use super::web;
-use super::web::Pages;
+use super::web::WebState;
 
 /// Shutdown waits this long for the processes of attempts. Their supervisors kill the rest.
-const ATTEMPTS_PATIENCE: Duration = Duration::from_secs(3);
+const ATTEMPTS_TIMEOUT: Duration = Duration::from_secs(3);
 /// Shutdown waits this long for the removal of files. The next start removes the rest.
-const REMOVAL_PATIENCE: Duration = Duration::from_secs(1);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Threads that read map output and logs.
 const OUTPUT_READS: usize = 192;
 const LOG_READS: usize = 64;
@@ -57,6 +57,7 @@ const LOG_ROUND: Duration = Duration::from_secs(3600);
 /// A running tasktracker.
 #[derive(Clone, Debug)]
 pub struct Running {
+    /// `tracker_HOST:...`, the key at the JobTracker.
     pub name: String,
     /// The address that serves map output and logs.
     pub http: SocketAddr,
@@ -66,7 +67,7 @@ pub struct Running {
     pub logs: PathBuf,
 }
 
-/// Runs a tasktracker until `stop` is done; calls `started` once it runs. `keeper` is this program as supervisor of commands
+/// Runs a tasktracker until `stop` is done; calls `started` once it runs. `supervisor` is this program as supervisor of commands
 /// ([`crate::supervisor::process`]): then their processes end with the tasktracker, however it ends.
 ///
 /// # Errors
@@ -74,96 +75,96 @@ pub struct Running {
 pub fn run(
     settings: TaskTrackerSettings,
     environment: BTreeMap<String, String>,
-    keeper: Option<PathBuf>,
+    supervisor: Option<PathBuf>,
     stop: impl Future<Output = ()>,
     started: impl FnOnce(&Running),
 ) -> Result<(), TaskTrackerError> {
     let address = settings.http_address.to_string();
-    let unheard = |source| TaskTrackerError::Listen { address: address.clone(), source };
+    let listen_error = |source| TaskTrackerError::Listen { address: address.clone(), source };
     let listener = TcpListener::bind((settings.http_address.host.as_str(), settings.http_address.port));
-    let listener = listener.map_err(unheard)?;
-    let http = listener.local_addr().map_err(unheard)?;
+    let listener = listener.map_err(listen_error)?;
+    let http = listener.local_addr().map_err(listen_error)?;
     // Another tracker of this machine has another port.
-    let folders = Arc::new(LocalFolders::take(&settings.local_folders, http.port(), &settings.user)?);
+    let folders = Arc::new(LocalFolders::acquire(&settings.local_folders, http.port(), &settings.user)?);
     let local = settings.local_folders.first().cloned().unwrap_or_default();
     let logs = settings.log_folder.clone().unwrap_or(local).join("userlogs");
     make_trusted(&logs, FOLDER_MODE).map_err(|error| match error {
         error @ FsError::Untrusted { .. } => TaskTrackerError::Untrusted(error),
         error => {
-            TaskTrackerError::Folder { folder: logs.clone(), user: settings.user.clone(), source: of_system(error) }
+            TaskTrackerError::Folder { folder: logs.clone(), user: settings.user.clone(), source: into_io_error(error) }
         }
     })?;
 
-    let jobs = Arc::new(JobsHere::new(folders.clone(), settings.configuration.clone()));
-    let news = Arc::new(MapNewsDesk::default());
+    let jobs = Arc::new(LocalizedJobs::new(folders.clone(), settings.configuration.clone()));
+    let map_completions = Arc::new(MapCompletionPoller::default());
     let (lost, lost_received) = mpsc::unbounded_channel();
     let (events, events_received) = mpsc::unbounded_channel();
     let retain = Duration::from_secs(settings.log_retain_hours.saturating_mul(3600));
     let attempt_logs = AttemptLogs { folder: logs.clone(), limit_bytes: settings.log_limit_bytes, retain };
     let name = format!("tracker_{}:{STREAMING_ONLY}/{}:{}", settings.host, http.ip(), http.port());
     let about = format!("{name}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker);
-    let pages = Pages {
+    let web_state = WebState {
         jobs: jobs.clone(),
         logs: attempt_logs.clone(),
         lost,
         port: http.port(),
         about,
-        output_turns: ReadTurns::new(OUTPUT_READS),
-        log_turns: ReadTurns::new(LOG_READS),
+        output_permits: ReadPermits::new(OUTPUT_READS),
+        log_permits: ReadPermits::new(LOG_READS),
     };
     allow_descriptors(2 * WEB_LIMITS.connections + OTHER_DESCRIPTORS);
     let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
-    let web = WebThread::start(listener, require_served_name(web::router(pages), names, &[]))?;
-    let memory = Arc::<MemoryWatch>::default();
-    let hangs = Arc::new(HangWatch::new(attempt_logs.clone()));
-    let workshop = Arc::new(Workshop {
+    let web = WebThread::start(listener, require_served_name(web::router(web_state), names, &[]))?;
+    let memory_monitor = Arc::<MemoryMonitor>::default();
+    let hang_monitor = Arc::new(HangMonitor::new(attempt_logs.clone()));
+    let runner = Arc::new(AttemptRunner {
         jobs,
-        news: news.clone(),
+        map_completions: map_completions.clone(),
         logs: attempt_logs,
         environment,
-        keeper,
-        memory: memory.clone(),
+        supervisor,
+        memory_monitor: memory_monitor.clone(),
         limits_memory: settings.limits_memory,
-        hangs: hangs.clone(),
+        hang_monitor: hang_monitor.clone(),
         time_limit: time_limit(&settings.configuration),
         events: events.clone(),
     });
     let memory_interval = settings.memory_interval;
-    let face = TrackerFace { name: name.clone(), http_port: http.port() };
+    let identity = TrackerIdentity { name: name.clone(), http_port: http.port() };
     let running = Running { name, http, folders: folders.all().map(Path::to_owned).collect(), logs };
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
-    let mut conversation = Conversation::new(settings, face, workshop.clone(), events_received, lost_received);
+    let mut heartbeats = HeartbeatLoop::new(settings, identity, runner.clone(), events_received, lost_received);
     let ended = runtime.block_on(async {
         started(&running);
         let ended = tokio::select! {
             () = stop => Ok(()),
-            ended = conversation.hold() => ended.map(|never| match never {}),
-            () = news.serve(&jobtracker, &user) => Ok(()),
-            () = memory.serve(memory_interval) => Ok(()),
-            () = hangs.serve(events) => Ok(()),
-            () = remove_old_logs(&workshop.logs) => Ok(()),
+            ended = heartbeats.run() => ended.map(|never| match never {}),
+            () = map_completions.run(&jobtracker, &user) => Ok(()),
+            () = memory_monitor.run(memory_interval) => Ok(()),
+            () = hang_monitor.run(events) => Ok(()),
+            () = remove_old_logs(&runner.logs) => Ok(()),
         };
-        conversation.end(ATTEMPTS_PATIENCE).await;
+        heartbeats.shut_down(ATTEMPTS_TIMEOUT).await;
         ended
     });
     web.end();
     // Nothing below waits for a file that hangs.
     runtime.shutdown_background();
-    remove_within(folders, REMOVAL_PATIENCE);
+    remove_within(folders, REMOVAL_TIMEOUT);
     Ok(ended?)
 }
 
 /// Removes the folders, as far as the time allows.
-fn remove_within(folders: Arc<LocalFolders>, patience: Duration) {
+fn remove_within(folders: Arc<LocalFolders>, timeout: Duration) {
     let (done, is_done) = std::sync::mpsc::channel::<()>();
     let removal = std::thread::Builder::new().name("removal".to_owned()).spawn(move || {
         folders.remove();
         drop(done);
     });
     // Without a thread the next start removes them.
-    if removal.is_ok() && is_done.recv_timeout(patience) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+    if removal.is_ok() && is_done.recv_timeout(timeout) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
         tracing::warn!(
             "files of jobs are still being removed; the next tasktracker on the same disks removes the rest"
         );

@@ -13,15 +13,19 @@ pub enum TaskTrackerError {
         "cannot serve map output on {address}: {source}; give another with -D mapred.task.tracker.http.address=HOST:PORT, port 0 for any"
     )]
     Listen {
+        /// `HOST:PORT`.
         address: String,
+        /// The system error.
         source: io::Error,
     },
     /// A folder cannot be used.
     #[error("cannot use {}: {source}; mapred.local.dir and hadoop.log.dir must name folders that {user} may write to", folder.display())]
     Folder {
+        /// Of `mapred.local.dir` or `hadoop.log.dir`.
         folder: PathBuf,
         /// The user of this process.
         user: String,
+        /// The system error.
         source: io::Error,
     },
     /// Other users may change the content of a folder.
@@ -30,6 +34,7 @@ pub enum TaskTrackerError {
     /// Another tasktracker uses the folder.
     #[error("another tasktracker works in {}; give this one another with -D mapred.local.dir=DIR", folder.display())]
     InUse {
+        /// The locked folder.
         folder: PathBuf,
     },
     /// No runtime, thread or signal handler could be created.
@@ -37,12 +42,12 @@ pub enum TaskTrackerError {
     Start(#[from] io::Error),
     /// The JobTracker does not work with this tracker.
     #[error("{0}")]
-    Conversation(#[from] ConversationError),
+    Heartbeat(#[from] HeartbeatError),
 }
 
 /// Why the exchange of heartbeats ended.
 #[derive(Debug, thiserror::Error)]
-pub enum ConversationError {
+pub enum HeartbeatError {
     /// The JobTracker excludes this host.
     #[error("the JobTracker does not admit this host: {0}; see mapred.hosts and mapred.hosts.exclude there")]
     Disallowed(String),

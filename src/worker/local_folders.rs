@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::fs::{FsError, Privacy, open_trusted_folder};
 use crate::streaming::private_files::{append_to_file, make_folder};
-use crate::supervisor::process_tree::kill_workers_in;
+use crate::supervisor::process_tree::kill_processes_in;
 
 use super::error::TaskTrackerError;
 
@@ -38,11 +38,11 @@ impl LocalFolders {
     ///
     /// # Errors
     /// [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used.
-    pub fn take(disks: &[PathBuf], port: u16, user: &str) -> Result<Self, TaskTrackerError> {
+    pub fn acquire(disks: &[PathBuf], port: u16, user: &str) -> Result<Self, TaskTrackerError> {
         let mut held = Vec::new();
         let mut failure = None;
         for disk in disks {
-            match take_one(disk, port) {
+            match acquire_folder(disk, port) {
                 Ok(Some(folder)) => held.push(folder),
                 Ok(None) => return Err(TaskTrackerError::InUse { folder: folder_in(disk, port) }),
                 // Not a failed disk: other users could replace the tracker's files.
@@ -72,19 +72,19 @@ impl LocalFolders {
 
     /// The folder for new files: in turn, but none on a disk with less than half the free space of another.
     pub fn next(&self) -> &Path {
-        let rooms: Vec<u64> = self.all().map(|folder| room_bytes(folder).unwrap_or(0)).collect();
-        let least = rooms.iter().max().map_or(0, |most| most / 2);
+        let free: Vec<u64> = self.all().map(|folder| free_bytes(folder).unwrap_or(0)).collect();
+        let least = free.iter().max().map_or(0, |most| most / 2);
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let (before, after) = self.held.split_at(turn % self.held.len());
-        let (rooms_before, rooms_after) = rooms.split_at(before.len());
-        let mut in_turn = after.iter().chain(before).zip(rooms_after.iter().chain(rooms_before));
+        let (free_before, free_after) = free.split_at(before.len());
+        let mut in_turn = after.iter().chain(before).zip(free_after.iter().chain(free_before));
         // The disk with the most free space is among them.
         in_turn.find(|(_, room)| **room >= least).map_or(Path::new(""), |((folder, _), _)| folder)
     }
 
     /// The most free space on any disk, bytes.
-    pub fn room_bytes(&self) -> Option<u64> {
-        self.all().filter_map(room_bytes).max()
+    pub fn free_bytes(&self) -> Option<u64> {
+        self.all().filter_map(free_bytes).max()
     }
 
     /// Removes the folders; the next start removes the rest.
@@ -105,7 +105,7 @@ fn lock_of(folder: &Path) -> PathBuf {
     name.into()
 }
 
-fn room_bytes(folder: &Path) -> Option<u64> {
+fn free_bytes(folder: &Path) -> Option<u64> {
     let about = rustix::fs::statvfs(folder).ok()?;
     Some(about.f_bavail.saturating_mul(about.f_frsize))
 }
@@ -133,7 +133,7 @@ pub(super) fn make_trusted(folder: &Path, mode: u32) -> Result<(), FsError> {
 }
 
 /// The system's own error, if there is one.
-pub(super) fn of_system(error: FsError) -> io::Error {
+pub(super) fn into_io_error(error: FsError) -> io::Error {
     match error {
         FsError::Refused { source, .. } => source,
         error => io::Error::other(error),
@@ -141,21 +141,21 @@ pub(super) fn of_system(error: FsError) -> io::Error {
 }
 
 /// Creates a folder with its lock; `None` when another process holds it.
-fn take_one(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unusable> {
+fn acquire_folder(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unusable> {
     make_trusted(disk, DISK_MODE).map_err(|error| match error {
         error @ FsError::Untrusted { .. } => Unusable::Untrusted(error),
-        error => Unusable::Failed(of_system(error)),
+        error => Unusable::Failed(into_io_error(error)),
     })?;
     let own = folder_in(disk, port);
     for entry in fs::read_dir(disk)? {
         let folder = entry?.path();
         let port = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(NAME));
         if folder != own && port.is_some_and(|port| port.parse::<u16>().is_ok()) {
-            sweep(&folder);
+            remove_stale_folder(&folder);
         }
     }
     let Some(lock) = lock(&lock_of(&own))? else { return Ok(None) };
-    kill_workers_in(&own);
+    kill_processes_in(&own);
     match fs::remove_dir_all(&own) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => make_folder(&own)?,
@@ -164,10 +164,10 @@ fn take_one(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unusable>
 }
 
 /// Removes the folder of a killed tasktracker.
-fn sweep(folder: &Path) {
+fn remove_stale_folder(folder: &Path) {
     let path = lock_of(folder);
     let Ok(Some(_held)) = lock(&path) else { return };
-    let killed = kill_workers_in(folder);
+    let killed = kill_processes_in(folder);
     tracing::info!("{}: removed the folder of a killed tasktracker; processes killed: {killed}", folder.display());
     // The next start removes the rest.
     let _ = fs::remove_dir_all(folder).and_then(|()| fs::remove_file(path));
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn take(disks: &[PathBuf], port: u16) -> Result<LocalFolders, TaskTrackerError> {
-        LocalFolders::take(disks, port, "alice")
+        LocalFolders::acquire(disks, port, "alice")
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         let turns: Vec<&Path> = (0..4).map(|_| folders.next().parent().unwrap()).collect();
         assert_eq!(turns, [&a, &b, &a, &b]);
         assert_eq!((folders.all().count(), folders.failures()), (2, 1));
-        assert!(folders.room_bytes().unwrap() > 0);
+        assert!(folders.free_bytes().unwrap() > 0);
         assert!(matches!(take(&[bad], 8), Err(TaskTrackerError::Folder { .. })));
     }
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::attempt_handle::AttemptHandle;
 
 /// Interval between two checks for a stop while waiting for files that another attempt copies.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Files that one attempt copies for all attempts of its job.
 #[derive(Debug)]
-pub(super) enum Brought<T> {
+pub(super) enum Localization<T> {
     /// This attempt copies them.
-    Coming(Arc<AttemptHandle>),
+    InProgress(Arc<AttemptHandle>),
     /// They are here.
-    Here(T),
+    Done(T),
 }

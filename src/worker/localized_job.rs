@@ -19,16 +19,16 @@ use crate::wire::Task;
 
 use super::attempt_handle::AttemptHandle;
 use super::local_folders::LocalFolders;
-use super::localization::{Brought, LOOK};
+use super::localization::{CHECK_INTERVAL, Localization};
 
 /// The longest job.xml or token file that is read, bytes.
-const LONGEST_FILE_BYTES: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// What all attempts of a job share.
 #[derive(Debug)]
-pub struct JobPlace {
+pub struct LocalizedJob {
     /// The job.
-    pub job: JobId,
+    pub id: JobId,
     /// Its owner.
     pub user: String,
     /// Its shared files on this machine.
@@ -41,9 +41,9 @@ pub struct JobPlace {
     /// Signs requests for its map output.
     pub secret: ShuffleSecret,
     plan: Result<StreamingPlan, String>,
-    files: Mutex<Option<Brought<JobFiles>>>,
+    files: Mutex<Option<Localization<JobFiles>>>,
     /// The localization of its files succeeded or failed.
-    brought: Condvar,
+    localized: Condvar,
 }
 
 /// Files that only maps and reduces need.
@@ -87,14 +87,14 @@ pub fn read_job_file(root: &Path, path: &FileUri, max_bytes: u64) -> Result<Vec<
     open_below(root, path.as_path(), &expected)?.read_limited(max_bytes)
 }
 
-// === impl JobPlace ===
+// === impl LocalizedJob ===
 
-impl JobPlace {
+impl LocalizedJob {
     /// Copies what all attempts of the task's job share into a new folder of this name.
     ///
     /// # Errors
     /// [`TaskFailure`]: a file of the job cannot be read.
-    pub fn make(
+    pub fn localize(
         task: &Task,
         (folders, name): (Arc<LocalFolders>, String),
         system: &FileUri,
@@ -103,7 +103,7 @@ impl JobPlace {
         let folder = folders.next().join(&name);
         let job = task.status.attempt.task.job;
         let read = |root: &Path, path: &FileUri| {
-            read_job_file(root, path, LONGEST_FILE_BYTES).map_err(|error| unusable("a file of the job", error))
+            read_job_file(root, path, MAX_FILE_BYTES).map_err(|error| unusable("a file of the job", error))
         };
         let job_file = FileUri::parse(&task.job_file).map_err(|error| unusable("job.xml", error))?;
         let mut configuration = cluster.with_property("user.name", &task.user);
@@ -122,7 +122,7 @@ impl JobPlace {
         write("jobToken", &token)?;
         let plan = StreamingPlan::read(&configuration).map_err(|error| error.to_string());
         Ok(Self {
-            job,
+            id: job,
             user: task.user.to_string(),
             folder,
             folders,
@@ -131,7 +131,7 @@ impl JobPlace {
             secret,
             plan,
             files: Mutex::default(),
-            brought: Condvar::new(),
+            localized: Condvar::new(),
         })
     }
 
@@ -169,30 +169,30 @@ impl JobPlace {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match &*files {
-                Some(Brought::Here(files)) => return Ok(files.clone()),
-                Some(Brought::Coming(other)) if other.is_awaited()? => {}
-                Some(Brought::Coming(_)) | None => break,
+                Some(Localization::Done(files)) => return Ok(files.clone()),
+                Some(Localization::InProgress(other)) if other.is_localizing()? => {}
+                Some(Localization::InProgress(_)) | None => break,
             }
             handle.check(attempt)?;
-            (files, _) = self.brought.wait_timeout(files, LOOK).unwrap_or_else(PoisonError::into_inner);
+            (files, _) = self.localized.wait_timeout(files, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner);
         }
-        *files = Some(Brought::Coming(handle.clone()));
+        *files = Some(Localization::InProgress(handle.clone()));
         drop(files);
-        let brought = self.bring_files(&|step| {
+        let localized = self.localize_files(&|step| {
             if step == WorkStep::Advanced {
-                handle.note_life();
+                handle.record_activity();
             }
             handle.check(attempt)
         });
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        *files = brought.as_ref().ok().map(|brought| Brought::Here(brought.clone()));
+        *files = localized.as_ref().ok().map(|localized| Localization::Done(localized.clone()));
         drop(files);
-        self.brought.notify_all();
-        brought
+        self.localized.notify_all();
+        localized
     }
 
     /// `check_stop` fails when the attempt is stopped.
-    fn bring_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
+    fn localize_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
         let mut files = JobFiles::default();
         let unusable_jar = |error: &dyn std::fmt::Display| unusable(keys::JOB_JAR.name, error);
         let jar = self.configuration.text(&keys::JOB_JAR).map_err(|error| unusable_jar(&error))?;
@@ -216,7 +216,7 @@ impl JobPlace {
     }
 
     /// The path of a folder for an attempt, on the next disk. Not created yet.
-    pub fn folder_for(&self, attempt: AttemptId) -> PathBuf {
+    pub fn attempt_folder(&self, attempt: AttemptId) -> PathBuf {
         self.folders.next().join(&self.name).join(attempt.to_string())
     }
 
@@ -231,7 +231,7 @@ impl JobPlace {
     }
 }
 
-impl Drop for JobPlace {
+impl Drop for LocalizedJob {
     fn drop(&mut self) {
         for folder in self.folders.all() {
             // The next start removes the rest.

@@ -31,7 +31,7 @@ pub struct TaskTrackerSettings {
     /// Retention of task logs.
     pub log_retain_hours: u64,
     /// With less free disk space no tasks are requested.
-    pub least_room_bytes: u64,
+    pub min_free_bytes: u64,
     /// Whether attempts are limited to the memory that their jobs request: the slots' memory is set (1.2.1
     /// `TaskTracker.initializeMemoryManagement`).
     pub limits_memory: bool,
@@ -72,7 +72,7 @@ impl TaskTrackerSettings {
             log_folder: configuration.local_path(&keys::HADOOP_LOG_DIR)?,
             log_limit_bytes: configuration.limit::<u64>(&keys::USERLOG_LIMIT, 1)?.map(|limit_kb| limit_kb << 10),
             log_retain_hours: configuration.number(&keys::USERLOG_RETAIN)?,
-            least_room_bytes: configuration.number(&keys::LOCAL_SPACE_START)?,
+            min_free_bytes: configuration.number(&keys::LOCAL_SPACE_START)?,
             limits_memory: configuration.limit::<u64>(&keys::MAP_SLOT_MEMORY, 1)?.is_some()
                 && configuration.limit::<u64>(&keys::REDUCE_SLOT_MEMORY, 1)?.is_some(),
             memory_interval: Duration::from_millis(configuration.number(&keys::MEMORY_INTERVAL)?),

@@ -12,7 +12,7 @@ const COUNTERS_INTERVAL_MS: i64 = 60_000;
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum AttemptOutcome {
     /// With the bytes of its map output, if it has one.
     Succeeded {
         /// Bytes of `file.out`.
@@ -26,12 +26,14 @@ pub enum Ending {
 
 /// An attempt of this tracker.
 #[derive(Debug)]
-pub struct HeldAttempt {
+pub struct TrackedAttempt {
+    /// As launched by the JobTracker.
     pub task: Arc<Task>,
     /// Shared with its thread.
     pub handle: Arc<AttemptHandle>,
     /// Distinguishes this launch from another of the same id.
     pub launch: u64,
+    /// The state of the next report.
     pub state: AttemptState,
     /// Whether its thread has been started.
     pub is_started: bool,
@@ -42,12 +44,12 @@ pub struct HeldAttempt {
     output_bytes: i64,
     shuffle_finish_ms: i64,
     sort_finish_ms: i64,
-    counters_told_ms: i64,
+    counters_reported_ms: i64,
 }
 
-// === impl HeldAttempt ===
+// === impl TrackedAttempt ===
 
-impl HeldAttempt {
+impl TrackedAttempt {
     /// A new attempt.
     pub fn new(task: Task, launch: u64) -> Self {
         Self {
@@ -63,7 +65,7 @@ impl HeldAttempt {
             output_bytes: -1,
             shuffle_finish_ms: 0,
             sort_finish_ms: 0,
-            counters_told_ms: 0,
+            counters_reported_ms: 0,
         }
     }
 
@@ -72,54 +74,55 @@ impl HeldAttempt {
         self.task.body.kind()
     }
 
-    pub fn is_over(&self) -> bool {
+    /// Whether it has succeeded, failed or been killed.
+    pub fn is_finished(&self) -> bool {
         matches!(self.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
     }
 
     /// Whether it has an output that reduces fetch.
-    pub fn output_is_kept(&self) -> bool {
+    pub fn has_served_output(&self) -> bool {
         self.state == AttemptState::Succeeded && self.output_bytes >= 0
     }
 
     /// Whether it occupies a slot, as the JobTracker counts them.
-    pub fn takes_slot(&self) -> bool {
-        !self.is_over() && self.state != AttemptState::CommitPending
+    pub fn occupies_slot(&self) -> bool {
+        !self.is_finished() && self.state != AttemptState::CommitPending
     }
 
     /// Records the start of its thread.
-    pub fn start(&mut self, wall_ms: i64) {
+    pub fn mark_started(&mut self, wall_ms: i64) {
         self.is_started = true;
         self.start_ms = wall_ms;
     }
 
     /// Its job's files are here.
-    pub fn run(&mut self) {
+    pub fn mark_running(&mut self) {
         if self.state == AttemptState::Unassigned {
             self.state = AttemptState::Running;
         }
     }
 
     /// Its output waits for permission to commit.
-    pub fn wait_for_commit(&mut self) {
+    pub fn mark_commit_pending(&mut self) {
         if self.state == AttemptState::Running {
             self.state = AttemptState::CommitPending;
         }
     }
 
     /// Records its end.
-    pub fn end(&mut self, ending: Ending, wall_ms: i64) {
-        if self.is_over() {
+    pub fn finish(&mut self, outcome: AttemptOutcome, wall_ms: i64) {
+        if self.is_finished() {
             return;
         }
         self.finish_ms = wall_ms;
         let cleans_up_killed = self.task.task_cleanup && self.task.status.state == AttemptState::KilledUnclean;
-        let (state, words) = match ending {
-            Ending::Succeeded { output_bytes } => {
+        let (state, text) = match outcome {
+            AttemptOutcome::Succeeded { output_bytes } => {
                 self.output_bytes = output_bytes.and_then(|bytes| i64::try_from(bytes).ok()).unwrap_or(-1);
                 (AttemptState::Succeeded, String::new())
             }
-            Ending::Failed(words) => (AttemptState::Failed, words),
-            Ending::Killed(words) => (AttemptState::Killed, words),
+            AttemptOutcome::Failed(text) => (AttemptState::Failed, text),
+            AttemptOutcome::Killed(text) => (AttemptState::Killed, text),
         };
         self.state = match state {
             // A task-cleanup attempt keeps the state of the attempt that it cleans up after.
@@ -127,19 +130,19 @@ impl HeldAttempt {
             _ if self.task.task_cleanup => AttemptState::Failed,
             state => state,
         };
-        self.add_diagnostics(&words);
+        self.add_diagnostics(&text);
     }
 
     /// Adds a line to the diagnostics of the next report.
-    pub fn add_diagnostics(&mut self, words: &str) {
-        if !self.diagnostics.is_empty() && !words.is_empty() {
+    pub fn add_diagnostics(&mut self, text: &str) {
+        if !self.diagnostics.is_empty() && !text.is_empty() {
             self.diagnostics.push('\n');
         }
-        self.diagnostics.push_str(words);
+        self.diagnostics.push_str(text);
     }
 
     /// Fails a succeeded map whose output is lost.
-    pub fn lose_output(&mut self, why: &str) {
+    pub fn fail_for_lost_output(&mut self, why: &str) {
         if self.state == AttemptState::Succeeded {
             self.state = AttemptState::Failed;
             self.output_bytes = -1;
@@ -148,10 +151,10 @@ impl HeldAttempt {
     }
 
     /// Builds its status report; each failed fetch is reported once.
-    pub fn report(&mut self, wall_ms: i64) -> TaskStatus {
+    pub fn build_report(&mut self, wall_ms: i64) -> TaskStatus {
         let progress = self.handle.progress();
         let (phase, state_text) = match progress {
-            Some(progress) => progress.told(),
+            Some(progress) => progress.status(),
             None => (self.task.status.phase, "initializing".to_owned()),
         };
         if matches!(phase, Phase::Sort | Phase::Reduce) && self.shuffle_finish_ms == 0 {
@@ -165,9 +168,9 @@ impl HeldAttempt {
             (AttemptState::Failed | AttemptState::Killed, _) | (_, None) => 0.0,
             (_, Some(progress)) => progress.done_thousandths() as f32 / 1000.0,
         };
-        let counts = self.state != AttemptState::Running || wall_ms - self.counters_told_ms >= COUNTERS_INTERVAL_MS;
+        let counts = self.state != AttemptState::Running || wall_ms - self.counters_reported_ms >= COUNTERS_INTERVAL_MS;
         if counts {
-            self.counters_told_ms = wall_ms;
+            self.counters_reported_ms = wall_ms;
         }
         let counters = progress.map(|progress| ReportedCounters::from(&progress.counters().snapshot()));
         TaskStatus {

@@ -1,4 +1,4 @@
-//! Commands that fail, jobs that are killed, daemons that end: what is told, and that nothing is left running.
+//! Commands that fail, jobs that are killed, daemons that end: their reports, and that nothing is left running.
 
 use rustix::process::{Signal, kill_process};
 

@@ -8,7 +8,8 @@ use thiserror::Error;
 
 use super::super::progress::Progress;
 use super::super::segment_writer::SegmentLengths;
-use super::fetch_schedule::{FetchFault, FetchOrder};
+use super::fetch_schedule::FetchFault;
+use super::host_queues::FetchOrder;
 use super::servlet::PATH;
 use super::signature::{ShuffleSecret, is_same_hash};
 
@@ -17,7 +18,7 @@ const LONGEST_HEAD_BYTES: u64 = 64 << 10;
 /// The longest line with the length of a chunk, bytes.
 const LONGEST_CHUNK_LINE_BYTES: u64 = 1 << 10;
 /// How often a wait for bytes looks whether the attempt is to end.
-const LOOK: Duration = Duration::from_millis(500);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// A connection is tried that long at a time.
 const CONNECT_TRY: Duration = Duration::from_secs(5);
 
@@ -116,20 +117,20 @@ impl<'a> Connection<'a> {
     fn open(authority: &str, fetcher: &HttpFetcher<'a>) -> io::Result<Self> {
         let address = authority.to_socket_addrs()?.next();
         let address = address.ok_or_else(|| io::Error::new(ErrorKind::NotFound, "the host has no address"))?;
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             let left =
-                fetcher.connect_timeout.saturating_sub(begun.elapsed()).clamp(Duration::from_millis(1), CONNECT_TRY);
+                fetcher.connect_timeout.saturating_sub(start.elapsed()).clamp(Duration::from_millis(1), CONNECT_TRY);
             match TcpStream::connect_timeout(&address, left) {
                 Ok(stream) => {
-                    stream.set_read_timeout(Some(LOOK))?;
+                    stream.set_read_timeout(Some(STOP_CHECK_INTERVAL))?;
                     stream.set_write_timeout(Some(fetcher.read_timeout))?;
                     stream.set_nodelay(true)?;
                     return Ok(Self { stream, timeout: fetcher.read_timeout, progress: fetcher.progress });
                 }
                 Err(error) => {
                     let is_slow = error.kind() == ErrorKind::TimedOut;
-                    if !is_slow || begun.elapsed() >= fetcher.connect_timeout || fetcher.progress.is_stopped() {
+                    if !is_slow || start.elapsed() >= fetcher.connect_timeout || fetcher.progress.is_stopped() {
                         return Err(error);
                     }
                 }
@@ -141,16 +142,16 @@ impl<'a> Connection<'a> {
 impl Read for Connection<'_> {
     #[expect(clippy::disallowed_methods, reason = "a time limit is about the clock of the machine")]
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             match self.stream.read(room) {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    if self.progress.is_stopped() || begun.elapsed() >= self.timeout {
+                    if self.progress.is_stopped() || start.elapsed() >= self.timeout {
                         return Err(ErrorKind::TimedOut.into());
                     }
                 }
                 result => {
-                    self.progress.note_life();
+                    self.progress.record_activity();
                     return result;
                 }
             }

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::config::HostPort;
 use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::JobId;
-use crate::streaming::shuffle::copy_phase::MapNews;
+use crate::streaming::shuffle::copy_phase::MapCompletionFeed;
 use crate::streaming::shuffle::fetch_schedule::MapEvent;
 use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use crate::wire::{CompletionStatus, Phase, TaskCompletionEvent};
@@ -18,50 +18,50 @@ use crate::wire::{CompletionStatus, Phase, TaskCompletionEvent};
 use super::attempt_handle::AttemptHandle;
 
 /// Events per call, as stock trackers request.
-const EVENTS_AT_A_TIME: i32 = 500;
+const MAX_EVENTS_PER_CALL: i32 = 500;
 /// Between two calls for a job without a wake-up.
-const PAUSE: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// After a failed call.
-const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The jobs whose completion events reduces wait for.
 #[derive(Debug, Default)]
-pub struct MapNewsDesk {
-    jobs: Mutex<BTreeMap<JobId, Followed>>,
-    wake: Notify,
+pub struct MapCompletionPoller {
+    jobs: Mutex<BTreeMap<JobId, PolledJob>>,
+    woken: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Followed {
+struct PolledJob {
     /// Events of all kinds received so far.
     received: i32,
     /// Events of maps, for reduces that start later.
     events: Vec<MapEvent>,
-    readers: Vec<(Weak<MapNews>, Arc<AttemptHandle>)>,
+    subscribers: Vec<(Weak<MapCompletionFeed>, Arc<AttemptHandle>)>,
 }
 
-// === impl MapNewsDesk ===
+// === impl MapCompletionPoller ===
 
-impl MapNewsDesk {
-    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, Followed>> {
+impl MapCompletionPoller {
+    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, PolledJob>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Subscribes a new reduce to the completion events of its job's maps.
-    pub fn follow(&self, job: JobId, reduce: Arc<AttemptHandle>) -> Arc<MapNews> {
-        let news = Arc::new(MapNews::default());
+    pub fn subscribe(&self, job: JobId, reduce: Arc<AttemptHandle>) -> Arc<MapCompletionFeed> {
+        let feed = Arc::new(MapCompletionFeed::default());
         let mut jobs = self.jobs();
-        let followed = jobs.entry(job).or_default();
-        news.push(followed.events.iter().cloned());
-        followed.readers.push((Arc::downgrade(&news), reduce));
+        let polled = jobs.entry(job).or_default();
+        feed.push(polled.events.iter().cloned());
+        polled.subscribers.push((Arc::downgrade(&feed), reduce));
         drop(jobs);
-        self.look();
-        news
+        self.wake();
+        feed
     }
 
     /// Polls soon: there may be new events.
-    pub fn look(&self) {
-        self.wake.notify_one();
+    pub fn wake(&self) {
+        self.woken.notify_one();
     }
 
     /// Forgets a job that is over.
@@ -70,10 +70,10 @@ impl MapNewsDesk {
     }
 
     /// Reads a job's events from the first one: a restarted JobTracker has a new list.
-    pub fn read_anew(&self, job: JobId) {
-        if let Some(followed) = self.jobs().get_mut(&job) {
-            followed.received = 0;
-            followed.events.clear();
+    pub fn restart_events(&self, job: JobId) {
+        if let Some(polled) = self.jobs().get_mut(&job) {
+            polled.received = 0;
+            polled.events.clear();
         }
     }
 
@@ -83,64 +83,64 @@ impl MapNewsDesk {
     }
 
     /// Jobs with waiting reduces, with the number of events received so far.
-    fn waited_for(&self) -> Vec<(JobId, i32)> {
+    fn jobs_to_poll(&self) -> Vec<(JobId, i32)> {
         let mut jobs = self.jobs();
         let copies = |reduce: &AttemptHandle| {
-            let phase = reduce.progress().map_or(Phase::Starting, |progress| progress.told().0);
+            let phase = reduce.progress().map_or(Phase::Starting, |progress| progress.status().0);
             matches!(phase, Phase::Starting | Phase::Shuffle)
         };
-        for followed in jobs.values_mut() {
-            followed.readers.retain(|(news, reduce)| news.strong_count() > 0 && copies(reduce));
+        for polled in jobs.values_mut() {
+            polled.subscribers.retain(|(feed, reduce)| feed.strong_count() > 0 && copies(reduce));
         }
-        let waited = jobs.iter().filter(|(_, followed)| !followed.readers.is_empty());
-        waited.map(|(job, followed)| (*job, followed.received)).collect()
+        let waited = jobs.iter().filter(|(_, polled)| !polled.subscribers.is_empty());
+        waited.map(|(job, polled)| (*job, polled.received)).collect()
     }
 
-    fn take(&self, job: JobId, from: i32, events: Vec<TaskCompletionEvent>) {
+    fn deliver(&self, job: JobId, from: i32, events: Vec<TaskCompletionEvent>) {
         let mut jobs = self.jobs();
-        let Some(followed) = jobs.get_mut(&job).filter(|followed| followed.received == from) else { return };
-        followed.received = from.saturating_add(i32::try_from(events.len()).unwrap_or(i32::MAX));
+        let Some(polled) = jobs.get_mut(&job).filter(|polled| polled.received == from) else { return };
+        polled.received = from.saturating_add(i32::try_from(events.len()).unwrap_or(i32::MAX));
         let events: Vec<MapEvent> = events.into_iter().filter(|event| event.is_map).map(map_event).collect();
-        for news in followed.readers.iter().filter_map(|(news, _)| news.upgrade()) {
-            news.push(events.iter().cloned());
+        for feed in polled.subscribers.iter().filter_map(|(feed, _)| feed.upgrade()) {
+            feed.push(events.iter().cloned());
         }
-        followed.events.extend(events);
+        polled.events.extend(events);
     }
 
     /// Polls the JobTracker, without end.
-    pub async fn serve(&self, jobtracker: &HostPort, user: &str) {
+    pub async fn run(&self, jobtracker: &HostPort, user: &str) {
         let mut connection: Option<IpcClient> = None;
         loop {
-            let waited = self.waited_for();
+            let waited = self.jobs_to_poll();
             if waited.is_empty() {
-                self.wake.notified().await;
+                self.woken.notified().await;
                 continue;
             }
-            let mut pause = PAUSE;
+            let mut pause = POLL_INTERVAL;
             for (job, from) in waited {
-                match ask(&mut connection, jobtracker, user, job, from).await {
+                match fetch_events(&mut connection, jobtracker, user, job, from).await {
                     Ok(events) => {
-                        if events.len() >= EVENTS_AT_A_TIME as usize {
+                        if events.len() >= MAX_EVENTS_PER_CALL as usize {
                             pause = Duration::ZERO;
                         }
-                        self.take(job, from, events);
+                        self.deliver(job, from, events);
                     }
                     Err(error) => {
                         if !matches!(error, IpcError::Remote { fatal: false, .. }) {
                             connection = None;
                         }
                         tracing::info!("completion events of {job}: {error}");
-                        pause = PAUSE_AFTER_ERROR;
+                        pause = RETRY_INTERVAL;
                     }
                 }
             }
             // After an error too: a wake-up does not mean that the JobTracker is back.
-            let _ = tokio::time::timeout(pause, self.wake.notified()).await;
+            let _ = tokio::time::timeout(pause, self.woken.notified()).await;
         }
     }
 }
 
-async fn ask(
+async fn fetch_events(
     connection: &mut Option<IpcClient>,
     jobtracker: &HostPort,
     user: &str,
@@ -154,7 +154,7 @@ async fn ask(
             connection.insert(IpcClient::connect(address, Protocol::InterTracker, user).await?)
         }
     };
-    let call = InterTrackerCall::GetTaskCompletionEvents { job: Some(job), from, max: EVENTS_AT_A_TIME };
+    let call = InterTrackerCall::GetTaskCompletionEvents { job: Some(job), from, max: MAX_EVENTS_PER_CALL };
     match client.call(&Call::InterTracker(call)).await? {
         Value::CompletionEvents(events) => Ok(events),
         _ => Ok(Vec::new()),

@@ -1,7 +1,8 @@
 //! A command as a process: its three pipes, its limits, its exit status.
 //!
-//! Three threads serve the pipes, so that none can wait for another. Each waits for the attempt's alarm too: whatever the process and
-//! its descendants do, the attempt stops when the tracker stops it. No descendant outlives it: see [`crate::supervisor::process`].
+//! Three threads serve the pipes, so that none can wait for another. Each waits for the attempt's alarm too: whatever
+//! the process and its descendants do, the attempt stops when the tracker stops it. No descendant outlives it: see
+//! [`crate::supervisor::process`].
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, PipeReader, PipeWriter, Read, Write};
@@ -84,7 +85,7 @@ struct PipeEnd<'a, P> {
 /// The result of writing the standard input.
 struct FeedResult {
     result: Result<(), TaskFailure>,
-    /// The command does not read any more.
+    /// Set when the command no longer reads.
     broken: Option<io::Error>,
 }
 

@@ -1,5 +1,5 @@
-//! Commit of output: attempts write under `_temporary`; a commit renames (1.2.1 `FileOutputCommitter`). Also sets up and cleans up
-//! jobs whose tasks only Java can run.
+//! Commit of output: attempts write under `_temporary`; a commit renames (1.2.1 `FileOutputCommitter`). Also sets up
+//! and cleans up jobs whose tasks only Java can run.
 
 use crate::config::keys::Key;
 use crate::config::{Configuration, keys};
@@ -51,8 +51,8 @@ impl OutputCommitter {
         Self { folder }
     }
 
-    /// The committer of a job, which may run Java code, if it commits as this one does: then its setup and cleanup need no Java. `None`: the
-    /// job has no output folder and needs no commit.
+    /// The committer of a job, which may run Java code, if it commits as this one does: then its setup and cleanup need
+    /// no Java. `None`: the job has no output folder and needs no commit.
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: it has another committer, or may have.

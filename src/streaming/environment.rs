@@ -1,5 +1,5 @@
-//! The environment of a command: the job's whole configuration, and what stock tasks add (1.2.1 `PipeMapRed`, `TaskRunner`). Of the
-//! daemon's own environment, only variables that hold no secrets.
+//! The environment of a command: the job's whole configuration, and what stock tasks add (1.2.1 `PipeMapRed`,
+//! `TaskRunner`). Of the daemon's own environment, only variables that hold no secrets.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

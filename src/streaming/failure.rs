@@ -57,7 +57,7 @@ pub enum TaskFailure {
         /// The system error.
         source: io::Error,
     },
-    /// Records between maps and reduces could not be written or read; `Self::in_folder` says where.
+    /// Records between maps and reduces could not be written or read; `Self::in_folder` adds the path.
     #[error("sorted records: {0}")]
     SortedRecords(io::Error),
     /// An index is damaged.
@@ -68,7 +68,7 @@ pub enum TaskFailure {
         /// What is wrong with it.
         source: IndexError,
     },
-    /// Something that the job names is not what it should be.
+    /// Something that the job names cannot be used.
     #[error("{what}: {reason}")]
     Unusable {
         /// What it is.

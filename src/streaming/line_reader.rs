@@ -8,12 +8,12 @@ const BUFFER_BYTES: usize = 128 << 10;
 /// The longest line that is taken, as a `Text` may not be longer. Bytes.
 const LONGEST_LINE_BYTES: usize = i32::MAX as usize - 16;
 
-/// Cuts what it reads into lines.
+/// Reads lines.
 #[derive(Debug)]
 pub struct LineReader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The line at hand.
+    /// The current line.
     text: Range<usize>,
     /// Of `buffer`: what is read and not yet passed.
     at: usize,
@@ -40,7 +40,7 @@ impl<R: Read> LineReader<R> {
         &self.source
     }
 
-    /// The line at hand, without what ends it.
+    /// The current line, without its terminator.
     #[inline]
     pub fn text(&self) -> &[u8] {
         &self.buffer[self.text.clone()]

@@ -20,7 +20,7 @@ use super::spill_index::{IndexEntry, write_index};
 
 /// The file that reduces fetch from.
 pub const OUTPUT_FILE: &str = "file.out";
-/// Where each reduce's part of it lies.
+/// The position of each reduce's part in it.
 pub const INDEX_FILE: &str = "file.out.index";
 
 /// Records between two updates of the counters.

@@ -36,8 +36,8 @@ enum SplitKind {
     Damaged(WireError),
 }
 
-/// The reason why only a stock TaskTracker can read the splits at these offsets of a `job.split`, if there is one. A damaged file gives
-/// none: its tasks fail on every tracker.
+/// The reason why only a stock TaskTracker can read the splits at these offsets of a `job.split`, if there is one. A
+/// damaged file gives none: its tasks fail on every tracker.
 #[must_use]
 pub fn find_unsupported_split(job_split: &[u8], offsets_bytes: impl Iterator<Item = i64>) -> Option<UnsupportedJob> {
     offsets_bytes.map(|offset| classify_split(job_split, usize::try_from(offset).unwrap_or(usize::MAX))).find_map(

@@ -39,7 +39,7 @@ pub enum Run {
 pub struct Merge<'a> {
     order: &'a KeyOrder,
     runs: Vec<SegmentReader>,
-    /// A heap, the least on top; the top is the record at hand.
+    /// A heap, the least on top; the top is the current record.
     heap: Vec<Head>,
     total_bytes: u64,
     finished_bytes: u64,
@@ -47,7 +47,7 @@ pub struct Merge<'a> {
     has_begun: bool,
 }
 
-/// The record that a run stands at. What decides most comparisons is kept here.
+/// The current record of a run, with the part of its key that decides most comparisons.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     prefix: u64,
@@ -221,7 +221,7 @@ impl<'a> Merge<'a> {
     }
 
     fn top(&self) -> &SegmentReader {
-        // Asked only while there is a record at hand.
+        // Called only while there is a current record.
         &self.runs[self.heap.first().map_or(0, |head| head.run)]
     }
 }
@@ -297,7 +297,7 @@ pub fn copy_records<W: io::Write>(
 /// Those of reading and writing.
 pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64) -> io::Result<Vec<Run>> {
     let factor = rules.factor.max(2);
-    // The first step takes so many that all later ones are full.
+    // The first step merges as many as make all later ones full.
     let mut take = match runs.len().saturating_sub(1) % (factor - 1) {
         0 => factor,
         rest => rest + 1,

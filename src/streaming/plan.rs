@@ -130,7 +130,7 @@ pub struct ProcessPlan {
     pub map_ulimit_kb: Option<u64>,
     /// Most virtual memory of each process of a reduce, kB.
     pub reduce_ulimit_kb: Option<u64>,
-    /// Address space that the processes of a map asked for, bytes.
+    /// Address space requested for the processes of a map.
     pub map_memory_bytes: Option<u64>,
     /// And of a reduce.
     pub reduce_memory_bytes: Option<u64>,
@@ -185,7 +185,7 @@ const HASH_PARTITIONER: &str = "org.apache.hadoop.mapred.lib.HashPartitioner";
 const FIELD_PARTITIONER: &str = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner";
 const FIELD_COMPARATOR: &str = "org.apache.hadoop.mapred.lib.KeyFieldBasedComparator";
 
-/// The heap of a stock task when `-Xmx` says nothing, bytes.
+/// The heap of a stock task without `-Xmx`, bytes.
 const DEFAULT_HEAP_BYTES: u64 = 200 << 20;
 
 /// Reads the values of one job.
@@ -488,7 +488,7 @@ fn share(bytes: u64, parts_per_million: u64) -> u64 {
     (u128::from(bytes) * u128::from(parts_per_million) / 1_000_000) as u64
 }
 
-/// What the last `-Xmx` of a Java command line says, bytes.
+/// The last `-Xmx` of a Java command line, bytes.
 fn heap_bytes(options: &str) -> Option<u64> {
     let size = options.split_ascii_whitespace().filter_map(|option| option.strip_prefix("-Xmx")).next_back()?;
     let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());

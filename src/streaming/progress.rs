@@ -1,7 +1,8 @@
-//! State shared by the threads of a running attempt and the heartbeat: counters, phase, status, failed fetches, and the stop request.
+//! State shared by the threads of a running attempt and the heartbeat: counters, phase, status, failed fetches, and the
+//! stop request.
 //!
-//! The attempt's threads write, the heartbeat reads at any time; there are no callbacks. An attempt without activity for its time limit
-//! is stopped like a killed one.
+//! The attempt's threads write, the heartbeat reads at any time; there are no callbacks. An attempt without activity
+//! for its time limit is stopped like a killed one.
 
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -209,8 +210,8 @@ impl Progress {
         TrackedCommand { progress: self, tree }
     }
 
-    /// Records the memory of its processes, and stops the attempt when they exceed twice the limit, or the limit in two measurements in a
-    /// row: a process that forks briefly counts twice (1.2.1 `isProcessTreeOverLimit`).
+    /// Records the memory of its processes, and stops the attempt when they exceed twice the limit, or the limit in two
+    /// measurements in a row: a process that forks briefly counts twice (1.2.1 `isProcessTreeOverLimit`).
     pub fn record_memory(&self, processes: &ProcessTable) {
         let mut memory = locked(&self.memory);
         let Some(first) = memory.trees.first().copied() else { return };

@@ -16,9 +16,9 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Two lengths and a text's length at most.
 const LONGEST_HEAD: usize = 15;
 
-/// Records one after the other, sorted or not; a record is valid until the next is asked for.
+/// Records one after the other, sorted or not; a record is valid until the next call of `advance`.
 pub trait Records {
-    /// Goes to the next record; `false` after the last.
+    /// Advances to the next record; `false` after the last.
     ///
     /// # Errors
     /// Those of reading; bytes that are no records are [`ErrorKind::InvalidData`].
@@ -48,7 +48,7 @@ pub struct SegmentReader<R: Read = File> {
     is_finished: bool,
 }
 
-/// The record at hand, as places in the buffer.
+/// The current record, as offsets in the buffer.
 #[derive(Clone, Copy, Debug, Default)]
 struct RecordRange {
     start: usize,
@@ -126,7 +126,7 @@ impl SegmentReader<File> {
 }
 
 impl<R: Read> SegmentReader<R> {
-    /// A segment of these lengths, read from where `source` stands.
+    /// A segment of these lengths, read from the position of `source`.
     pub fn new(source: R, lengths: SegmentLengths, codec: Option<Codec>) -> Self {
         let source = Decoder::new(codec, CrcReader::new(source, lengths.stored_bytes));
         Self { source: Some(source), raw_bytes: lengths.raw_bytes, ..Self::in_memory(Vec::new()) }
@@ -166,7 +166,7 @@ impl<R: Read> SegmentReader<R> {
         self.consumed_bytes
     }
 
-    /// Reads until `wanted` bytes are at hand or the source ends.
+    /// Reads until the buffer has `wanted` unread bytes or the source ends.
     fn fill(&mut self, wanted: usize) -> io::Result<()> {
         let Some(source) = &mut self.source else { return Ok(()) };
         if self.at > 0 {
@@ -174,7 +174,7 @@ impl<R: Read> SegmentReader<R> {
             (self.at, self.end) = (0, self.end - self.at);
         }
         while self.end < wanted {
-            // Room grows as bytes arrive: a length that lies cannot ask for more.
+            // The buffer grows as bytes arrive: a false length cannot allocate more.
             if self.end == self.buffer.len() {
                 self.buffer.resize(BUFFER_BYTES.max(self.buffer.len() * 2), 0);
             }

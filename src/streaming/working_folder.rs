@@ -31,7 +31,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// A file or archive of the distributed cache, as the job names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheEntry {
-    /// Where it lies.
+    /// Its source.
     pub file: FileUri,
     /// Its name in the working directory, if it gets one.
     pub link: Option<String>,
@@ -80,7 +80,7 @@ pub enum WorkStep {
     Waiting,
 }
 
-/// Opens a file that a job names. It may lie behind links, but it must be a regular file.
+/// Opens a file that a job names. It may be behind links, but must be a regular file.
 ///
 /// # Errors
 /// [`TaskFailure::Unusable`]
@@ -148,7 +148,7 @@ pub(crate) fn copy(source: CheckedFile, to: &Path, check_stop: &StopCheck<'_>) -
     }
 }
 
-/// Unpacks a jar; everything in it may be read and executed by its owner. Entries that would lie elsewhere are refused.
+/// Unpacks a jar; everything in it may be read and executed by its owner. Entries outside the folder are rejected.
 ///
 /// # Errors
 /// [`TaskFailure`].
@@ -239,7 +239,7 @@ pub fn prepare_working_folder(
         }
         let made = link.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| symlink(target, &link));
         match made {
-            // A shipped file of that name came first.
+            // A shipped file has that name already.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => made.map_err(TaskFailure::file("link", &link))?,
         }

@@ -70,8 +70,8 @@ impl AttemptLogs {
         let _ = file.map(|mut file| writeln!(file, "{words}"));
     }
 
-    /// Opens a log for the requested part, if the attempt ran here: the file, and the range in bytes. Links, pipes and files of other
-    /// users, which a command may have put there, are not opened.
+    /// Opens a log for the requested part, if the attempt ran here: the file, and the range in bytes. Links, pipes and
+    /// files of other users, which a command may have put there, are not opened.
     pub fn open_part(
         &self,
         attempt: AttemptId,
@@ -131,8 +131,8 @@ pub fn log_file(folder: &FolderHandle, name: &str) -> Result<File, FsError> {
     Ok(file)
 }
 
-/// The range of a log of `length` bytes from `start` to `end`, which is not included; negative offsets count from the end of the log: -1 is
-/// the byte behind its last.
+/// The range of a log of `length` bytes from `start` to `end`, which is not included; negative offsets count from the
+/// end of the log: -1 is the byte behind its last.
 pub fn log_range(length: u64, start: i64, end: i64) -> Range<u64> {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     let place = |offset: i64| {

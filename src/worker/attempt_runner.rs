@@ -1,4 +1,5 @@
-//! Runs one attempt from the job's files to its end, on a thread of its own (1.2.1 `TaskTracker.TaskInProgress`, `Child`, `Task.done`).
+//! Runs one attempt from the job's files to its end, on a thread of its own (1.2.1 `TaskTracker.TaskInProgress`,
+//! `Child`, `Task.done`).
 
 use std::collections::BTreeMap;
 use std::fs;

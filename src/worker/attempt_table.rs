@@ -1,7 +1,7 @@
 //! The attempts of a tracker and their slots, and the commands that follow from each action and event. No socket, file or clock.
 //!
-//! Invariant: an ended attempt is reported until a heartbeat that reported it is answered, and then forgotten; map outputs are kept until
-//! the job is over.
+//! Invariant: an ended attempt is reported until a heartbeat that reported it is answered, and then forgotten; map
+//! outputs are kept until the job is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

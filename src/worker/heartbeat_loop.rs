@@ -282,7 +282,7 @@ impl HeartbeatLoop {
         let all_gone = async {
             while self.attempts.running_count() > 0 {
                 let Some((attempt, launch, event)) = self.events.recv().await else { return };
-                // Nothing waits for a slot any more.
+                // No attempt waits for a slot now.
                 drop(self.attempts.apply_event(attempt, launch, event, wall_ms()));
                 self.attempts.kill_all();
             }

@@ -34,7 +34,8 @@ pub struct LocalFolders {
 // === impl LocalFolders ===
 
 impl LocalFolders {
-    /// Creates a new folder on each usable disk. Removes folders of tasktrackers that were killed, and kills the processes that they left.
+    /// Creates a new folder on each usable disk. Removes folders of tasktrackers that were killed, and kills the
+    /// processes that they left.
     ///
     /// # Errors
     /// [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used.

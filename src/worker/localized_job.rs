@@ -1,5 +1,5 @@
-//! A job on this machine: its configuration, its secret, its files (1.2.1 `TaskTracker.localizeJob`). Its folder is removed with the last
-//! reference.
+//! A job on this machine: its configuration, its secret, its files (1.2.1 `TaskTracker.localizeJob`). Its folder is
+//! removed with the last reference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,21 @@ use crate::wire::Task;
 
 use super::attempt_handle::AttemptHandle;
 use super::local_folders::LocalFolders;
-use super::localization::{CHECK_INTERVAL, Localization};
 
 /// The longest job.xml or token file that is read, bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// Interval between two checks for a stop while waiting for files that another attempt copies.
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Files that one attempt copies for all attempts of its job.
+#[derive(Debug)]
+pub(super) enum Localization<T> {
+    /// This attempt copies them.
+    InProgress(Arc<AttemptHandle>),
+    /// They are here.
+    Done(T),
+}
 
 /// What all attempts of a job share.
 #[derive(Debug)]
@@ -71,8 +82,8 @@ pub fn time_limit(configuration: &Configuration) -> Option<Duration> {
     configuration.limit(&keys::TASK_TIMEOUT, 1).ok().flatten().map(Duration::from_millis)
 }
 
-/// The folder below which no link to a job's file is followed: the parent of `USER` for `USER/.staging/JOB/job.xml`, else the parent of
-/// the job's folder.
+/// The folder below which no link to a job's file is followed: the parent of `USER` for `USER/.staging/JOB/job.xml`,
+/// else the parent of the job's folder.
 pub fn staging_root(job_file: &Path) -> &Path {
     let above = |levels| job_file.ancestors().nth(levels).unwrap_or(Path::new("/"));
     above(if above(2).ends_with(".staging") { 4 } else { 2 })

@@ -16,8 +16,7 @@ use crate::wire::Task;
 
 use super::attempt_handle::AttemptHandle;
 use super::local_folders::LocalFolders;
-use super::localization::{CHECK_INTERVAL, Localization};
-use super::localized_job::LocalizedJob;
+use super::localized_job::{CHECK_INTERVAL, Localization, LocalizedJob};
 
 /// All jobs with files on this machine.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Permits for file reads of the web, on a pool of threads. The files of one job may hang without blocking those of others.
 //!
-//! A job has at most an eighth of the threads that the others leave free. When none of a job's reads makes progress, its further requests
-//! are rejected at once, until one does.
+//! A job has at most an eighth of the threads that the others leave free. When none of a job's reads makes progress,
+//! its further requests are rejected at once, until one does.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::model::JobId;
 
 /// Threads of the pool.
 pub const READ_THREADS: usize = 256;
-/// A job gets one of so many free threads.
+/// A job gets one in this many free threads.
 const FREE_SHARE: usize = 8;
 /// A job hangs when all its reads take this long.
 const HANGS_AFTER: Duration = Duration::from_secs(5);

@@ -205,7 +205,7 @@ fn text_response(status: StatusCode, text: &str) -> Response<Body> {
     response
 }
 
-/// What a log is output_request for with.
+/// The query of a log request.
 #[derive(Debug, serde::Deserialize)]
 struct LogQuery {
     attemptid: Option<String>,

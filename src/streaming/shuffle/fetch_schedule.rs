@@ -51,9 +51,9 @@ pub enum FetchDecision {
 pub enum FetchFault {
     /// There was no connection.
     Connect,
-    /// The connection stood, but no sound output came.
+    /// The connection was made, but no valid output arrived.
     Read,
-    /// What came was sound, but an answer to something else: tried again without a report.
+    /// A valid answer to another request: retried without a report.
     Answer,
 }
 

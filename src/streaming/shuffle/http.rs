@@ -1,4 +1,4 @@
-//! Asking a tracker for one output over HTTP/1.1, stock tracker or ours.
+//! Fetches one map output over HTTP/1.1 from a stock or built-in tracker.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -17,7 +17,7 @@ use super::signature::{ShuffleSecret, is_same_hash};
 const LONGEST_HEAD_BYTES: u64 = 64 << 10;
 /// The longest line with the length of a chunk, bytes.
 const LONGEST_CHUNK_LINE_BYTES: u64 = 1 << 10;
-/// How often a wait for bytes looks whether the attempt is to end.
+/// Interval between two checks for a stop while waiting for bytes.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// A connection is tried that long at a time.
 const CONNECT_TRY: Duration = Duration::from_secs(5);
@@ -28,15 +28,15 @@ pub enum FetchError {
     /// There was no connection.
     #[error("no connection: {0}")]
     Connect(io::Error),
-    /// The connection broke, or what came is damaged.
+    /// The connection broke, or the output is damaged.
     #[error("{0}")]
     Read(io::Error),
-    /// The answer is no output, or not the one that was asked for.
+    /// The answer is no output, or another than the requested one.
     #[error("{what}: {found}")]
     Answer {
         /// What is wrong.
         what: &'static str,
-        /// What came.
+        /// The received text.
         found: String,
         /// Whether the tracker refused, which is reported at once.
         is_refusal: bool,
@@ -47,7 +47,7 @@ pub enum FetchError {
 pub struct Fetched<'a> {
     /// Its lengths, as the tracker sent them.
     pub lengths: SegmentLengths,
-    /// As many bytes as its stored length says, CRC included.
+    /// Bytes of its stored length, CRC included.
     pub body: Box<dyn Read + 'a>,
 }
 

@@ -34,7 +34,7 @@ pub trait ServedOutputs {
 /// The folder of a map's output. Commands of the job could have put links and pipes there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFolder {
-    /// A folder of ours that it lies in: from there on no link is followed.
+    /// The tracker's own folder around it: below it no link is followed.
     pub root: PathBuf,
     /// The folder.
     pub path: PathBuf,
@@ -47,14 +47,14 @@ pub struct ServletRequest<'a> {
     pub path_and_query: &'a str,
     /// The header `UrlHash`.
     pub url_hash: Option<&'a str>,
-    /// The port of ours that it came to.
+    /// The port that received it.
     pub local_port: u16,
 }
 
 /// A part of a map's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
-    /// Where [`OUTPUT_FILE`] lies.
+    /// The folder of [`OUTPUT_FILE`].
     pub folder: OutputFolder,
     /// First byte.
     pub start_bytes: u64,
@@ -73,14 +73,14 @@ pub struct ServletAnswer {
     pub headers: Vec<(&'static str, String)>,
     /// The body, for status 200.
     pub body: Option<FileRange>,
-    /// An output of ours that cannot be read any more: its map must run again.
+    /// An output of this tracker that can no longer be read: its map must run again.
     pub lost: Option<AttemptId>,
 }
 
 // === impl OutputFolder ===
 
 impl OutputFolder {
-    /// Opens a file in it, which must be ours and under no other name.
+    /// Opens a file in it, which must belong to our own user and have one link only.
     ///
     /// # Errors
     /// [`FsError`]: a link, no regular file, another's file, or longer than `max_bytes`.

@@ -25,7 +25,7 @@ impl Cluster {
 }
 
 #[test]
-fn a_map_goes_on_elsewhere_and_nothing_of_it_stays() {
+fn a_map_runs_again_elsewhere_and_leaves_nothing_behind() {
     let mut cluster = Cluster::with(&[EXPIRY], 2);
     let (pids, first) = (cluster.folder().join("pids"), cluster.folder().join("first"));
     let script = "if mkdir \"$2\" 2>/dev/null; then\n";
@@ -45,7 +45,7 @@ fn a_map_goes_on_elsewhere_and_nothing_of_it_stays() {
 }
 
 #[test]
-fn a_shuffle_outlives_those_whom_it_fetches_from_and_those_who_fetch() {
+fn a_shuffle_survives_the_death_of_either_side() {
     let mut cluster = Cluster::with(&[EXPIRY], 0);
     let (maps_only, reduces_only) =
         (["mapred.tasktracker.reduce.tasks.maximum=0"], ["mapred.tasktracker.map.tasks.maximum=0"]);

@@ -84,7 +84,7 @@ fn a_mapper_that_ends_well_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_mapper_that_kills_its_keeper_leaves_nothing_behind() {
+fn a_mapper_that_kills_its_supervisor_leaves_nothing_behind() {
     let cluster = Cluster::new(1);
     let [pid, script] = ["pid", "orphan.sh"].map(|name| cluster.folder().join(name));
     std::fs::write(script, "cat > /dev/null\necho $$ > $1\nkill -9 $PPID\nexec sleep 1000\n").unwrap();

@@ -49,7 +49,7 @@ fn combiners_and_jobs_without_reduces_run() {
 }
 
 #[test]
-fn a_job_of_java_code_waits_and_is_told_why() {
+fn a_job_of_java_code_waits_and_its_reason_is_shown() {
     let cluster = Cluster::new(1);
     cluster.serving.as_ref().unwrap().log.wait_for("streaming_only");
     let java = ["--input", "in", "--output", "out", "--mapper", "cat", "--reducer", "cat", "-D"];

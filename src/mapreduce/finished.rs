@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn of_its_tasks_it_tells_nothing() {
+    fn it_has_no_task_reports() {
         let job = finished(Outcome::Failed, true);
         assert!(job.is_over() && job.is_without_tasks());
         assert!(job.task_reports(Kind::Map).is_empty() && job.setup_reports().is_empty());

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_of_the_maps_tells_of_all() {
+    fn a_tenth_of_the_maps_is_enough_for_an_estimate() {
         let mut output = estimate(20, 99, 20);
         output.add(99, 150);
         assert_eq!((output.room_of_all(), output.room_of_map()), (0, 0));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_does_not_tell_its_output_does_not_count() {
+    fn a_map_without_a_reported_output_does_not_count() {
         let mut output = estimate(20, 99, 1);
         output.add(99, -1);
         assert_eq!(output.done, 0);

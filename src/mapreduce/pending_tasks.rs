@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_comes_back_goes_first_wherever_its_data_are() {
+    fn a_returned_map_goes_first_wherever_its_input_is() {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
         let b = topology.intern_host("b", "/r2");

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_may_go_on_where_an_app_used_to_be() {
+    fn a_walk_may_resume_at_a_removed_app() {
         let mut order = with(&[(LEFT, 1), (LEFT, 4), (RIGHT, 2), (RIGHT, 3)]);
         let at = |leaf, number| {
             let (app_key, app) = app(number);

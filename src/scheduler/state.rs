@@ -21,7 +21,7 @@ use super::{Allocation, AppId, AppSpec, FifoOptions, GroupBusy, GroupId, HostId,
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddAppError {
     /// The group of the app is not open.
-    #[error("{app} names {group}, which is not open")]
+    #[error("{app}: {group} is not open")]
     GroupNotOpen {
         /// The app.
         app: AppId,

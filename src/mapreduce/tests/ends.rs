@@ -1,4 +1,4 @@
-//! What ends count, and what they change when they come late.
+//! The consequences of ends, on time and late.
 
 use crate::mapreduce::{AttemptOrder, JobFact, JobState, Outcome, TaskState};
 use crate::model::{AttemptId, AttemptState, CounterLimits, Kind};
@@ -47,7 +47,7 @@ fn absurd_times_are_survived() {
 }
 
 #[test]
-fn lost_output_that_nobody_will_read_changes_nothing() {
+fn lost_output_that_no_reduce_reads_changes_nothing() {
     let mut stage = Stage::running(1, 1);
     let node = stage.add_node("h1");
     let map = stage.launch(Kind::Map, 0, node);

@@ -1,7 +1,7 @@
-//! The protocols: which methods there are, what they take and what they return.
+//! The protocols: their methods, parameters and results.
 //!
-//! A method is found by its name, the number of its parameters and their declared classes, all exact, as Java's
-//! reflection finds it. Every protocol has `getProtocolVersion` besides its own methods.
+//! A method is identified by its name, the number of its parameters and their declared classes, all exact, as by Java's
+//! reflection. Every protocol has `getProtocolVersion` besides its own methods.
 
 mod admin_operations;
 mod call;

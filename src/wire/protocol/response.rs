@@ -1,4 +1,4 @@
-//! Responses. They carry no length: the end of one is known only when it has been decoded whole.
+//! Responses. They carry no length: the end of one is known only once it is decoded whole.
 
 use super::{ReturnType, Value};
 use crate::wire::object::{ArrayElement, encode_array_head, encode_object};
@@ -11,23 +11,23 @@ const SUCCESS: i32 = 0;
 const ERROR: i32 = 1;
 const FATAL: i32 = -1;
 
-/// A response as a client gets it.
+/// A response to a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
     /// The call it answers.
     pub id: i32,
-    /// How the call went.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
-/// How a call went.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Well.
+    /// It succeeded.
     Value(Value),
     /// It failed.
     Error(RemoteException),
-    /// The connection failed, and is closed by the server.
+    /// The connection failed, and the server closes it.
     Fatal(RemoteException),
 }
 
@@ -41,13 +41,13 @@ pub struct RemoteException {
     pub message: String,
 }
 
-/// Appends the response to a call that went well.
+/// Appends the response to a successful call.
 pub fn encode_response(out: &mut Vec<u8>, id: i32, value: &Value) {
     encode_response_start(out, id);
     encode_value(value, out);
 }
 
-/// Appends what comes before the value in the response to a call that went well.
+/// Appends the part before the value of the response to a successful call.
 pub fn encode_response_start(out: &mut Vec<u8>, id: i32) {
     let mut writer = Writer::new(out);
     writer.i32(id);
@@ -59,7 +59,7 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
     value.encode(&mut Writer::new(out));
 }
 
-/// Appends what comes before the elements of an array of `count`; the count are the last four bytes.
+/// Appends the part before the elements of an array; its last four bytes are the count.
 pub fn encode_array_start<T: ArrayElement>(count: usize, out: &mut Vec<u8>) {
     encode_array_head::<T>(count, &mut Writer::new(out));
 }
@@ -69,7 +69,7 @@ pub fn encode_element<T: ArrayElement>(element: &T, out: &mut Vec<u8>) {
     encode_object(Some(element), &mut Writer::new(out));
 }
 
-/// Appends the response to a call that failed. Clients see the class and the first line of the message.
+/// Appends the response to a failed call. Clients see the class and the first line of the message.
 pub fn encode_error(out: &mut Vec<u8>, id: i32, class: &str, message: &str) {
     encode_exception(out, id, ERROR, class, message);
 }
@@ -89,13 +89,13 @@ fn encode_exception(out: &mut Vec<u8>, id: i32, status: i32, class: &str, messag
     }
 }
 
-/// The call that the response at the start of `bytes` answers; `None` when more bytes are needed.
+/// The call id of the response at the start of `bytes`; `None` when more bytes are needed.
 pub fn response_id(bytes: &[u8]) -> Option<i32> {
     bytes.first_chunk().map(|id| i32::from_be_bytes(*id))
 }
 
-/// Reads the response at the start of `bytes` to a call that returns `returns`, and the number of bytes it took.
-/// `None` when more bytes are needed; the caller limits how many it waits for.
+/// Reads the response at the start of `bytes` to a call that returns `returns`, and its size. `None` when more bytes
+/// are needed; the caller limits how many.
 pub fn decode_response(returns: ReturnType, bytes: &[u8]) -> Result<Option<(Response, usize)>, WireError> {
     let mut reader = Reader::new(bytes);
     match decode_whole(returns, &mut reader) {

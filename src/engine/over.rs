@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{JobState, Outcome};
+use crate::mapreduce::{JobOutcome, JobState};
 use crate::model::{EndNotification, JobId, Kind};
 
 use super::engine::Engine;
@@ -34,9 +34,9 @@ impl Engine {
         let Some(job) = self.jobs.get(id) else { return };
         let JobState::Over(outcome) = job.state() else { return };
         let tally = match outcome {
-            Outcome::Succeeded => 0,
-            Outcome::Failed => 1,
-            Outcome::Killed => 2,
+            JobOutcome::Succeeded => 0,
+            JobOutcome::Failed => 1,
+            JobOutcome::Killed => 2,
         };
         self.tallies.ended[tally] += 1;
         if let Some(notification) = &job.spec.end_notification {
@@ -54,7 +54,7 @@ impl Engine {
         }
         self.running_jobs.remove(&id);
         self.job_costs.job_is_over(job, &self.scheduler);
-        if outcome == Outcome::Succeeded {
+        if outcome == JobOutcome::Succeeded {
             self.charge_flaky_hosts(id);
         }
         let Some(job) = self.jobs.get(id) else { return };
@@ -131,11 +131,11 @@ impl Engine {
 }
 
 /// The URL as it is called (1.2.1 `JobEndNotifier`).
-fn filled_in(notification: &EndNotification, id: JobId, outcome: Outcome) -> EndNotification {
+fn filled_in(notification: &EndNotification, id: JobId, outcome: JobOutcome) -> EndNotification {
     let status = match outcome {
-        Outcome::Succeeded => "SUCCEEDED",
-        Outcome::Failed => "FAILED",
-        Outcome::Killed => "KILLED",
+        JobOutcome::Succeeded => "SUCCEEDED",
+        JobOutcome::Failed => "FAILED",
+        JobOutcome::Killed => "KILLED",
     };
     let url = notification.url.replace("$jobId", &id.to_string()).replace("$jobStatus", status);
     EndNotification { url, ..*notification }

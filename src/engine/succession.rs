@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, Outcome, SplitTable, StoredJob, next_attempt_block};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobOutcome, JobSpec, SplitTable, StoredJob, next_attempt_block};
 use crate::model::{AttemptId, JobId, Now};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
@@ -180,7 +180,7 @@ impl Engine {
             Ok(status) => {
                 self.count_strays_of(id);
                 if let Some(job) = self.jobs.get_mut(id).filter(|job| !job.spec.recover) {
-                    job.decide_end(Outcome::Killed, NOT_RECOVERED.to_owned(), &mut job_context!(self, now));
+                    job.decide_end(JobOutcome::Killed, NOT_RECOVERED.to_owned(), &mut job_context!(self, now));
                 }
                 (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
             }

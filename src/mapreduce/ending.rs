@@ -7,7 +7,7 @@ use crate::scheduler::HostId;
 use crate::wire::{CompletionStatus, WString};
 
 use super::fetch_failures::FetchFailures;
-use super::job::{Ending, Job, JobEvent, JobState, Outcome, TaskKey};
+use super::job::{Ending, Job, JobEvent, JobOutcome, JobState, TaskKey};
 use super::{JobContext, JobFact, Task, TaskState};
 
 // === impl Job: tasks end ===
@@ -43,7 +43,7 @@ impl Job {
                 self.enter_running(context);
             }
             TaskKey::Cleanup(_) => {
-                let outcome = self.ending.as_ref().map_or(Outcome::Succeeded, |ending| ending.outcome);
+                let outcome = self.ending.as_ref().map_or(JobOutcome::Succeeded, |ending| ending.outcome);
                 self.finish(outcome, context);
             }
         }
@@ -106,11 +106,11 @@ impl Job {
             TaskKey::Work(..) if given_up => self.give_up_task(key, kind, context),
             TaskKey::Setup(_) if given_up => {
                 let reason = format!("JobSetup Task Failure, Task: {}", self.task_id(key));
-                self.decide_end(Outcome::Failed, reason, context);
+                self.decide_end(JobOutcome::Failed, reason, context);
             }
             TaskKey::Cleanup(_) if given_up => {
                 self.failure_info = format!("JobCleanup Task Failure, Task: {}", self.task_id(key));
-                self.finish(Outcome::Failed, context);
+                self.finish(JobOutcome::Failed, context);
             }
             _ => {}
         }
@@ -158,8 +158,8 @@ impl Job {
         };
         let total = u64::from(self.total()[kind]);
         if u64::from(self.failed[kind]) * 100 > u64::from(percent) * total {
-            let reason = Outcome::too_many_failures(kind, self.failed[kind], self.task_id(key));
-            self.decide_end(Outcome::Failed, reason, context);
+            let reason = JobOutcome::too_many_failures(kind, self.failed[kind], self.task_id(key));
+            self.decide_end(JobOutcome::Failed, reason, context);
         } else {
             self.request_reduces_when_due(context);
         }
@@ -222,7 +222,7 @@ impl Job {
 
 impl Job {
     /// Decides the end: nothing new starts, running attempts are killed, and the job's cleanup has the committer abort.
-    pub fn decide_end(&mut self, outcome: Outcome, reason: String, context: &mut JobContext<'_>) {
+    pub fn decide_end(&mut self, outcome: JobOutcome, reason: String, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             return;
         }
@@ -256,7 +256,7 @@ impl Job {
     pub fn end_unobserved(&mut self, why: &str, context: &mut JobContext<'_>) {
         match &self.ending {
             Some(ending) => self.finish(ending.outcome, context),
-            None => self.decide_end(Outcome::Killed, why.to_owned(), context),
+            None => self.decide_end(JobOutcome::Killed, why.to_owned(), context),
         }
     }
 
@@ -270,7 +270,7 @@ impl Job {
     }
 
     /// The job is over.
-    fn finish(&mut self, outcome: Outcome, context: &mut JobContext<'_>) {
+    fn finish(&mut self, outcome: JobOutcome, context: &mut JobContext<'_>) {
         if !self.enter_state(JobState::Over(outcome)) {
             return;
         }

@@ -3,7 +3,7 @@
 use crate::model::Kind;
 use crate::scheduler::NodeId;
 
-use super::job::{Job, Outcome, TaskKey};
+use super::job::{Job, JobOutcome, TaskKey};
 use super::{JobContext, NodeRegistry, SplitTable};
 
 /// Input and output of the maps done so far.
@@ -83,7 +83,7 @@ impl Job {
         if limit > 0 && estimate > limit && !done {
             // 1.2.1 has these blanks.
             let reason = format!("Job exceeded Reduce Input limit  Limit:  {limit} Estimated: {estimate}");
-            self.decide_end(Outcome::Failed, reason, context);
+            self.decide_end(JobOutcome::Failed, reason, context);
         }
     }
 

@@ -13,7 +13,7 @@ pub struct Limit {
     /// The limit, in `unit`.
     pub max: usize,
     /// The unit of `max`.
-    pub unit: Unit,
+    pub unit: LimitUnit,
     /// The action beyond the limit.
     pub action: LimitAction,
 }
@@ -31,7 +31,7 @@ pub enum Sender {
 
 /// The unit of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum LimitUnit {
     /// Bytes.
     Bytes,
     /// Pieces.
@@ -148,11 +148,11 @@ pub const TABLE: &[Limit] = &[
 ];
 
 const fn bytes(what: &'static str, sender: Sender, max: usize, action: LimitAction) -> Limit {
-    Limit { what, sender, max, unit: Unit::Bytes, action }
+    Limit { what, sender, max, unit: LimitUnit::Bytes, action }
 }
 
 const fn pieces(what: &'static str, sender: Sender, max: usize, action: LimitAction) -> Limit {
-    Limit { what, sender, max, unit: Unit::Pieces, action }
+    Limit { what, sender, max, unit: LimitUnit::Pieces, action }
 }
 
 /// Whether a TaskTracker or a host may have this name: 1 to 255 bytes of printable ASCII without blanks, for example

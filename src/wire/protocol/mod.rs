@@ -22,7 +22,7 @@ pub use job_submission::JobSubmissionCall;
 pub use refresh_authorization_policy::RefreshAuthorizationPolicyCall;
 pub use refresh_user_mappings::RefreshUserMappingsCall;
 pub use response::{
-    FATAL_CALL_ID, Outcome, RemoteException, Response, decode_response, encode_array_start, encode_element,
+    CallOutcome, FATAL_CALL_ID, RemoteException, Response, decode_response, encode_array_start, encode_element,
     encode_error, encode_fatal, encode_response, encode_response_start, encode_value, response_id,
 };
 pub use table::Method;

@@ -1,8 +1,9 @@
 //! Responses. They carry no length: the end of one is known only once it is decoded whole.
 
-use super::{ReturnType, Value};
 use crate::wire::object::{ArrayElement, encode_array_head, encode_object};
 use crate::wire::{Decode, Encode, Reader, WString, WireError, WireErrorKind, Writer};
+
+use super::{ReturnType, Value};
 
 /// The call id of a FATAL response, which answers no call.
 pub const FATAL_CALL_ID: i32 = -1;
@@ -17,12 +18,12 @@ pub struct Response {
     /// The call it answers.
     pub id: i32,
     /// Its outcome.
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
 }
 
 /// The outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It succeeded.
     Value(Value),
     /// It failed.
@@ -109,9 +110,9 @@ fn decode_whole(returns: ReturnType, reader: &mut Reader<'_>) -> Result<Response
     let id = reader.i32("call id")?;
     let start = reader.clone();
     let outcome = match reader.i32("status of a response")? {
-        SUCCESS => Outcome::Value(Value::decode(returns, reader)?),
-        ERROR => Outcome::Error(RemoteException::decode(reader)?),
-        FATAL => Outcome::Fatal(RemoteException::decode(reader)?),
+        SUCCESS => CallOutcome::Value(Value::decode(returns, reader)?),
+        ERROR => CallOutcome::Error(RemoteException::decode(reader)?),
+        FATAL => CallOutcome::Fatal(RemoteException::decode(reader)?),
         other => return Err(start.error(WireErrorKind::UnknownNumber(i64::from(other)), "status of a response")),
     };
     Ok(Response { id, outcome })
@@ -134,9 +135,9 @@ impl Encode for Response {
     fn encode(&self, writer: &mut Writer<'_>) {
         let mut out = Vec::new();
         match &self.outcome {
-            Outcome::Value(value) => encode_response(&mut out, self.id, value),
-            Outcome::Error(exception) => encode_error(&mut out, self.id, &exception.class, &exception.message),
-            Outcome::Fatal(exception) => {
+            CallOutcome::Value(value) => encode_response(&mut out, self.id, value),
+            CallOutcome::Error(exception) => encode_error(&mut out, self.id, &exception.class, &exception.message),
+            CallOutcome::Fatal(exception) => {
                 encode_exception(&mut out, self.id, FATAL, &exception.class, &exception.message);
             }
         }

@@ -89,7 +89,7 @@ impl Engine {
             }
             // Its task-cleanup was running there: another node does it.
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
-                job.lose_task_cleanup(key, id.number, &mut job_context!(self, now));
+                job.on_task_cleanup_lost(key, id.number, &mut job_context!(self, now));
                 return true;
             }
             _ => AttemptState::Killed,

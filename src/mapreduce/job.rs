@@ -519,8 +519,8 @@ impl Job {
         }
     }
 
-    /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed wherever there are
-    /// slots of its kind (1.2.1 counts all hosts, and may wait for ever).
+    /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed on every host with
+    /// slots of its kind (1.2.1 counts all hosts, and may wait forever).
     pub(super) fn can_run_task_on(task: &Task, kind: Kind, host: HostId, hosts: EligibleHosts<'_>) -> bool {
         task.failed_hosts.is_empty()
             || !task.failed_hosts.contains(&host)

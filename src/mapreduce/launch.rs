@@ -257,7 +257,6 @@ fn can_rerun(
     Job::can_run_task_on(task, kind, host, hosts) || flaky.leave_no_other_host(&task.failed_hosts, kind, nodes, hosts)
 }
 
-/// The first phase of an attempt.
 pub(super) fn first_phase(kind: Kind) -> Phase {
     match kind {
         Kind::Map => Phase::Map,

@@ -65,7 +65,6 @@ impl PendingTasks {
         self.without_hosts.remove(&task);
     }
 
-    /// Tasks that wait.
     pub(super) fn len(&self) -> usize {
         self.fresh.len() + self.without_hosts.len() + self.returned.len()
     }

@@ -269,7 +269,7 @@ impl Job {
 
     /// The node that ran the task-cleanup of an attempt is lost: another node runs it, or none when the job ends and
     /// its own cleanup removes everything.
-    pub fn lose_task_cleanup(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
+    pub fn on_task_cleanup_lost(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             self.end_without_cleanup(key, number, context);
             return;

@@ -75,7 +75,6 @@ impl Order {
         }
     }
 
-    /// Updates the positions of all leaves.
     pub(super) fn rekey_all(&mut self, key_of: impl Fn(GroupId, AppKey) -> GroupKey) {
         let mut moved = Vec::new();
         for (&leaf, entry) in &mut self.leaves {

@@ -366,7 +366,6 @@ impl Scheduler {
         lower_sum(&mut self.totals.waiting[kind], count);
     }
 
-    /// Adds an app to the order.
     pub(super) fn enqueue(&mut self, id: AppId, kind: Kind) {
         let Some(app) = self.apps.get(&id) else { return };
         let leaf = self.policy.leaf_of(app.spec.group);

@@ -57,7 +57,8 @@ impl Job {
             let can_lag = tasks().filter(|task| task.state == TaskState::Running).filter(lone).count();
             assert!(indexed <= can_lag, "{} {kind:?}: {indexed} of {can_lag} may lag", self.id);
             let open = kind == Kind::Map || self.reduces_requested;
-            let waits = if open { self.waiting[kind].len() } else { 0 } + usize::from(self.stragglers[kind].asked());
+            let waits = if open { self.waiting[kind].len() } else { 0 }
+                + usize::from(self.stragglers[kind].is_slot_requested());
             assert_eq!(waiting[kind] as usize, waits, "{} {kind:?}: known to the scheduler", self.id);
         }
     }

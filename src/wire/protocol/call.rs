@@ -126,7 +126,6 @@ pub fn encode_call(out: &mut Vec<u8>, id: i32, call: &Call) {
 // === impl Protocol ===
 
 impl Protocol {
-    /// The method of that name.
     fn method(self, name: &str) -> Option<&'static Method> {
         let own = self.methods().iter().find(|method| method.name == name);
         own.or((name == GET_PROTOCOL_VERSION.name).then_some(&GET_PROTOCOL_VERSION))

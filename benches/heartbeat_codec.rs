@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
 use jobtracker::wire::frame::LENGTH_BYTES;
 use jobtracker::wire::protocol::{
-    Outcome, Protocol, ReturnType, Value, decode_call, decode_response, encode_call, encode_response,
+    CallOutcome, Protocol, ReturnType, Value, decode_call, decode_response, encode_call, encode_response,
 };
 
 fn recorded(name: &str) -> Vec<u8> {
@@ -38,7 +39,7 @@ fn heartbeats(criterion: &mut Criterion) {
         let response = recorded(&format!("{name}.response"));
         group.throughput(Throughput::Bytes(response.len() as u64));
         let decoded = decode_response(ReturnType::Heartbeat, &response).unwrap().unwrap().0;
-        let Outcome::Value(value) = decoded.outcome else { panic!("the heartbeat failed") };
+        let CallOutcome::Value(value) = decoded.outcome else { panic!("the heartbeat failed") };
         group.bench_function("encode answer", |bencher| {
             bencher.iter(|| {
                 out.clear();

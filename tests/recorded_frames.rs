@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jobtracker::wire::frame::{Frame, split_frame};
 use jobtracker::wire::opening::{Opening, OpeningStep, encode_opening};
 use jobtracker::wire::protocol::{
-    CallError, FATAL_CALL_ID, Outcome, Protocol, ReturnType, decode_call, decode_response, encode_call, response_id,
+    CallError, CallOutcome, FATAL_CALL_ID, Protocol, ReturnType, decode_call, decode_response, encode_call, response_id,
 };
 use jobtracker::wire::{Decode, Encode, Reader, Writer, file};
 
@@ -58,7 +58,7 @@ fn round_trip_response(name: &str, returns: ReturnType, bytes: &[u8]) {
     assert_eq!(consumed, bytes.len(), "{name}");
     assert_eq!(response_id(bytes), Some(response.id), "{name}");
     assert_eq!(encoded(&response), bytes, "{name}");
-    let is_error = matches!(response.outcome, Outcome::Error(_));
+    let is_error = matches!(response.outcome, CallOutcome::Error(_));
     assert_eq!(is_error, name.contains(".error.") || name.contains(".denied."), "{name}");
     for end in 0..bytes.len() {
         let cut = decode_response(returns, &bytes[..end]);
@@ -90,7 +90,7 @@ fn every_recorded_call_and_response_comes_back_byte_for_byte() {
         } else if name == "fatal.unauthorized.response.bin" {
             let (response, consumed) = decode_response(ReturnType::Void, &bytes).unwrap().unwrap();
             assert_eq!((response.id, consumed), (FATAL_CALL_ID, bytes.len()));
-            assert!(matches!(&response.outcome, Outcome::Fatal(exception)
+            assert!(matches!(&response.outcome, CallOutcome::Fatal(exception)
                 if exception.class == "org.apache.hadoop.security.authorize.AuthorizationException"));
             assert_eq!(encoded(&response), bytes);
         } else if name.ends_with(".request.bin") {

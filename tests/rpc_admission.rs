@@ -15,7 +15,7 @@ use rpc_rig::{PATIENCE, Rig, Wanted, with_daemon};
 use jobtracker::ipc::client::IpcError;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::{
-    AdminOperationsCall, Outcome, Protocol, ReturnType, Value, decode_response, encode_call,
+    AdminOperationsCall, CallOutcome, Protocol, ReturnType, Value, decode_response, encode_call,
 };
 
 const DISALLOWED: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerException";
@@ -42,8 +42,8 @@ async fn call_from(rig: &Rig, host: &str, named: &str, from: [u8; 4]) -> Option<
         }
         if let Some((response, _)) = decode_response(ReturnType::Heartbeat, &answer).unwrap() {
             return match response.outcome {
-                Outcome::Value(value) => Some(Ok(value)),
-                Outcome::Error(exception) if exception.class == DISALLOWED => Some(Err(exception.message)),
+                CallOutcome::Value(value) => Some(Ok(value)),
+                CallOutcome::Error(exception) if exception.class == DISALLOWED => Some(Err(exception.message)),
                 other => panic!("{other:?}"),
             };
         }

@@ -4,12 +4,13 @@
 
 mod rpc_rig;
 
-use jobtracker::wire::Reader;
-use jobtracker::wire::opening::SWITCH_TO_SIMPLE;
-use jobtracker::wire::protocol::{Call, Outcome, Protocol, ReturnType, Value, decode_response, encode_call};
 use tokio::net::TcpStream;
 
 use rpc_rig::{Rig, Wanted, read_bytes, read_to_close, send, with_daemon};
+
+use jobtracker::wire::Reader;
+use jobtracker::wire::opening::SWITCH_TO_SIMPLE;
+use jobtracker::wire::protocol::{Call, CallOutcome, Protocol, ReturnType, Value, decode_response, encode_call};
 
 /// What our server says, compared with the recorded one.
 enum Expected {
@@ -172,7 +173,7 @@ fn cluster_status(bytes: &[u8]) -> jobtracker::wire::ClusterStatus {
     let (response, used) = decode_response(ReturnType::ClusterStatus, bytes).unwrap().expect("a whole response");
     assert_eq!(used, bytes.len());
     match response.outcome {
-        Outcome::Value(Value::ClusterStatus(mut status)) => {
+        CallOutcome::Value(Value::ClusterStatus(mut status)) => {
             status.used_memory_bytes = 0;
             status.max_memory_bytes = 0;
             status

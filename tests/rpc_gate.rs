@@ -15,7 +15,7 @@ use jobtracker::web::Owner as _;
 use jobtracker::wire::Action;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::{
-    Call, InterTrackerCall, JobSubmissionCall, Outcome, Protocol, ReturnType, Value, decode_response, encode_call,
+    Call, CallOutcome, InterTrackerCall, JobSubmissionCall, Protocol, ReturnType, Value, decode_response, encode_call,
     response_id,
 };
 
@@ -367,8 +367,8 @@ fn an_answer_in_parts_is_not_cut_by_others() {
                 let Some((response, used)) = decode_response(returns, &unread).unwrap() else { break };
                 unread.drain(..used);
                 match response.outcome {
-                    Outcome::Value(Value::TaskReports(reports)) => assert_eq!(reports.len(), 8_000),
-                    Outcome::Value(Value::JobStatus(Some(status))) => assert_eq!(status.id, id),
+                    CallOutcome::Value(Value::TaskReports(reports)) => assert_eq!(reports.len(), 8_000),
+                    CallOutcome::Value(Value::JobStatus(Some(status))) => assert_eq!(status.id, id),
                     other => panic!("{other:?}"),
                 }
                 answered.push(call);

@@ -10,7 +10,7 @@ use store_stage::{Scratch, accepted, job_id, record, spec, splits};
 
 use jobtracker::engine::{Engine, EngineConfig, Fact, HeartbeatConfig, PolicyConfig, Restored, RestoredJobs};
 use jobtracker::mapreduce::{
-    AttemptRole, CounterInterner, CounterValues, EndedAttempt, Ending, JobFact, KillRequest, Outcome, StoredEvent,
+    AttemptRole, CounterInterner, CounterValues, EndedAttempt, Ending, JobFact, JobOutcome, KillRequest, StoredEvent,
 };
 use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, Now, Priority, RunState};
 use jobtracker::store::{Store, StoreOptions};
@@ -118,7 +118,7 @@ fn an_unfinished_job_is_found_whole() {
     assert_eq!((found.accepted.order, found.accepted.submit_ms), (41, 1_795_000_000_000));
     assert_eq!((&*found.accepted.token_file, found.priority), (&b"HDTS\0secret"[..], Priority::VeryLow));
     assert!(found.is_running);
-    assert_eq!(found.ending, Some(Ending { outcome: Outcome::Killed, reason: "by alice".into() }));
+    assert_eq!(found.ending, Some(Ending { outcome: JobOutcome::Killed, reason: "by alice".into() }));
 
     let attempts: Vec<AttemptId> = found.attempts.iter().map(|attempt| attempt.id).collect();
     let reduce = job.task(Kind::Reduce, 0).attempt(0);
@@ -165,7 +165,7 @@ fn of_finished_jobs_the_newest_are_found_and_those_owed_a_word() {
     let ids: Vec<JobId> = found.iter().map(|job| job.id).collect();
     assert_eq!(ids, [2, 4, 5].map(job_id), "oldest first, none twice");
     let last = &found[2];
-    assert_eq!((last.outcome, last.has_run, last.finish_ms), (Outcome::Failed, true, 1_005));
+    assert_eq!((last.outcome, last.has_run, last.finish_ms), (JobOutcome::Failed, true, 1_005));
     assert_eq!((&*last.failure_info, &*last.spec), ("too bad", &spec()));
     assert_eq!(last.counters.as_ref().unwrap().to_counters(), counters(3));
     assert!(opened.jobs.unfinished.is_empty());

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::wire::limits;
-use crate::wire::limits::{LimitAction, Sender, Unit};
+use crate::wire::limits::{LimitAction, LimitUnit, Sender};
 
 use super::keys::{Kind, SECTIONS};
 
@@ -77,10 +77,10 @@ fn limit_row(limit: &limits::Limit) -> [String; 4] {
         Sender::JobClient => "job clients",
     };
     let most = match (limit.unit, limit.max) {
-        (Unit::Bytes, most) if most >= 1 << 20 => format!("{} MiB", most >> 20),
-        (Unit::Bytes, most) if most >= 1 << 10 && most % (1 << 10) == 0 => format!("{} KiB", most >> 10),
-        (Unit::Bytes, most) => format!("{most} bytes"),
-        (Unit::Pieces, most) => most.to_string(),
+        (LimitUnit::Bytes, most) if most >= 1 << 20 => format!("{} MiB", most >> 20),
+        (LimitUnit::Bytes, most) if most >= 1 << 10 && most % (1 << 10) == 0 => format!("{} KiB", most >> 10),
+        (LimitUnit::Bytes, most) => format!("{most} bytes"),
+        (LimitUnit::Pieces, most) => most.to_string(),
     };
     let beyond = match limit.action {
         LimitAction::Truncate => "the rest is truncated",

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, Outcome, StoredJob, next_attempt_block};
+use crate::mapreduce::{AcceptedJob, JobFact, JobOutcome, JobSpec, StoredJob, next_attempt_block};
 use crate::model::{AttemptId, JobId, Now};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
@@ -114,7 +114,7 @@ impl Engine {
             Ok(status) => {
                 self.count_unknown_attempts(id);
                 if let Some(job) = self.jobs.get_mut(id).filter(|job| !job.spec.recover) {
-                    job.decide_end(Outcome::Killed, NOT_RECOVERED.to_owned(), &mut job_context!(self, now));
+                    job.decide_end(JobOutcome::Killed, NOT_RECOVERED.to_owned(), &mut job_context!(self, now));
                 }
                 (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
             }

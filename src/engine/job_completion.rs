@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::mapreduce::{Job, JobFact, JobState, Outcome};
+use crate::mapreduce::{Job, JobFact, JobOutcome, JobState};
 use crate::model::{EndNotification, JobId, Kind};
 
 use super::engine::Engine;
@@ -37,9 +37,9 @@ impl Engine {
         let Some(job) = self.jobs.get(id) else { return };
         let JobState::Over(outcome) = job.state() else { return };
         let tally = match outcome {
-            Outcome::Succeeded => 0,
-            Outcome::Failed => 1,
-            Outcome::Killed => 2,
+            JobOutcome::Succeeded => 0,
+            JobOutcome::Failed => 1,
+            JobOutcome::Killed => 2,
         };
         self.tallies.ended[tally] += 1;
         if let Some(notification) = &job.spec.end_notification {
@@ -58,7 +58,7 @@ impl Engine {
         }
         self.running_jobs.remove(&id);
         self.job_costs.on_job_completed(job, &self.scheduler);
-        if outcome == Outcome::Succeeded {
+        if outcome == JobOutcome::Succeeded {
             self.record_host_faults(id);
         }
         let Some(job) = self.jobs.get(id) else { return };
@@ -144,11 +144,11 @@ impl Engine {
 }
 
 /// The URL with its variables replaced (1.2.1 `JobEndNotifier`).
-fn with_variables_replaced(notification: &EndNotification, id: JobId, outcome: Outcome) -> EndNotification {
+fn with_variables_replaced(notification: &EndNotification, id: JobId, outcome: JobOutcome) -> EndNotification {
     let status = match outcome {
-        Outcome::Succeeded => "SUCCEEDED",
-        Outcome::Failed => "FAILED",
-        Outcome::Killed => "KILLED",
+        JobOutcome::Succeeded => "SUCCEEDED",
+        JobOutcome::Failed => "FAILED",
+        JobOutcome::Killed => "KILLED",
     };
     let url = notification.url.replace("$jobId", &id.to_string()).replace("$jobStatus", status);
     EndNotification { url, ..*notification }

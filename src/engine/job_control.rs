@@ -1,6 +1,6 @@
 //! Changes of running jobs by clients (1.2.1 `JobTracker.killJob`, `killTask`, `setJobPriority`).
 
-use crate::mapreduce::{JobFact, Outcome};
+use crate::mapreduce::{JobFact, JobOutcome};
 use crate::model::{AttemptId, JobId, Now, Priority};
 
 use super::access::JobOperation;
@@ -21,7 +21,7 @@ impl Engine {
         }
         let Some(job) = self.jobs.get_mut(id) else { return (Reply::Done, Wait::Nothing) };
         let reason = format!("Job {id} was killed by {}", caller.user);
-        job.decide_end(Outcome::Killed, reason, &mut job_context!(self, now));
+        job.decide_end(JobOutcome::Killed, reason, &mut job_context!(self, now));
         self.record_job_facts();
         (Reply::Done, Wait::All)
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{
-    AttemptRole, CounterInterner, FinishedJob, Job, JobSpec, JobState, Outcome, StoredAttempt, StoredJob,
+    AttemptRole, CounterInterner, FinishedJob, Job, JobOutcome, JobSpec, JobState, StoredAttempt, StoredJob,
     TrackerLocation, TrackerLocations,
 };
 use crate::market::MarketFact;
@@ -219,7 +219,7 @@ impl Engine {
     fn kill_unrecovered(&mut self, id: JobId, now: Now) {
         let why = if self.config.recover { NOT_RECOVERED } else { NONE_RECOVERED };
         let Some(job) = self.jobs.get_mut(id).filter(|job| !job.is_over_or_ending()) else { return };
-        job.decide_end(Outcome::Killed, why.to_owned(), &mut job_context!(self, now));
+        job.decide_end(JobOutcome::Killed, why.to_owned(), &mut job_context!(self, now));
         self.record_job_facts();
         self.log_line(LogLevel::Warning, format!("killed {id}: {why}"));
     }

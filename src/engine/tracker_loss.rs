@@ -90,7 +90,7 @@ impl Engine {
             }
             // Its task-cleanup was running there: another node runs it again.
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
-                job.lose_task_cleanup(key, id.number, &mut job_context!(self, now));
+                job.on_task_cleanup_lost(key, id.number, &mut job_context!(self, now));
                 return true;
             }
             _ => AttemptState::Killed,

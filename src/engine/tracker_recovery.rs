@@ -127,7 +127,7 @@ impl Engine {
             let Some(key) = job.key_of(id.task) else { continue };
             let Some(attempt) = job.attempt(key, id.number) else { continue };
             if attempt.cleanup_node == Some(node) {
-                job.lose_task_cleanup(key, id.number, &mut job_context!(self, now));
+                job.on_task_cleanup_lost(key, id.number, &mut job_context!(self, now));
             } else if attempt.is_active() && attempt.node == node {
                 let why = format!("{name} does not know of it any more after a restart of the JobTracker");
                 job.end_without_report(key, id.number, AttemptState::Killed, &why, &mut job_context!(self, now));

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 use crate::wire::WireError;
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use crate::wire::protocol::{
-    Call, FATAL_CALL_ID, Outcome, Protocol, RemoteException, Response, ReturnType, Value, decode_response, encode_call,
-    response_id,
+    Call, CallOutcome, FATAL_CALL_ID, Protocol, RemoteException, Response, ReturnType, Value, decode_response,
+    encode_call, response_id,
 };
 
 /// Timeouts and limits of a client.
@@ -151,12 +151,12 @@ impl IpcClient {
             Some(limit) => timeout(limit, self.exchange(call)).await.map_err(|_| IpcError::Timeout(limit))??,
         };
         match response.outcome {
-            Outcome::Fatal(exception) => Err(IpcError::Remote { exception, fatal: true }),
-            Outcome::Error(exception) => {
+            CallOutcome::Fatal(exception) => Err(IpcError::Remote { exception, fatal: true }),
+            CallOutcome::Error(exception) => {
                 self.in_step = true;
                 Err(IpcError::Remote { exception, fatal: false })
             }
-            Outcome::Value(value) => {
+            CallOutcome::Value(value) => {
                 self.in_step = true;
                 Ok(value)
             }
@@ -184,7 +184,7 @@ impl IpcClient {
             }
             if let Some((response, consumed)) = decode_response(returns, &self.buffer)? {
                 self.buffer.drain(..consumed);
-                if response.id != id && !matches!(response.outcome, Outcome::Fatal(_)) {
+                if response.id != id && !matches!(response.outcome, CallOutcome::Fatal(_)) {
                     return Err(IpcError::WrongCall { expected: id, found: response.id });
                 }
                 return Ok(response);

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_back_late_is_killed_only_while_it_runs() {
+    fn a_late_report_kills_only_a_running_attempt() {
         assert_eq!(report_effect(AttemptState::Killed, AttemptState::Running, false), ReportEffect::Kill);
         assert_eq!(report_effect(AttemptState::Failed, AttemptState::CommitPending, false), ReportEffect::Kill);
         assert_eq!(report_effect(AttemptState::Killed, AttemptState::Succeeded, false), ReportEffect::Ignore);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn unclean_ends_only_by_its_cleanup() {
+    fn only_its_cleanup_ends_an_unclean_attempt() {
         use AttemptState as S;
         assert_eq!(report_effect(S::KilledUnclean, S::Killed, true), ReportEffect::Transition);
         assert_eq!(report_effect(S::KilledUnclean, S::Killed, false), ReportEffect::Ignore);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_follow_each_other() {
+    fn attempt_blocks_follow_each_other() {
         assert_eq!(
             [0, 7, 999, 1_000, 1_999, i32::MIN].map(next_attempt_block),
             [1_000, 1_000, 1_000, 2_000, 2_000, 1_000]

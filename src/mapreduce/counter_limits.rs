@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::model::CounterLimits;
 use crate::wire::{Counter, CounterGroup, Counters, Text};
 
-use super::job::{Job, Outcome, TaskKey};
+use super::job::{Job, JobOutcome, TaskKey};
 use super::{CounterTotal, CounterValues, JobContext};
 
 /// A job has too many counters. The texts are those of 1.2.1 `JobTracker.getJobCounters`.
@@ -155,7 +155,7 @@ impl Job {
             return;
         }
         if let Err(exceeded) = self.counters(&context.counter_limits) {
-            self.decide_end(Outcome::Failed, exceeded.failure_info(), context);
+            self.decide_end(JobOutcome::Failed, exceeded.failure_info(), context);
         }
     }
 }

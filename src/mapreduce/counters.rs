@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_kept_once() {
+    fn names_are_stored_once() {
         let mut interner = CounterInterner::default();
         let first = interner.intern(&reported(&[("g", "a", 1), ("g", "b", 2)]));
         let second = interner.intern(&reported(&[("g", "a", 3), ("g", "b", 4)]));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nobody_counts_any_more_go() {
+    fn names_without_counters_are_dropped() {
         let mut interner = CounterInterner::default();
         let early = interner.intern(&reported(&[("g", "early", 0)]));
         let late = interner.intern(&reported(&[("g", "late", 7)]));
@@ -341,11 +341,11 @@ mod tests {
         let sums = total.into_counters().groups.remove(0).counters;
         let value = |name: &str| sums.iter().find(|counter| &*counter.name == name).map(|counter| counter.value);
         assert_eq!(value("shared"), Some(attempts as i64));
-        assert_eq!((value("only 6"), value("only 151")), (None, Some(151)), "one that nobody counts any more is gone");
+        assert_eq!((value("only 6"), value("only 151")), (None, Some(151)), "one without attempts is gone");
     }
 
     #[test]
-    fn names_beyond_what_may_be_kept_count_as_none_until_there_is_room() {
+    fn names_beyond_the_limit_count_as_none_until_there_is_room() {
         let mut interner = CounterInterner::default();
         let long = "n".repeat(1 << 20);
         let counts = |number: usize| reported(&[("g", &format!("{long}{number}"), 1)]);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn unused_names_are_forgotten() {
+    fn unused_names_are_dropped() {
         let mut interner = CounterInterner::default();
         let kept = interner.intern(&reported(&[("g", "a", 1)]));
         let long = "n".repeat(MIN_SHRINK_BYTES / 10);

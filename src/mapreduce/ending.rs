@@ -7,7 +7,7 @@ use crate::scheduler::HostId;
 use crate::wire::{CompletionStatus, WString};
 
 use super::fetch_failures::FetchFailures;
-use super::job::{Ending, Job, JobEvent, JobState, Outcome, TaskKey};
+use super::job::{Ending, Job, JobEvent, JobOutcome, JobState, TaskKey};
 use super::{JobContext, JobFact, Task, TaskState};
 
 // === impl Job: tasks end ===
@@ -43,8 +43,8 @@ impl Job {
                 self.enter_running(context);
             }
             TaskKey::Cleanup(_) => {
-                let outcome = self.ending.as_ref().map_or(Outcome::Succeeded, |ending| ending.outcome);
-                self.finish(outcome, context);
+                let outcome = self.ending.as_ref().map_or(JobOutcome::Succeeded, |ending| ending.outcome);
+                self.finish_job(outcome, context);
             }
         }
     }
@@ -59,7 +59,7 @@ impl Job {
     ) {
         let kind = key.kind();
         if had_succeeded {
-            self.lose_output(key, position, context);
+            self.on_output_lost(key, position, context);
         }
         let max_attempts = self.max_attempts(kind);
         let longest_skip = self.longest_skip(key);
@@ -106,18 +106,18 @@ impl Job {
             TaskKey::Work(..) if given_up => self.give_up_task(key, kind, context),
             TaskKey::Setup(_) if given_up => {
                 let reason = format!("JobSetup Task Failure, Task: {}", self.task_id(key));
-                self.decide_end(Outcome::Failed, reason, context);
+                self.decide_end(JobOutcome::Failed, reason, context);
             }
             TaskKey::Cleanup(_) if given_up => {
                 self.failure_info = format!("JobCleanup Task Failure, Task: {}", self.task_id(key));
-                self.finish(Outcome::Failed, context);
+                self.finish_job(JobOutcome::Failed, context);
             }
             _ => {}
         }
     }
 
     /// A finished map has lost its output.
-    fn lose_output(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
+    fn on_output_lost(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         let kind = key.kind();
         let task = self.task_mut(key);
         if task.state != TaskState::Complete(position) {
@@ -158,8 +158,8 @@ impl Job {
         };
         let total = u64::from(self.total()[kind]);
         if u64::from(self.failed[kind]) * 100 > u64::from(percent) * total {
-            let reason = Outcome::too_many_failures(kind, self.failed[kind], self.task_id(key));
-            self.decide_end(Outcome::Failed, reason, context);
+            let reason = JobOutcome::too_many_failures(kind, self.failed[kind], self.task_id(key));
+            self.decide_end(JobOutcome::Failed, reason, context);
         } else {
             self.request_reduces_when_due(context);
         }
@@ -222,7 +222,7 @@ impl Job {
 
 impl Job {
     /// Decides the end: nothing new starts, running attempts are killed, and the job's cleanup has the committer abort.
-    pub fn decide_end(&mut self, outcome: Outcome, reason: String, context: &mut JobContext<'_>) {
+    pub fn decide_end(&mut self, outcome: JobOutcome, reason: String, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             return;
         }
@@ -231,7 +231,7 @@ impl Job {
         self.ending = Some(Ending { outcome, reason });
         context.scheduler.remove_app(self.app);
         self.waiting = PerKind::default();
-        self.drop_stragglers();
+        self.clear_stragglers();
         self.abandon_task_cleanups(context);
         for kind in Kind::ALL {
             for task in self.work[kind].iter_mut().chain([&mut self.setup[kind]]) {
@@ -247,7 +247,7 @@ impl Job {
         // Nothing has run, so there is nothing to abort.
         let untouched = Kind::ALL.iter().all(|kind| self.setup[*kind].attempts.is_empty());
         if self.state == JobState::Prep && untouched {
-            self.finish(outcome, context);
+            self.finish_job(outcome, context);
         }
         self.refresh(context);
     }
@@ -255,8 +255,8 @@ impl Job {
     /// Ends a job that ended unseen by this JobTracker. An end decided earlier holds.
     pub fn end_unobserved(&mut self, why: &str, context: &mut JobContext<'_>) {
         match &self.ending {
-            Some(ending) => self.finish(ending.outcome, context),
-            None => self.decide_end(Outcome::Killed, why.to_owned(), context),
+            Some(ending) => self.finish_job(ending.outcome, context),
+            None => self.decide_end(JobOutcome::Killed, why.to_owned(), context),
         }
     }
 
@@ -269,8 +269,7 @@ impl Job {
         }
     }
 
-    /// The job is over.
-    fn finish(&mut self, outcome: Outcome, context: &mut JobContext<'_>) {
+    fn finish_job(&mut self, outcome: JobOutcome, context: &mut JobContext<'_>) {
         if !self.enter_state(JobState::Over(outcome)) {
             return;
         }
@@ -279,7 +278,7 @@ impl Job {
         // Only launches need these, and the job may be kept for long.
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();
-        self.drop_stragglers();
+        self.clear_stragglers();
         self.preferred_hosts = Vec::new();
         let topology = context.scheduler.topology_mut();
         std::mem::take(&mut self.racks).into_keys().for_each(|host| topology.release(host));

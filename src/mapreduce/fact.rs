@@ -128,7 +128,7 @@ pub enum JobFact {
         role: AttemptRole,
         /// Name of the tracker.
         tracker: Arc<str>,
-        /// The id of the answer that carries the launch.
+        /// The id of the response that carries the launch.
         response_id: i16,
         /// When, epoch ms.
         at_ms: i64,
@@ -174,7 +174,7 @@ pub enum JobFact {
     AttemptBlockSkipped {
         /// The job.
         job: JobId,
-        /// The lowest number of its attempts from now on.
+        /// The lowest number of its new attempts.
         first_attempt: i32,
     },
     /// A completion event was appended, or an earlier one replaced.

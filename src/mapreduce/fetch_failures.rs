@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_complaints_are_enough_where_few_reduce() {
+    fn three_failed_fetches_are_enough_for_few_reduces() {
         for running in [0, 1, 6] {
             let mut failures = FetchFailures::default();
             let noted: Vec<bool> = (0..6).map(|_| failures.record(0, 0, running)).collect();

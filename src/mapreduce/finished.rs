@@ -6,7 +6,7 @@ use crate::model::{AttemptState as S, CounterLimits, Kind, Now};
 use crate::scheduler::{AppId, AppSpec, FifoOptions, Scheduler};
 use crate::wire::Counters;
 
-use super::job::{Job, JobState, Outcome};
+use super::job::{Job, JobOutcome, JobState};
 use super::{
     CounterInterner, CounterValues, FinishedJob, HousekeepingQueue, JobContext, NodeRegistry, SplitTable, StoredJob,
     TaskState, TrackerLocations,
@@ -46,7 +46,7 @@ impl Job {
             job.setup.map.recompute_progress();
         }
         job.enter_state(JobState::Over(outcome));
-        if outcome == Outcome::Succeeded {
+        if outcome == JobOutcome::Succeeded {
             job.finished = job.total();
             Kind::ALL.into_iter().for_each(|kind| job.fill_progress(kind));
         }
@@ -99,7 +99,7 @@ mod tests {
     use crate::mapreduce::JobSpec;
     use crate::model::{JobId, Priority, RunState};
 
-    fn finished(outcome: Outcome, has_run: bool) -> Job {
+    fn finished(outcome: JobOutcome, has_run: bool) -> Job {
         let job = FinishedJob {
             id: "job_1_0001".parse::<JobId>().unwrap(),
             spec: Arc::new(JobSpec::for_test("alice", "default", 3, 1)),
@@ -108,7 +108,7 @@ mod tests {
             has_run,
             outcome,
             finish_ms: 9,
-            failure_info: if outcome == Outcome::Succeeded { String::new() } else { "why".into() },
+            failure_info: if outcome == JobOutcome::Succeeded { String::new() } else { "why".into() },
             counters: None,
         };
         Job::from_finished(job, AppId::new(1))
@@ -116,16 +116,16 @@ mod tests {
 
     #[test]
     fn its_status_is_that_of_its_end() {
-        let status = finished(Outcome::Succeeded, true).status(false);
+        let status = finished(JobOutcome::Succeeded, true).status(false);
         let progress = [status.setup_progress, status.map_progress, status.reduce_progress, status.cleanup_progress];
         assert_eq!((status.run_state, progress, status.priority), (RunState::Succeeded, [1.0; 4], Priority::Low));
-        let status = finished(Outcome::Killed, false).status(false);
+        let status = finished(JobOutcome::Killed, false).status(false);
         assert_eq!((status.run_state, status.setup_progress, &*status.failure_info), (RunState::Killed, 0.0, "why"));
     }
 
     #[test]
-    fn of_its_tasks_it_tells_nothing() {
-        let job = finished(Outcome::Failed, true);
+    fn it_has_no_task_reports() {
+        let job = finished(JobOutcome::Failed, true);
         assert!(job.is_over() && job.is_without_tasks());
         assert!(job.task_reports(Kind::Map).is_empty() && job.setup_reports().is_empty());
         assert!(job.completion_events(0, 10).is_empty());

@@ -52,7 +52,6 @@ impl FlakyHosts {
         4 * self.flaky < trackers
     }
 
-    /// Whether a host is avoided.
     fn avoids(&self, host: HostId, trackers: usize) -> bool {
         self.flaky > 0 && self.is_in_force(trackers) && self.failures.get(&host).is_some_and(|n| *n >= self.limit)
     }

@@ -39,12 +39,12 @@ pub enum JobState {
     /// Its tasks run.
     Running,
     /// Over.
-    Over(Outcome),
+    Over(JobOutcome),
 }
 
 /// How a job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum JobOutcome {
     /// Its output is committed.
     Succeeded,
     /// By its own fault.
@@ -57,7 +57,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// FAILED or KILLED.
-    pub outcome: Outcome,
+    pub outcome: JobOutcome,
     /// Why.
     pub reason: String,
 }
@@ -154,15 +154,15 @@ pub struct Job {
 /// Most hosts that splits of jobs may add to the topology.
 const MAX_HOSTS_NAMED: usize = 200_000;
 
-// === impl Outcome ===
+// === impl JobOutcome ===
 
-impl Outcome {
+impl JobOutcome {
     /// In the wire type.
     pub fn run_state(self) -> RunState {
         match self {
-            Outcome::Succeeded => RunState::Succeeded,
-            Outcome::Failed => RunState::Failed,
-            Outcome::Killed => RunState::Killed,
+            JobOutcome::Succeeded => RunState::Succeeded,
+            JobOutcome::Failed => RunState::Failed,
+            JobOutcome::Killed => RunState::Killed,
         }
     }
 }
@@ -174,7 +174,7 @@ impl JobState {
     pub fn can_become(self, next: JobState) -> bool {
         match (self, next) {
             (JobState::Prep, JobState::Running) => true,
-            (JobState::Prep, JobState::Over(outcome)) => outcome != Outcome::Succeeded,
+            (JobState::Prep, JobState::Over(outcome)) => outcome != JobOutcome::Succeeded,
             (JobState::Running, JobState::Over(_)) => true,
             _ => false,
         }
@@ -519,8 +519,8 @@ impl Job {
         }
     }
 
-    /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed wherever there are
-    /// slots of its kind (1.2.1 counts all hosts, and may wait for ever).
+    /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed on every host with
+    /// slots of its kind (1.2.1 counts all hosts, and may wait forever).
     pub(super) fn can_run_task_on(task: &Task, kind: Kind, host: HostId, hosts: EligibleHosts<'_>) -> bool {
         task.failed_hosts.is_empty()
             || !task.failed_hosts.contains(&host)

@@ -8,7 +8,7 @@ use crate::wire;
 use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody, TaskStatus, Text};
 
 use super::flaky_hosts::FlakyHosts;
-use super::job::{Job, JobState, Outcome, TaskKey};
+use super::job::{Job, JobOutcome, JobState, TaskKey};
 use super::node_registry::EligibleHosts;
 use super::{Attempt, AttemptRole, JobContext, JobFact, NodeRegistry, Task, TaskState};
 
@@ -208,9 +208,9 @@ impl Job {
     /// What the committer does: commit, or abort and why.
     fn cleanup_outcome(&self) -> CleanupOutcome {
         match self.ending.as_ref().map(|ending| ending.outcome) {
-            None | Some(Outcome::Succeeded) => CleanupOutcome::Succeeded,
-            Some(Outcome::Failed) => CleanupOutcome::Failed,
-            Some(Outcome::Killed) => CleanupOutcome::Killed,
+            None | Some(JobOutcome::Succeeded) => CleanupOutcome::Succeeded,
+            Some(JobOutcome::Failed) => CleanupOutcome::Failed,
+            Some(JobOutcome::Killed) => CleanupOutcome::Killed,
         }
     }
 
@@ -257,7 +257,6 @@ fn can_rerun(
     Job::can_run_task_on(task, kind, host, hosts) || flaky.leave_no_other_host(&task.failed_hosts, kind, nodes, hosts)
 }
 
-/// The first phase of an attempt.
 pub(super) fn first_phase(kind: Kind) -> Phase {
     match kind {
         Kind::Map => Phase::Map,

@@ -38,7 +38,7 @@ pub use counter_limits::CountersExceeded;
 pub use counters::{CounterInterner, CounterSchema, CounterSum, CounterTotal, CounterValues};
 pub use diagnostics::Diagnostics;
 pub use fact::{AcceptedJob, AttemptRole, EndedAttempt, JobFact, job_bytes};
-pub use job::{Ending, Job, JobState, Outcome, TaskKey};
+pub use job::{Ending, Job, JobOutcome, JobState, TaskKey};
 pub use job_context::{HousekeepingQueue, JobContext};
 pub use job_spec::JobSpec;
 pub use jobs::Jobs;

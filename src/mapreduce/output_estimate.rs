@@ -3,7 +3,7 @@
 use crate::model::Kind;
 use crate::scheduler::NodeId;
 
-use super::job::{Job, Outcome, TaskKey};
+use super::job::{Job, JobOutcome, TaskKey};
 use super::{JobContext, NodeRegistry, SplitTable};
 
 /// Input and output of the maps done so far.
@@ -18,7 +18,7 @@ pub(super) struct OutputEstimate {
     /// Successes of maps, reruns included.
     done: u32,
     /// Fewest maps done for an estimate.
-    enough: u32,
+    min_done: u32,
     maps: u32,
 }
 
@@ -29,8 +29,8 @@ impl OutputEstimate {
     pub(super) fn new(splits: &SplitTable, slowstart_maps: u32) -> Self {
         let maps = u32::try_from(splits.len()).unwrap_or(u32::MAX);
         let input = splits.splits().iter().map(|split| bytes_read(split.length_bytes)).sum();
-        let enough = (maps / 10).min(slowstart_maps);
-        Self { input, done_input: 0, done_output: 0, done: 0, enough, maps }
+        let min_done = (maps / 10).min(slowstart_maps);
+        Self { input, done_input: 0, done_output: 0, done: 0, min_done, maps }
     }
 
     /// Adds a finished map. One that does not report its output (below 0) is ignored.
@@ -42,8 +42,8 @@ impl OutputEstimate {
     }
 
     /// Room that all maps will need, bytes: twice their output. 0 while too few are done.
-    fn room_of_all(&self) -> u64 {
-        if self.done < self.enough || self.done_input == 0 {
+    fn total_room_bytes(&self) -> u64 {
+        if self.done < self.min_done || self.done_input == 0 {
             return 0;
         }
         // Adding half the divisor rounds to the nearest.
@@ -54,13 +54,13 @@ impl OutputEstimate {
     }
 
     /// Room that one map will need, bytes.
-    pub(super) fn room_of_map(&self) -> u64 {
-        self.room_of_all().checked_div(u64::from(self.maps)).unwrap_or(0)
+    pub(super) fn room_per_map_bytes(&self) -> u64 {
+        self.total_room_bytes().checked_div(u64::from(self.maps)).unwrap_or(0)
     }
 
     /// Input of one of `reduces`, bytes, if all get the same.
-    fn input_of_reduce(&self, reduces: u32) -> u64 {
-        self.room_of_all().checked_div(u64::from(reduces)).unwrap_or(0) / 2
+    fn input_per_reduce_bytes(&self, reduces: u32) -> u64 {
+        self.total_room_bytes().checked_div(u64::from(reduces)).unwrap_or(0) / 2
     }
 }
 
@@ -78,12 +78,12 @@ impl Job {
         }
         self.record_output(key, position);
         let Some(limit) = self.spec.reduce_input_limit_bytes else { return };
-        let estimate = self.output.input_of_reduce(self.spec.reduces);
+        let estimate = self.output.input_per_reduce_bytes(self.spec.reduces);
         let done = self.finished.reduce + self.failed.reduce >= self.spec.reduces;
         if limit > 0 && estimate > limit && !done {
             // 1.2.1 has these blanks.
             let reason = format!("Job exceeded Reduce Input limit  Limit:  {limit} Estimated: {estimate}");
-            self.decide_end(Outcome::Failed, reason, context);
+            self.decide_end(JobOutcome::Failed, reason, context);
         }
     }
 
@@ -97,7 +97,7 @@ impl Job {
 
     /// Whether a node has room for the expected output of a map. A node that reports no free space does.
     pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
-        let needed = self.output.room_of_map();
+        let needed = self.output.room_per_map_bytes();
         needed == 0 || nodes.get(node).and_then(|info| info.free_disk_bytes).is_none_or(|free| free >= needed)
     }
 }
@@ -115,38 +115,38 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_of_the_maps_tells_of_all() {
+    fn a_tenth_of_the_maps_is_enough_for_an_estimate() {
         let mut output = estimate(20, 99, 20);
         output.add(99, 150);
-        assert_eq!((output.room_of_all(), output.room_of_map()), (0, 0));
+        assert_eq!((output.total_room_bytes(), output.room_per_map_bytes()), (0, 0));
         output.add(99, 250);
         // 20 x 100 read, 400 written for 200 read, and twice that.
-        assert_eq!((output.room_of_all(), output.room_of_map()), (8_000, 400));
-        assert_eq!((output.input_of_reduce(4), output.input_of_reduce(0)), (1_000, 0));
+        assert_eq!((output.total_room_bytes(), output.room_per_map_bytes()), (8_000, 400));
+        assert_eq!((output.input_per_reduce_bytes(4), output.input_per_reduce_bytes(0)), (1_000, 0));
     }
 
     #[test]
     fn those_that_reduces_wait_for_are_enough() {
         let mut output = estimate(100, 99, 1);
         output.add(99, 100);
-        assert_eq!(output.room_of_map(), 200);
+        assert_eq!(output.room_per_map_bytes(), 200);
     }
 
     #[test]
-    fn a_map_that_does_not_tell_its_output_does_not_count() {
+    fn a_map_without_a_reported_output_does_not_count() {
         let mut output = estimate(20, 99, 1);
         output.add(99, -1);
         assert_eq!(output.done, 0);
-        assert_eq!(output.room_of_all(), 0);
+        assert_eq!(output.total_room_bytes(), 0);
     }
 
     #[test]
     fn absurd_sizes_are_survived() {
         let mut output = estimate(3, i64::MAX, 0);
-        assert_eq!(output.room_of_all(), 0, "nothing is done");
+        assert_eq!(output.total_room_bytes(), 0, "nothing is done");
         (0..3).for_each(|_| output.add(-7, i64::MAX));
-        assert_eq!(output.room_of_all(), i64::MAX as u64);
-        assert_eq!(estimate(0, 0, 0).room_of_map(), 0);
+        assert_eq!(output.total_room_bytes(), i64::MAX as u64);
+        assert_eq!(estimate(0, 0, 0).room_per_map_bytes(), 0);
     }
 
     proptest! {
@@ -159,7 +159,7 @@ mod tests {
             let mut output = OutputEstimate::new(&splits.build(|_| "/r".into()), 0);
             sizes.iter().for_each(|(input, written)| output.add(*input, *written));
             let written: i64 = sizes.iter().map(|(_, written)| written).sum();
-            prop_assert_eq!(output.room_of_all(), 2 * written as u64);
+            prop_assert_eq!(output.total_room_bytes(), 2 * written as u64);
         }
     }
 }

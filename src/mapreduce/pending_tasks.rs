@@ -65,7 +65,6 @@ impl PendingTasks {
         self.without_hosts.remove(&task);
     }
 
-    /// Tasks that wait.
     pub(super) fn len(&self) -> usize {
         self.fresh.len() + self.without_hosts.len() + self.returned.len()
     }
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_comes_back_goes_first_wherever_its_data_are() {
+    fn a_returned_map_goes_first_wherever_its_input_is() {
         let mut topology = Topology::default();
         let a = topology.intern_host("a", "/r1");
         let b = topology.intern_host("b", "/r2");

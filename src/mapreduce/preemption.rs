@@ -89,7 +89,8 @@ impl Job {
             || match self.state {
                 JobState::Prep => is_picky(&self.setup[kind]),
                 _ => {
-                    (kind == Kind::Map && self.output.room_of_map() > 0) || !self.waiting[kind].has_runnable(|_| false)
+                    (kind == Kind::Map && self.output.room_per_map_bytes() > 0)
+                        || !self.waiting[kind].has_runnable(|_| false)
                 }
             }
     }

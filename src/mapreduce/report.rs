@@ -6,7 +6,7 @@ use crate::wire::TaskStatus;
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorten};
 
 use super::attempt::report_effect;
-use super::job::{Job, Outcome, TaskKey};
+use super::job::{Job, JobOutcome, TaskKey};
 use super::{AttemptRole, EndedAttempt, JobContext, JobFact, KillRequest, ReportEffect, TaskState};
 
 /// An order to the tracker about an attempt it reported.
@@ -269,7 +269,7 @@ impl Job {
 
     /// The node that ran the task-cleanup of an attempt is lost: another node runs it, or none when the job ends and
     /// its own cleanup removes everything.
-    pub fn lose_task_cleanup(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
+    pub fn on_task_cleanup_lost(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             self.end_without_cleanup(key, number, context);
             return;
@@ -501,7 +501,7 @@ fn clamp(progress: f32) -> f32 {
     if progress.is_nan() { 0.0 } else { progress.clamp(0.0, 1.0) }
 }
 
-impl Outcome {
+impl JobOutcome {
     /// The words of 1.2.1 for a job that has lost too many tasks.
     pub(super) fn too_many_failures(kind: Kind, failed: u32, task: crate::model::TaskId) -> String {
         let kind = match kind {

@@ -46,7 +46,7 @@ impl Job {
         self.replay_events(&stored.events);
         self.ending = stored.ending;
         let is_ending = self.ending.is_some();
-        for key in self.keys() {
+        for key in self.all_task_keys() {
             self.derive_task_state(key, is_ending);
             self.refresh_task(key);
             self.refresh_releasing(key, context.scheduler);
@@ -60,7 +60,7 @@ impl Job {
         if let Some(ending) = &self.ending {
             self.failure_info = ending.reason.clone();
             context.scheduler.remove_app(self.app);
-            self.drop_stragglers();
+            self.clear_stragglers();
         } else if self.state == JobState::Running {
             self.request_waiting_tasks(context);
             self.schedule_straggler_check(context);
@@ -69,8 +69,7 @@ impl Job {
         self.refresh(context);
     }
 
-    /// All its tasks.
-    fn keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
+    fn all_task_keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
         let total = self.total();
         Kind::ALL.into_iter().flat_map(move |kind| {
             let work = (0..total[kind]).map(move |number| TaskKey::Work(kind, number));

@@ -206,7 +206,7 @@ mod tests {
         ranges.ranges.iter().flat_map(|range| range.start..(range.start + range.length).min(upto)).collect()
     }
 
-    /// What becomes of an attempt over `records` records of which one is bad.
+    /// The result of an attempt over `records` records of which one is bad.
     fn run(order: &SkipInstructions, records: i64, bad: i64, step: i64) -> Result<(), RecordRange> {
         let skipped = skipped(&order.ranges, records);
         if skipped.contains(&bad) { Ok(()) } else { Err(range(bad - bad % step, step.min(records - bad + bad % step))) }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_ranges_are_not_heard() {
+    fn impossible_ranges_are_ignored() {
         for impossible in [range(-1, 5), range(5, -1), range(i64::MAX, 2), range(i64::MIN, i64::MIN), range(0, 0)] {
             let mut failed = FailedRanges::default();
             failed.record_range(0, impossible);

@@ -26,7 +26,7 @@ pub(super) struct Stragglers {
     /// By progress, millionths, and number: slowest first.
     by_progress: BTreeSet<(u32, u32)>,
     /// Whether a slot has been requested.
-    asked: bool,
+    is_slot_requested: bool,
 }
 
 #[cfg(test)]
@@ -35,8 +35,8 @@ impl Stragglers {
         self.by_progress.len()
     }
 
-    pub(super) fn asked(&self) -> bool {
-        self.asked
+    pub(super) fn is_slot_requested(&self) -> bool {
+        self.is_slot_requested
     }
 }
 
@@ -84,7 +84,7 @@ impl Job {
         let lags = limit.zip(slowest).is_some_and(|(limit, (progress, _))| *progress <= limit);
         let is_old = context.now.wall_ms.saturating_sub(self.straggler_watch_ms) >= LAG_MS;
         let needs_slot = lags && is_old && self.waiting[kind].len() == 0;
-        match (std::mem::replace(&mut self.stragglers[kind].asked, needs_slot), needs_slot) {
+        match (std::mem::replace(&mut self.stragglers[kind].is_slot_requested, needs_slot), needs_slot) {
             (false, true) => context.scheduler.request_slots(self.app, kind, &[], 1),
             (true, false) => context.scheduler.withdraw_request(self.app, kind, &[], 1),
             _ => {}
@@ -94,7 +94,7 @@ impl Job {
     /// The slowest straggler that may run a second attempt on a node, if a slot was requested; this fulfils the
     /// request.
     pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, info: &NodeInfo) -> Option<u32> {
-        let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].asked)?;
+        let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].is_slot_requested)?;
         let lagging = self.stragglers[kind].by_progress.range(..=(limit, u32::MAX)).take(SEARCH_LIMIT);
         let mut suits = lagging.map(|(_, number)| *number).filter(|number| {
             let task = self.task(TaskKey::Work(kind, *number));
@@ -102,12 +102,12 @@ impl Job {
             !task.failed_hosts.contains(&info.host) && !task.attempts.iter().any(runs_here)
         });
         let number = suits.next()?;
-        self.stragglers[kind].asked = false;
+        self.stragglers[kind].is_slot_requested = false;
         Some(number)
     }
 
     /// Drops all candidates when the job ends; the scheduler has dropped the request.
-    pub(super) fn drop_stragglers(&mut self) {
+    pub(super) fn clear_stragglers(&mut self) {
         for kind in Kind::ALL {
             self.stragglers[kind] = Stragglers::default();
         }

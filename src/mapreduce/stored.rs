@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::{AttemptId, AttemptState, JobId, Priority};
 use crate::wire::CompletionStatus;
 
-use super::job::{Ending, Outcome};
+use super::job::{Ending, JobOutcome};
 use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillRequest};
 
 /// A job that is not over.
@@ -89,7 +89,7 @@ pub struct FinishedJob {
     /// Whether its setup had succeeded.
     pub has_run: bool,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: JobOutcome,
     /// When, epoch ms.
     pub finish_ms: i64,
     /// Why it failed, or empty.

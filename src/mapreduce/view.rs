@@ -5,7 +5,7 @@ use crate::wire::{
     AccessControlList, Counter, CounterGroup, JobAcl, JobProfile, JobStatus, TaskReport, Text, TipStatus, WString,
 };
 
-use super::job::{Job, JobState, Outcome, TaskKey};
+use super::job::{Job, JobOutcome, JobState, TaskKey};
 use super::{CounterTotal, Task, TaskState};
 
 /// Group of the counters that the server itself counts (1.2.1 `JobInProgress.Counter`).
@@ -55,8 +55,8 @@ impl Job {
         let total = self.total()[kind];
         // 1.2.1 shows 1.0 at the end of a job that did not succeed, and for kinds without tasks.
         match self.state {
-            JobState::Over(Outcome::Failed | Outcome::Killed) => return 1.0,
-            JobState::Over(Outcome::Succeeded) if total == 0 => return 1.0,
+            JobState::Over(JobOutcome::Failed | JobOutcome::Killed) => return 1.0,
+            JobState::Over(JobOutcome::Succeeded) if total == 0 => return 1.0,
             _ if total == 0 => return 0.0,
             _ => {}
         }

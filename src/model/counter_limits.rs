@@ -1,14 +1,14 @@
-//! How many counters a job may have, and how long their names may be.
+//! Limits on the number of a job's counters and the length of their names.
 
 /// Limits of the counters of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterLimits {
     /// Most counters (`mapreduce.job.counters.limit`, `mapreduce.job.counters.max`).
     pub counters: u32,
-    /// Most groups but one: 1.2.1 refuses the group that comes when there are more than this
+    /// Most groups, less one: 1.2.1 refuses a new group when there are already more than this
     /// (`mapreduce.job.counters.groups.max`).
     pub groups: u32,
-    /// Longest name of a counter, UTF-16 units; of a longer one the end is kept
+    /// Longest name of a counter, UTF-16 units; the end of a longer one is kept
     /// (`mapreduce.job.counters.counter.name.max`).
     pub name_length: u32,
     /// Longest name of a group, likewise (`mapreduce.job.counters.group.name.max`).

@@ -7,8 +7,8 @@ pub struct EndNotification {
     pub url: String,
     /// Further calls when one fails: `job.end.retry.attempts`.
     pub retries: u32,
-    /// Between calls, ms: `job.end.retry.interval`.
+    /// Pause between calls, ms: `job.end.retry.interval`.
     pub retry_interval_ms: u64,
-    /// For one call, ms: `mapreduce.job.end-notification.timeout`.
+    /// Timeout of one call, ms: `mapreduce.job.end-notification.timeout`.
     pub timeout_ms: u64,
 }

@@ -5,9 +5,11 @@ use std::str::FromStr;
 
 use crate::model::Kind;
 
-/// The part of an id that tells one JobTracker's jobs from another's: 1 to 19 decimal digits, leading zeros kept.
+/// The part of an id that distinguishes one JobTracker's jobs from another's: 1 to 19 decimal digits, leading zeros
+/// kept.
 ///
-/// Hadoop allows any text but parses ids by splitting at `_` and history file names by digits only, so digits it is.
+/// Hadoop allows any text but parses ids by splitting at `_` and history file names by digits only, so only digits are
+/// accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Identifier {
@@ -19,9 +21,9 @@ pub struct Identifier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct JobId {
-    /// Which JobTracker incarnation made it.
+    /// The run of a JobTracker that assigned it.
     pub identifier: Identifier,
-    /// From 1 in each incarnation.
+    /// From 1 in each run.
     pub number: i32,
 }
 
@@ -30,7 +32,7 @@ pub struct JobId {
 pub struct TaskId {
     /// The job it belongs to.
     pub job: JobId,
-    /// Which slots it takes.
+    /// Its kind of slot.
     pub kind: Kind,
     /// Index within the job and kind; job cleanup is the count of tasks, job setup the count + 1.
     pub number: i32,
@@ -46,20 +48,20 @@ pub struct AttemptId {
     pub number: i32,
 }
 
-/// A text that is not the id it should be.
+/// A text that is not a valid id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct IdError {
-    /// What was given.
+    /// The text.
     pub text: String,
-    /// The form that was expected.
+    /// The expected form.
     pub expected: &'static str,
 }
 
 // === impl Identifier ===
 
 impl Identifier {
-    /// The longest identifier, in digits: what surely fits a `u64`.
+    /// Longest identifier, digits: always fits a `u64`.
     pub const MAX_DIGITS: usize = 19;
 
     /// An identifier from a number, without leading zeros. Values of 20 digits are cut to the lower 19.
@@ -69,7 +71,7 @@ impl Identifier {
         Self { value, digits }
     }
 
-    /// How many digits it has, leading zeros counted.
+    /// Number of digits, leading zeros included.
     pub(crate) fn digits(self) -> u8 {
         self.digits
     }
@@ -202,7 +204,7 @@ impl FromStr for AttemptId {
     }
 }
 
-/// Digits only: `+1`, `-1` and blanks are no numbers of ids.
+/// Digits only: `+1`, `-1` and blanks are invalid.
 fn plain_number(text: &str) -> Option<i32> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_ids_are_named() {
+    fn invalid_ids_are_named_in_the_error() {
         for text in
             ["", "job_", "job_x_1", "job_1_-1", "job_1_+1", "job_1", "task_1_1_m_1", "job_12345678901234567890_1"]
         {

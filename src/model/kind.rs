@@ -35,7 +35,7 @@ impl<T> PerKind<T> {
 }
 
 impl PerKind<u64> {
-    /// The same in 32 bits; what does not fit becomes the most that does.
+    /// The same in 32 bits, saturating.
     #[must_use]
     pub fn narrow(self) -> PerKind<u32> {
         let narrow = |value| u32::try_from(value).unwrap_or(u32::MAX);

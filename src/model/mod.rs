@@ -1,5 +1,5 @@
-//! What several rooms share and none owns: kinds of slots, time as a value, numbers of facts, ids, life-cycle states.
-//! Knows no other room.
+//! Types shared by several rooms: kinds of slots, time as a value, fact numbers, ids, life-cycle states. Depends on no
+//! other room.
 
 mod counter_limits;
 mod end_notification;

@@ -1,6 +1,6 @@
 //! Enums that have the names of Hadoop's constants.
 
-/// Gives an enum the names Hadoop has for its constants.
+/// Implements `name` and `from_name` of an enum with the names of Hadoop's constants.
 macro_rules! names {
     ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $type {

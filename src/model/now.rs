@@ -1,10 +1,10 @@
-//! Time as the engine sees it: a value that comes with each event.
+//! Time as the engine uses it: a value that comes with each event.
 
-/// The moment an event happened, read by the edge that delivers it.
+/// The time of an event, read by the edge that delivers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Now {
-    /// Milliseconds of a clock that never goes back: intervals, expiry, ticks and kills are measured with it.
+    /// Monotonic clock, ms: intervals, expiry, ticks and kills are measured with it.
     pub mono_ms: u64,
-    /// Milliseconds since the epoch: signatures, job times and texts. May jump either way.
+    /// Wall clock, ms since the epoch: signatures, job times and texts. May jump either way.
     pub wall_ms: i64,
 }

@@ -1,4 +1,4 @@
-//! Life-cycle states and priorities that the wire names and the engine decides by.
+//! Life-cycle states and priorities, used on the wire and by the engine.
 
 use super::names;
 
@@ -7,13 +7,13 @@ use super::names;
 pub enum RunState {
     /// Its setup has succeeded.
     Running = 1,
-    /// Over, well.
+    /// Succeeded.
     Succeeded = 2,
-    /// Over, by its own fault.
+    /// Failed.
     Failed = 3,
     /// Accepted, not set up.
     Prep = 4,
-    /// Over, by request.
+    /// Killed by request.
     Killed = 5,
 }
 
@@ -39,15 +39,15 @@ pub enum Priority {
 pub enum AttemptState {
     /// Its process runs.
     Running,
-    /// Done; final.
+    /// Succeeded; final.
     Succeeded,
-    /// Done by its own fault; final, counts against the attempt limit.
+    /// Failed; final, counts against the attempt limit.
     Failed,
     /// Known to the tracker, not started yet.
     Unassigned,
-    /// Ended by request; final, costs nothing.
+    /// Killed; final, does not count against the attempt limit.
     Killed,
-    /// Waiting for leave to commit its output.
+    /// Waiting for permission to commit its output.
     CommitPending,
     /// Failed, its output waits for a task-cleanup attempt.
     FailedUnclean,

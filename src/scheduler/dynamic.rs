@@ -31,7 +31,6 @@ pub(super) struct Dynamic {
     allocations: FxHashMap<GroupId, Allocation>,
 }
 
-/// Under its quota.
 const UNDER_QUOTA: u8 = 0;
 /// Funded, at or over its quota.
 const FUNDED: u8 = 1;

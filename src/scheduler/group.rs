@@ -11,7 +11,7 @@ use super::count::{lower, raise};
 
 /// A group cannot be closed while apps are in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("queue {name} still has {apps} jobs that wait or run")]
+#[error("queue {name} still has {apps} unfinished jobs")]
 pub struct GroupBusy {
     /// The group.
     pub name: String,
@@ -147,7 +147,7 @@ mod tests {
         let a = groups.open("a");
         assert!(groups.add_app(a));
         let busy = groups.close(a).unwrap_err();
-        assert_eq!(busy.to_string(), "queue a still has 1 jobs that wait or run");
+        assert_eq!(busy.to_string(), "queue a still has 1 unfinished jobs");
         groups.remove_app(a);
         assert_eq!(groups.close(a), Ok(()));
         assert!(!groups.add_app(a));

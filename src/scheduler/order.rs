@@ -75,7 +75,6 @@ impl Order {
         }
     }
 
-    /// Updates the positions of all leaves.
     pub(super) fn rekey_all(&mut self, key_of: impl Fn(GroupId, AppKey) -> GroupKey) {
         let mut moved = Vec::new();
         for (&leaf, entry) in &mut self.leaves {
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_may_go_on_where_an_app_used_to_be() {
+    fn a_walk_may_resume_at_a_removed_app() {
         let mut order = with(&[(LEFT, 1), (LEFT, 4), (RIGHT, 2), (RIGHT, 3)]);
         let at = |leaf, number| {
             let (app_key, app) = app(number);

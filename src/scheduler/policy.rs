@@ -14,7 +14,6 @@ use super::{Allocation, AppId, AppSpec, GroupId, OrderClass};
 /// Limits on what one heartbeat may grant of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeartbeatLimits {
-    /// Most grants.
     pub(super) limit: u32,
     /// Whether an off-switch grant ends the heartbeat.
     pub(super) stops_at_off_switch: bool,
@@ -45,7 +44,6 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Replaces the allocations of the market; groups that are not named have none.
     fn set_allocations(&mut self, _allocations: &[(GroupId, Allocation)]) {}
 
-    /// The allocation of a group.
     fn allocation(&self, _group: GroupId) -> Allocation {
         Allocation::default()
     }

@@ -76,7 +76,7 @@ mod tests {
     use crate::scheduler::AppSpec;
 
     #[test]
-    fn what_leaves_is_coming_and_not_kept() {
+    fn a_slot_being_released_is_incoming_and_not_retained() {
         let mut scheduler = Scheduler::dynamic();
         let group = scheduler.open_group("q");
         let host = scheduler.topology_mut().intern_host("h", "/r");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn cleaning_up_holds_a_slot_that_comes_back_and_a_setup_one_that_may_not() {
+    fn a_task_cleanup_releases_its_slot_soon_and_a_setup_may_not() {
         let mut scheduler = Scheduler::dynamic();
         let host = scheduler.topology_mut().intern_host("h", "/r");
         let node = scheduler.add_node(host, PerKind::new(2, 0));

@@ -23,7 +23,6 @@ pub(super) struct RequestTable {
 // === impl RequestTable ===
 
 impl RequestTable {
-    /// Tasks that wait.
     pub(super) fn waiting(&self) -> u32 {
         self.anywhere
     }

@@ -21,7 +21,7 @@ use super::{Allocation, AppId, AppSpec, FifoOptions, GroupBusy, GroupId, HostId,
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddAppError {
     /// The group of the app is not open.
-    #[error("{app} names {group}, which is not open")]
+    #[error("{app}: {group} is not open")]
     GroupNotOpen {
         /// The app.
         app: AppId,
@@ -366,7 +366,6 @@ impl Scheduler {
         lower_sum(&mut self.totals.waiting[kind], count);
     }
 
-    /// Adds an app to the order.
     pub(super) fn enqueue(&mut self, id: AppId, kind: Kind) {
         let Some(app) = self.apps.get(&id) else { return };
         let leaf = self.policy.leaf_of(app.spec.group);

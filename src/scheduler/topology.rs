@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_go_with_the_last_who_holds_them_and_their_racks_with_them() {
+    fn hosts_and_racks_go_with_their_last_holder() {
         let mut topology = Topology::default();
         let made_up: Vec<HostId> =
             (0..1_000).map(|host| topology.intern_host(&format!("h{host}"), &format!("/r{host}"))).collect();
@@ -277,7 +277,7 @@ mod tests {
         topology.release(made_up[7]);
         assert!(topology.is_empty() && topology.racks.is_empty() && topology.host_by_name.is_empty());
         assert_eq!(topology.level(made_up[1], &[]), Level::Any);
-        assert!(!made_up.contains(&topology.intern_host("h1", "/r")), "its id may still be noted somewhere");
+        assert!(!made_up.contains(&topology.intern_host("h1", "/r")), "its id may still be in use");
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_moves_leaves_nothing_behind_when_nobody_holds_it() {
+    fn a_moved_host_without_holders_leaves_nothing_behind() {
         let mut topology = Topology::default();
         let old = topology.intern_host("a", "/r1");
         topology.hold_for_node(old);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Row, params};
 
 use crate::engine::JobCost;
-use crate::mapreduce::{AcceptedJob, CounterInterner, Ending, FinishedJob, JobSpec, Outcome, StoredJob};
+use crate::mapreduce::{AcceptedJob, CounterInterner, Ending, FinishedJob, JobOutcome, JobSpec, StoredJob};
 use crate::market::Credits;
 use crate::model::{AttemptId, JobId, Kind, PerKind, RunState};
 
@@ -251,11 +251,11 @@ fn spec_of(loader: &Loader<'_>, text: String) -> Result<JobSpec, StoreError> {
     serde_json::from_str(&text).map_err(|_| loader.wrong("job.spec", text, "the JSON of a job's specification"))
 }
 
-fn outcome_of(loader: &Loader<'_>, column: &'static str, text: String) -> Result<Outcome, StoreError> {
+fn outcome_of(loader: &Loader<'_>, column: &'static str, text: String) -> Result<JobOutcome, StoreError> {
     match words::run_state_named(&text) {
-        Some(RunState::Succeeded) => Ok(Outcome::Succeeded),
-        Some(RunState::Failed) => Ok(Outcome::Failed),
-        Some(RunState::Killed) => Ok(Outcome::Killed),
+        Some(RunState::Succeeded) => Ok(JobOutcome::Succeeded),
+        Some(RunState::Failed) => Ok(JobOutcome::Failed),
+        Some(RunState::Killed) => Ok(JobOutcome::Killed),
         _ => Err(loader.wrong(column, text, "SUCCEEDED, FAILED or KILLED")),
     }
 }

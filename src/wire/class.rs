@@ -1,12 +1,12 @@
-//! Names of Java classes, as they stand before values and in connection headers.
+//! Names of Java classes, as sent before values and in connection headers.
 
-/// The class of every null, whatever was declared.
+/// The declared class of every null.
 pub const WRITABLE: &str = "org.apache.hadoop.io.Writable";
-/// What a null is an instance of.
+/// The instance class of a null.
 pub const NULL_INSTANCE: &str = "org.apache.hadoop.io.ObjectWritable$NullInstance";
-/// The declared class of what returns nothing.
+/// The declared class of a result of methods that return nothing.
 pub const VOID: &str = "void";
-/// The exception that stands for most others in an ERROR response.
+/// The exception that represents most others in an ERROR response.
 pub const IO_EXCEPTION: &str = "java.io.IOException";
 /// What a map reports, declared as `mapred.TaskStatus`.
 pub const MAP_TASK_STATUS: &str = "org.apache.hadoop.mapred.MapTaskStatus";
@@ -15,7 +15,7 @@ pub const REDUCE_TASK_STATUS: &str = "org.apache.hadoop.mapred.ReduceTaskStatus"
 /// The answer to a heartbeat.
 pub const HEARTBEAT_RESPONSE: &str = "org.apache.hadoop.mapred.HeartbeatResponse";
 
-/// Classes that exist for a Hadoop 1.2.1 server though no parameter here has them, or only inside others.
+/// Classes that a Hadoop 1.2.1 server can load although no parameter here has them, or only inside others.
 const OTHERS: [&str; 24] = [
     WRITABLE,
     NULL_INSTANCE,
@@ -64,8 +64,8 @@ const PARAMETERS: [&str; 17] = [
     "org.apache.hadoop.security.token.Token",
 ];
 
-/// Whether a class is one that Hadoop could load: a wrong one among these makes a call fail, any other ends the
-/// connection, as with a 1.2.1 server.
+/// Whether Hadoop could load a class: a wrong one among these fails the call, any other closes the connection, as with
+/// a 1.2.1 server.
 pub fn is_known(name: &[u8]) -> bool {
     PARAMETERS.iter().chain(&OTHERS).any(|known| known.as_bytes() == name)
 }

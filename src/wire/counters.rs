@@ -1,11 +1,11 @@
-//! Counters as they travel: groups of named 64-bit sums.
+//! Counters on the wire: groups of named 64-bit sums.
 
 use super::{Decode, Encode, Reader, Text, WireError, Writer};
 
 /// All counters of a task or job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counters {
-    /// In the order in which they came; Hadoop prescribes none.
+    /// In order of arrival; Hadoop prescribes none.
     pub groups: Vec<CounterGroup>,
 }
 
@@ -14,7 +14,7 @@ pub struct Counters {
 pub struct CounterGroup {
     /// Class name of the enum, or free text.
     pub name: Text,
-    /// What people are shown, sent by whoever made the group.
+    /// Display name, from the sender.
     pub display_name: Text,
     /// The counters of the group.
     pub counters: Vec<Counter>,
@@ -25,7 +25,7 @@ pub struct CounterGroup {
 pub struct Counter {
     /// Its name within the group.
     pub name: Text,
-    /// What people are shown, when it differs from the name.
+    /// Display name, when it differs from the name.
     pub display_name: Option<Text>,
     /// The sum.
     pub value: i64,
@@ -63,7 +63,7 @@ impl Decode for CounterGroup {
 }
 
 impl CounterGroup {
-    /// All before its counters.
+    /// Writes the fields before its counters.
     pub(super) fn encode_head(&self, writer: &mut Writer<'_>) {
         writer.text(&self.name);
         writer.text(&self.display_name);
@@ -92,7 +92,7 @@ impl Decode for Counter {
 }
 
 impl Counter {
-    /// All before its value.
+    /// Writes the fields before its value.
     pub(super) fn encode_names(&self, writer: &mut Writer<'_>) {
         writer.text(&self.name);
         writer.bool(self.display_name.is_some());

@@ -1,89 +1,89 @@
-//! What can be wrong with bytes.
+//! Decoding errors.
 
 use super::limits;
 
-/// Bytes that are not what they should be: which field, where, and why.
+/// A decoding error: which field, where, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {offset}: {kind}")]
 pub struct WireError {
-    /// What is wrong.
+    /// The kind of error.
     pub kind: WireErrorKind,
-    /// Where the field begins, in bytes from the start of the frame or file.
+    /// Start of the field, bytes from the start of the frame or file.
     pub offset: usize,
     /// The field that was being read.
     pub what: &'static str,
 }
 
 impl WireError {
-    /// Whether it is about a limit, not about bytes that mean nothing.
+    /// Whether a limit was exceeded, as opposed to malformed bytes.
     #[must_use]
     pub fn is_too_long(&self) -> bool {
         matches!(self.kind, WireErrorKind::TooLong { .. })
     }
 }
 
-/// The ways in which bytes can be wrong.
+/// The kinds of decoding errors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireErrorKind {
-    /// The bytes end too early, also for what a length or count promises.
+    /// The bytes end too early, or cannot hold what a length or count promises.
     #[error("{needed} bytes are needed, {left} are left")]
     Truncated {
-        /// Bytes the field needs at least.
+        /// Fewest bytes of the field.
         needed: usize,
-        /// Bytes that are there.
+        /// Bytes left.
         left: usize,
     },
     /// A length or count below zero.
     #[error("a length of {0} is below zero")]
     NegativeLength(i64),
-    /// A length above what is accepted.
+    /// A length above its limit.
     #[error("{length} is more than the limit of {limit}")]
     TooLong {
-        /// What was announced.
+        /// The announced length.
         length: u64,
-        /// What is accepted.
+        /// The limit.
         limit: u64,
     },
-    /// A name that none of the constants has.
-    #[error("`{0}` is none of its names")]
+    /// A name of no constant.
+    #[error("unknown name `{0}`")]
     UnknownName(String),
-    /// A number that stands for nothing.
-    #[error("{0} stands for nothing")]
+    /// A number of no constant.
+    #[error("unknown number {0}")]
     UnknownNumber(i64),
-    /// An id no JobTracker of this kind gives: a negative number, or an identifier that is not 1 to 19 digits.
-    #[error("an id that is not made of digits")]
+    /// An id that this JobTracker cannot have assigned: a negative number, or an identifier that is not 1 to 19 digits.
+    #[error("an id of another form than this JobTracker assigns")]
     ForeignId,
-    /// A class that this protocol family does not have.
+    /// A class that the protocols here do not have.
     #[error("class `{0}` is not known")]
     UnknownClass(String),
-    /// A known class where another belongs.
+    /// A known class where another is expected.
     #[error("class `{found}` instead of `{expected}`")]
     UnexpectedClass {
-        /// What was sent.
+        /// The class sent.
         found: String,
-        /// What belongs there.
+        /// The class expected.
         expected: &'static str,
     },
-    /// Null where a value belongs.
+    /// Null where a value is required.
     #[error("null")]
     Null,
     /// A malformed string in one of Java's own encodings.
     #[error("a byte sequence that encodes no character")]
     MalformedString,
-    /// A file that does not begin as its kind begins.
+    /// A file without the magic of its kind.
     #[error("does not begin with {0}")]
     BadMagic(&'static str),
-    /// A version of a file that is not understood.
+    /// An unsupported version of a file.
     #[error("version {found} is not {expected}")]
     BadVersion {
-        /// What was sent.
+        /// The version found.
         found: i64,
-        /// What is understood.
+        /// The version supported.
         expected: i64,
     },
 }
 
-/// What is shown of foreign bytes in an error: enough to recognise them, not enough to flood a log.
+/// An excerpt of received bytes for an error: enough to recognise them, too little to flood a log.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     // No character is longer than four bytes.
     let head = bytes.get(..5 * 64).unwrap_or(bytes);

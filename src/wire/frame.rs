@@ -3,37 +3,37 @@
 /// What a client sends on an open connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// A sign of life of a client that waits; no answer.
+    /// A keep-alive of a client that waits; no answer.
     Ping,
-    /// The bytes of a call, or of whatever stands where a call should, without the length.
+    /// The bytes of a call, not yet decoded, without the length.
     Bytes(&'a [u8]),
 }
 
-/// A length no call can have: close the connection without an answer, as 1.2.1 `Server` does.
+/// An invalid length: close the connection without an answer, as 1.2.1 `Server` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Below zero, and not the -1 of a ping.
+    /// Below zero, but not the -1 of a ping.
     #[error("a frame length of {0} is below zero")]
     NegativeLength(i32),
     /// Above the limit.
     #[error("a frame of {length_bytes} bytes is longer than the limit of {limit_bytes}")]
     TooLong {
-        /// What was announced.
+        /// The announced length.
         length_bytes: usize,
-        /// What is accepted.
+        /// The limit.
         limit_bytes: usize,
     },
 }
 
-/// In place of a length.
+/// Sent in place of a length.
 const PING: i32 = -1;
 
 /// Bytes of the length before a frame.
 pub const LENGTH_BYTES: usize = 4;
 
-/// The first frame in `buffer` and the bytes it takes there, or `None` when it is not all there yet.
+/// The first frame in `buffer` and its size there, or `None` while it is incomplete.
 ///
-/// A length beyond `limit_bytes` is refused when it is read, before anything is kept for it.
+/// A length beyond `limit_bytes` is refused as soon as it is read, before memory is reserved for it.
 pub fn split_frame(buffer: &[u8], limit_bytes: usize) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
     let Some((length, rest)) = buffer.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let length = i32::from_be_bytes(*length);

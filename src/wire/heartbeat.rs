@@ -1,4 +1,4 @@
-//! The heartbeat and its answer (1.2.1 `InterTrackerProtocol.heartbeat`).
+//! The heartbeat and its response (1.2.1 `InterTrackerProtocol.heartbeat`).
 
 use crate::model::{AttemptId, JobId};
 
@@ -10,48 +10,48 @@ use super::{Decode, Encode, Reader, Task, TaskTrackerStatus, WireError, Writer};
 pub struct HeartbeatRequest {
     /// The tracker and its attempts.
     pub status: TaskTrackerStatus,
-    /// First heartbeat of a tracker process.
+    /// Whether this is the first heartbeat of the tracker's process.
     pub restarted: bool,
-    /// First heartbeat after a start or a reinit.
+    /// Whether this is the first heartbeat after a start or a reinit.
     pub initial_contact: bool,
-    /// False = give it no launches.
+    /// False = launch nothing on it.
     pub accept_new_tasks: bool,
-    /// The id of the last answer it received; -1 in a new process.
+    /// The id of the last response it received; -1 in a new process.
     pub response_id: i16,
 }
 
-/// The answer.
+/// The response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeartbeatResponse {
     /// The request's id + 1, wrapping; a reinit repeats the request's own.
     pub response_id: i16,
     /// Pause until the next heartbeat, ms.
     pub interval_ms: i32,
-    /// What to do, in this order.
+    /// Actions to take, in this order.
     pub actions: Vec<Action>,
-    /// Jobs whose completion events must be read anew.
+    /// Jobs whose completion events the tracker must read again from the start.
     pub recovered_jobs: Vec<JobId>,
 }
 
-/// One order to a tracker (1.2.1 `TaskTrackerAction`).
+/// An action for a tracker (1.2.1 `TaskTrackerAction`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Start a task.
     LaunchTask(Box<Task>),
-    /// Kill an attempt, or forget it and free its files. Never for a successful map: its output would go.
+    /// Kill an attempt, or drop it and delete its files. Never for a successful map: its output would be deleted.
     KillTask(AttemptId),
     /// Remove everything of a job.
     KillJob(JobId),
-    /// Kill everything, forget everything, register anew.
+    /// Kill all attempts, drop all state, register again.
     ReinitTracker,
-    /// Leave to commit; repeated until the state changes.
+    /// Permission to commit; resent until the attempt leaves COMMIT_PENDING.
     CommitTask(AttemptId),
 }
 
 // === impl HeartbeatResponse ===
 
 impl HeartbeatResponse {
-    /// The fields of the answer without the class names before them: what the server keeps to send it again.
+    /// The fields of the response without the class names before them: the server stores them for a repeated response.
     pub fn encode_body(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(64);
         self.encode(&mut Writer::new(&mut body));

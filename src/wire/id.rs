@@ -1,7 +1,7 @@
-//! Ids as bytes: outermost number first.
+//! Ids on the wire: outermost number first.
 //!
-//! An id that no JobTracker of this kind can have given (a negative number, an identifier that is not digits) is well
-//! formed to Hadoop, so reading one must not fail a heartbeat: `decode_known` reads it whole and says `None`.
+//! An id that this JobTracker cannot have assigned (a negative number, an identifier that is not digits) is well formed
+//! to Hadoop, so it must not fail a heartbeat: `decode_known` reads it whole and returns `None`.
 
 use crate::model::{AttemptId, Identifier, JobId, Kind, TaskId};
 use crate::wire::error::WireErrorKind;
@@ -44,7 +44,7 @@ impl Kind {
 // === impl JobId ===
 
 impl JobId {
-    /// Reads a job id; `None` when it is none that can be known here.
+    /// Reads a job id; `None` for a foreign one.
     #[inline]
     pub fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let number = reader.i32("job number")?;
@@ -64,7 +64,7 @@ impl Encode for JobId {
 // === impl TaskId ===
 
 impl TaskId {
-    /// Reads a task id; `None` when it is none that can be known here.
+    /// Reads a task id; `None` for a foreign one.
     #[inline]
     pub fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let number = reader.i32("task number")?;
@@ -86,7 +86,7 @@ impl Encode for TaskId {
 // === impl AttemptId ===
 
 impl AttemptId {
-    /// Reads an attempt id; `None` when it is none that can be known here.
+    /// Reads an attempt id; `None` for a foreign one.
     #[inline]
     pub fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let number = reader.i32("attempt number")?;
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_no_known_form_are_read_whole_and_said_to_be_so() {
+    fn foreign_ids_are_read_whole_and_reported() {
         for bytes in [&b"\0\0\0\x07\x03new"[..], b"\xff\xff\xff\xff\x0242", b"\0\0\0\x07\0", b"\0\0\0\x07\x02\xff1"] {
             let mut reader = Reader::new(bytes);
             assert_eq!(JobId::decode_known(&mut reader).unwrap(), None);

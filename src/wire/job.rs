@@ -10,7 +10,7 @@ use super::Text;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessControlList(pub Text);
 
-/// The operations a job's own access list can name.
+/// The operations that a job's own access lists name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobAcl {
     /// `VIEW_JOB`
@@ -19,7 +19,7 @@ pub enum JobAcl {
     ModifyJob,
 }
 
-/// What stays the same of a job (1.2.1 `JobProfile`).
+/// The constant part of a job (1.2.1 `JobProfile`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobProfile {
     /// The job.
@@ -36,7 +36,7 @@ pub struct JobProfile {
     pub queue: Text,
 }
 
-/// What changes of a job (1.2.1 `JobStatus`).
+/// The variable part of a job (1.2.1 `JobStatus`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobStatus {
     /// The job.
@@ -57,7 +57,7 @@ pub struct JobStatus {
     pub user: Text,
     /// Its priority.
     pub priority: Priority,
-    /// What the scheduler says of it; `NA` when nothing.
+    /// Scheduling information; `NA` for none.
     pub scheduling_info: Text,
     /// Present when access lists are enabled, `MODIFY_JOB` first.
     pub acls: Vec<(JobAcl, AccessControlList)>,
@@ -65,7 +65,7 @@ pub struct JobStatus {
     pub failure_info: Text,
 }
 
-/// Trackers in one condition: how many, and in the detailed form their names.
+/// Trackers in one state: their number, and in the detailed form their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrackersOfState {
     /// How many.
@@ -74,12 +74,12 @@ pub struct TrackersOfState {
     pub names: Vec<Text>,
 }
 
-/// Whether the JobTracker serves (1.2.1 `JobTracker.State`).
+/// The state of the JobTracker (1.2.1 `JobTracker.State`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobTrackerState {
-    /// Not yet.
+    /// Not serving yet.
     Initializing,
-    /// It does.
+    /// Serving.
     Running,
 }
 
@@ -90,11 +90,11 @@ pub struct ClusterStatus {
     pub active: TrackersOfState,
     /// Unhealthy trackers.
     pub blacklisted: TrackersOfState,
-    /// Trackers that many jobs found flaky.
+    /// Trackers on which attempts of many jobs failed.
     pub graylisted: TrackersOfState,
     /// Hosts excluded by the administrator.
     pub excluded_nodes: i32,
-    /// After this much silence a tracker is lost, ms.
+    /// Time without heartbeats after which a tracker is lost, ms.
     pub tracker_expiry_interval_ms: i64,
     /// Map attempts running.
     pub running_maps: i32,
@@ -108,7 +108,7 @@ pub struct ClusterStatus {
     pub used_memory_bytes: i64,
     /// Bytes the daemon may use.
     pub max_memory_bytes: i64,
-    /// Whether the JobTracker serves.
+    /// State of the JobTracker.
     pub state: JobTrackerState,
 }
 
@@ -119,11 +119,11 @@ pub struct JobQueueInfo {
     pub name: Text,
     /// `running` or `stopped`.
     pub state: Text,
-    /// What the scheduler says of it; `N/A` when nothing.
+    /// Scheduling information; `N/A` for none.
     pub scheduling_info: Text,
 }
 
-/// What the caller may do in a queue (1.2.1 `QueueAclsInfo`).
+/// The caller's permitted operations in a queue (1.2.1 `QueueAclsInfo`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueAclsInfo {
     /// The queue.

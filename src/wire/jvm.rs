@@ -1,4 +1,4 @@
-//! What a task's process and its tracker tell each other (1.2.1 `TaskUmbilicalProtocol`).
+//! Messages between a task's process and its tracker (1.2.1 `TaskUmbilicalProtocol`).
 
 use crate::model::{JobId, Kind};
 
@@ -15,30 +15,30 @@ pub struct JvmId {
     pub kind: Kind,
 }
 
-/// Who calls (1.2.1 `JvmContext`).
+/// The calling process (1.2.1 `JvmContext`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JvmContext {
-    /// The process as the tracker names it.
+    /// Its id at the tracker.
     pub jvm: JvmId,
-    /// The process as the operating system names it.
+    /// Its process id at the operating system.
     pub process_id: Text,
 }
 
-/// What a process shall do next (1.2.1 `JvmTask`).
+/// The next order to a process (1.2.1 `JvmTask`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct JvmTask {
-    /// Exit.
+    /// Whether the process must exit.
     pub should_die: bool,
-    /// Run this; without it, ask again.
+    /// The task to run; without one, the process asks again.
     pub task: Option<Box<Task>>,
 }
 
-/// News of map outputs for a reduce (1.2.1 `MapTaskCompletionEventsUpdate`).
+/// New completion events for a reduce (1.2.1 `MapTaskCompletionEventsUpdate`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapEventsUpdate {
-    /// Forget all events so far.
+    /// Whether the reduce must drop all earlier events.
     pub reset: bool,
-    /// What happened since.
+    /// The new events.
     pub events: Vec<TaskCompletionEvent>,
 }
 

@@ -1,24 +1,24 @@
-//! How long what comes over the wire may be, in one table: decoders, the engine and `docs/configuration.md` read it.
+//! Limits on what comes over the wire, in one table for decoders, the engine and `docs/configuration.md`.
 //!
-//! A text that Hadoop takes at any length and that only people read is cut; all else is refused. What is cut is cut while it is
-//! decoded, so that nothing is copied that is not kept.
+//! A text that Hadoop accepts at any length and that only people read is truncated; all else is refused. Truncation
+//! happens while decoding, so that dropped bytes are never copied.
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What is limited, as people call it.
+    /// What is limited, for people.
     pub what: &'static str,
     /// Who sends it.
     pub sender: Sender,
-    /// The most there may be, in `unit`.
+    /// The limit, in `unit`.
     pub max: usize,
-    /// What `max` counts.
-    pub unit: Unit,
-    /// What becomes of more.
+    /// The unit of `max`.
+    pub unit: LimitUnit,
+    /// The action beyond the limit.
     pub action: LimitAction,
 }
 
-/// Who sends what a limit is about.
+/// The sender of a limited value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// Any program that opens a connection.
@@ -29,41 +29,41 @@ pub enum Sender {
     JobClient,
 }
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum LimitUnit {
     /// Bytes.
     Bytes,
     /// Pieces.
     Pieces,
 }
 
-/// What becomes of what is beyond a limit.
+/// The action taken beyond a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitAction {
     /// The rest is dropped.
     Truncate,
     /// The call fails and names the limit.
     Reject,
-    /// The TaskTracker is disallowed: no stock one comes near the limit.
+    /// The TaskTracker is disallowed: no stock one reaches the limit.
     Disallow,
-    /// It counts as not sent.
+    /// The value is ignored.
     Ignore,
-    /// The connection ends.
+    /// The connection is closed.
     Close,
 }
 
 /// Longest name of a TaskTracker, bytes.
 pub const TRACKER_NAME_BYTES: usize = 255;
-/// Longest name of a host, bytes: DNS has no longer ones.
+/// Longest name of a host, bytes, as in DNS.
 pub const HOST_NAME_BYTES: usize = 255;
 /// Most reports in one heartbeat: twice what a tracker with the most slots that may be configured can run.
 pub const HEARTBEAT_REPORTS: usize = 20_000;
-/// Most that is kept of one attempt's diagnostics, bytes.
+/// Most diagnostics stored for one attempt, bytes.
 pub const DIAGNOSTICS_BYTES: usize = 16 << 10;
 /// Diagnostics of all attempts of a job, bytes: beyond it each report keeps [`SHORT_DIAGNOSTICS_BYTES`].
 pub const JOB_DIAGNOSTICS_BYTES: usize = 4 << 20;
-/// What a report may say of an attempt whose job has said enough, bytes.
+/// Most diagnostics of a report beyond [`JOB_DIAGNOSTICS_BYTES`], bytes.
 pub const SHORT_DIAGNOSTICS_BYTES: usize = 256;
 /// Longest status text of an attempt, bytes.
 pub const STATE_TEXT_BYTES: usize = 1 << 10;
@@ -81,7 +81,7 @@ pub const USER_NAME_BYTES: usize = 255;
 pub const PROTOCOL_NAME_BYTES: usize = 255;
 /// Longest text among a call's parameters, bytes.
 pub const PARAMETER_BYTES: usize = u16::MAX as usize;
-/// Longest credentials of a job, bytes as they travel.
+/// Longest encoded credentials of a job, bytes.
 pub const CREDENTIALS_BYTES: usize = 64 << 10;
 /// Longest name of a job, bytes.
 pub const JOB_NAME_BYTES: usize = 4 << 10;
@@ -95,12 +95,12 @@ pub const NOTIFICATION_URL_BYTES: usize = 16 << 10;
 pub const WORKFLOW_BYTES: usize = 16 << 10;
 /// Longest name of a queue, bytes.
 pub const QUEUE_NAME_BYTES: usize = 1 << 10;
-/// Most hosts that are kept of one split: more bring no task nearer to its input (1.2.1 clients write ten at most).
+/// Most hosts stored for one split: more bring no task nearer to its input (1.2.1 clients write ten at most).
 pub const SPLIT_HOSTS: usize = 100;
-/// Most hosts that are kept of one job.
+/// Most hosts stored for one job.
 pub const JOB_HOSTS: usize = 20_000;
 
-/// All limits, in the order in which they are shown.
+/// All limits, in the order of the documentation.
 pub const TABLE: &[Limit] = &[
     bytes("name of a user", Sender::AnyClient, USER_NAME_BYTES, LimitAction::Reject),
     bytes("class name of a protocol", Sender::AnyClient, PROTOCOL_NAME_BYTES, LimitAction::Close),
@@ -148,15 +148,15 @@ pub const TABLE: &[Limit] = &[
 ];
 
 const fn bytes(what: &'static str, sender: Sender, max: usize, action: LimitAction) -> Limit {
-    Limit { what, sender, max, unit: Unit::Bytes, action }
+    Limit { what, sender, max, unit: LimitUnit::Bytes, action }
 }
 
 const fn pieces(what: &'static str, sender: Sender, max: usize, action: LimitAction) -> Limit {
-    Limit { what, sender, max, unit: Unit::Pieces, action }
+    Limit { what, sender, max, unit: LimitUnit::Pieces, action }
 }
 
-/// Whether a TaskTracker or a host may be called so: 1 to 255 bytes of printable ASCII without blanks. Stock names such as
-/// `tracker_n1.example:localhost/127.0.0.1:40235` are.
+/// Whether a TaskTracker or a host may have this name: 1 to 255 bytes of printable ASCII without blanks, for example
+/// `tracker_n1.example:localhost/127.0.0.1:40235`.
 #[must_use]
 pub fn is_node_name(name: &str) -> bool {
     const { assert!(TRACKER_NAME_BYTES == HOST_NAME_BYTES) };
@@ -177,7 +177,7 @@ pub fn shorten(text: &mut String, bytes: usize) {
     }
 }
 
-/// What is repeated of a text of others in refusals and log lines: at most 64 characters, and dots for the rest.
+/// An excerpt of a received text for errors and log lines: at most 64 characters, and dots for the rest.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     const LONGEST: usize = 64;

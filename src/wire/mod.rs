@@ -1,7 +1,7 @@
 //! Hadoop 1.2.1 wire and file formats: bytes to values and back, no I/O.
 //!
-//! All integers are big endian. Nothing here allocates more than the bytes at hand can justify ([`MEMORY_PER_BYTE`]): a
-//! length is checked against what is left of the frame before room is made for it.
+//! All integers are big endian. Decoding allocates no more than the given bytes justify ([`MEMORY_PER_BYTE`]): a length
+//! is checked against the rest of the frame before memory is reserved for it.
 
 pub mod class;
 mod counters;

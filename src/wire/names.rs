@@ -1,4 +1,4 @@
-//! Enums travel by the names of their constants, never by number (1.2.1 `WritableUtils.writeEnum`).
+//! Enums are encoded by the names of their constants, never by number (1.2.1 `WritableUtils.writeEnum`).
 
 /// Encodes an enum that has names as `Text`.
 macro_rules! encoded_by_name {

@@ -1,7 +1,7 @@
 //! Values with their class names before them (1.2.1 `ObjectWritable`).
 //!
-//! A value travels as the name of the class it is declared as, then, unless that is a primitive, a string, an enum or
-//! an array, the name of the class it is, then its fields. A null of any class is three names and nothing else.
+//! A value is encoded as the name of its declared class, then, unless that is a primitive, a string, an enum or an
+//! array, the name of its instance class, then its fields. A null of any class is three names and nothing else.
 
 use crate::model::{AttemptId, JobId, Kind};
 
@@ -12,19 +12,19 @@ use super::{
     TaskCompletionEvent, TaskReport, TaskStatus, TaskTrackerStatus, Text, Token, WireError, Writer, class,
 };
 
-/// A class of values that travel with their class names.
+/// A type that is encoded with its class names.
 pub trait Object: Sized {
-    /// The class they are declared as.
+    /// The declared class.
     const CLASS: &'static str;
 
-    /// Reads what follows the declared class; `None` for a value that nothing here can know (an id of another make).
+    /// Reads what follows the declared class; `None` for a foreign id.
     fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError>;
 
     /// Writes what follows the declared class.
     fn encode_object(&self, writer: &mut Writer<'_>);
 }
 
-/// A class whose arrays travel too.
+/// A type that is also encoded in arrays.
 pub trait ArrayElement: Object {
     /// The class of the array, in the notation of the JVM.
     const ARRAY_CLASS: &'static str;
@@ -33,15 +33,15 @@ pub trait ArrayElement: Object {
 /// Why a value with its class names could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// A class that exists where another belongs: the call does not exist, the connection is sound.
+    /// A known class where another is expected: the method does not exist, the connection is sound.
     #[error("{found} is not {expected}")]
     Mismatch {
-        /// What was sent.
+        /// The class sent.
         found: String,
-        /// What belongs there.
+        /// The class expected.
         expected: &'static str,
     },
-    /// Bytes that mean nothing.
+    /// Malformed bytes.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
@@ -79,7 +79,7 @@ pub fn encode_object<T: Object>(value: Option<&T>, writer: &mut Writer<'_>) {
     }
 }
 
-/// Writes the null of a class. That of `void` is what a method without a result returns.
+/// Writes the null of a class. A method without a result returns that of `void`.
 pub fn encode_null(declared: &str, writer: &mut Writer<'_>) {
     for name in [class::WRITABLE, class::NULL_INSTANCE, declared] {
         encode_class(name, writer);
@@ -93,7 +93,7 @@ pub(super) fn encode_class(name: &str, writer: &mut Writer<'_>) {
     writer.bytes(name.as_bytes());
 }
 
-/// The right error for a wrong class: harmless when it exists.
+/// The error for a wrong class: harmless when the class exists.
 #[cold]
 fn mismatch(start: &Reader<'_>, found: &[u8], expected: &'static str) -> ObjectError {
     if class::is_known(found) {
@@ -103,7 +103,7 @@ fn mismatch(start: &Reader<'_>, found: &[u8], expected: &'static str) -> ObjectE
     }
 }
 
-/// Reads the name of the class that a value is, which must be the one named.
+/// Reads the instance class of a value, which must be `expected`.
 #[inline]
 pub(super) fn decode_instance(reader: &mut Reader<'_>, expected: &'static str) -> Result<(), ObjectError> {
     let start = reader.clone();
@@ -173,7 +173,7 @@ macro_rules! writables {
     )*};
 }
 
-/// For values that have no form that is foreign.
+/// For types without foreign values.
 #[inline]
 fn plain<T: Decode>(reader: &mut Reader<'_>) -> Result<Option<T>, WireError> {
     T::decode(reader).map(Some)
@@ -202,7 +202,7 @@ writables! {
     Token = "org.apache.hadoop.security.token.Token", plain;
 }
 
-/// The one class whose values are always of a subclass.
+/// The only class whose values are always of a subclass.
 impl Object for TaskStatus {
     const CLASS: &'static str = "org.apache.hadoop.mapred.TaskStatus";
 
@@ -255,7 +255,7 @@ pub(super) fn encode_array_head<T: ArrayElement>(count: usize, writer: &mut Writ
     writer.count(count);
 }
 
-/// Each element repeats its class names. A null element is refused: none was ever seen.
+/// Each element repeats its class names. A null element is refused: clients send none.
 impl<T: ArrayElement> Object for Vec<T> {
     const CLASS: &'static str = T::ARRAY_CLASS;
 
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_class_is_told_from_an_unknown_one() {
+    fn a_wrong_class_and_an_unknown_one_are_different_errors() {
         let wrong = [name("org.apache.hadoop.mapreduce.JobID"), vec![0; 40]].concat();
         let error = decode_object::<JobId>(&mut Reader::new(&wrong)).unwrap_err();
         assert!(matches!(error, ObjectError::Mismatch { .. }), "{error}");

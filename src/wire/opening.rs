@@ -1,29 +1,29 @@
 //! The opening of a connection: preamble, authentication method, header (IPC version 4).
 //!
-//! The server says nothing to a good opening, with one exception: a client that wants to authenticate is told to go on
-//! without. All errors mean the same to the client, a closed connection, as with 1.2.1 `Server`.
+//! The server sends nothing in response to a valid opening, except that it switches a client that wants to authenticate
+//! to the simple method. All errors close the connection, as with 1.2.1 `Server`.
 
 use super::frame::{Frame, FrameError, split_frame};
 use super::limits::PROTOCOL_NAME_BYTES;
 use super::{Decode, Encode, JavaUtf, Reader, Text, WireError, Writer};
 
-/// How a client wants to prove who it is.
+/// The authentication method of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthMethod {
-    /// Not at all: it says who it is.
+    /// None: the client states its user.
     Simple = 0x50,
-    /// By a ticket.
+    /// By a Kerberos ticket.
     Kerberos = 0x51,
     /// By a token.
     Digest = 0x52,
 }
 
-/// For whom a connection is.
+/// The user of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionUser {
-    /// In whose name the calls are.
+    /// The user that the calls act for.
     pub effective: String,
-    /// Who really calls, when it is another.
+    /// The calling user, when it is another.
     pub real: Option<String>,
 }
 
@@ -32,11 +32,11 @@ pub struct ConnectionUser {
 pub struct ConnectionHeader {
     /// Class name of the protocol that all calls belong to.
     pub protocol: Text,
-    /// For whom.
+    /// The user.
     pub user: Option<ConnectionUser>,
 }
 
-/// What is wrong with an opening.
+/// An invalid opening.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpeningError {
     /// Not a Hadoop client: an HTTP request, for example.
@@ -45,64 +45,64 @@ pub enum OpeningError {
     /// A client of another release.
     #[error("version {0} of the IPC protocol is not 4")]
     Version(u8),
-    /// No authentication method has that number.
+    /// An unknown authentication method.
     #[error("authentication method {0:#04x} is not known")]
     AuthMethod(u8),
-    /// A ping, or a length that no header has.
+    /// A ping where the header is expected.
     #[error("a ping in place of the header")]
     Ping,
-    /// A length that no header has.
+    /// An invalid length.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The header's fields.
+    /// A malformed header.
     #[error("header: {0}")]
     Header(#[from] WireError),
 }
 
-/// Where an opening stands; one for each connection.
+/// The opening of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
     stage: OpeningStage,
 }
 
-/// What an opening waits for.
+/// The part of an opening that is expected next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpeningStage {
-    /// For the six bytes before everything.
+    /// The first six bytes.
     #[default]
     Preamble,
-    /// For what a client that was told to go on without authentication may have sent before it heard.
+    /// A token that a client may have sent before it read [`SWITCH_TO_SIMPLE`].
     FirstToken,
-    /// For the header.
+    /// The header.
     Header,
 }
 
-/// What to do about the bytes of an opening.
+/// The action on the bytes of an opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpeningStep {
     /// Wait for more.
     NeedMore,
-    /// Drop `consumed` bytes from the front and go on.
+    /// Drop `consumed` bytes from the front and continue.
     Consumed {
-        /// How many.
+        /// Bytes to drop.
         consumed: usize,
         /// Send [`SWITCH_TO_SIMPLE`] at once: the client waits for it.
         switch_to_simple: bool,
     },
     /// Drop `consumed` bytes; calls follow.
     Done {
-        /// How many.
+        /// Bytes to drop.
         consumed: usize,
         /// The header.
         header: ConnectionHeader,
     },
 }
 
-/// Tells a client to go on without authentication: status 0, then a marker where a token's length would stand.
+/// Switches a client to no authentication: status 0, then a marker where a token's length would be.
 pub const SWITCH_TO_SIMPLE: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xa8];
 
-/// Longest header or token that is accepted: three names of at most 64 KiB each.
+/// Longest header or token: three names of at most 64 KiB each.
 pub const OPENING_LIMIT_BYTES: usize = 256 * 1024;
 
 const PREAMBLE: &[u8; 5] = b"hrpc\x04";
@@ -111,19 +111,19 @@ const PREAMBLE_BYTES: usize = PREAMBLE.len() + 1;
 // === impl Opening ===
 
 impl Opening {
-    /// An opening of which so much is over.
+    /// An opening that expects `stage` next.
     #[must_use]
     pub fn at(stage: OpeningStage) -> Self {
         Self { stage }
     }
 
-    /// What it waits for.
+    /// The part that is expected next.
     #[must_use]
     pub fn stage(&self) -> OpeningStage {
         self.stage
     }
 
-    /// Looks at the bytes received and not yet dropped.
+    /// Examines the bytes received and not yet dropped.
     pub fn advance(&mut self, buffer: &[u8]) -> Result<OpeningStep, OpeningError> {
         match self.stage {
             OpeningStage::Preamble => {
@@ -151,7 +151,7 @@ impl Opening {
     }
 }
 
-/// Reads the six bytes before the header. What cannot become a preamble is refused at its first wrong byte.
+/// Reads the six bytes before the header; refuses the first wrong byte.
 fn decode_preamble(buffer: &[u8]) -> Result<Option<AuthMethod>, OpeningError> {
     for (sent, expected) in buffer.iter().zip(PREAMBLE) {
         if sent != expected {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hadoop_client_is_known_by_its_first_wrong_byte() {
+    fn another_client_is_refused_at_its_first_wrong_byte() {
         let refused = |bytes: &[u8]| Opening::default().advance(bytes).unwrap_err();
         assert_eq!(refused(b"G"), OpeningError::NotHadoop);
         assert_eq!(refused(b"hrpC"), OpeningError::NotHadoop);

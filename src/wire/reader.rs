@@ -1,26 +1,26 @@
-//! Reading: a cursor over bytes that cannot leave them.
+//! Reading: a bounds-checked cursor over bytes.
 
 use super::error::{WireError, WireErrorKind};
 
-/// How many bytes of memory decoding may take for each byte decoded, all allocations together.
+/// Most memory that decoding takes for each byte decoded, in all allocations together, bytes.
 ///
 /// Lists cost most: an empty string of one byte on the wire is 24 bytes of `String`, and a counter or counter group
 /// with empty names (3 bytes) is 56 or 72. Malformed UTF-8 grows threefold, and up to twice that in a growing buffer.
 pub const MEMORY_PER_BYTE: usize = 32;
 
-/// What decoding may take besides, whatever the length: the text of an error.
+/// Memory of decoding independent of the length, bytes: the text of an error.
 pub const MEMORY_BASE_BYTES: usize = 4096;
 
 /// A value with one encoding of its own.
 pub trait Decode: Sized {
-    /// The fewest bytes a value takes; what a count of values is checked against.
+    /// Fewest bytes of a value; counts of values are checked against it.
     const MIN_BYTES: usize;
 
-    /// Reads one value. Fails with the first field that is wrong.
+    /// Reads one value. Fails at the first malformed field.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError>;
 }
 
-/// A cursor over bytes. Every read is checked against what is left and names the field it reads.
+/// A cursor over bytes. Every read is checked against the bytes left and names the field it reads.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.position
     }
 
-    /// The bytes between here and where `later`, a clone of this reader that has read on, stands.
+    /// The bytes from here to `later`, a clone of this reader that has read further.
     #[inline]
     pub fn bytes_until(&self, later: &Reader<'a>) -> &'a [u8] {
         self.bytes.get(self.position..later.position).unwrap_or(&[])
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         usize::try_from(length).map_err(|_| self.error(WireErrorKind::NegativeLength(i64::from(length)), what))
     }
 
-    /// A count of things that take at least `min_bytes` each: refused when so many cannot be left.
+    /// A count of values of at least `min_bytes` each, refused when the bytes left cannot hold them.
     #[inline]
     pub fn count(&self, count: i32, min_bytes: usize, what: &'static str) -> Result<usize, WireError> {
         let count = self.length(count, what)?;
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         Ok(count)
     }
 
-    /// Refuses more than `max` of something whose length or count was announced here.
+    /// Refuses an announced length or count above `max`.
     #[inline]
     pub fn check_limit(&self, length: usize, max: usize, what: &'static str) -> Result<(), WireError> {
         if length > max {
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// So many values in a row. Room is made only for a count that the bytes left can hold.
+    /// `count` values in a row. Memory is reserved only for a count that the bytes left can hold.
     pub fn list<T: Decode>(&mut self, count: i32, what: &'static str) -> Result<Vec<T>, WireError> {
         let count = self.count(count, T::MIN_BYTES, what)?;
         let mut list = Vec::with_capacity(count);
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_held_against_what_is_left() {
+    fn a_count_is_checked_against_the_bytes_left() {
         let reader = Reader::new(&[0; 10]);
         assert_eq!(reader.count(5, 2, "things").unwrap(), 5);
         let error = reader.count(6, 2, "things").unwrap_err();

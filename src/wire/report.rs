@@ -6,14 +6,14 @@ use super::error::{WireErrorKind, excerpt};
 use super::names::encoded_by_name;
 use super::{Counters, Decode, Encode, Reader, Text, WString, WireError, Writer};
 
-/// How far a task is (1.2.1 `TIPStatus`).
+/// The state of a task (1.2.1 `TIPStatus`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TipStatus {
     /// Not started.
     Pending,
     /// Running, with its running attempts.
     Running(Vec<AttemptId>),
-    /// Done, with the attempt that did it.
+    /// Done, with its successful attempt.
     Complete(AttemptId),
     /// Killed; 1.2.1 shows failed tasks so too.
     Killed,
@@ -38,11 +38,11 @@ pub struct TaskReport {
     pub diagnostics: Vec<WString>,
     /// Counters of the best attempt.
     pub counters: Counters,
-    /// How far it is.
+    /// Its state.
     pub status: TipStatus,
 }
 
-/// What a completion event tells (1.2.1 `TaskCompletionEvent.Status`).
+/// The kind of a completion event (1.2.1 `TaskCompletionEvent.Status`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum CompletionStatus {
     /// The attempt failed.
@@ -62,9 +62,9 @@ pub enum CompletionStatus {
 pub struct TaskCompletionEvent {
     /// The attempt.
     pub attempt: AttemptId,
-    /// Index of the task within job and kind.
+    /// Index of the task within its job and kind.
     pub id_within_job: i32,
-    /// False for reduces and for all setup and cleanup attempts, whatever slot they took.
+    /// False for reduces and for all setup and cleanup attempts, even on map slots.
     pub is_map: bool,
     /// What happened.
     pub status: CompletionStatus,

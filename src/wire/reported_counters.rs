@@ -1,18 +1,18 @@
-//! Counters as a task reports them: names and values apart, so that the names of many tasks can be kept once.
+//! Counters as a task reports them: names and values separately, so that the names of many tasks can be stored once.
 
 use super::limits::COUNTER_NAMES_BYTES;
 use super::{Counter, CounterGroup, Counters, Decode, Encode, Reader, WireError, Writer};
 
-/// The counters of one report. A finished map has some 25, whose 50 names hardly ever differ from the last map's: they stay the
-/// bytes they came as, which are compared as a whole, and are taken apart only when they are new.
+/// The counters of one report. A finished map has some 25, whose 50 names hardly ever differ from the last map's: they
+/// stay encoded, are compared as a whole, and are decoded only when they are new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedCounters {
-    /// All but the values, encoded. Invariant: well formed, with as many counters as there are values.
+    /// The encoding without the values. Invariant: well formed, with as many counters as there are values.
     names: Vec<u8>,
     values: Vec<i64>,
 }
 
-/// Room made for names at once, bytes.
+/// Memory reserved for names at first, bytes.
 const NAMES_ROOM_BYTES: usize = 1024;
 
 // === impl ReportedCounters ===
@@ -56,7 +56,7 @@ impl From<&Counters> for ReportedCounters {
     }
 }
 
-/// Walks over encoded names and calls `value` where each value belongs, with the reader before it.
+/// Visits encoded names and calls `value` at the position of each value.
 fn visit_values<'a>(
     reader: &mut Reader<'a>,
     mut value: impl FnMut(&mut Reader<'a>) -> Result<(), WireError>,
@@ -79,10 +79,10 @@ fn visit_values<'a>(
 }
 
 impl ReportedCounters {
-    /// Reads the counters of a report; those of one that names more than [`COUNTER_NAMES_BYTES`] are passed over.
+    /// Reads the counters of a report; `None` when their names exceed [`COUNTER_NAMES_BYTES`].
     pub fn decode_within_limit(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let start = reader.clone();
-        // Hardly ever is there more left in the frame than may be kept, so this costs nothing.
+        // The frame hardly ever has more bytes left than the limit, so this costs nothing.
         if reader.left() > COUNTER_NAMES_BYTES {
             visit_values(reader, |reader| reader.vlong("value of a counter").map(drop))?;
             if start.bytes_until(reader).len() > COUNTER_NAMES_BYTES {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn those_with_more_names_than_are_kept_are_passed_over() {
+    fn counters_beyond_the_limit_of_names_are_ignored() {
         for (name_bytes, is_kept) in [(COUNTER_NAMES_BYTES - 100, true), (COUNTER_NAMES_BYTES + 1, false)] {
             let counter = Counter { name: Text("n".repeat(name_bytes)), display_name: None, value: 7 };
             let group = CounterGroup { name: "g".into(), display_name: "G".into(), counters: vec![counter] };
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_travel_as_plain_counters_do(counters in counters()) {
+        fn they_are_encoded_as_plain_counters(counters in counters()) {
             let encoded = |value: &dyn Fn(&mut Writer<'_>)| {
                 let mut bytes = Vec::new();
                 value(&mut Writer::new(&mut bytes));

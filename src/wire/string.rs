@@ -1,4 +1,4 @@
-//! The four string encodings that Hadoop 1 mixes; which one applies is a property of the field, so of its type.
+//! The four string encodings of Hadoop 1; the type of a field determines which one applies.
 
 use std::fmt;
 use std::ops::Deref;
@@ -52,18 +52,18 @@ impl fmt::Display for Text {
 }
 
 impl<'a> Reader<'a> {
-    /// A `Text` field. Malformed UTF-8 becomes U+FFFD, as 1.2.1 `Text.readString` has it: no heartbeat fails of it.
+    /// A `Text` field. Malformed UTF-8 becomes U+FFFD, as in 1.2.1 `Text.readString`, so that it fails no heartbeat.
     #[inline]
     pub fn text(&mut self, what: &'static str) -> Result<Text, WireError> {
         Ok(Text(String::from_utf8_lossy(self.vint_bytes(what)?).into_owned()))
     }
 
-    /// A `Text` field of which at most `max_bytes` are kept; the rest is passed over and costs nothing.
+    /// A `Text` field cut to `max_bytes`; the rest is skipped without a copy.
     #[inline]
     pub fn text_cut(&mut self, max_bytes: usize, what: &'static str) -> Result<Text, WireError> {
         let bytes = self.vint_bytes(what)?;
         if bytes.len() <= max_bytes {
-            // Malformed bytes may become three each.
+            // A malformed byte may become three.
             let mut text = String::from_utf8_lossy(bytes).into_owned();
             limits::shorten(&mut text, max_bytes);
             return Ok(Text(text));
@@ -109,12 +109,12 @@ impl Encode for Text {
 // === impl Utf8 ===
 
 impl Utf8 {
-    /// The longest string that is written whole, in UTF-16 units; longer ones are cut (1.2.1 `UTF8.writeString`).
+    /// Longest string that is written whole, in UTF-16 units; longer ones are cut (1.2.1 `UTF8.writeString`).
     pub const MAX_UNITS: usize = 0xffff / 3;
 }
 
 impl<'a> Reader<'a> {
-    /// The bytes of a `UTF8` field, for comparison with a name in ASCII.
+    /// The bytes of a `UTF8` field, for comparison with an ASCII name.
     #[inline]
     pub fn utf8_bytes(&mut self, what: &'static str) -> Result<&'a [u8], WireError> {
         let length = self.u16(what)?;
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Writer<'_> {
-    /// A `UTF8` field, cut to [`Utf8::MAX_UNITS`] before a character that would pass it.
+    /// A `UTF8` field, cut to [`Utf8::MAX_UNITS`] at a character.
     pub fn utf8(&mut self, text: &str) {
         self.java_string(text, Utf8::MAX_UNITS, false);
     }
@@ -191,7 +191,7 @@ fn three_bytes(unit: u16) -> [u8; 3] {
 
 /// Both of Java's old encodings: lone surrogates become U+FFFD, `None` for bytes that begin no sequence.
 fn decode_java(bytes: &[u8]) -> Option<String> {
-    // Valid UTF-8 holds neither surrogates nor long forms, so it means the same in all three encodings.
+    // Valid UTF-8 has neither surrogates nor long forms, so it is the same in all three encodings.
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Some(text.to_owned());
     }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_bytes_mean_what_java_takes_them_for() {
+    fn odd_bytes_are_decoded_as_by_java() {
         assert_eq!(decoded::<Text>(b"\x02a\xff").unwrap(), "a\u{fffd}".into());
         assert_eq!(decoded::<Utf8>(b"\0\x04\xf0\x9f\x98\x80").unwrap().0, "\u{1f600}");
         assert_eq!(decoded::<Utf8>(b"\0\x03\xed\xa0\xbd").unwrap().0, "\u{fffd}");

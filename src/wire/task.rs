@@ -1,4 +1,4 @@
-//! A task as it is launched.
+//! A task in a launch.
 
 use crate::model::{AttemptId, Kind, names};
 
@@ -6,7 +6,7 @@ use super::error::WireErrorKind;
 use super::names::encoded_by_name;
 use super::{Decode, Encode, Reader, RecordRange, TaskStatus, Text, WireError, Writer};
 
-/// The outcome that a job-cleanup task tells the committer (commit or abort).
+/// The outcome that a job-cleanup task passes to the committer (commit or abort).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CleanupOutcome {
     /// Commit.
@@ -26,7 +26,7 @@ pub struct SkipRanges {
     pub ranges: Vec<RecordRange>,
 }
 
-/// Where a map's split stands (1.2.1 `JobSplit.TaskSplitIndex`).
+/// The location of a map's split (1.2.1 `JobSplit.TaskSplitIndex`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitIndex {
     /// The submitted `job.split`.
@@ -35,15 +35,15 @@ pub struct SplitIndex {
     pub offset_bytes: i64,
 }
 
-/// What differs between map and reduce tasks.
+/// The part that depends on the kind of task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskBody {
-    /// A map slot's task; the split is `Some` exactly for ordinary maps (no setup or cleanup kind).
+    /// A task on a map slot; it has a split exactly for ordinary maps (no setup or cleanup).
     Map {
         /// The split.
         split: Option<SplitIndex>,
     },
-    /// A reduce slot's task.
+    /// A task on a reduce slot.
     Reduce {
         /// Maps of the job.
         maps: i32,
@@ -59,7 +59,7 @@ pub struct Task {
     pub partition: i32,
     /// Slots it takes.
     pub num_slots: i32,
-    /// Its first status: the attempt id, and the state that tells the tracker to start it.
+    /// Its first status: the attempt id, and the state that makes the tracker start it.
     pub status: TaskStatus,
     /// Records to skip.
     pub skip_ranges: SkipRanges,
@@ -67,15 +67,15 @@ pub struct Task {
     pub skipping: bool,
     /// `Some` exactly for job-cleanup tasks.
     pub job_cleanup: Option<CleanupOutcome>,
-    /// A job-setup task.
+    /// Whether it is a job-setup task.
     pub job_setup: bool,
-    /// Whether skipped records are kept.
+    /// Whether skipped records are written to files.
     pub write_skipped_records: bool,
-    /// A task-cleanup attempt.
+    /// Whether it is a task-cleanup attempt.
     pub task_cleanup: bool,
     /// Owner of the job.
     pub user: Text,
-    /// What differs by kind.
+    /// The part that depends on the kind.
     pub body: TaskBody,
 }
 
@@ -128,7 +128,7 @@ impl Encode for SplitIndex {
 // === impl TaskBody ===
 
 impl TaskBody {
-    /// Which slots it takes.
+    /// Its kind of slot.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Map { .. } => Kind::Map,
@@ -140,7 +140,7 @@ impl TaskBody {
 // === impl Task ===
 
 impl Task {
-    /// Whether it runs a part of the job, and not its setup or some cleanup: of maps, only these have a split.
+    /// Whether it is a map or reduce of the job, not a setup or cleanup: of maps, only these have a split.
     pub const fn is_ordinary(&self) -> bool {
         self.job_cleanup.is_none() && !self.job_setup && !self.task_cleanup
     }
@@ -149,7 +149,7 @@ impl Task {
 impl Decode for Task {
     const MIN_BYTES: usize = TaskStatus::MIN_BYTES + 40;
 
-    /// Reads `isMap` and the task, as `LAUNCH_TASK` and `getTask` have it.
+    /// Reads `isMap` and the task, as in `LAUNCH_TASK` and `getTask`.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let kind = Kind::from_is_map(reader.bool("kind of the task")?);
         let job_file = reader.text("job file")?;
@@ -183,7 +183,7 @@ impl Decode for Task {
 }
 
 impl Encode for Task {
-    /// What the body's kind asks for is written in any case, so that no value here can put a reader out of step.
+    /// Writes the fields of the body's kind in any case, so that no value misaligns a reader.
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.bool(self.body.kind().is_map());
         writer.text(&self.job_file);

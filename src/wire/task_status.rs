@@ -1,4 +1,4 @@
-//! What a tracker says of one attempt.
+//! A tracker's report on one attempt.
 
 use crate::model::{AttemptId, AttemptState, Kind, names};
 
@@ -6,7 +6,7 @@ use super::limits::{DIAGNOSTICS_BYTES, FAILED_FETCHES, STATE_TEXT_BYTES};
 use super::names::encoded_by_name;
 use super::{Decode, Encode, Reader, ReportedCounters, Text, WireError, Writer};
 
-/// What an attempt is busy with (1.2.1 `TaskStatus.Phase`).
+/// The phase of an attempt (1.2.1 `TaskStatus.Phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Before the first phase.
@@ -32,7 +32,7 @@ pub struct RecordRange {
     pub length: i64,
 }
 
-/// What only reduces report.
+/// The part of a report that only reduces have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReduceProgress {
     /// When copying ended, epoch ms by the tracker's clock; 0 = not yet.
@@ -48,7 +48,7 @@ pub struct ReduceProgress {
 pub struct TaskStatus {
     /// The attempt.
     pub attempt: AttemptId,
-    /// 0 to 1, but nothing on the wire keeps a tracker from sending more, less or NaN.
+    /// 0 to 1, but a tracker may send more, less or NaN.
     pub progress: f32,
     /// Slots it takes.
     pub num_slots: i32,
@@ -58,7 +58,7 @@ pub struct TaskStatus {
     pub diagnostics: Text,
     /// Free text of the task.
     pub state_text: Text,
-    /// What it is busy with.
+    /// Its phase.
     pub phase: Phase,
     /// Epoch ms by the tracker's clock; 0 = not started.
     pub start_ms: i64,
@@ -68,7 +68,7 @@ pub struct TaskStatus {
     pub output_bytes: i64,
     /// Present about once a minute and with every state but RUNNING.
     pub counters: Option<ReportedCounters>,
-    /// Where the task stands in its input, for skipping bad records.
+    /// The records it reads next, for skipping bad records.
     pub next_record_range: RecordRange,
     /// `Some` exactly for reduce kinds.
     pub reduce: Option<ReduceProgress>,
@@ -138,15 +138,15 @@ impl Encode for ReduceProgress {
 // === impl TaskStatus ===
 
 impl TaskStatus {
-    /// The fewest bytes of a status of either kind.
+    /// Fewest bytes of a status of either kind.
     pub const MIN_BYTES: usize = AttemptId::MIN_BYTES + 55;
 
-    /// Which of Hadoop's two classes it is.
+    /// Its kind, one of Hadoop's two classes.
     pub const fn kind(&self) -> Kind {
         Kind::from_is_map(self.reduce.is_none())
     }
 
-    /// Reads a status of that kind, which its place tells; `None` when its attempt is none that can be known here.
+    /// Reads a status of a kind, which the caller knows; `None` when its attempt is foreign.
     pub fn decode_known(kind: Kind, reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let attempt = AttemptId::decode_known(reader)?;
         let progress = reader.f32("progress of an attempt")?;
@@ -182,7 +182,7 @@ impl TaskStatus {
         }))
     }
 
-    /// Writes the fields of a status of that kind; without progress of a reduce, that of one not begun.
+    /// Writes the fields of a status of a kind; a reduce status without progress is written as not begun.
     pub fn encode_as(&self, kind: Kind, writer: &mut Writer<'_>) {
         self.attempt.encode(writer);
         writer.f32(self.progress);

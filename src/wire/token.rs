@@ -3,7 +3,7 @@
 use super::limits::CREDENTIALS_BYTES;
 use super::{Decode, Encode, Reader, Text, WireError, Writer};
 
-/// A token (`org.apache.hadoop.security.token.Token`). The password is secret: it does not print.
+/// A token (`org.apache.hadoop.security.token.Token`). The password is secret and never printed.
 #[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Token {
     /// Identifier bytes.
@@ -12,11 +12,11 @@ pub struct Token {
     pub password: Vec<u8>,
     /// For example `mapreduce.job`.
     pub kind: Text,
-    /// What it is for.
+    /// The service it is for.
     pub service: Text,
 }
 
-/// Tokens and secret keys by alias, in the order in which they came.
+/// Tokens and secret keys by alias, in order of arrival.
 #[derive(Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Credentials {
     /// Tokens by alias.
@@ -87,7 +87,8 @@ impl Decode for Credentials {
 }
 
 impl Credentials {
-    /// Reads what a client sends along with a job: refused beyond [`CREDENTIALS_BYTES`], before any of it is copied.
+    /// Reads the credentials that a client submits with a job: refused beyond [`CREDENTIALS_BYTES`], before any of it
+    /// is copied.
     pub fn decode_submitted(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let start = reader.clone();
         let mut ahead = reader.clone();

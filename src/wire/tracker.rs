@@ -1,4 +1,4 @@
-//! What a tracker says of itself.
+//! A tracker's status.
 
 use crate::model::Kind;
 
@@ -10,7 +10,7 @@ use super::{Decode, Encode, Reader, TaskStatus, Text, WireError, Writer};
 pub struct TaskTrackerStatus {
     /// `tracker_<host>:<rpc host>/<rpc ip>:<rpc port>`; an opaque key.
     pub name: Text,
-    /// The host name that counts for topology, node lists and locality.
+    /// The host name for topology, node lists and locality.
     pub host: Text,
     /// Port of its web server, which also serves map outputs.
     pub http_port: i32,
@@ -24,13 +24,13 @@ pub struct TaskTrackerStatus {
     pub max_reduce_slots: i32,
     /// Memory, space and CPU.
     pub resources: ResourceStatus,
-    /// One report for each attempt it holds or that just ended there.
+    /// One report for each attempt it holds or that has just ended there.
     pub tasks: Vec<TaskStatus>,
-    /// What its health script says.
+    /// The result of its health script.
     pub health: HealthStatus,
 }
 
-/// Resources of a tracker; -1 = not known. Filled in only when it asks for work.
+/// Resources of a tracker; -1 = unknown. Sent only when it accepts tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceStatus {
     /// Bytes.
@@ -58,7 +58,7 @@ pub struct ResourceStatus {
 }
 
 impl ResourceStatus {
-    /// Of a tracker that knows only the free bytes of its local directories; -1 where not even those.
+    /// Resources of a tracker that knows only the free bytes of its local directories; -1 for unknown.
     #[must_use]
     pub const fn of_space(available_space_bytes: i64) -> Self {
         Self {
@@ -77,10 +77,10 @@ impl ResourceStatus {
     }
 }
 
-/// What the node health script says (1.2.1 `TaskTrackerHealthStatus`).
+/// The result of the node health script (1.2.1 `TaskTrackerHealthStatus`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthStatus {
-    /// False = give it no work.
+    /// False = launch nothing on it.
     pub healthy: bool,
     /// The reason.
     pub report: Text,
@@ -88,8 +88,8 @@ pub struct HealthStatus {
     pub last_reported_ms: i64,
 }
 
-/// Stands in the names of trackers that run only Hadoop Streaming, where stock ones have the host of their RPC server: no host is
-/// called so, and no other JobTracker looks at it.
+/// Part of the names of trackers that run only Hadoop Streaming, where stock ones have the host of their RPC server: no
+/// host has this name, and no other JobTracker reads it.
 pub const STREAMING_ONLY: &str = "streaming_only";
 
 /// Whether a tracker of that name runs only Hadoop Streaming.
@@ -103,8 +103,8 @@ pub fn runs_streaming_only(tracker: &str) -> bool {
 impl Decode for TaskTrackerStatus {
     const MIN_BYTES: usize = 50;
 
-    /// Reports on attempts that cannot be known here are left out: no tracker got those from this JobTracker. Of names that are
-    /// too long a byte more is kept than they may have, so that whoever looks at them sees it.
+    /// Drops reports on foreign attempts: no tracker got those from this JobTracker. Names that are too long keep one
+    /// byte more than their limit, so that the check of the limit refuses them.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self {
             name: reader.text_cut(TRACKER_NAME_BYTES + 1, "name of the tracker")?,
@@ -125,7 +125,7 @@ fn decode_reports(reader: &mut Reader<'_>) -> Result<Vec<TaskStatus>, WireError>
     let start = reader.clone();
     let count = reader.i32("number of reports")?;
     let count = reader.count(count, 1 + TaskStatus::MIN_BYTES, "number of reports")?;
-    // Before any is looked at: so many would keep others waiting.
+    // Before any is decoded: so many would delay other calls.
     start.check_limit(count, HEARTBEAT_REPORTS, "number of reports")?;
     let mut reports = Vec::with_capacity(count);
     for _ in 0..count {

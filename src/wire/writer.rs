@@ -1,4 +1,4 @@
-//! Writing: the same encodings, appended to a buffer.
+//! Writing: the same encodings as in [`reader`](super::reader), appended to a buffer.
 
 /// A value with one encoding of its own.
 pub trait Encode {
@@ -85,13 +85,13 @@ impl<'a> Writer<'a> {
         self.vlong(i64::from(value));
     }
 
-    /// How many follow, in four bytes. No list of values in memory comes near 2^31.
+    /// A count in four bytes. No list of values in memory comes near 2^31.
     #[inline]
     pub fn count(&mut self, count: usize) {
         self.i32(count as i32);
     }
 
-    /// How many follow, as `vint`.
+    /// A count as `vint`.
     #[inline]
     pub fn vint_count(&mut self, count: usize) {
         self.vlong(count as i64);

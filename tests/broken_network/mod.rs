@@ -5,14 +5,15 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
-use jobtracker::wire::protocol::{Call, Outcome, Protocol, ReturnType, Value, decode_response, encode_call};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::rpc_rig::cluster::Tracker;
 use crate::rpc_rig::{PATIENCE, Rig, Wanted, with_daemon};
+
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::{Call, CallOutcome, Protocol, ReturnType, Value, decode_response, encode_call};
 
 const DAEMON: &str = "10.77.0.1";
 const TRACKER: &str = "10.77.0.2/24";
@@ -154,7 +155,7 @@ impl Line {
         loop {
             if let Some((response, _)) = decode_response(ReturnType::Heartbeat, &bytes).unwrap() {
                 match response.outcome {
-                    Outcome::Value(value) => return value,
+                    CallOutcome::Value(value) => return value,
                     other => panic!("{other:?}"),
                 }
             }

@@ -13,7 +13,7 @@ use crate::served::{PATIENCE, Place, Serving};
 use jobtracker::model::JobId;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::{
-    Call, JobSubmissionCall, Outcome, Protocol, ReturnType, Value, decode_response, encode_call,
+    Call, CallOutcome, JobSubmissionCall, Protocol, ReturnType, Value, decode_response, encode_call,
 };
 
 /// A place whose jobs nobody needs to sign.
@@ -105,7 +105,7 @@ impl Client {
         encode_call(&mut frame, self.calls, call);
         self.stream.write_all(&frame).unwrap();
         match hear_outcome(&mut self.stream, self.calls, call.method().returns) {
-            Outcome::Error(exception) => exception.message,
+            CallOutcome::Error(exception) => exception.message,
             other => panic!("{other:?}"),
         }
     }
@@ -151,12 +151,12 @@ fn opening(user: &str, protocol: Protocol) -> Vec<u8> {
 
 fn hear(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Value {
     match hear_outcome(stream, id, returns) {
-        Outcome::Value(value) => value,
+        CallOutcome::Value(value) => value,
         other => panic!("{other:?}"),
     }
 }
 
-fn hear_outcome(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Outcome {
+fn hear_outcome(stream: &mut TcpStream, id: i32, returns: ReturnType) -> CallOutcome {
     let mut heard = Vec::new();
     loop {
         let mut room = [0; 4096];

@@ -1,7 +1,7 @@
 //! Safe mode, refresh of host lists and queues.
 
 use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal, Reply, SubmissionReply};
-use crate::mapreduce::Outcome;
+use crate::mapreduce::JobOutcome;
 use crate::model::{Kind, RunState};
 use crate::wire::{Action, CompletionStatus};
 
@@ -159,7 +159,7 @@ fn refreshed_queues_accept_jobs_by_their_new_state() {
     assert_eq!(cluster.submit(spec("alice", "default", 1, 0)), Err(stopped));
     cluster.add_tracker("h0", 1, 1);
     let id = cluster.submit(spec("alice", "added", 1, 0)).unwrap();
-    assert_eq!(cluster.run(id, |_| Fate::Succeed), Outcome::Succeeded.run_state());
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), JobOutcome::Succeeded.run_state());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::engine::{Engine, LongRead, ReadProgress, ReportKind, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, WantedJobs};
 use crate::mapreduce::Job;
 use crate::model::{JobId, Kind};
-use crate::wire::protocol::{Outcome, ReturnType, Value, decode_response, encode_response_start, encode_value};
+use crate::wire::protocol::{CallOutcome, ReturnType, Value, decode_response, encode_response_start, encode_value};
 use crate::wire::{TaskReport, TipStatus};
 
 use super::cluster::{Cluster, Fate, fifo, spec};
@@ -46,7 +46,7 @@ fn decoded(returns: ReturnType, value: &[u8]) -> Value {
     let (decoded, used) = decode_response(returns, &response).unwrap().unwrap();
     assert_eq!(used, response.len());
     match decoded.outcome {
-        Outcome::Value(value) => value,
+        CallOutcome::Value(value) => value,
         other => panic!("{other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What nobody else bounds.
+//! Bounds that only the job itself enforces.
 
 use crate::mapreduce::{Attempt, Diagnostics, JobFact, Task, TaskState};
 use crate::model::{AttemptState, Kind, RunState};

@@ -1,10 +1,10 @@
-//! What a job keeps for speed is what a recount gives.
+//! The sums that a job caches equal a recount.
 
 use crate::mapreduce::{CounterSum, CounterTotal, Job, TaskKey, TaskState};
 use crate::model::{Kind, PerKind};
 
 impl Job {
-    /// `waiting` is what the scheduler believes to wait.
+    /// `waiting`: the scheduler's counts.
     pub fn assert_consistent(&self, waiting: PerKind<u32>) {
         if self.is_without_tasks() {
             return;
@@ -57,12 +57,13 @@ impl Job {
             let can_lag = tasks().filter(|task| task.state == TaskState::Running).filter(lone).count();
             assert!(indexed <= can_lag, "{} {kind:?}: {indexed} of {can_lag} may lag", self.id);
             let open = kind == Kind::Map || self.reduces_requested;
-            let waits = if open { self.waiting[kind].len() } else { 0 } + usize::from(self.stragglers[kind].asked());
-            assert_eq!(waiting[kind] as usize, waits, "{} {kind:?}: told to the scheduler", self.id);
+            let waits = if open { self.waiting[kind].len() } else { 0 }
+                + usize::from(self.stragglers[kind].is_slot_requested());
+            assert_eq!(waiting[kind] as usize, waits, "{} {kind:?}: known to the scheduler", self.id);
         }
     }
 
-    /// Its attempts whose slots come free.
+    /// Its attempts whose slots are being released.
     pub fn releasing(&self, kind: Kind) -> usize {
         self.work[kind].iter().flat_map(|task| &task.attempts).filter(|attempt| attempt.is_releasing).count()
     }

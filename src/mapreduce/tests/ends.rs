@@ -1,6 +1,6 @@
-//! What ends count, and what they change when they come late.
+//! The consequences of ends, on time and late.
 
-use crate::mapreduce::{AttemptOrder, JobFact, JobState, Outcome, TaskState};
+use crate::mapreduce::{AttemptOrder, JobFact, JobOutcome, JobState, TaskState};
 use crate::model::{AttemptId, AttemptState, CounterLimits, Kind};
 use crate::wire::{CompletionStatus, TaskStatus};
 
@@ -47,7 +47,7 @@ fn absurd_times_are_survived() {
 }
 
 #[test]
-fn lost_output_that_nobody_will_read_changes_nothing() {
+fn lost_output_that_no_reduce_reads_changes_nothing() {
     let mut stage = Stage::running(1, 1);
     let node = stage.add_node("h1");
     let map = stage.launch(Kind::Map, 0, node);
@@ -58,7 +58,7 @@ fn lost_output_that_nobody_will_read_changes_nothing() {
     assert_eq!(stage.job.finished().map, 1);
     let cleanup = stage.act(|job, context| job.launch_cleanup(Kind::Map, node, context)).attempt;
     stage.report(node, cleanup, AttemptState::Succeeded);
-    assert_eq!(stage.job.state(), JobState::Over(Outcome::Succeeded));
+    assert_eq!(stage.job.state(), JobState::Over(JobOutcome::Succeeded));
     let facts = stage.facts.len();
     stage.report(node, map, AttemptState::Failed);
     assert_eq!(stage.facts.len(), facts);
@@ -120,7 +120,7 @@ fn what_ends_after_its_job_was_killed_says_that_the_task_is_given_up() {
     let loser = stage.launch(Kind::Map, 0, node);
     stage.report(node, done, AttemptState::Succeeded);
     stage.report(node, unclean, AttemptState::KilledUnclean);
-    stage.act(|job, context| job.decide_end(Outcome::Killed, "test".into(), context));
+    stage.act(|job, context| job.decide_end(JobOutcome::Killed, "test".into(), context));
     stage.report(node, runs, AttemptState::Killed);
     stage.report(node, loser, AttemptState::Killed);
     assert_eq!(event_of(&stage, runs), CompletionStatus::TipFailed);
@@ -140,13 +140,17 @@ fn a_slow_start_above_all_maps_is_all_maps() {
 
 #[test]
 fn a_job_that_is_over_stays_as_it_is() {
-    for outcome in [Outcome::Succeeded, Outcome::Failed, Outcome::Killed] {
+    for outcome in [JobOutcome::Succeeded, JobOutcome::Failed, JobOutcome::Killed] {
         let over = JobState::Over(outcome);
-        let all =
-            [JobState::Prep, JobState::Running, JobState::Over(Outcome::Succeeded), JobState::Over(Outcome::Killed)];
+        let all = [
+            JobState::Prep,
+            JobState::Running,
+            JobState::Over(JobOutcome::Succeeded),
+            JobState::Over(JobOutcome::Killed),
+        ];
         assert!(all.iter().all(|next| !over.can_become(*next)));
         assert!(JobState::Running.can_become(over));
-        assert_eq!(JobState::Prep.can_become(over), outcome != Outcome::Succeeded, "success needs the setup");
+        assert_eq!(JobState::Prep.can_become(over), outcome != JobOutcome::Succeeded, "success needs the setup");
     }
     assert!(!JobState::Running.can_become(JobState::Prep));
 }

@@ -1,4 +1,4 @@
-//! All of a job that decisions depend on, as text: two jobs that show the same are treated the same.
+//! The inputs of decisions about a job as text: two jobs with the same text are treated the same.
 
 use std::fmt::Write;
 
@@ -6,8 +6,8 @@ use crate::mapreduce::{Attempt, Job, NodeRegistry, TaskKey};
 use crate::model::{AttemptState, Kind};
 
 impl Job {
-    /// What trackers are yet to say again after a restart is left out, and so are hosts, of which a restart may know more:
-    /// it has the name of a tracker that is gone.
+    /// Leaves out what trackers report again after a restart, and hosts, of which a restart may know more: it has the
+    /// name of a tracker that is gone.
     pub fn facets(&self, nodes: &NodeRegistry) -> String {
         let mut text = format!(
             "{:?} {:?} {:?} {:?} pending {:?} finished {:?} failed {:?} open {} in work {:?} counts {:?} output {:?}\n",
@@ -23,7 +23,7 @@ impl Job {
             self.counts,
             self.output,
         );
-        // What runs says anew what it has counted.
+        // Running attempts report their counters again.
         let mut counters = crate::mapreduce::CounterTotal::default();
         Kind::ALL.iter().for_each(|kind| self.counter_sums[*kind].add_to(&mut counters));
         let counters = counters.into_counters();
@@ -61,7 +61,7 @@ impl Job {
         .unwrap();
         for attempt in &task.attempts {
             let Attempt { number, role, holds_slot, kill_request, launch_ms, output_bytes, .. } = attempt;
-            // What an attempt at work has come to is told again.
+            // Running attempts report their progress again.
             let state = if attempt.is_active() { AttemptState::Running } else { attempt.state };
             let is_output = state == AttemptState::Succeeded && self.needs_output(key);
             let name_of = |node| nodes.get(node).map(|info| info.name.clone());

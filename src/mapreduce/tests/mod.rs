@@ -1,4 +1,4 @@
-//! One job alone, where a whole cluster could not bring it into the state that is tested.
+//! One job alone, for states that a whole cluster cannot produce.
 
 mod bounds;
 mod commits;

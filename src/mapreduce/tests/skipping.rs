@@ -1,4 +1,4 @@
-//! Bad records: what attempts are told to skip, and what the success of a test is worth.
+//! Bad records: which ones attempts skip, and what the success of a test proves.
 
 use crate::mapreduce::{AttemptRole, JobSpec, Launch};
 use crate::model::{AttemptId, AttemptState, Kind, PerKind};
@@ -16,7 +16,7 @@ fn range(start: i64, length: i64) -> RecordRange {
     RecordRange { start, length }
 }
 
-/// The task as it travels with that attempt.
+/// The wire task of that attempt.
 fn sent(stage: &Stage, attempt: AttemptId) -> Task {
     let key = stage.job.key_of(attempt.task).unwrap();
     stage.job.wire_task(&Launch { key, attempt, role: AttemptRole::Work })

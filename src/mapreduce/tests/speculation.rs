@@ -7,10 +7,10 @@ use crate::scheduler::{Level, NodeId};
 
 use super::stage::Stage;
 
-/// A second after the sixty that a job is spared.
+/// A second after the minute without speculation.
 const OLD_MS: i64 = 61_000;
 
-/// Gives the node a waiting map, or one that lags.
+/// Launches a waiting map or a straggler on the node.
 fn take(stage: &mut Stage, node: NodeId) -> Option<AttemptId> {
     stage.act(|job, context| {
         let (number, hosts) = job.take_task(Kind::Map, node, Level::Any, context.nodes)?;

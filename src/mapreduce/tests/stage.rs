@@ -1,4 +1,4 @@
-//! A job and its surroundings.
+//! A job and its context.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Stage {
         Self::changed(maps, reduces, |_| {})
     }
 
-    /// A job as `change` wants it, whose setup has succeeded.
+    /// A job changed by `change`, whose setup has succeeded.
     pub fn changed(maps: u32, reduces: u32, change: impl FnOnce(&mut JobSpec)) -> Self {
         let mut scheduler = Scheduler::fifo(FifoOptions::default());
         let group = scheduler.open_group("default");
@@ -77,7 +77,7 @@ impl Stage {
         node
     }
 
-    /// Does something with the job in its surroundings.
+    /// Runs `act` with the job and its context.
     pub fn act<T>(&mut self, act: impl FnOnce(&mut Job, &mut JobContext<'_>) -> T) -> T {
         let mut context = JobContext {
             scheduler: &mut self.scheduler,
@@ -91,24 +91,24 @@ impl Stage {
         act(&mut self.job, &mut context)
     }
 
-    /// Gives an attempt of a task to a node, whether the task waits for one or not.
+    /// Launches an attempt of a task on a node, whether the task waits for one or not.
     pub fn launch(&mut self, kind: Kind, number: u32, node: NodeId) -> AttemptId {
         let (launch, _) = self.job.launch_task(kind, number, node, &self.nodes, self.now);
         self.scheduler.add_running(self.job.app, kind, node);
         launch.attempt
     }
 
-    /// Tasks that the scheduler is asked to place.
+    /// Tasks for which slots are requested.
     pub fn waiting(&self) -> PerKind<u32> {
         self.scheduler.app_waiting(self.job.app)
     }
 
-    /// A report of nothing but a state.
+    /// A report with only a state.
     pub fn report(&mut self, node: NodeId, attempt: AttemptId, state: AttemptState) -> ReportResult {
         self.report_with(node, attempt, state, |_| {})
     }
 
-    /// A report as `change` wants it.
+    /// A report changed by `change`.
     pub fn report_with(
         &mut self,
         node: NodeId,

@@ -31,7 +31,7 @@ fn quotas_fill_side_by_side_then_the_higher_rate_takes_the_rest() {
 }
 
 #[test]
-fn a_queue_without_money_runs_when_nobody_funded_can() {
+fn an_unfunded_queue_runs_when_no_funded_one_can() {
     let mut world = with_jobs(1);
     let broke = world.job(7, 0, 2, 0);
     world.tasks(broke, Kind::Map, &[], 3);

@@ -17,7 +17,7 @@ fn compatible(pad_millionths: u32) -> World {
 
 fn occupy_slots(world: &mut World, node: NodeId, maps: u32) {
     world.scheduler.occupy_slots(node, Kind::Map, maps);
-    world.books.nodes.get_mut(&node).unwrap().occupied.map += maps;
+    world.model.nodes.get_mut(&node).unwrap().occupied.map += maps;
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_changed_priority_counts_at_once() {
     world.tasks(first, Kind::Map, &[], 1);
     world.tasks(second, Kind::Map, &[], 1);
     world.scheduler.set_priority(second, 0);
-    world.books.apps.get_mut(&second).unwrap().priority = 0;
+    world.model.apps.get_mut(&second).unwrap().priority = 0;
     assert_eq!(world.maps_to(nodes[0]), [2, 1]);
 }
 
@@ -53,7 +53,7 @@ fn the_first_job_gets_its_far_map_before_the_second_its_near_one() {
     world.tasks(first, Kind::Map, &[here], 1);
     world.tasks(second, Kind::Map, &[here], 1);
     world.maps_to(nodes[0]);
-    let levels: Vec<_> = world.books.log.iter().map(|&(app, _, _, level)| (app, level)).collect();
+    let levels: Vec<_> = world.model.log.iter().map(|&(app, _, _, level)| (app, level)).collect();
     assert_eq!(levels, [(1, Level::Node), (1, Level::Any)]);
 }
 
@@ -163,7 +163,7 @@ fn compatible_near_the_full_cluster_gives_one_near_map() {
     let (left, right) = (world.host(0, 2), world.host(1, 2));
     world.tasks(job, Kind::Map, &[left, right], 40);
     world.scheduler.set_desired(job, PerKind::new(40, 1));
-    // A node counts as its last heartbeat said: all as empty, in the first round.
+    // A node counts as in its last heartbeat: all as empty, in the first round.
     assert!(nodes.iter().all(|&node| world.beat(node).granted.map == 2));
     assert!(nodes.iter().all(|&node| world.beat(node).granted.map == 0));
     (0..2).for_each(|task| world.end(task));

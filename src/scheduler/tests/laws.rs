@@ -1,5 +1,5 @@
-//! Laws over random clusters: sums equal a recount, no slot idles, every grant is the one the written order asks for
-//! (the books of [`super::world`] judge each), and the same calls give the same grants.
+//! Laws over random clusters: sums equal a recount, no slot idles, every grant follows the written order (checked by
+//! the model of [`super::world`]), and the same calls give the same grants.
 
 use std::collections::BTreeSet;
 
@@ -67,25 +67,25 @@ fn pick<T: Copy>(from: impl IntoIterator<Item = T>, index: &Index) -> Option<T> 
 }
 
 fn tasks_in(world: &World, keep: impl Fn(State) -> bool) -> Vec<usize> {
-    (0..world.books.tasks.len()).filter(|&task| keep(world.books.tasks[task].state)).collect()
+    (0..world.model.tasks.len()).filter(|&task| keep(world.model.tasks[task].state)).collect()
 }
 
-/// Does one step; says which node had a heartbeat.
+/// Runs one step; returns the node that had a heartbeat.
 fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
     match step {
         Step::Job { group, priority, start_ms } => {
-            // Removed apps stay in the books, so that no id is used twice.
-            let number = world.books.apps.len() as u32;
+            // Removed apps stay in the model, so that no id is used twice.
+            let number = world.model.apps.len() as u32;
             world.job(number, *group, *priority, *start_ms);
         }
         Step::Tasks { job, kind, hosts, count, failed_on } => {
             let hosts: Vec<HostId> = hosts.iter().map(|&host| world.host(host, 3)).collect();
             let failed_on = failed_on.iter().map(|&host| world.host(host, 3)).collect();
-            let job = pick(world.books.apps.keys().copied().filter(|app| !world.removed.contains(app)), job)?;
+            let job = pick(world.model.apps.keys().copied().filter(|app| !world.removed.contains(app)), job)?;
             world.tasks_that_failed_on(job, *kind, &hosts, *count, &failed_on);
         }
         Step::NodeOffer(node) => {
-            let node = pick(world.books.nodes.keys().copied(), node)?;
+            let node = pick(world.model.nodes.keys().copied(), node)?;
             world.beat(node);
             return Some(node);
         }
@@ -95,29 +95,29 @@ fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
         }
         Step::Withdraw(task) => {
             let task = pick(tasks_in(world, |state| state == State::Waiting), task)?;
-            let taken = &mut world.books.tasks[task];
+            let taken = &mut world.model.tasks[task];
             taken.state = State::Done;
             world.scheduler.withdraw_request(taken.app, taken.kind, &taken.hosts, 1);
         }
         Step::Adopt(task, node) => {
             let task = pick(tasks_in(world, |state| state == State::Waiting), task)?;
-            let node = pick(world.books.nodes.keys().copied(), node)?;
-            let adopted = &mut world.books.tasks[task];
+            let node = pick(world.model.nodes.keys().copied(), node)?;
+            let adopted = &mut world.model.tasks[task];
             adopted.state = State::Running(node);
             world.scheduler.withdraw_request(adopted.app, adopted.kind, &adopted.hosts, 1);
             world.scheduler.add_running(adopted.app, adopted.kind, node);
         }
         Step::Priority(job, priority) => {
-            let job = pick(world.books.apps.keys().copied(), job)?;
+            let job = pick(world.model.apps.keys().copied(), job)?;
             world.scheduler.set_priority(job, *priority);
-            world.books.apps.get_mut(&job).unwrap().priority = *priority;
+            world.model.apps.get_mut(&job).unwrap().priority = *priority;
         }
         Step::RemoveJob(job) => {
-            let job = pick(world.books.apps.keys().copied(), job)?;
+            let job = pick(world.model.apps.keys().copied(), job)?;
             world.scheduler.remove_app(job);
             world.removed.insert(job);
             let waiting = |task: &&mut super::world::Task| task.app == job && task.state == State::Waiting;
-            world.books.tasks.iter_mut().filter(waiting).for_each(|task| task.state = State::Done);
+            world.model.tasks.iter_mut().filter(waiting).for_each(|task| task.state = State::Done);
         }
         Step::Allocate(bought) => world.set_allocations(bought),
         Step::Node { host, maps, reduces } => {
@@ -125,27 +125,27 @@ fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
             world.node(host, *maps, *reduces);
         }
         Step::Slots(node, maps, reduces) => {
-            let node = pick(world.books.nodes.keys().copied(), node)?;
+            let node = pick(world.model.nodes.keys().copied(), node)?;
             world.scheduler.set_slots(node, PerKind::new(*maps, *reduces));
-            world.books.nodes.get_mut(&node).unwrap().slots = PerKind::new(*maps, *reduces);
+            world.model.nodes.get_mut(&node).unwrap().slots = PerKind::new(*maps, *reduces);
         }
         Step::RemoveNode(node) => {
-            let node = pick(world.books.nodes.keys().copied(), node)?;
+            let node = pick(world.model.nodes.keys().copied(), node)?;
             world.scheduler.remove_node(node);
             tasks_in(world, |state| state == State::Running(node)).into_iter().for_each(|task| world.end(task));
-            world.books.nodes.remove(&node);
+            world.model.nodes.remove(&node);
         }
         Step::Setup(node, kind) => {
-            let node = pick(world.books.nodes.keys().copied(), node)?;
-            if world.books.free(node)[*kind] > 0 {
+            let node = pick(world.model.nodes.keys().copied(), node)?;
+            if world.model.free(node)[*kind] > 0 {
                 world.scheduler.occupy_slots(node, *kind, 1);
-                world.books.nodes.get_mut(&node).unwrap().occupied[*kind] += 1;
+                world.model.nodes.get_mut(&node).unwrap().occupied[*kind] += 1;
             }
         }
         Step::SetupEnds(node, kind) => {
-            let node = pick(world.books.nodes.keys().copied(), node)?;
+            let node = pick(world.model.nodes.keys().copied(), node)?;
             world.scheduler.release_slots(node, *kind, 1);
-            let occupied = &mut world.books.nodes.get_mut(&node).unwrap().occupied[*kind];
+            let occupied = &mut world.model.nodes.get_mut(&node).unwrap().occupied[*kind];
             *occupied = occupied.saturating_sub(1);
         }
     }
@@ -153,31 +153,31 @@ fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
 }
 
 fn sums_equal_a_recount(world: &World) {
-    let (scheduler, books) = (&world.scheduler, &world.books);
+    let (scheduler, model) = (&world.scheduler, &world.model);
     let runs = |state: State| matches!(state, State::Running(_));
     for kind in Kind::ALL {
         for &group in &world.groups {
-            assert_eq!(scheduler.usage(group)[kind], books.usage(group, kind));
-            let waits = |task: &super::world::Task| books.apps[&task.app].group == group;
-            let waiting = books.count(|task| task.kind == kind && task.state == State::Waiting && waits(task));
+            assert_eq!(scheduler.usage(group)[kind], model.usage(group, kind));
+            let waits = |task: &super::world::Task| model.apps[&task.app].group == group;
+            let waiting = model.count(|task| task.kind == kind && task.state == State::Waiting && waits(task));
             assert_eq!(scheduler.waiting(group)[kind], waiting);
         }
-        for &app in books.apps.keys() {
+        for &app in model.apps.keys() {
             let of = |keep: &dyn Fn(State) -> bool| {
-                books.count(|task| task.app == app && task.kind == kind && keep(task.state))
+                model.count(|task| task.app == app && task.kind == kind && keep(task.state))
             };
             assert_eq!(scheduler.app_waiting(app)[kind], of(&|state| state == State::Waiting));
             assert_eq!(scheduler.app_running(app)[kind], of(&runs));
         }
         let totals = scheduler.totals();
-        assert_eq!(totals.nodes as usize, books.nodes.len());
-        assert_eq!(totals.slots[kind], books.nodes.values().map(|place| u64::from(place.slots[kind])).sum::<u64>());
+        assert_eq!(totals.nodes as usize, model.nodes.len());
+        assert_eq!(totals.slots[kind], model.nodes.values().map(|place| u64::from(place.slots[kind])).sum::<u64>());
         assert_eq!(
             totals.occupied[kind],
-            books.nodes.values().map(|place| u64::from(place.occupied[kind])).sum::<u64>()
+            model.nodes.values().map(|place| u64::from(place.occupied[kind])).sum::<u64>()
         );
-        assert_eq!(totals.running[kind], u64::from(books.count(|task| task.kind == kind && runs(task.state))));
-        let waiting = books.count(|task| task.kind == kind && task.state == State::Waiting);
+        assert_eq!(totals.running[kind], u64::from(model.count(|task| task.kind == kind && runs(task.state))));
+        let waiting = model.count(|task| task.kind == kind && task.state == State::Waiting);
         assert_eq!(totals.waiting[kind], u64::from(waiting));
         assert_eq!(totals, scheduler.recount());
     }
@@ -188,7 +188,7 @@ fn run(scheduler: Scheduler, order: Order, steps: &[Step]) -> World {
     for step in steps {
         if let Some(node) = take_step(&mut world, step) {
             if order == Order::Fifo {
-                // Spreading may hold a slot back once.
+                // Spreading may withhold a slot once.
                 sums_equal_a_recount(&world);
                 world.beat(node);
             }
@@ -206,7 +206,7 @@ proptest! {
     fn the_market_serves_in_order_and_wastes_nothing(steps in prop::collection::vec(step(), 1..120)) {
         let first = run(Scheduler::dynamic(), Order::Market, &steps);
         let second = run(Scheduler::dynamic(), Order::Market, &steps);
-        prop_assert_eq!(first.books.log, second.books.log);
+        prop_assert_eq!(first.model.log, second.model.log);
     }
 
     #[test]
@@ -214,7 +214,7 @@ proptest! {
         let fifo = || Scheduler::fifo(FifoOptions { compatible: false, pad_millionths: 200_000 });
         let first = run(fifo(), Order::Fifo, &steps);
         let second = run(fifo(), Order::Fifo, &steps);
-        prop_assert_eq!(first.books.log, second.books.log);
+        prop_assert_eq!(first.model.log, second.model.log);
     }
 
     /// Spreading alone delays nothing: one round of heartbeats places all, when any task may run anywhere.

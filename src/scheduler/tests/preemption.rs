@@ -1,4 +1,4 @@
-//! What a round of preemption takes, and its laws over random rounds.
+//! The victims of a round of preemption, and its laws over random rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,7 +74,7 @@ fn slots_that_come_free_anyway_are_counted_where_they_are_of_use() {
 }
 
 #[test]
-fn nothing_is_taken_where_it_helps_nobody() {
+fn no_victim_is_selected_where_it_helps_no_task() {
     let n = nodes(2);
     let round = PreemptionRound {
         under_quota: vec![under_quota(2, 1, 2)],
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_missing_is_taken_and_no_more(scenario in scenario(true)) {
+    fn exactly_the_missing_slots_are_taken(scenario in scenario(true)) {
         let excess: u32 = scenario.over_quota.iter().map(|(excess, attempts)| (*excess).min(attempts.len() as u32)).sum();
         let missing = scenario.need().saturating_sub(scenario.incoming.iter().sum());
         prop_assert_eq!(scenario.select_victims().len() as u32, missing.min(excess));
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn who_has_run_longer_than_a_victim_of_the_group_stays(scenario in scenario(true)) {
+    fn an_attempt_older_than_a_victim_of_its_group_stays(scenario in scenario(true)) {
         let victims = scenario.select_victims();
         for (group, (_, attempts)) in scenario.over_quota.iter().enumerate() {
             let is_victim = |number: usize| victims.contains(&(group, number as u32));
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_free_by_itself_is_never_worth_a_kill(scenario in scenario(false), node in 0..NODES) {
+    fn slots_being_released_are_used_before_a_kill(scenario in scenario(false), node in 0..NODES) {
         let before = scenario.select_victims().len();
         let mut more = scenario.clone();
         more.incoming[node] += 1;

@@ -1,4 +1,4 @@
-//! A cluster of jobs that keeps its own books, task by task, and judges every grant by them.
+//! A cluster of jobs with a reference model, task by task, that checks every grant.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ pub(super) enum Order {
 }
 
 /// The caller's side of the scheduler.
-pub(super) struct Books {
+pub(super) struct Model {
     pub(super) tasks: Vec<Task>,
     pub(super) apps: BTreeMap<AppId, AppSpec>,
     pub(super) nodes: BTreeMap<NodeId, QueuePosition>,
@@ -52,15 +52,15 @@ pub(super) struct Books {
 
 pub(super) struct World {
     pub(super) scheduler: Scheduler,
-    pub(super) books: Books,
+    pub(super) model: Model,
     pub(super) groups: Vec<GroupId>,
-    /// Apps that were removed; they stay in the books for their attempts that still run.
+    /// Apps that were removed; they stay in the model for their attempts that still run.
     pub(super) removed: BTreeSet<AppId>,
 }
 
-// === impl Books ===
+// === impl Model ===
 
-impl Books {
+impl Model {
     pub(super) fn count(&self, keep: impl Fn(&Task) -> bool) -> u32 {
         self.tasks.iter().filter(|task| keep(task)).count() as u32
     }
@@ -129,7 +129,7 @@ impl Books {
     }
 }
 
-impl GrantSource for Books {
+impl GrantSource for Model {
     fn take_task(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> GrantResult {
         self.asked += 1;
         let of_app = |task: &&Task| task.app == app && task.kind == kind && task.state == State::Waiting;
@@ -152,7 +152,7 @@ impl GrantSource for Books {
 
 impl World {
     pub(super) fn new(scheduler: Scheduler, order: Order, groups: usize) -> Self {
-        let books = Books {
+        let model = Model {
             tasks: Vec::new(),
             apps: BTreeMap::new(),
             nodes: BTreeMap::new(),
@@ -162,21 +162,21 @@ impl World {
             log: Vec::new(),
             asked: 0,
         };
-        let mut world = Self { scheduler, books, groups: Vec::new(), removed: BTreeSet::new() };
+        let mut world = Self { scheduler, model, groups: Vec::new(), removed: BTreeSet::new() };
         world.groups = (0..groups).map(|i| world.scheduler.open_group(&format!("q{i}"))).collect();
         world
     }
 
     pub(super) fn host(&mut self, number: usize, racks: usize) -> HostId {
         let host = self.scheduler.topology_mut().intern_host(&format!("h{number}"), &format!("/r{}", number % racks));
-        self.books.racks.insert(host, self.scheduler.topology().rack_of(host));
+        self.model.racks.insert(host, self.scheduler.topology().rack_of(host));
         host
     }
 
     pub(super) fn node(&mut self, host: HostId, maps: u32, reduces: u32) -> NodeId {
         let slots = PerKind::new(maps, reduces);
         let node = self.scheduler.add_node(host, slots);
-        self.books.nodes.insert(node, QueuePosition { host, slots, occupied: PerKind::default() });
+        self.model.nodes.insert(node, QueuePosition { host, slots, occupied: PerKind::default() });
         node
     }
 
@@ -194,7 +194,7 @@ impl World {
         let spec =
             AppSpec { id: AppId::new(number), group: self.groups[group], priority, start_ms, order: number.into() };
         self.scheduler.add_app(spec.clone()).unwrap();
-        self.books.apps.insert(spec.id, spec.clone());
+        self.model.apps.insert(spec.id, spec.clone());
         spec.id
     }
 
@@ -212,58 +212,58 @@ impl World {
     ) {
         self.scheduler.request_slots(app, kind, hosts, count);
         let task = Task { app, kind, hosts: hosts.into(), failed_on: failed_on.clone(), state: State::Waiting };
-        self.books.tasks.extend((0..count).map(|_| task.clone()));
-        self.tell_remaining(app);
+        self.model.tasks.extend((0..count).map(|_| task.clone()));
+        self.report_remaining(app);
     }
 
-    fn tell_remaining(&mut self, app: AppId) {
+    fn report_remaining(&mut self, app: AppId) {
         let of = |kind| {
             let left = |task: &&Task| task.app == app && task.kind == kind && task.state != State::Done;
-            self.books.tasks.iter().filter(left).count() as u32
+            self.model.tasks.iter().filter(left).count() as u32
         };
         self.scheduler.set_remaining(app, PerKind::new(of(Kind::Map), of(Kind::Reduce)));
     }
 
     pub(super) fn beat(&mut self, node: NodeId) -> AssignmentReport {
-        self.books.asked = 0;
-        let free = self.books.free(node);
-        let report = self.scheduler.assign_slots(NodeOffer { node, free }, &mut self.books);
+        self.model.asked = 0;
+        let free = self.model.free(node);
+        let report = self.scheduler.assign_slots(NodeOffer { node, free }, &mut self.model);
         assert!(report.granted.map <= free.map && report.granted.reduce <= free.reduce);
-        assert_eq!(self.books.asked, report.skipped + report.granted.map + report.granted.reduce);
+        assert_eq!(self.model.asked, report.skipped + report.granted.map + report.granted.reduce);
         report
     }
 
     /// The apps that a heartbeat gave maps to, in order.
     pub(super) fn maps_to(&mut self, node: NodeId) -> Vec<u32> {
-        let before = self.books.log.len();
+        let before = self.model.log.len();
         self.beat(node);
-        self.books.log[before..].iter().filter(|grant| grant.1 == Kind::Map).map(|grant| grant.0).collect()
+        self.model.log[before..].iter().filter(|grant| grant.1 == Kind::Map).map(|grant| grant.0).collect()
     }
 
     pub(super) fn end(&mut self, task: usize) {
-        let Task { app, kind, state, .. } = self.books.tasks[task];
+        let Task { app, kind, state, .. } = self.model.tasks[task];
         if let State::Running(node) = state {
-            self.books.tasks[task].state = State::Done;
+            self.model.tasks[task].state = State::Done;
             self.scheduler.remove_running(app, kind, node);
-            self.tell_remaining(app);
+            self.report_remaining(app);
         }
     }
 
     pub(super) fn set_allocations(&mut self, bought: &[(usize, u32, u32, i128)]) {
-        self.books.allocations = bought
+        self.model.allocations = bought
             .iter()
             .map(|&(group, maps, reduces, rate_units)| {
                 (self.groups[group], Allocation { quota: PerKind::new(maps, reduces), rate_units })
             })
             .collect();
-        let list: Vec<_> = self.books.allocations.iter().map(|(&group, &bought)| (group, bought)).collect();
+        let list: Vec<_> = self.model.allocations.iter().map(|(&group, &bought)| (group, bought)).collect();
         self.scheduler.set_allocations(&list);
     }
 
     /// Slots left free on a node while a task waits that may run there.
     pub(super) fn wasted(&self, node: NodeId) -> PerKind<u32> {
-        let free = self.books.free(node);
-        let wasted = |kind| free[kind].min(self.books.count(|task| self.books.can_run(task, kind, node)));
+        let free = self.model.free(node);
+        let wasted = |kind| free[kind].min(self.model.count(|task| self.model.can_run(task, kind, node)));
         PerKind::new(wasted(Kind::Map), wasted(Kind::Reduce))
     }
 }

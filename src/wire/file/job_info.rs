@@ -1,4 +1,4 @@
-//! `job-info` in a job's system directory: whose job it is and where its files are (1.2.1 `JobInfo`).
+//! `job-info` in a job's system directory: the job's owner and staging directory (1.2.1 `JobInfo`).
 
 use crate::model::JobId;
 use crate::wire::{Decode, Encode, Reader, Text, WString, WireError, Writer};

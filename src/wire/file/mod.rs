@@ -1,4 +1,4 @@
-//! Files that job clients, JobTracker and TaskTrackers leave for each other.
+//! Files that job clients, JobTracker and TaskTrackers exchange.
 
 mod job_info;
 mod split;
@@ -12,7 +12,7 @@ pub use token_storage::{JOB_TOKEN_ALIAS, read_token_storage, write_token_storage
 
 use super::{Reader, WireError, WireErrorKind};
 
-/// Reads the letters that a kind of file begins with.
+/// Reads the magic of a kind of file.
 fn read_magic(reader: &mut Reader<'_>, magic: &'static str, what: &'static str) -> Result<(), WireError> {
     let start = reader.clone();
     match reader.take(magic.len(), what) {
@@ -21,7 +21,7 @@ fn read_magic(reader: &mut Reader<'_>, magic: &'static str, what: &'static str) 
     }
 }
 
-/// Fails unless the version just read is the one that is understood.
+/// Fails unless the version just read is supported.
 fn check_version(reader: &Reader<'_>, found: i64, expected: i64, what: &'static str) -> Result<(), WireError> {
     if found == expected { Ok(()) } else { Err(reader.error(WireErrorKind::BadVersion { found, expected }, what)) }
 }

@@ -1,4 +1,4 @@
-//! `job.split`: the splits themselves, of which only those of files are known here.
+//! `job.split`: the splits themselves; only splits of files are supported.
 
 use super::{SplitMeta, check_version, read_magic};
 use crate::wire::error::{WireErrorKind, excerpt};
@@ -26,7 +26,7 @@ pub struct FileSplit {
     pub length_bytes: i64,
 }
 
-/// Builds `job.split` and what `job.splitmetainfo` says of it.
+/// Builds `job.split` and the entries of `job.splitmetainfo`.
 #[derive(Clone, Debug)]
 pub struct SplitsWriter {
     file: Vec<u8>,
@@ -36,7 +36,8 @@ pub struct SplitsWriter {
 const MAGIC: &str = "SPL";
 const VERSION: i32 = 1;
 
-/// Reads the split whose class name stands at `offset_bytes` of `job.split`. Fails with the class when it is another.
+/// Reads the split whose class name is at `offset_bytes` of `job.split`. Fails with the class name when that is not a
+/// file split.
 pub fn read_file_split(file: &[u8], offset_bytes: usize) -> Result<FileSplit, WireError> {
     const WHAT: &str = "split file";
     let mut reader = Reader::new(file);
@@ -82,7 +83,7 @@ impl Default for SplitsWriter {
 }
 
 impl SplitsWriter {
-    /// Adds a split whose data those hosts hold.
+    /// Adds a split with its data on `locations`.
     pub fn add(&mut self, split: &FileSplit, locations: Vec<Text>) {
         let offset_bytes = self.file.len() as i64;
         self.meta.push(SplitMeta { locations, offset_bytes, length_bytes: split.length_bytes });
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_are_found_by_the_offsets_told_of_them() {
+    fn splits_are_found_by_their_offsets() {
         let split = |api, path: &str| FileSplit { api, path: path.to_owned(), start_bytes: 5, length_bytes: 9 };
         let splits = [split(SplitApi::Old, "file:/a"), split(SplitApi::New, "file:/\u{1f600}")];
         let mut writer = SplitsWriter::default();
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn other_splits_and_places_are_refused() {
+    fn other_splits_and_offsets_are_refused() {
         let kind = |file: &[u8], offset| read_file_split(file, offset).unwrap_err().kind;
         assert_eq!(kind(b"SPL\0\0\0\x01\x01X", 7), WireErrorKind::UnknownClass("X".to_owned()));
         assert_eq!(

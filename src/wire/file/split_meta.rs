@@ -1,4 +1,4 @@
-//! `job.splitmetainfo`: where each split lies and how long it is, all that a JobTracker needs of splits.
+//! `job.splitmetainfo`: hosts, offset and length of each split, all that a JobTracker needs of splits.
 
 use super::{check_version, read_magic};
 use crate::wire::{Decode, Encode, Reader, Text, WireError, WireErrorKind, Writer};
@@ -8,9 +8,9 @@ use crate::wire::{Decode, Encode, Reader, Text, WireError, WireErrorKind, Writer
 pub struct SplitMeta {
     /// Hosts that hold its data, best first.
     pub locations: Vec<Text>,
-    /// Where `job.split` names the split's class, bytes from the start of the file.
+    /// Offset of the split's class name in `job.split`, bytes.
     pub offset_bytes: i64,
-    /// How much input it stands for, as its class says.
+    /// Length of its input by its class, bytes.
     pub length_bytes: i64,
 }
 
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_and_lies_are_refused() {
+    fn exceeded_limits_and_wrong_counts_are_refused() {
         let kind = |file: &[u8], limit| read_split_meta(file, limit).unwrap_err().kind;
         let file = write_split_meta(&[SplitMeta { locations: vec!["h".into()], offset_bytes: 7, length_bytes: 34 }]);
         assert_eq!(kind(&file, Some(14)), WireErrorKind::TooLong { length: 15, limit: 14 });

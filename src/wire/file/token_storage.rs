@@ -1,4 +1,4 @@
-//! Token storage files: `jobToken` in a job's system directory, and what users keep (1.2.1 `Credentials`).
+//! Token storage files: `jobToken` in a job's system directory, and users' own (1.2.1 `Credentials`).
 
 use super::{check_version, read_magic};
 use crate::wire::{Credentials, Decode, Encode, Reader, WireError, Writer};

@@ -1,4 +1,4 @@
-//! Jobs, queues and the cluster as bytes.
+//! Codecs of jobs, queues and the cluster.
 
 use crate::model::{JobId, Priority, RunState, names};
 use crate::wire::error::WireErrorKind;

@@ -5,27 +5,27 @@ use crate::wire::error::{WireErrorKind, excerpt};
 use crate::wire::object::{Object, ObjectError};
 use crate::wire::{Reader, Writer};
 
-/// What to do about safe mode (1.2.1 `JobTracker.SafeModeAction`).
+/// A safe mode action (1.2.1 `JobTracker.SafeModeAction`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SafeModeAction {
     /// Leave it.
     Leave,
     /// Enter it.
     Enter,
-    /// Only tell.
+    /// Report it.
     Get,
 }
 
 protocol! {
     /// Calls of administrators.
     AdminOperationsCall {
-        /// Reads the queue configuration anew.
+        /// Reloads the queue configuration.
         RefreshQueues = "refreshQueues" -> Void;
-        /// Reads the include and exclude lists anew.
+        /// Reloads the include and exclude lists.
         RefreshNodes = "refreshNodes" -> Void;
-        /// Safe mode; tells whether it is on afterwards.
+        /// Leaves, enters or reports safe mode; returns whether it is on afterwards.
         SetSafeMode = "setSafeMode" {
-            /// What to do.
+            /// The action.
             action: SafeModeAction,
         } -> Boolean;
     }
@@ -38,7 +38,7 @@ impl SafeModeAction {
         [(Self::Leave, "SAFEMODE_LEAVE"), (Self::Enter, "SAFEMODE_ENTER"), (Self::Get, "SAFEMODE_GET")];
 }
 
-/// The only enum that travels as an object of its own: its name is `UTF8`, not `Text`.
+/// The only enum that is encoded as an object of its own: its name is `UTF8`, not `Text`.
 impl Object for SafeModeAction {
     const CLASS: &'static str = "org.apache.hadoop.mapred.JobTracker$SafeModeAction";
 

@@ -13,11 +13,11 @@ use super::{
 /// A call of any protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
-    /// `getProtocolVersion`, which all protocols have. The answer is the server's version of the named protocol.
+    /// `getProtocolVersion`, which all protocols have. The result is the server's version of the named protocol.
     ProtocolVersion {
-        /// Class name of a protocol; that of the connection unless a client errs.
+        /// Class name of a protocol; normally that of the connection.
         protocol: String,
-        /// The client's version, which it compares with the answer itself.
+        /// The client's version, which the client itself compares with the result.
         client_version: i64,
     },
     /// From a job client.
@@ -34,19 +34,19 @@ pub enum Call {
     TaskUmbilical(TaskUmbilicalCall),
 }
 
-/// A call with the id that its response will carry.
+/// A call with the id for its response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallFrame {
     /// Chosen by the client: gaps and any order are normal.
     pub id: i32,
-    /// What is called.
+    /// The call.
     pub call: Call,
 }
 
-/// Why a call could not be read.
+/// Why a call could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// There is no such method, or null where it takes none. Answer ERROR; the connection is sound.
+    /// No such method, or null where it accepts none. Answer ERROR; the connection is sound.
     #[error("call {id}: {text}")]
     Method {
         /// The call.
@@ -54,16 +54,16 @@ pub enum CallError {
         /// The message of the ERROR response, whose class is `java.io.IOException`.
         text: String,
     },
-    /// A heartbeat beyond a limit that no stock tracker comes near. Answer ERROR with DisallowedTaskTrackerException: any other
-    /// makes a tracker come back at once.
+    /// A heartbeat beyond a limit that no stock tracker reaches. Answer ERROR with DisallowedTaskTrackerException: any
+    /// other makes a tracker come back at once.
     #[error("call {id}: {text}")]
     Disallowed {
         /// The call.
         id: i32,
-        /// What was too much.
+        /// The limit exceeded.
         text: String,
     },
-    /// Bytes that mean nothing. Close the connection without an answer, as 1.2.1 `Server` does.
+    /// Malformed bytes. Close the connection without an answer, as 1.2.1 `Server` does.
     #[error("a call that cannot be read: {0}")]
     Close(#[from] WireError),
 }
@@ -126,7 +126,6 @@ pub fn encode_call(out: &mut Vec<u8>, id: i32, call: &Call) {
 // === impl Protocol ===
 
 impl Protocol {
-    /// The method of that name.
     fn method(self, name: &str) -> Option<&'static Method> {
         let own = self.methods().iter().find(|method| method.name == name);
         own.or((name == GET_PROTOCOL_VERSION.name).then_some(&GET_PROTOCOL_VERSION))

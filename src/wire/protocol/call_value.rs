@@ -1,9 +1,9 @@
-//! How values are passed to methods: mostly one object each.
+//! Encoding of parameters and results: mostly one object each.
 
 use crate::wire::object::{Object, ObjectError, decode_object, encode_object};
 use crate::wire::{HeartbeatRequest, Reader, TaskStatus, Writer};
 
-/// What stands in a call for one value of ours: as a rule one object.
+/// A parameter or result: usually one object.
 pub trait CallValue: Sized {
     /// The declared classes, in order.
     const CLASSES: &'static [&'static str];
@@ -15,18 +15,18 @@ pub trait CallValue: Sized {
     fn encode(&self, writer: &mut Writer<'_>);
 }
 
-/// Why a value could not be taken from a call or response.
+/// Why a parameter or result could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallValueError {
-    /// Another class than declared, or bytes that mean nothing.
+    /// Another class than declared, or malformed bytes.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// Null, or an id of another make, where a value is needed.
+    /// Null, or a foreign id, where a value is required.
     #[error("null instead of {0}")]
     Null(&'static str),
 }
 
-/// A value that may be null, or an id that nothing here can have.
+/// A value that may be null or a foreign id.
 impl<T: Object> CallValue for Option<T> {
     const CLASSES: &'static [&'static str] = &[T::CLASS];
 
@@ -41,7 +41,7 @@ impl<T: Object> CallValue for Option<T> {
     }
 }
 
-/// A value that must be there.
+/// A required value.
 impl<T: Object> CallValue for T {
     const CLASSES: &'static [&'static str] = &[T::CLASS];
 
@@ -58,7 +58,7 @@ impl<T: Object> CallValue for T {
 
 macro_rules! boxed {
     ($($type:ty),*) => {$(
-        /// Boxed, since it is much larger than what other methods take.
+        /// Boxed, because it is much larger than the parameters of other methods.
         impl CallValue for Box<$type> {
             const CLASSES: &'static [&'static str] = <$type as CallValue>::CLASSES;
 
@@ -77,7 +77,7 @@ macro_rules! boxed {
 
 boxed!(HeartbeatRequest, TaskStatus);
 
-/// Five parameters that are one thing.
+/// Five parameters in one value.
 impl CallValue for HeartbeatRequest {
     const CLASSES: &'static [&'static str] =
         &["org.apache.hadoop.mapred.TaskTrackerStatus", "boolean", "boolean", "boolean", "short"];

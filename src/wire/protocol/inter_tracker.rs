@@ -1,4 +1,4 @@
-//! `InterTrackerProtocol` 31: what a TaskTracker tells and asks the JobTracker.
+//! `InterTrackerProtocol` 31: calls of a TaskTracker to the JobTracker.
 
 use crate::model::JobId;
 use crate::wire::HeartbeatRequest;
@@ -13,9 +13,9 @@ protocol! {
             /// Its five parameters.
             request: Box<HeartbeatRequest>,
         } -> Heartbeat;
-        /// URI of the default file system; 1.2.1 trackers do not ask.
+        /// URI of the default file system; 1.2.1 trackers do not call it.
         GetFilesystemName = "getFilesystemName" -> String;
-        /// A tracker that cannot go on says why.
+        /// Reports why a tracker cannot continue.
         ReportTaskTrackerError = "reportTaskTrackerError" {
             /// Name of the tracker.
             tracker: Option<String>,
@@ -26,11 +26,11 @@ protocol! {
         } -> Void;
         /// A part of a job's list of completion events.
         GetTaskCompletionEvents = "getTaskCompletionEvents" {
-            /// The job; `None` is one that is not known here.
+            /// The job; `None` for a foreign one.
             job: Option<JobId>,
             /// The first event wanted.
             from: i32,
-            /// At most so many.
+            /// Most events.
             max: i32,
         } -> CompletionEvents;
         /// URI of the system directory; null makes the tracker ask again.

@@ -1,4 +1,4 @@
-//! `JobSubmissionProtocol` 28: what a JobClient asks of the JobTracker.
+//! `JobSubmissionProtocol` 28: calls of a job client to the JobTracker.
 
 use crate::model::{AttemptId, JobId};
 use crate::wire::{Credentials, Text, Token};
@@ -6,54 +6,54 @@ use crate::wire::{Credentials, Text, Token};
 use super::table::protocol;
 
 protocol! {
-    /// Calls of job clients. An id is `None` for null and for ids that no job here can have: both name no job.
+    /// Calls of job clients. An id is `None` for null and for a foreign id: both name no job.
     JobSubmissionCall {
-        /// An id for a job to come.
+        /// Allocates a job id.
         GetNewJobId = "getNewJobId" -> JobId;
-        /// Hands over a job whose files are in its staging directory. The status must not be null.
+        /// Submits a job whose files are in its staging directory. The status must not be null.
         SubmitJob = "submitJob" {
-            /// The id it was given.
+            /// Its allocated id.
             job: Option<JobId>,
             /// Its staging directory.
             directory: Option<String>,
-            /// Tokens and keys it brings.
+            /// Its tokens and keys.
             credentials: Option<Credentials>,
         } -> JobStatus;
         /// The cluster in numbers.
         GetClusterStatus = "getClusterStatus" {
-            /// With the names of the trackers.
+            /// Whether the names of the trackers are included.
             detailed: bool,
         } -> ClusterStatus;
-        /// Who may administer a queue's jobs.
+        /// The users who may administer a queue's jobs.
         GetQueueAdmins = "getQueueAdmins" {
             /// The queue.
             queue: Option<String>,
         } -> AccessControlList;
-        /// Ends a job; unknown ones are passed over.
+        /// Kills a job; unknown ones are ignored.
         KillJob = "killJob" {
             /// The job.
             job: Option<JobId>,
         } -> Void;
-        /// Sets the priority of a job; unknown jobs are passed over, unknown priorities are an error.
+        /// Sets the priority of a job; unknown jobs are ignored, unknown priorities are an error.
         SetJobPriority = "setJobPriority" {
             /// The job.
             job: Option<JobId>,
             /// The name of the priority.
             priority: Option<String>,
         } -> Void;
-        /// Ends an attempt: false when it is unknown or does not run.
+        /// Kills or fails an attempt: false when it is unknown or does not run.
         KillTask = "killTask" {
             /// The attempt.
             attempt: Option<AttemptId>,
             /// Whether it counts against the attempt limit.
             should_fail: bool,
         } -> Boolean;
-        /// What stays the same of a job; null when unknown.
+        /// The constant part of a job; null when unknown.
         GetJobProfile = "getJobProfile" {
             /// The job.
             job: Option<JobId>,
         } -> JobProfile;
-        /// What changes of a job; null when unknown.
+        /// The variable part of a job; null when unknown.
         GetJobStatus = "getJobStatus" {
             /// The job.
             job: Option<JobId>,
@@ -95,7 +95,7 @@ protocol! {
             job: Option<JobId>,
             /// The first event wanted.
             from: i32,
-            /// At most so many.
+            /// Most events.
             max: i32,
         } -> CompletionEvents;
         /// Diagnostics of an attempt.
@@ -119,19 +119,19 @@ protocol! {
             /// The queue.
             queue: Option<String>,
         } -> JobStatuses;
-        /// Queues in which the caller may do anything, and what.
+        /// Queues in which the caller has any permission, with the permitted operations.
         GetQueueAclsForCurrentUser = "getQueueAclsForCurrentUser" -> QueueAcls;
-        /// A token that stands for the caller.
+        /// Issues a token for the caller.
         GetDelegationToken = "getDelegationToken" {
-            /// Who may renew it.
+            /// The user who may renew it.
             renewer: Option<Text>,
         } -> Token;
-        /// Lengthens the life of a token; returns its new end, epoch ms.
+        /// Renews a token; returns its new expiry, epoch ms.
         RenewDelegationToken = "renewDelegationToken" {
             /// The token.
             token: Option<Token>,
         } -> Long;
-        /// Ends the life of a token.
+        /// Cancels a token.
         CancelDelegationToken = "cancelDelegationToken" {
             /// The token.
             token: Option<Token>,

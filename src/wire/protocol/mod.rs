@@ -1,7 +1,7 @@
-//! The protocols: which methods there are, what they take and what they return.
+//! The protocols: their methods, parameters and results.
 //!
-//! A method is found by its name, the number of its parameters and their declared classes, all exact, as Java's
-//! reflection finds it. Every protocol has `getProtocolVersion` besides its own methods.
+//! A method is identified by its name, the number of its parameters and their declared classes, all exact, as by Java's
+//! reflection. Every protocol has `getProtocolVersion` besides its own methods.
 
 mod admin_operations;
 mod call;
@@ -22,7 +22,7 @@ pub use job_submission::JobSubmissionCall;
 pub use refresh_authorization_policy::RefreshAuthorizationPolicyCall;
 pub use refresh_user_mappings::RefreshUserMappingsCall;
 pub use response::{
-    FATAL_CALL_ID, Outcome, RemoteException, Response, decode_response, encode_array_start, encode_element,
+    CallOutcome, FATAL_CALL_ID, RemoteException, Response, decode_response, encode_array_start, encode_element,
     encode_error, encode_fatal, encode_response, encode_response_start, encode_value, response_id,
 };
 pub use table::Method;

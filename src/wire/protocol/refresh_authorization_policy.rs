@@ -3,9 +3,9 @@
 use super::table::protocol;
 
 protocol! {
-    /// Calls of administrators about who may use which protocol.
+    /// Calls of administrators about access to protocols.
     RefreshAuthorizationPolicyCall {
-        /// Reads the access lists of the protocols anew.
+        /// Reloads the access lists of the protocols.
         RefreshServiceAcl = "refreshServiceAcl" -> Void;
     }
 }

@@ -1,13 +1,14 @@
-//! `RefreshUserMappingsProtocol` 1: `hadoop mradmin -refreshUserToGroupsMappings` and its like.
+//! `RefreshUserMappingsProtocol` 1: `hadoop mradmin -refreshUserToGroupsMappings` and
+//! `-refreshSuperUserGroupsConfiguration`.
 
 use super::table::protocol;
 
 protocol! {
     /// Calls of administrators about users.
     RefreshUserMappingsCall {
-        /// Forgets which groups users belong to.
+        /// Drops the cached groups of users.
         RefreshUserToGroupsMappings = "refreshUserToGroupsMappings" -> Void;
-        /// Reads anew who may act for whom.
+        /// Reloads which users may act for others.
         RefreshSuperUserGroupsConfiguration = "refreshSuperUserGroupsConfiguration" -> Void;
     }
 }

@@ -1,8 +1,9 @@
-//! Responses. They carry no length: the end of one is known only when it has been decoded whole.
+//! Responses. They carry no length: the end of one is known only once it is decoded whole.
 
-use super::{ReturnType, Value};
 use crate::wire::object::{ArrayElement, encode_array_head, encode_object};
 use crate::wire::{Decode, Encode, Reader, WString, WireError, WireErrorKind, Writer};
+
+use super::{ReturnType, Value};
 
 /// The call id of a FATAL response, which answers no call.
 pub const FATAL_CALL_ID: i32 = -1;
@@ -11,23 +12,23 @@ const SUCCESS: i32 = 0;
 const ERROR: i32 = 1;
 const FATAL: i32 = -1;
 
-/// A response as a client gets it.
+/// A response to a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
     /// The call it answers.
     pub id: i32,
-    /// How the call went.
-    pub outcome: Outcome,
+    /// Its outcome.
+    pub outcome: CallOutcome,
 }
 
-/// How a call went.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// Well.
+pub enum CallOutcome {
+    /// It succeeded.
     Value(Value),
     /// It failed.
     Error(RemoteException),
-    /// The connection failed, and is closed by the server.
+    /// The connection failed, and the server closes it.
     Fatal(RemoteException),
 }
 
@@ -41,13 +42,13 @@ pub struct RemoteException {
     pub message: String,
 }
 
-/// Appends the response to a call that went well.
+/// Appends the response to a successful call.
 pub fn encode_response(out: &mut Vec<u8>, id: i32, value: &Value) {
     encode_response_start(out, id);
     encode_value(value, out);
 }
 
-/// Appends what comes before the value in the response to a call that went well.
+/// Appends the part before the value of the response to a successful call.
 pub fn encode_response_start(out: &mut Vec<u8>, id: i32) {
     let mut writer = Writer::new(out);
     writer.i32(id);
@@ -59,7 +60,7 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
     value.encode(&mut Writer::new(out));
 }
 
-/// Appends what comes before the elements of an array of `count`; the count are the last four bytes.
+/// Appends the part before the elements of an array; its last four bytes are the count.
 pub fn encode_array_start<T: ArrayElement>(count: usize, out: &mut Vec<u8>) {
     encode_array_head::<T>(count, &mut Writer::new(out));
 }
@@ -69,7 +70,7 @@ pub fn encode_element<T: ArrayElement>(element: &T, out: &mut Vec<u8>) {
     encode_object(Some(element), &mut Writer::new(out));
 }
 
-/// Appends the response to a call that failed. Clients see the class and the first line of the message.
+/// Appends the response to a failed call. Clients see the class and the first line of the message.
 pub fn encode_error(out: &mut Vec<u8>, id: i32, class: &str, message: &str) {
     encode_exception(out, id, ERROR, class, message);
 }
@@ -89,13 +90,13 @@ fn encode_exception(out: &mut Vec<u8>, id: i32, status: i32, class: &str, messag
     }
 }
 
-/// The call that the response at the start of `bytes` answers; `None` when more bytes are needed.
+/// The call id of the response at the start of `bytes`; `None` when more bytes are needed.
 pub fn response_id(bytes: &[u8]) -> Option<i32> {
     bytes.first_chunk().map(|id| i32::from_be_bytes(*id))
 }
 
-/// Reads the response at the start of `bytes` to a call that returns `returns`, and the number of bytes it took.
-/// `None` when more bytes are needed; the caller limits how many it waits for.
+/// Reads the response at the start of `bytes` to a call that returns `returns`, and its size. `None` when more bytes
+/// are needed; the caller limits how many.
 pub fn decode_response(returns: ReturnType, bytes: &[u8]) -> Result<Option<(Response, usize)>, WireError> {
     let mut reader = Reader::new(bytes);
     match decode_whole(returns, &mut reader) {
@@ -109,9 +110,9 @@ fn decode_whole(returns: ReturnType, reader: &mut Reader<'_>) -> Result<Response
     let id = reader.i32("call id")?;
     let start = reader.clone();
     let outcome = match reader.i32("status of a response")? {
-        SUCCESS => Outcome::Value(Value::decode(returns, reader)?),
-        ERROR => Outcome::Error(RemoteException::decode(reader)?),
-        FATAL => Outcome::Fatal(RemoteException::decode(reader)?),
+        SUCCESS => CallOutcome::Value(Value::decode(returns, reader)?),
+        ERROR => CallOutcome::Error(RemoteException::decode(reader)?),
+        FATAL => CallOutcome::Fatal(RemoteException::decode(reader)?),
         other => return Err(start.error(WireErrorKind::UnknownNumber(i64::from(other)), "status of a response")),
     };
     Ok(Response { id, outcome })
@@ -134,9 +135,9 @@ impl Encode for Response {
     fn encode(&self, writer: &mut Writer<'_>) {
         let mut out = Vec::new();
         match &self.outcome {
-            Outcome::Value(value) => encode_response(&mut out, self.id, value),
-            Outcome::Error(exception) => encode_error(&mut out, self.id, &exception.class, &exception.message),
-            Outcome::Fatal(exception) => {
+            CallOutcome::Value(value) => encode_response(&mut out, self.id, value),
+            CallOutcome::Error(exception) => encode_error(&mut out, self.id, &exception.class, &exception.message),
+            CallOutcome::Fatal(exception) => {
                 encode_exception(&mut out, self.id, FATAL, &exception.class, &exception.message);
             }
         }

@@ -1,15 +1,15 @@
-//! From a table of methods to an enum of calls with its codec.
+//! Generates an enum of calls and its codec from a table of methods.
 
 use super::ReturnType;
 
 /// A method of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Method {
-    /// Its Java name; no protocol here has two methods of one name.
+    /// Its Java name; unique within a protocol.
     pub name: &'static str,
     /// The declared classes of its parameters, one group for each field of the call.
     pub(super) classes: &'static [&'static [&'static str]],
-    /// What it returns.
+    /// The type of its result.
     pub returns: ReturnType,
 }
 
@@ -33,8 +33,8 @@ impl Method {
     }
 }
 
-/// Makes the enum of a protocol's calls: a variant for each method, with its Java name, its parameters in order and
-/// what it returns.
+/// Generates the enum of a protocol's calls: a variant for each method, with its Java name, its parameters in order and
+/// its result.
 macro_rules! protocol {
     (
         $(#[$calls_doc:meta])*

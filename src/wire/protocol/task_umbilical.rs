@@ -1,4 +1,4 @@
-//! `TaskUmbilicalProtocol` 19: what a task's process tells and asks its TaskTracker. A JobTracker does not serve it.
+//! `TaskUmbilicalProtocol` 19: calls of a task's process to its TaskTracker. A JobTracker does not serve it.
 
 use crate::model::{AttemptId, JobId};
 use crate::wire::object::{Object, ObjectError, decode_instance, encode_class};
@@ -11,20 +11,20 @@ use super::table::protocol;
 pub struct NewApiJobId(pub JobId);
 
 protocol! {
-    /// Calls of task processes; each but the last says which process calls.
+    /// Calls of task processes; each but the last names the calling process.
     TaskUmbilicalCall {
-        /// Asks for something to run.
+        /// Requests a task to run.
         GetTask = "getTask" {
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> JvmTask;
-        /// Reports progress; false tells the process to exit.
+        /// Reports progress; false orders the process to exit.
         StatusUpdate = "statusUpdate" {
             /// The attempt.
             attempt: AttemptId,
-            /// How it is.
+            /// Its status.
             status: Box<TaskStatus>,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Boolean;
         /// Adds to the attempt's diagnostics.
@@ -33,89 +33,89 @@ protocol! {
             attempt: AttemptId,
             /// The text.
             text: Option<String>,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Void;
-        /// Tells which records come next, for skipping bad ones.
+        /// Reports which records come next, for skipping bad ones.
         ReportNextRecordRange = "reportNextRecordRange" {
             /// The attempt.
             attempt: AttemptId,
             /// The records.
             range: RecordRange,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Void;
-        /// Says that the attempt lives; false tells the process to exit.
+        /// Reports that the attempt is alive; false orders the process to exit.
         Ping = "ping" {
             /// The attempt.
             attempt: AttemptId,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Boolean;
-        /// Says that the attempt has succeeded.
+        /// Reports that the attempt has succeeded.
         Done = "done" {
             /// The attempt.
             attempt: AttemptId,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Void;
-        /// Says that the attempt waits for leave to commit.
+        /// Reports that the attempt waits for permission to commit.
         CommitPending = "commitPending" {
             /// The attempt.
             attempt: AttemptId,
-            /// How it is.
+            /// Its status.
             status: Box<TaskStatus>,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Void;
-        /// Asks for leave to commit.
+        /// Requests permission to commit.
         CanCommit = "canCommit" {
             /// The attempt.
             attempt: AttemptId,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Boolean;
-        /// Says that the shuffle failed.
+        /// Reports that the shuffle failed.
         ShuffleError = "shuffleError" {
             /// The attempt.
             attempt: AttemptId,
             /// What happened.
             message: Option<String>,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Void;
-        /// Says that a local file system failed.
+        /// Reports that a local file system failed.
         FileSystemError = "fsError" {
             /// The attempt.
             attempt: AttemptId,
             /// What happened.
             message: Option<String>,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Void;
-        /// Says that the process cannot go on.
+        /// Reports that the process cannot continue.
         FatalError = "fatalError" {
             /// The attempt.
             attempt: AttemptId,
             /// What happened.
             message: Option<String>,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> Void;
-        /// Asks which map outputs are ready.
+        /// Requests completion events of maps.
         GetMapCompletionEvents = "getMapCompletionEvents" {
             /// The job.
             job: JobId,
             /// The first event wanted.
             from: i32,
-            /// At most so many.
+            /// Most events.
             max: i32,
-            /// The reduce that asks.
+            /// The calling reduce.
             attempt: AttemptId,
-            /// Who calls.
+            /// The calling process.
             context: JvmContext,
         } -> MapEventsUpdate;
-        /// Tells the sizes of the job's private distributed cache files.
+        /// Reports the sizes of the job's private distributed cache files.
         UpdatePrivateDistributedCacheSizes = "updatePrivateDistributedCacheSizes" {
             /// The job.
             job: NewApiJobId,

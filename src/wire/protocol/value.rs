@@ -1,4 +1,4 @@
-//! What methods return.
+//! Results of methods.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ macro_rules! values {
         /// A value that a method returns. `None` is null.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Value {
-            /// The method has come to its end.
+            /// The method returns nothing.
             Void,
             $( $(#[$doc])* $variant($type), )+
-            /// An answer to a heartbeat by its [`HeartbeatResponse::encode_body`], for answers that may be sent again.
+            /// A heartbeat response as its [`HeartbeatResponse::encode_body`], for responses that may be repeated.
             EncodedHeartbeat(Arc<[u8]>),
         }
 
@@ -64,7 +64,7 @@ macro_rules! values {
 values! {
     /// A number.
     Long(i64);
-    /// A truth.
+    /// A boolean.
     Boolean(bool);
     /// A string.
     String(Option<String>);
@@ -92,19 +92,19 @@ values! {
     Queues(Vec<JobQueueInfo>);
     /// A queue.
     QueueInfo(Option<JobQueueInfo>);
-    /// What the caller may do in queues.
+    /// The caller's permitted operations in queues.
     QueueAcls(Vec<QueueAclsInfo>);
     /// A token.
     Token(Option<Token>);
-    /// The answer to a heartbeat.
+    /// A heartbeat response.
     Heartbeat(HeartbeatResponse);
-    /// What a task process shall do.
+    /// The order to a task process.
     JvmTask(JvmTask);
-    /// News of map outputs.
+    /// Completion events of maps.
     MapEventsUpdate(MapEventsUpdate);
 }
 
-/// A response whose class is not the one declared cannot be read on from: there is no length to go by.
+/// A response of another class cannot be decoded further: it has no length.
 fn wire_error(error: CallValueError, start: &Reader<'_>) -> WireError {
     const WHAT: &str = "value of a response";
     match error {
@@ -116,7 +116,7 @@ fn wire_error(error: CallValueError, start: &Reader<'_>) -> WireError {
     }
 }
 
-/// A `void` travels as its null; a bare `void` is read too.
+/// A `void` is encoded as its null; a bare `void` is accepted too.
 struct Nothing;
 
 impl Object for Nothing {

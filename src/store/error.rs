@@ -1,5 +1,6 @@
 //! What can be wrong with a store.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -27,17 +28,15 @@ pub enum StoreError {
         /// The process that holds it, if the file names one.
         pid: Option<u32>,
     },
-    /// Written by a newer program.
-    #[error(
-        "{path} has schema version {found}, this program knows versions up to {known}: start the newer program, or restore a backup made before it ran"
-    )]
-    NewerSchema {
+    /// The database has another schema version than this program's.
+    #[error("{path} {found}, expected schema version {expected}: {}", .found.remedy())]
+    OtherSchema {
         /// The database.
         path: PathBuf,
-        /// Its version.
-        found: u32,
-        /// The newest version known here.
-        known: u32,
+        /// What it has.
+        found: SchemaFound,
+        /// This program's version.
+        expected: u32,
     },
     /// Something in the database is not what it must be.
     #[error("{path}: {column} holds {value:?} where {expected} is expected")]
@@ -80,6 +79,44 @@ pub enum StoreError {
         /// What the last try said.
         text: String,
     },
+}
+
+/// The schema that a database was found with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaFound {
+    /// It has no tables.
+    None,
+    /// This program's, in a version.
+    Version(u32),
+    /// That of a program older than the first version, in a version of its own count.
+    Unreleased(u32),
+    /// Some other program's.
+    Foreign,
+}
+
+// === impl SchemaFound ===
+
+impl SchemaFound {
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::None | Self::Version(_) => "start the program that wrote it, or restore a backup that this program made",
+            Self::Unreleased(_) => {
+                "move state.db, state.db-wal and state.db-shm to another folder to start with an empty state"
+            }
+            Self::Foreign => "move it to another folder, or set another jobtracker.state.dir",
+        }
+    }
+}
+
+impl fmt::Display for SchemaFound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => out.write_str("has no schema"),
+            Self::Version(version) => write!(out, "has schema version {version}"),
+            Self::Unreleased(version) => write!(out, "has schema version {version} of an unreleased program"),
+            Self::Foreign => out.write_str("is a database of another program"),
+        }
+    }
 }
 
 fn holder(pid: &Option<u32>) -> String {

@@ -45,13 +45,11 @@ fault_points! {
     DatabaseNamed = "database.named",
     /// `state.db` is opened, and its log made.
     DatabaseOpened = "database.opened",
-    /// The transaction of schema steps has begun.
+    /// The transaction that creates the schema has begun.
     SchemaBegun = "schema.begun",
-    /// A schema step is taken, not committed.
-    SchemaStep = "schema.step",
-    /// All schema steps are taken, not committed.
+    /// The schema is created, not committed.
     SchemaCommit = "schema.commit",
-    /// The schema is the present one.
+    /// The schema is committed.
     SchemaCommitted = "schema.committed",
     /// The state is read.
     StateLoaded = "start.loaded",

@@ -43,7 +43,7 @@ pub use budget_image::{
     BudgetBackEnd, BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, ImageWatch, Precedence,
 };
 pub use durable::{Durable, Health, Rowless};
-pub use error::StoreError;
+pub use error::{SchemaFound, StoreError};
 pub use fault_point::FaultPoint;
 pub use figures::Figures;
 pub use finished_jobs::FinishedJobReader;
@@ -55,7 +55,7 @@ pub use opened::Opened;
 pub(crate) use opened::{finished_after, opened_after};
 pub use opened_jobs::OpenedJobs;
 pub use options::{Retention, StoreOptions};
-pub use schema::{SchemaVersions, schema_versions};
+pub use schema::check_schema;
 pub use sink::{FactSink, Pressure};
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
 pub use state_store::Store;

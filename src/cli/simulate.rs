@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::market_text::{columns, lines};
 use crate::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Tally, Violation, shrink};
-use crate::store::MemoryJournal;
+use crate::store::InMemoryStore;
 
 /// Drives the engine in virtual time with trackers, users and faults, and judges every step by the laws.
 #[derive(Debug, Args)]
@@ -100,7 +100,7 @@ impl SimulateArguments {
 
 /// Plays one run; a step that panics breaks a law too.
 fn play(options: &RunOptions) -> Run {
-    let played = catch_unwind(AssertUnwindSafe(|| Run::play(options, &mut MemoryJournal::default())));
+    let played = catch_unwind(AssertUnwindSafe(|| Run::play(options, &mut InMemoryStore::default())));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::config::Settings;
 use crate::engine::{CarriedSpeaker, Effect, Engine, Event};
-use crate::store::{BudgetImage, FactSink, FinishedJobReader, Health};
+use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
 
 use super::acl_file::AclFile;
 use super::clock::Clock;
@@ -58,13 +58,13 @@ pub struct Parts<'a> {
     /// All state. Its start facts are handed to the sink here.
     pub engine: Engine,
     /// Where facts go.
-    pub sink: FactSink,
+    pub sink: FactSender,
     /// The clock that the engine was made with.
     pub clock: Clock,
     /// Who may sign; none where nobody needs to.
     pub acl: Option<Arc<AclFile>>,
     /// Writes the budget file; none without a market.
-    pub budget_image: Option<Rc<BudgetImage>>,
+    pub budget_image: Option<Rc<BudgetPublisher>>,
 }
 
 /// How a daemon's service ends.

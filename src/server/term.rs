@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::config::keys;
 use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::engine::{CarriedSpeaker, Event};
-use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
+use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Store};
 
 use crate::web::ServedNames;
 
@@ -61,7 +61,7 @@ struct Preparing<'a> {
     arguments: &'a [std::ffi::OsString],
     web: &'a Web<'a>,
     calls: Calls,
-    budget: Option<ImageWatch>,
+    budget: Option<BudgetStatus>,
     clock: Clock,
 }
 
@@ -113,7 +113,7 @@ impl Office<'_> {
             settings,
             rpc_limits,
             engine,
-            sink: store.sink(),
+            sink: store.fact_sender(),
             clock,
             acl: acl.clone(),
             budget_image: budget_image.clone(),
@@ -232,7 +232,7 @@ fn with_trackers(mut carried: Vec<Carried>, speakers: Vec<CarriedSpeaker>) -> Ve
 }
 
 /// Closes what a term has opened.
-fn close(budget_image: Option<Rc<BudgetImage>>, owner: Rc<Owner>, store: Store) -> Result<(), ServeError> {
+fn close(budget_image: Option<Rc<BudgetPublisher>>, owner: Rc<Owner>, store: Store) -> Result<(), ServeError> {
     FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
@@ -254,7 +254,7 @@ impl Preparing<'_> {
     /// is as before.
     async fn prepare(&self, asked: &Asked) -> Result<(Successor, u64), String> {
         // What the successor could not write either might keep it from starting.
-        if let Some(trouble) = self.budget.as_ref().and_then(ImageWatch::trouble) {
+        if let Some(trouble) = self.budget.as_ref().and_then(BudgetStatus::last_error) {
             return Err(format!("the budget file must be mended first: {trouble}"));
         }
         // What waits for the store would not be answered in time, and nobody is to be sent away for that.

@@ -165,7 +165,8 @@ mod tests {
     fn a_schema_of_before_version_1_is_refused_and_left_alone() {
         for old in [1, 5] {
             let text = refusal(&format!("{SCHEMA}; INSERT INTO meta VALUES ('schema_version', {old})"));
-            let expected = format!("has schema version {old} of an unreleased program, expected schema version 1: move state.db");
+            let expected =
+                format!("has schema version {old} of an unreleased program, expected schema version 1: move state.db");
             assert!(text.starts_with(&expected), "{text}");
         }
     }
@@ -173,7 +174,10 @@ mod tests {
     #[test]
     fn another_version_of_ours_is_refused_and_left_alone() {
         let text = refusal(&format!("{SCHEMA}; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 7"));
-        assert!(text.starts_with("has schema version 7, expected schema version 1: start the program that wrote it"), "{text}");
+        assert!(
+            text.starts_with("has schema version 7, expected schema version 1: start the program that wrote it"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -164,7 +164,7 @@ fn budget_file(stage: &mut Stage) {
 
 /// A start finds its own file, and its state does not know yet that this came to be there.
 fn a_pending_image(stage: &mut Stage) {
-    stage.begin_life_that_dies("image.renamed:1", |serving| serving.top_up("alice", "1"));
+    stage.begin_life_that_dies("budget-file.renamed:1", |serving| serving.top_up("alice", "1"));
     stage.begin_life();
     stage.ask("root", "addBudget=1&queue=alice");
     stage.wait_for_budget("alice 102.");

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod cluster;
+#[path = "../gated_store/mod.rs"]
+mod gated_store;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +24,8 @@ use jobtracker::market::{BudgetLine, budget_file};
 use jobtracker::model::FactNumber;
 use jobtracker::server::rpc::{RpcLimits, listen};
 use jobtracker::server::{AclFile, Clock, Daemon, Owner, OwnerHandle, Parts, engine_config};
-use jobtracker::store::GatedStore;
+
+use gated_store::GatedStore;
 
 /// Long enough for anything that comes at all; nothing sleeps for it.
 pub const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The main job, end to end: our JobTracker with the Dynamic Priority Scheduler, one stock Hadoop 1.2.1 TaskTracker, and two users who bid
-# differently and submit signed wordcounts with the stock client. Ends with the right word counts and the bill, checked to the last digit.
+# End-to-end scenario: this JobTracker with the Dynamic Priority Scheduler, one stock Hadoop 1.2.1 TaskTracker, and two users who bid
+# differently and submit signed wordcounts with the stock client. Checks the word counts, and the bill to the last digit.
 #
-# Needs cargo, a JDK (9 to 22), python3, util-linux, and Maven for the first time. Everything is made in a scratch folder and removed.
-# JOBTRACKER_PROGRAM names a program to take instead of building one.
+# Needs cargo, a JDK (9 to 22), python3, util-linux, and for the first run Maven. Removes its temporary directory at the end.
+# Set JOBTRACKER_PROGRAM to use a binary instead of building one.
 set -euo pipefail
 
 MAP_SLOTS=4 REDUCE_SLOTS=2
@@ -26,7 +26,7 @@ cluster_start_jobtracker ours
 cluster_start_tasktracker worker-1
 cluster_wait_trackers 1
 
-# What has to be known by run_one.sh, which runs each job.
+# For run_one.sh, which runs each job.
 export CLUSTER JAVA
 
 # Submits a signed wordcount as the user $1; returns when it has ended and its counts are right.

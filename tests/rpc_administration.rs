@@ -4,14 +4,14 @@
 
 mod rpc_rig;
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
+use rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
+use rpc_rig::{Rig, Wanted, with_daemon};
+
+use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::wire::protocol::{
     AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, RefreshAuthorizationPolicyCall,
     RefreshUserMappingsCall, SafeModeAction, Value,
 };
-
-use rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
-use rpc_rig::{Rig, Wanted, with_daemon};
 
 fn wanted(overrides: &[&str]) -> Wanted {
     Wanted { overrides: overrides.iter().map(|pair| (*pair).to_owned()).collect(), ..Wanted::default() }

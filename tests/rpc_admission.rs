@@ -6,16 +6,17 @@ mod rpc_rig;
 
 use std::net::{IpAddr, SocketAddr};
 
-use jobtracker::client::ipc::IpcError;
-use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
-use jobtracker::wire::protocol::{
-    AdminOperationsCall, Outcome, Protocol, ReturnType, Value, decode_response, encode_call,
-};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
 use rpc_rig::cluster::{IntoCall, Tracker};
 use rpc_rig::{PATIENCE, Rig, Wanted, with_daemon};
+
+use jobtracker::ipc::client::IpcError;
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::{
+    AdminOperationsCall, Outcome, Protocol, ReturnType, Value, decode_response, encode_call,
+};
 
 const DISALLOWED: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerException";
 

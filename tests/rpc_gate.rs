@@ -8,9 +8,9 @@ use rpc_rig::cluster::{IntoCall, Tracker, market_request, new_job_id, submit};
 use rpc_rig::{PATIENCE, Rig, Wanted, send, with_daemon};
 use tokio::io::AsyncReadExt;
 
-use jobtracker::client::ipc::IpcClient;
+use jobtracker::ipc::RpcLimits;
+use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{AttemptState, JobId, RunState};
-use jobtracker::server::rpc::RpcLimits;
 use jobtracker::web::Owner as _;
 use jobtracker::wire::Action;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};

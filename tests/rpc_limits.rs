@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 use rpc_rig::cluster::{Tracker, new_job_id, submit};
 use rpc_rig::{PATIENCE, Rig, Wanted, read_bytes, read_to_close, send, with_daemon};
 
+use jobtracker::ipc::RpcLimits;
 use jobtracker::model::AttemptState;
-use jobtracker::server::rpc::RpcLimits;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, encode_call};
 use jobtracker::wire::{HeartbeatRequest, Phase, TaskStatus};

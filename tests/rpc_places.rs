@@ -6,14 +6,15 @@ mod rpc_rig;
 
 use std::net::{IpAddr, SocketAddr};
 
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::server::rpc::RpcLimits;
-use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
-use jobtracker::wire::protocol::{Call, Protocol, encode_call};
 use tokio::net::{TcpSocket, TcpStream};
 
 use rpc_rig::cluster::Tracker;
 use rpc_rig::{Rig, Wanted, read_bytes, read_to_close, send, with_daemon};
+
+use jobtracker::ipc::RpcLimits;
+use jobtracker::ipc::client::IpcClient;
+use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use jobtracker::wire::protocol::{Call, Protocol, encode_call};
 
 const PLACES: usize = 40;
 /// A quarter of them.

@@ -14,7 +14,7 @@ use broken_network::Network;
 use rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
 use rpc_rig::{PATIENCE, Rig, Wanted, with_daemon};
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::model::{AttemptState, JobId, RunState};
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Value};
 

@@ -9,11 +9,11 @@ use std::path::Path;
 use rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
 use rpc_rig::{Rig, Wanted, with_daemon};
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::clock::wall_ms;
+use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::model::{AttemptState, JobId, RunState};
-use jobtracker::server::wall_ms;
 use jobtracker::web::Owner as _;
 use jobtracker::wire::file::{SplitMeta, read_token_storage, write_split_meta};
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};

@@ -236,7 +236,7 @@ fn the_clock_set_back_an_hour_denies_who_signed_in_that_hour_and_changes_no_mone
     fs::write(place.acl(), "alice user alicekey\nroot user otherkey\nchief admin chiefkey\n").unwrap();
     assert_eq!(serving.ask("chief", "addBudget=1&queue=alice").element("budget"), "102.0");
     fs::write(place.acl(), "alice user newkey\nchief admin chiefkey\n").unwrap();
-    let query = format!("info&user=alice&timestamp={}", jobtracker::server::wall_ms());
+    let query = format!("info&user=alice&timestamp={}", jobtracker::clock::wall_ms());
     let signature = jobtracker::market::signature::sign(&query, &jobtracker::market::Key::new("newkey"));
     assert_eq!(serving.get(&format!("/scheduler?{query}"), &signature).status, 200);
     assert_eq!(serving.stop().0, 0);

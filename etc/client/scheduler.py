@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Asks the market of the Dynamic Priority Scheduler, with every request signed by the user's secret key.
+"""Sends requests to the market of the Dynamic Priority Scheduler, signed with the user's secret key.
 
-  scheduler.py 'info=alice'                        one query; prints status, reason and body
+  scheduler.py 'info=alice'                        send one query; print status, reason and body
   scheduler.py 'setSpending=0.5&queue=alice'
-  scheduler.py --job                               prints the three -D parameters that a signed job submission needs
+  scheduler.py --job                               print the three -D parameters of a signed job submission
 
-The user is the one of the system (`id -un`). The key comes from --key-file, else $HADOOP_KEY, else ~/.ssh/hadoop_key. The server comes from
---server, else the file /etc/hadoop_server, else it is 127.0.0.1:50030.
+Default user: your login name (`id -un`). Key: from --key-file, else $HADOOP_KEY, else ~/.ssh/hadoop_key. Server: from
+--server, else the file /etc/hadoop_server, else 127.0.0.1:50030.
 
-Ends with 0 when done, 2 when called wrongly or refused as wrong, 3 when access is denied, 4 when the server cannot be reached or
-cannot answer.
+Exit codes: 0 success, 2 wrong usage or refused, 3 access denied, 4 the server cannot be reached or does not answer.
 """
 
 import argparse
@@ -33,7 +32,7 @@ TIMEOUT_S = 30
 
 
 class UsageError(Exception):
-    """Something the caller can put right: its message is all that is shown."""
+    """A mistake of the caller: only its message is shown."""
 
 
 def sign(text, key):
@@ -43,12 +42,12 @@ def sign(text, key):
 
 
 def signed_query(query, user, timestamp_ms):
-    """The query as it is both sent and signed; for a job the part in front is empty."""
+    """The query as sent and signed; for a job, the operation is empty."""
     return f"{query}&user={user}&timestamp={timestamp_ms}"
 
 
 def job_parameters(user, key, timestamp_ms):
-    """The properties of a signed submission; the queue is always the submitter's own."""
+    """The properties of a signed submission; the queue is the submitter's own."""
     signature = sign(signed_query("", user, timestamp_ms), key)
     return [
         f"-Dmapred.job.timestamp={timestamp_ms}",
@@ -62,20 +61,20 @@ def current_user():
 
 
 def first_line_of(path):
-    """The only line of a file, without the blanks around it."""
+    """The only line of a file, trimmed."""
     with open(os.path.expanduser(path), encoding="utf-8") as file:
         return file.read().strip()
 
 
 def warn_of_others(path):
-    """Says so when other users of this machine can read or write a file with a key."""
+    """Warns if other users of this machine can read or write a key file."""
     mode = os.stat(os.path.expanduser(path)).st_mode
     if stat.S_ISREG(mode) and mode & (stat.S_IROTH | stat.S_IWOTH):
-        print(f"scheduler.py: warning: others can read or write {path} and sign with its key: chmod 600 {path}", file=sys.stderr)
+        print(f"scheduler.py: warning: others can read or write {path} and sign with its key: run chmod 600 {path}", file=sys.stderr)
 
 
 def read_key(key_file):
-    """The secret key, from the first of its three places that is given."""
+    """The secret key, from the first of its three sources."""
     if key_file is None and os.environ.get("HADOOP_KEY"):
         return os.environ["HADOOP_KEY"].strip()
     path = key_file or KEY_FILE
@@ -90,7 +89,7 @@ def read_key(key_file):
 
 
 def read_server(server):
-    """The address HOST:PORT, from the first of its three places that is given."""
+    """The address HOST:PORT, from the first of its three sources."""
     if server is None:
         try:
             server = first_line_of(SERVER_FILE)
@@ -103,7 +102,7 @@ def read_server(server):
 
 
 def ask(server, query, user, key, timestamp_ms):
-    """Sends one signed query; prints the answer; gives the exit code."""
+    """Sends one signed query and prints the answer; returns the exit code."""
     query = signed_query(query, user, timestamp_ms)
     try:
         connection = http.client.HTTPConnection(server, timeout=TIMEOUT_S)
@@ -111,7 +110,7 @@ def ask(server, query, user, key, timestamp_ms):
         response = connection.getresponse()
         body = response.read().decode("utf-8", "replace")
     except (http.client.InvalidURL, UnicodeError) as error:
-        raise UsageError(f"not a query or server that can be sent: {error}") from error
+        raise UsageError(f"bad query or server: {error}") from error
     except (OSError, http.client.HTTPException) as error:
         print(f"scheduler.py: {server} cannot be reached: {error}", file=sys.stderr)
         return UNREACHABLE
@@ -129,7 +128,7 @@ def arguments():
     parser = argparse.ArgumentParser(
         prog="scheduler.py", description=about, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("query", nargs="?", help="what to ask, such as price, time, info=QUEUE, infos, addBudget=N&queue=QUEUE")
+    parser.add_argument("query", nargs="?", help="query to send, such as price, time, info=QUEUE, infos, addBudget=N&queue=QUEUE")
     parser.add_argument("--job", action="store_true", help="print the parameters of a signed job submission")
     parser.add_argument("--user", help="sign as this user")
     parser.add_argument("--key-file", help="file with the secret key")

@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use crate::staging;
 use crate::staging::{JobFiles, JobShape};
 
-use jobtracker::client::ipc::IpcClient;
 use jobtracker::fs::FileUri;
+use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{JobId, RunState};
 use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Credentials, JobStatus};

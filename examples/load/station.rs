@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::wire::Action;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use tokio::time::Instant;
 
 use crate::fake_tracker::{Ending, FakeTracker, Slots, Told};
+
+use jobtracker::ipc::client::IpcClient;
+use jobtracker::wire::Action;
+use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 
 /// The tracker and its connection.
 #[derive(Debug)]

@@ -1,24 +1,24 @@
-//! `jobtracker backup`: a consistent copy of state.db, whether the daemon runs or not.
+//! `jobtracker backup`: copies state.db consistently, whether the daemon runs or not.
 
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
 use crate::store::{BackupSummary, StoreError, backup, database_in};
 
-use super::serve::ServeArguments;
+use super::serve::ConfigurationArguments;
 
-/// What is copied where.
+/// Options of `backup`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BackupArguments {
-    /// The copy; must not exist yet
+    /// File to create; must not exist
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The daemon's configuration: it names the state folder.
+    /// The daemon's configuration, which sets the state directory.
     #[command(flatten)]
-    pub configuration: ServeArguments,
+    pub configuration: ConfigurationArguments,
 }
 
-/// Why there is no copy.
+/// Why the backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupFailure {
     /// The configuration.
@@ -32,7 +32,7 @@ pub enum BackupFailure {
 // === impl BackupFailure ===
 
 impl BackupFailure {
-    /// The exit code: 2 for what the caller must write otherwise, 1 for the rest.
+    /// The exit code: 2 for wrong usage or configuration, 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) => 2,
@@ -41,7 +41,7 @@ impl BackupFailure {
     }
 }
 
-/// Copies the database and tells what is in the copy.
+/// Copies the database; returns a summary of the copy.
 ///
 /// # Errors
 /// [`BackupFailure`]
@@ -51,7 +51,7 @@ pub fn run(arguments: &BackupArguments) -> Result<String, BackupFailure> {
         backup(&database, &arguments.file)?;
     Ok(format!(
         "{} copied to {}, {bytes} bytes, checked\nlast fact {}, schema version {schema_version}; {jobs} jobs, \
-         {unfinished_jobs} of them not over; {queues} queues with money\n",
+         {unfinished_jobs} of them unfinished; {queues} queues with money\n",
         database.display(),
         arguments.file.display(),
         last_fact.0,

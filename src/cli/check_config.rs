@@ -1,32 +1,33 @@
-//! `jobtracker check-config`: what holds, where it was set, and what is odd about it.
+//! `jobtracker check-config`: prints the effective values, their places, and warnings.
 
 use std::fmt::Write;
 
-use super::serve::ServeArguments;
 use crate::client::job::is_hadoop_key;
 use crate::config::error::{Origin, Warning};
-use crate::config::keys::{self, Key, Section};
-use crate::config::open_doors::{self, Grade, OpenDoor};
-use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradictions};
-use crate::tasktracker::daemon::TaskTrackerSettings;
+use crate::config::keys::{Key, Section};
+use crate::config::open_doors::{Grade, OpenDoor};
+use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradictions, keys, open_doors};
+use crate::worker::TaskTrackerSettings;
 
-/// Prefixes under which a key that nothing reads is told, whatever its name: they are the JobTracker's own.
-const OURS: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];
-/// Keys of 1.2.1 that are nearly called as one that is read, and that a conf folder may well have.
+use super::serve::ConfigurationArguments;
+
+/// Prefixes of the JobTracker's own keys: every unread key under them is reported.
+const OWN_PREFIXES: [&str; 2] = ["mapred.jobtracker.", "jobtracker."];
+/// Keys of 1.2.1 whose names are close to known keys, but which are no mistakes.
 const LEGITIMATE: [&str; 2] = ["mapred.queue.name", "mapred.task.maxpmem"];
 
-/// Whose configuration is checked.
+/// Options of `check-config`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckConfigArguments {
-    /// Which configuration holds.
+    /// The configuration.
     #[command(flatten)]
-    pub configuration: ServeArguments,
-    /// Checks what `tasktracker` would read, not what `serve` would
+    pub configuration: ConfigurationArguments,
+    /// Check the configuration of `tasktracker` instead of `serve`
     #[arg(long)]
     pub tasktracker: bool,
 }
 
-/// Who would read the configuration.
+/// The daemon whose configuration is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Daemon {
     /// `serve`
@@ -35,23 +36,23 @@ pub enum Daemon {
     TaskTracker,
 }
 
-/// What the subcommand prints and how it ends.
+/// Result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The text, lines ended.
+    /// The text to print.
     pub text: String,
-    /// Whether the daemon would start with this.
+    /// Whether the daemon would start with this configuration.
     pub is_good: bool,
 }
 
-/// Does what the subcommand is told.
+/// Checks the configuration that the arguments name.
 #[must_use]
 pub fn run(arguments: &CheckConfigArguments) -> Report {
     let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
     check_config(&arguments.configuration.load_options(), daemon)
 }
 
-/// Checks what `daemon` with the same options would read.
+/// Checks the configuration of `daemon` under the same options.
 #[must_use]
 pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
     let mut text = match &options.conf_dir {
@@ -60,15 +61,15 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
     };
     let configuration = match options.configuration() {
         Ok(configuration) => configuration,
-        Err(error) => return refused(text, &[error]),
+        Err(error) => return refusal(text, &[error]),
     };
-    let errors = values(&mut text, &configuration, daemon);
+    let errors = print_values(&mut text, &configuration, daemon);
     if !errors.is_empty() {
-        return refused(text, &errors);
+        return refusal(text, &errors);
     }
     match daemon.load(options, &configuration) {
         Ok(mut warnings) => {
-            warnings.extend(unread(&configuration));
+            warnings.extend(unread_keys(&configuration));
             for warning in &warnings {
                 line(&mut text, format_args!("warning: {warning}"));
             }
@@ -83,14 +84,14 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
             );
             Report { text, is_good: true }
         }
-        Err(error) => refused(text, &[error]),
+        Err(error) => refusal(text, &[error]),
     }
 }
 
 // === impl Daemon ===
 
 impl Daemon {
-    /// Reads it as the daemon does at its start; gives back what is odd.
+    /// Loads the configuration as the daemon does at start; returns the warnings.
     fn load(self, options: &LoadOptions, configuration: &Configuration) -> Result<Vec<Warning>, ConfigError> {
         let mut warnings = contradictions::of_tasktracker(configuration);
         match self {
@@ -107,7 +108,7 @@ impl Daemon {
         Ok(warnings)
     }
 
-    /// What it lets others do.
+    /// The open doors of its configuration.
     fn open_doors(self, configuration: &Configuration) -> Vec<OpenDoor> {
         match self {
             Daemon::JobTracker => open_doors::of_jobtracker(configuration),
@@ -115,70 +116,70 @@ impl Daemon {
         }
     }
 
-    /// The keys of a section that it reads.
+    /// The keys of a section that the daemon reads.
     fn keys(self, section: &Section) -> impl Iterator<Item = &'static Key> + use<> {
         let reads_all = self == Daemon::JobTracker || is_of_jobs(section) || section.keys == keys::TRACKER;
         section.keys.iter().filter(move |key| reads_all || keys::READ_BY_TRACKER.contains(key))
     }
 }
 
-/// Prints each cluster key that has a value, and collects what is not of its kind.
-fn values(text: &mut String, configuration: &Configuration, daemon: Daemon) -> Vec<ConfigError> {
+/// Prints each cluster key that has a value, and collects errors.
+fn print_values(text: &mut String, configuration: &Configuration, daemon: Daemon) -> Vec<ConfigError> {
     let mut errors = Vec::new();
     for section in keys::SECTIONS {
         let of_jobs = is_of_jobs(section);
-        let mut told = String::new();
+        let mut lines = String::new();
         for key in daemon.keys(section).filter(|key| !key.name.contains("<queue>")) {
             match configuration.checked(key) {
-                // Of jobs' keys only what somebody has set; the rest is the same everywhere.
+                // Job keys are printed only if they are set.
                 Ok(Some(setting)) if !of_jobs || setting.origin != Origin::Default => {
-                    line(&mut told, format_args!("  {} = {}  ({})", setting.name, setting.value, setting.origin));
+                    line(&mut lines, format_args!("  {} = {}  ({})", setting.name, setting.value, setting.origin));
                 }
                 Ok(_) => {}
-                // Its default is refused on purpose; the settings say so with the reason.
+                // Its default is refused on purpose; loading the settings reports the reason.
                 Err(ConfigError::BadValue { .. }) if key.name == keys::RPC_ADDRESS.name => {}
                 Err(error) => errors.push(error),
             }
         }
-        if !told.is_empty() {
+        if !lines.is_empty() {
             line(text, format_args!("\n{}", section.title));
-            text.push_str(&told);
+            text.push_str(&lines);
         }
     }
     text.push('\n');
     errors
 }
 
-/// Whether the keys are those of jobs.
+/// Whether the section has keys of jobs.
 fn is_of_jobs(section: &Section) -> bool {
     section.keys == keys::JOB || section.keys == keys::STREAMING
 }
 
-/// Keys that nothing reads, where that is most likely a mistake: under our own prefixes, and nearly called as one that is read.
-/// Hadoop itself has hundreds that only others read.
-fn unread(configuration: &Configuration) -> Vec<Warning> {
+/// Unread keys that are probably mistakes: those with the JobTracker's prefixes or with a name close to a known key.
+/// Hadoop itself has hundreds of keys that other programs read.
+fn unread_keys(configuration: &Configuration) -> Vec<Warning> {
     let unknown = configuration.written().filter(|(name, _, _)| !keys::all().any(|key| key.is_spelled(name)));
-    let is_ours = |name: &str| OURS.iter().any(|prefix| name.starts_with(prefix));
-    let told = unknown.filter_map(|(name, _, origin)| {
+    let is_ours = |name: &str| OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let reported = unknown.filter_map(|(name, _, origin)| {
         let is_hadoops = LEGITIMATE.contains(&name) || is_hadoop_key(name);
-        let perhaps = nearest(name, if is_ours(name) { 3 } else { 2 }).filter(|_| !is_hadoops);
-        (is_ours(name) || perhaps.is_some()).then(|| Warning::NothingReads {
+        let similar = nearest(name, if is_ours(name) { 3 } else { 2 }).filter(|_| !is_hadoops);
+        (is_ours(name) || similar.is_some()).then(|| Warning::NothingReads {
             key: name.to_owned(),
             origin: origin.clone(),
-            perhaps,
+            similar,
         })
     });
-    told.collect()
+    reported.collect()
 }
 
-/// The name of a key that is at most so many letters off, if there is one.
+/// The known key with the most similar name, at most `most` edits away.
 fn nearest(name: &str, most: usize) -> Option<String> {
     let spellings = keys::all().flat_map(Key::spellings).filter(|spelling| spelling.len().abs_diff(name.len()) <= most);
     let found = spellings.map(|spelling| (distance(name, spelling), spelling)).min()?;
     (found.0 <= most).then(|| found.1.to_owned())
 }
 
-/// How many letters must be put in, taken out or changed (Levenshtein).
+/// Levenshtein distance.
 fn distance(left: &str, right: &str) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (i, a) in left.bytes().enumerate() {
@@ -195,7 +196,7 @@ fn distance(left: &str, right: &str) -> usize {
     row.last().copied().unwrap_or(left.len())
 }
 
-fn refused(mut text: String, errors: &[ConfigError]) -> Report {
+fn refusal(mut text: String, errors: &[ConfigError]) -> Report {
     for error in errors {
         line(&mut text, format_args!("error: {error}"));
     }

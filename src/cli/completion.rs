@@ -1,16 +1,16 @@
-//! `jobtracker completion`: scripts by which a shell completes commands and options.
+//! `jobtracker completion`: completion scripts for shells.
 
 use clap_complete::{Shell, generate};
 
-/// For which shell.
+/// Options of `completion`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CompletionArguments {
-    /// The shell
+    /// Shell to print the completion script for
     #[arg(value_name = "SHELL")]
     shell: ShellArgument,
 }
 
-/// The shells that are known.
+/// Supported shells.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ShellArgument {
     Bash,

@@ -1,4 +1,4 @@
-//! `jobtracker demo`, and `jobtracker demo-task`, which its tasks run.
+//! `jobtracker demo`, and the hidden `jobtracker demo-task` that its tasks run.
 
 use std::io::{BufWriter, stdin, stdout};
 use std::process::ExitCode;
@@ -6,46 +6,46 @@ use std::time::{Duration, Instant};
 
 use crate::demo::{DemoEnd, DemoFailure, DemoOptions, word_task};
 
-/// What `demo` is told.
+/// Options of `demo`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoArguments {
-    /// Leaves the cluster running until Ctrl-C, and its files for good
+    /// Keep the cluster running until Ctrl-C, and keep its files
     #[arg(long)]
     keep: bool,
-    /// Size of the text whose words are counted, MB
+    /// Size of the generated text, MB
     #[arg(long, value_name = "MB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=4096))]
     corpus_mb: u32,
-    /// Maps of each of the two jobs, about
+    /// Approximate number of maps of each of the two jobs
     #[arg(long, value_name = "COUNT", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=5000))]
     maps: u32,
-    /// A map takes at least so long, ms
+    /// Minimum run time of a map, ms
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(0..=60_000))]
     map_ms: u64,
-    /// Has the reduces count wrong, to see that it is found
+    /// Make the reduces count wrong, to test the check
     #[arg(long, hide = true)]
     miscount: bool,
 }
 
-/// What a task of a demo does.
+/// Tasks of the demo.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum DemoTask {
-    /// Counts words
+    /// Count words
     Map {
-        /// Takes at least so long, ms
+        /// Minimum run time, ms
         #[arg(long, default_value_t = 0)]
         at_least_ms: u64,
     },
-    /// Sums counts up
+    /// Add up counts
     Reduce {
-        /// Counts one too many
+        /// Add one to a count
         #[arg(long)]
         miscount: bool,
     },
 }
 
-/// Exit code when counts or bill are wrong, or the demo does not come to its end.
+/// Exit code when counts or bill are wrong, or the demo fails.
 const FAILED: u8 = 1;
-/// Exit code after Ctrl-C, as of whatever a shell runs.
+/// Exit code after Ctrl-C, as is usual for shells.
 const INTERRUPTED: u8 = 130;
 
 /// Runs the demo.
@@ -66,8 +66,8 @@ pub fn run(arguments: &DemoArguments) -> Result<ExitCode, DemoFailure> {
 /// Runs a task between standard input and standard output.
 ///
 /// # Errors
-/// Those of reading and writing.
-#[expect(clippy::disallowed_methods, reason = "a map takes as long as it is told")]
+/// Errors of standard input and output.
+#[expect(clippy::disallowed_methods, reason = "the option sets the run time of a map")]
 pub fn run_task(task: &DemoTask) -> std::io::Result<()> {
     let begin = Instant::now();
     let (lines, counts) = (stdin().lock(), BufWriter::new(stdout().lock()));

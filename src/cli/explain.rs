@@ -1,17 +1,17 @@
-//! `jobtracker explain`: why a job has what it has, and what it has cost.
+//! `jobtracker explain`: why a job has the slots that it has.
 
-use super::explain_text::explain_text;
-use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use crate::client::market::MarketClientError;
 use crate::engine::explanation::Explanation;
 
-/// Which job, and where.
+use super::explain_text::render_explanation;
+use super::market_command::{MarketArguments, MarketCommandError, wait_for};
+
+/// Options of `explain`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct JobArguments {
-    /// Its id, such as job_202611211200_0001
+    /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: String,
-    /// Where, who and how.
     #[command(flatten)]
     market: MarketArguments,
 }
@@ -22,12 +22,12 @@ pub struct JobArguments {
 /// [`MarketCommandError`]
 pub fn explain(arguments: &JobArguments) -> Result<String, MarketCommandError> {
     let JobArguments { job, market } = arguments;
-    Ok(explain_text(&wait_for(explanation(job, market))?, market.form()))
+    Ok(render_explanation(&wait_for(explanation(job, market))?, market.form()))
 }
 
-/// Asks why a job has what it has.
+/// Requests the explanation of a job.
 pub(super) async fn explanation(job: &str, market: &MarketArguments) -> Result<Explanation, MarketCommandError> {
-    // Where there is no market nobody has a key, and nobody needs one.
+    // Without a market, users have no key and need none.
     let signer = market.signer();
     let answer = market.client().explain(job, signer.as_ref().ok()).await;
     match (answer, signer) {

@@ -1,37 +1,38 @@
-//! Why a job has what it has, as lines for people and as JSON for machines. Text only.
+//! Renders the explanation of a job as lines for people and as JSON for programs.
 
 use std::fmt::Write as _;
 
-use super::market_text::{Form, columns, json, lines, moment};
 use crate::engine::explanation::{Buyer, Explanation, Holders, Preempted};
 use crate::scheduler::OrderClass;
 
+use super::market_text::{Form, columns, format_utc, json, lines};
+
 /// The whole explanation.
-pub(super) fn explain_text(explanation: &Explanation, form: Form) -> String {
+pub(super) fn render_explanation(explanation: &Explanation, form: Form) -> String {
     if form == Form::Json {
         return json(explanation);
     }
     let mut text = head(explanation);
-    text += "\nwhy it has no more than it has:\n";
+    text += "\nwhy it has no more slots:\n";
     // Writing to a string cannot fail.
     for why in &explanation.why {
         let _ = writeln!(text, "  - {why}");
     }
-    text += "\nwho holds the slots:\n";
+    text += "\nholders of the slots:\n";
     text += &holders(explanation);
     if let Some(buyer) = &explanation.market {
         text += "\n";
-        text += &buyer_text(explanation, buyer);
+        text += &render_buyer(explanation, buyer);
     }
     if let Some(preempted) = &explanation.preemption {
         text += "\n";
-        text += &preemption_text(preempted);
+        text += &render_preemption(preempted);
     }
     text
 }
 
-/// How far a job is and what it has cost.
-pub(super) fn status_text(explanation: &Explanation, form: Form) -> String {
+/// Progress and cost of a job.
+pub(super) fn render_status(explanation: &Explanation, form: Form) -> String {
     let Explanation { job, name, user, queue, state, tasks, cost, .. } = explanation;
     match form {
         Form::Table => head(explanation),
@@ -63,15 +64,15 @@ fn holders(explanation: &Explanation) -> String {
     row("this job", |holders| holders.this_job);
     row("other jobs of its queue", |holders| holders.own_queue);
     if explanation.market.is_some() {
-        row("other queues, within what they bought", |holders| holders.others_within_quota);
-        row("other queues, beyond that", |holders| holders.others_above_quota);
+        row("other queues, within their quotas", |holders| holders.others_within_quota);
+        row("other queues, beyond their quotas", |holders| holders.others_above_quota);
         row("queues that pay nothing", |holders| holders.others_unpaid);
     } else {
         row("other queues", |holders| holders.other_queues);
     }
     row("setups and cleanups", |holders| holders.setup_and_cleanup);
-    row("nobody", |holders| holders.free);
-    row("all", |holders| holders.total);
+    row("free", |holders| holders.free);
+    row("total", |holders| holders.total);
     let mut text = lines(&table);
     for (kind, holders) in [("map", &slots.map), ("reduce", &slots.reduce)] {
         for holds in &holders.by_queue {
@@ -82,7 +83,7 @@ fn holders(explanation: &Explanation) -> String {
     text
 }
 
-fn buyer_text(explanation: &Explanation, buyer: &Buyer) -> String {
+fn render_buyer(explanation: &Explanation, buyer: &Buyer) -> String {
     let queue = &explanation.queue;
     let Buyer { budget, bid, rate, price, share, quota, held, class, queues_before, moving } = buyer;
     let mut text =
@@ -95,42 +96,42 @@ fn buyer_text(explanation: &Explanation, buyer: &Buyer) -> String {
         if let Some(class) = class {
             let what = match class {
                 OrderClass::UnderQuota => "below its quota",
-                OrderClass::Funded => "at its quota or above",
-                OrderClass::Unfunded => "without what it paid for",
+                OrderClass::Funded => "at or above its quota",
+                OrderClass::Unfunded => "without a paid quota",
             };
-            let _ = write!(text, "; in line as one {what}, behind {before} queues");
+            let _ = write!(text, "; served as a queue {what}, after {before} queues");
         }
         text += "\n";
     }
     let waits = explanation.tasks.map.pending > 0 || explanation.tasks.reduce.pending > 0;
     let _ = match moving {
         Some(moving) => {
-            let enough = if moving.rate <= *bid { "its bid is enough" } else { "that would be enough" };
+            let buys = if moving.rate <= *bid { "(its bid) buys" } else { "would buy" };
             writeln!(
                 text,
-                "  from {} on {enough} for more than it holds: {} map and {} reduce slots at the next tick (share {}, price {})",
+                "  a rate of {} {buys} more than it holds: {} map and {} reduce slots at the next tick (share {}, price {})",
                 moving.rate, moving.quota.map, moving.quota.reduce, moving.share, moving.price
             )
         }
-        None if waits => writeln!(text, "  no rate that it could pay would buy more than it holds"),
+        None if waits => writeln!(text, "  no affordable rate would buy more than it holds"),
         None => Ok(()),
     };
     text
 }
 
-fn preemption_text(preempted: &Preempted) -> String {
+fn render_preemption(preempted: &Preempted) -> String {
     let Preempted { interval_ms, so_far, at_risk, last } = preempted;
-    let mut text = format!("preemption: {so_far} attempts were chosen to leave so far");
+    let mut text = format!("preemption: {so_far} attempts preempted so far");
     let _ = match at_risk {
         None => writeln!(text, " (one round every {interval_ms} ms)"),
-        Some(0) => writeln!(text, "; a round at this moment would take none"),
-        Some(at_risk) => writeln!(text, "; a round at this moment would take {at_risk} (one every {interval_ms} ms)"),
+        Some(0) => writeln!(text, "; a round now would preempt none"),
+        Some(at_risk) => writeln!(text, "; a round now would preempt {at_risk} (one every {interval_ms} ms)"),
     };
     if let Some(last) = last {
         let _ = writeln!(
             text,
-            "  last at {} UTC: {} attempts, for {} queues that were short of {} slots they had bought",
-            moment(last.at_ms),
+            "  last at {} UTC: {} attempts, for {} queues that had bought {} more slots than they held",
+            format_utc(last.at_ms),
             last.attempts,
             last.for_queues,
             last.for_slots
@@ -188,41 +189,41 @@ mod tests {
 
     #[test]
     fn people_get_lines() {
-        insta::assert_snapshot!(explain_text(&explanation(), Form::Table), @r#"
+        insta::assert_snapshot!(render_explanation(&explanation(), Form::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob
           maps     2 of 9 done, 1 running, 6 waiting
           reduces  0 of 1 done, 0 running, 1 waiting
           cost     12.75 up to the last tick
 
-        why it has no more than it has:
+        why it has no more slots:
           - its queue has bought 1 map slots and holds 1; more come only from what others leave free
           - 2 other jobs stand before it in line for map slots
           - map slots are free that it cannot use: 2 where too much of it failed, 1 where each task that waits has failed, 4 of trackers that are silent, unhealthy or take no work
           - its reduces wait until 5 maps are done; 2 are
 
-        who holds the slots:
-                                                 MAP SLOTS  REDUCE SLOTS
-          this job                                       1             0
-          other jobs of its queue                        0             0
-          other queues, within what they bought          5             0
-          other queues, beyond that                      1             0
-          queues that pay nothing                        1             0
-          setups and cleanups                            1             0
-          nobody                                         3             2
-          all                                           12             2
+        holders of the slots:
+                                             MAP SLOTS  REDUCE SLOTS
+          this job                                   1             0
+          other jobs of its queue                    0             0
+          other queues, within their quotas          5             0
+          other queues, beyond their quotas          1             0
+          queues that pay nothing                    1             0
+          setups and cleanups                        1             0
+          free                                       3             2
+          total                                     12             2
           queue alice: 6 map slots of the 5 it bought
           queue carol: 1 map slots of the 0 it bought
 
         queue bob: budget 87.25, bids 0.5, pays 0.5 for a slot (price 3.0, share 0.166666666)
-          map slots: 1 bought, 1 held; in line as one at its quota or above, behind 1 queues
+          map slots: 1 bought, 1 held; served as a queue at or above its quota, after 1 queues
           reduce slots: 0 bought, 0 held
-          from 0.75 on that would be enough for more than it holds: 2 map and 0 reduce slots at the next tick (share 0.230769230, price 3.25)
+          a rate of 0.75 would buy more than it holds: 2 map and 0 reduce slots at the next tick (share 0.230769230, price 3.25)
 
-        preemption: 3 attempts were chosen to leave so far; a round at this moment would take 1 (one every 20000 ms)
-          last at 2026-11-18 11:06:40 UTC: 2 attempts, for 1 queues that were short of 4 slots they had bought
+        preemption: 3 attempts preempted so far; a round now would preempt 1 (one every 20000 ms)
+          last at 2026-11-18 11:06:40 UTC: 2 attempts, for 1 queues that had bought 4 more slots than they held
             queue alice: 4
         "#);
-        insta::assert_snapshot!(status_text(&explanation(), Form::Table), @r#"
+        insta::assert_snapshot!(render_status(&explanation(), Form::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob
           maps     2 of 9 done, 1 running, 6 waiting
           reduces  0 of 1 done, 0 running, 1 waiting
@@ -234,28 +235,28 @@ mod tests {
     fn without_market_and_preemption_nothing_is_said_of_them() {
         let market = explanation().market.map(|buyer| Buyer { moving: None, ..buyer });
         let stuck = Explanation { market, preemption: None, ..explanation() };
-        let text = explain_text(&stuck, Form::Table);
-        assert!(text.ends_with("  no rate that it could pay would buy more than it holds\n"), "{text}");
+        let text = render_explanation(&stuck, Form::Table);
+        assert!(text.ends_with("  no affordable rate would buy more than it holds\n"), "{text}");
         let fifo = Explanation { market: None, cost: None, ..stuck };
-        insta::assert_snapshot!(explain_text(&fifo, Form::Table), @r#"
+        insta::assert_snapshot!(render_explanation(&fifo, Form::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob
           maps     2 of 9 done, 1 running, 6 waiting
           reduces  0 of 1 done, 0 running, 1 waiting
 
-        why it has no more than it has:
+        why it has no more slots:
           - its queue has bought 1 map slots and holds 1; more come only from what others leave free
           - 2 other jobs stand before it in line for map slots
           - map slots are free that it cannot use: 2 where too much of it failed, 1 where each task that waits has failed, 4 of trackers that are silent, unhealthy or take no work
           - its reduces wait until 5 maps are done; 2 are
 
-        who holds the slots:
+        holders of the slots:
                                    MAP SLOTS  REDUCE SLOTS
           this job                         1             0
           other jobs of its queue          0             0
           other queues                     7             0
           setups and cleanups              1             0
-          nobody                           3             2
-          all                             12             2
+          free                             3             2
+          total                           12             2
           queue alice: 6 map slots of the 5 it bought
           queue carol: 1 map slots of the 0 it bought
         "#);
@@ -263,9 +264,9 @@ mod tests {
 
     #[test]
     fn machines_get_json() {
-        let text = explain_text(&explanation(), Form::Json);
+        let text = render_explanation(&explanation(), Form::Json);
         assert_eq!(serde_json::from_str::<Explanation>(&text).unwrap(), explanation());
-        insta::assert_snapshot!(status_text(&explanation(), Form::Json), @r#"
+        insta::assert_snapshot!(render_status(&explanation(), Form::Json), @r#"
         {
           "cost": "12.75",
           "job": "job_202611211200_0001",

@@ -1,13 +1,14 @@
-//! The price over time, as a table for people and as JSON for machines. Text only.
+//! Renders the price over time as a table for people and as JSON for programs.
 
-use super::market_text::{Form, columns, json, lines, moment};
 use crate::market::{Credits, PriceHistory, PricePoint};
 
-/// Characters of the longest bar.
+use super::market_text::{Form, columns, format_utc, json, lines};
+
+/// Length of the longest bar, characters.
 const BAR: i128 = 30;
 
 /// The spans, newest last, each with a bar of its highest price.
-pub(super) fn price_history_text(history: &PriceHistory, form: Form) -> String {
+pub(super) fn render_price_history(history: &PriceHistory, form: Form) -> String {
     if form == Form::Json {
         return json(history);
     }
@@ -18,7 +19,13 @@ pub(super) fn price_history_text(history: &PriceHistory, form: Form) -> String {
     }
     for point in &history.points {
         let PricePoint { time_ms, price, low, high, .. } = point;
-        table.add_row([moment(*time_ms), price.to_string(), low.to_string(), high.to_string(), bar(*high, highest)]);
+        table.add_row([
+            format_utc(*time_ms),
+            price.to_string(),
+            low.to_string(),
+            high.to_string(),
+            bar(*high, highest),
+        ]);
     }
     lines(&table)
 }
@@ -50,18 +57,18 @@ mod tests {
 
     #[test]
     fn people_get_bars() {
-        insta::assert_snapshot!(price_history_text(&history(), Form::Table), @"
+        insta::assert_snapshot!(render_price_history(&history(), Form::Table), @"
         TIME (UTC)               PRICE  LOW  HIGH
         2026-11-18 11:06:40        1.5  0.0   3.0  #######
         2026-11-18 12:06:40  12.249998  1.5  12.5  ##############################
         2026-11-18 13:06:40        0.0  0.0   0.0
         ");
-        insta::assert_snapshot!(price_history_text(&PriceHistory::default(), Form::Table), @"TIME (UTC)  PRICE  LOW  HIGH");
+        insta::assert_snapshot!(render_price_history(&PriceHistory::default(), Form::Table), @"TIME (UTC)  PRICE  LOW  HIGH");
     }
 
     #[test]
     fn machines_get_json() {
-        let text = price_history_text(&history(), Form::Json);
+        let text = render_price_history(&history(), Form::Json);
         assert_eq!(serde_json::from_str::<PriceHistory>(&text).unwrap(), history());
     }
 }

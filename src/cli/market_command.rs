@@ -1,55 +1,56 @@
-//! What all commands that ask the market share, and the two that need no signature: `jobtracker price` and
+//! Common parts of all market commands, and the two that need no signature: `jobtracker price` and
 //! `jobtracker time`.
 
-use super::history_text::price_history_text;
-use super::market_text::{Form, price_text, time_text};
-use super::server_address::server_address;
-use super::signer::{SignerArguments, SignerError};
-use super::since::moment_ms;
 use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, Signer};
 
-/// Exit code of wrong usage, and of what the server refuses for what was asked.
+use super::history_text::render_price_history;
+use super::market_text::{Form, render_price, render_time};
+use super::server_address::server_address;
+use super::signer::{SignerArguments, SignerError};
+use super::since::parse_time_ms;
+
+/// Exit code of wrong usage and of refused requests.
 const WRONG_USAGE: u8 = 2;
-/// Exit code of a denial.
+/// Exit code of denied requests.
 const DENIED: u8 = 3;
-/// Exit code when no good answer comes.
+/// Exit code without a valid answer.
 const UNREACHABLE: u8 = 4;
 
-/// Where the market is, who asks it, and how it is shown.
+/// Options of all market commands: server, signer, output form.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MarketArguments {
     /// HTTP address of the server, host:port; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
     #[arg(long, value_name = "ADDRESS")]
     pub server: Option<String>,
-    /// Prints JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Who signs; `price` and `time` need no signature.
+    /// The signer; `price` and `time` need no signature.
     #[command(flatten)]
     pub signer: SignerArguments,
 }
 
-/// Why a command of the market brought nothing.
+/// Why a market command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MarketCommandError {
-    /// Nobody can sign.
+    /// Signing is not possible.
     #[error("{0}")]
     Signer(#[from] SignerError),
-    /// The market says no, or nothing.
+    /// The market refuses or does not answer.
     #[error("{0}")]
     Client(#[from] MarketClientError),
-    /// An argument has no meaning.
+    /// An invalid argument.
     #[error("{what} {value:?} is not {expected}")]
     Argument {
-        /// Which.
+        /// Name of the argument.
         what: &'static str,
-        /// What was given.
+        /// The value.
         value: String,
         /// What was expected.
         expected: &'static str,
     },
-    /// The system gives no event queue.
-    #[error("cannot ask: {0}")]
+    /// The async runtime cannot start.
+    #[error("cannot send the request: {0}")]
     System(#[from] std::io::Error),
 }
 
@@ -70,44 +71,45 @@ impl MarketCommandError {
 // === impl MarketArguments ===
 
 impl MarketArguments {
-    /// A client of the server that is asked.
+    /// A client of the server.
     pub(super) fn client(&self) -> MarketClient {
         MarketClient::new(server_address(self.server.as_deref()))
     }
 
-    /// Who signs.
+    /// The signer.
     pub(super) fn signer(&self) -> Result<Signer, SignerError> {
         Ok(Signer { user: self.signer.user()?, key: self.signer.key()? })
     }
 
-    /// How the answer is shown.
+    /// The output form.
     pub(super) fn form(&self) -> Form {
         if self.json { Form::Json } else { Form::Table }
     }
 
-    fn ask(&self, query: &str) -> Result<MarketAnswer, MarketCommandError> {
-        wait_for(async { Ok(self.client().ask(query).await?) })
+    fn request(&self, query: &str) -> Result<MarketAnswer, MarketCommandError> {
+        wait_for(async { Ok(self.client().request(query).await?) })
     }
 }
 
-/// Completes what is asked of the market, on this thread.
-pub(super) fn wait_for<T>(asked: impl Future<Output = Result<T, MarketCommandError>>) -> Result<T, MarketCommandError> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(asked)
+/// Runs a request to completion on this thread.
+pub(super) fn wait_for<T>(
+    request: impl Future<Output = Result<T, MarketCommandError>>,
+) -> Result<T, MarketCommandError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(request)
 }
 
-/// Which prices, and where.
+/// Options of `price`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PriceArguments {
-    /// Prints the price over time, the last day's if no date is given
+    /// Print the price over time; without --since, of the last day
     #[arg(long)]
     history: bool,
-    /// From when on, in UTC unless it says otherwise: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
+    /// Start of the history, in UTC unless it has an offset: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
     #[arg(long, value_name = "DATE", requires = "history")]
     since: Option<String>,
-    /// Lines of the history at most: each stands for an equal span of time; 1 to 1000
+    /// Maximum number of lines of the history, each for an equal span of time; 1 to 1000
     #[arg(long, value_name = "NUMBER", default_value_t = 24, requires = "history")]
     points: u32,
-    /// Where, who and how.
     #[command(flatten)]
     market: MarketArguments,
 }
@@ -119,11 +121,11 @@ pub struct PriceArguments {
 pub fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
     let PriceArguments { history, since, points, market } = arguments;
     if !history {
-        return Ok(price_text(&market.ask("price")?, market.form()));
+        return Ok(render_price(&market.request("price")?, market.form()));
     }
-    let since_ms = since.as_deref().map(moment_ms).transpose()?;
+    let since_ms = since.as_deref().map(parse_time_ms).transpose()?;
     let history = wait_for(async { Ok(market.client().price_history(since_ms, *points).await?) })?;
-    Ok(price_history_text(&history, market.form()))
+    Ok(render_price_history(&history, market.form()))
 }
 
 /// `jobtracker time`.
@@ -131,5 +133,5 @@ pub fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
 /// # Errors
 /// [`MarketCommandError`]
 pub fn time(arguments: &MarketArguments) -> Result<String, MarketCommandError> {
-    Ok(time_text(&arguments.ask("time")?, arguments.form()))
+    Ok(render_time(&arguments.request("time")?, arguments.form()))
 }

@@ -1,6 +1,6 @@
-//! What the market has told, as tables for people and as JSON for machines. Text only.
+//! Renders market answers as tables for people and as JSON for programs.
 //!
-//! In JSON, amounts are decimal texts, which hold them to the last unit, and times are epoch ms.
+//! In JSON, amounts are exact decimal texts and times are epoch ms.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use serde::Serialize;
 
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 
-/// How an answer is shown.
+/// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Table,
     Json,
 }
 
-/// How long the money of queues lasts, seconds; those that pay nothing are not in it.
+/// Time that each queue's money lasts, seconds; queues that pay nothing are missing.
 pub(super) type Lasts = BTreeMap<String, u64>;
 
-/// A queue as published at the last tick, and how long its money lasts.
+/// A queue as published at the last tick, and the time that its money lasts.
 #[derive(Serialize)]
 pub(super) struct Published<'a> {
     #[serde(flatten)]
@@ -33,27 +33,26 @@ pub(super) struct Published<'a> {
 // === impl Published ===
 
 impl<'a> Published<'a> {
-    /// Both together.
     pub(super) fn of(line: &'a QueueLine, lasts: &Lasts) -> Self {
         Published { line, lasts_s: lasts.get(&line.queue).copied() }
     }
 }
 
-/// Queues as published, one a line; none but the head when there are none.
-pub(super) fn published_text(queues: &[QueueLine], lasts: &Lasts, form: Form) -> String {
+/// Queues as published, one a line.
+pub(super) fn render_published(queues: &[QueueLine], lasts: &Lasts, form: Form) -> String {
     let published: Vec<_> = queues.iter().map(|line| Published::of(line, lasts)).collect();
     if form == Form::Json {
         return json(&published);
     }
     let mut table = columns(&["queue", "budget", "rate", "share", "used", "pending", "lasts"], 1);
     for Published { line, lasts_s } in published {
-        table.add_row(cells(line).into_iter().chain([span(lasts_s)]));
+        table.add_row(cells(line).into_iter().chain([format_duration(lasts_s)]));
     }
     lines(&table)
 }
 
-/// A queue after a change: its bid counts from the next tick on.
-pub(super) fn queue_text(queue: &QueueLine, form: Form) -> String {
+/// A queue after a change; its bid applies from the next tick on.
+pub(super) fn render_queue(queue: &QueueLine, form: Form) -> String {
     if form == Form::Json {
         return json(queue);
     }
@@ -67,42 +66,42 @@ fn cells(line: &QueueLine) -> [String; 6] {
     [queue.clone(), budget.clone(), spending.clone(), share.clone(), used.to_string(), pending.to_string()]
 }
 
-/// What a rate would give.
-pub(super) fn quote_text(quote: &QuoteLine, form: Form) -> String {
+/// A quote.
+pub(super) fn render_quote(quote: &QuoteLine, form: Form) -> String {
     if form == Form::Json {
         return json(quote);
     }
     let QuoteLine { queue, rate, price, share, map_slots, reduce_slots, budget, .. } = quote;
-    let mut text = format!("at {rate} for a slot, queue {queue} would have from the next tick on:\n");
+    let mut text = format!("at {rate} for a slot, queue {queue} would get from the next tick on:\n");
     for (what, value) in [
         ("share", format!("{share} (price {price})")),
         ("map slots", map_slots.to_string()),
         ("reduce slots", reduce_slots.to_string()),
         ("budget then", budget.clone()),
-        ("lasts, all used", span(quote.full_use_lasts_s)),
-        ("lasts, as now", span(quote.present_use_lasts_s)),
+        ("lasts, full use", format_duration(quote.full_use_lasts_s)),
+        ("lasts, present", format_duration(quote.present_use_lasts_s)),
     ] {
         text += &format!("  {what:<16}  {value}\n");
     }
     text
 }
 
-/// That a queue is gone.
-pub(super) fn removed_text(queue: &str, form: Form) -> String {
+/// Confirmation of a removed queue.
+pub(super) fn render_removed(queue: &str, form: Form) -> String {
     if form == Form::Json {
         return json(&serde_json::json!({ "removed": queue }));
     }
-    format!("queue {queue} is removed; what was left in it is booked as taken out\n")
+    format!("queue {queue} removed; its remaining balance is recorded as taken out\n")
 }
 
 /// The price.
-pub(super) fn price_text(answer: &MarketAnswer, form: Form) -> String {
+pub(super) fn render_price(answer: &MarketAnswer, form: Form) -> String {
     let price = answer.price.as_deref().unwrap_or_default();
     if form == Form::Json { json(&serde_json::json!({ "price": price })) } else { format!("{price}\n") }
 }
 
 /// The server's start and clock.
-pub(super) fn time_text(answer: &MarketAnswer, form: Form) -> String {
+pub(super) fn render_time(answer: &MarketAnswer, form: Form) -> String {
     let MarketAnswer { start_ms, time_ms, .. } = answer;
     if form == Form::Json {
         return json(&serde_json::json!({ "start_ms": start_ms, "time_ms": time_ms }));
@@ -110,12 +109,12 @@ pub(super) fn time_text(answer: &MarketAnswer, form: Form) -> String {
     let mut table = columns(&["what", "ms", "UTC"], 1);
     for (what, at_ms) in [("start", start_ms), ("time", time_ms)] {
         let at_ms = at_ms.unwrap_or_default();
-        table.add_row([what.to_owned(), at_ms.to_string(), moment(at_ms)]);
+        table.add_row([what.to_owned(), at_ms.to_string(), format_utc(at_ms)]);
     }
     lines(&table)
 }
 
-/// A table with these heads, the columns after the first few set to the right.
+/// A table with these headers; the columns after the first `left` are aligned right.
 pub(super) fn columns(heads: &[&str], left: usize) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(heads.iter().map(|head| head.to_uppercase()));
@@ -128,19 +127,19 @@ pub(super) fn columns(heads: &[&str], left: usize) -> Table {
     table
 }
 
-/// A table as text, without blanks at the ends of its lines.
+/// A table as text, without trailing blanks.
 pub(super) fn lines(table: &Table) -> String {
     table.trim_fmt() + "\n"
 }
 
-/// A value as JSON, for people who look at it too.
+/// A value as indented JSON.
 pub(super) fn json(value: &impl Serialize) -> String {
     // Texts, numbers and lists always have a JSON form.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// A span of time in its two largest units; a dash for none.
-pub(super) fn span(seconds: Option<u64>) -> String {
+/// A duration in its two largest units; a dash for `None`.
+pub(super) fn format_duration(seconds: Option<u64>) -> String {
     let Some(seconds) = seconds else { return "-".to_owned() };
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match (days, hours, minutes) {
@@ -151,10 +150,10 @@ pub(super) fn span(seconds: Option<u64>) -> String {
     }
 }
 
-/// A moment of UTC; a dash for what no calendar holds.
-pub(super) fn moment(epoch_ms: i64) -> String {
+/// A time in UTC; a dash if it is out of range.
+pub(super) fn format_utc(epoch_ms: i64) -> String {
     match Timestamp::from_millisecond(epoch_ms) {
-        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => "-".to_owned(),
     }
 }
@@ -178,13 +177,13 @@ mod tests {
     fn queues_are_lines_of_a_table() {
         let queues = [line("alice", "1000000.000000000001"), line("bob@example.org", "2.0")];
         let lasts = Lasts::from([("alice".to_owned(), 93_784)]);
-        insta::assert_snapshot!(published_text(&queues, &lasts, Form::Table), @"
+        insta::assert_snapshot!(render_published(&queues, &lasts, Form::Table), @"
         QUEUE                          BUDGET  RATE        SHARE  USED  PENDING  LASTS
         alice            1000000.000000000001   0.5  0.333333333    12        3  1d 2h
         bob@example.org                   2.0   0.5  0.333333333    12        3      -
         ");
-        insta::assert_snapshot!(published_text(&[], &lasts, Form::Table), @"QUEUE  BUDGET  RATE  SHARE  USED  PENDING  LASTS");
-        insta::assert_snapshot!(queue_text(&queues[1], Form::Table), @"
+        insta::assert_snapshot!(render_published(&[], &lasts, Form::Table), @"QUEUE  BUDGET  RATE  SHARE  USED  PENDING  LASTS");
+        insta::assert_snapshot!(render_queue(&queues[1], Form::Table), @"
         QUEUE            BUDGET  BID        SHARE  USED  PENDING
         bob@example.org     2.0  0.5  0.333333333    12        3
         ");
@@ -193,7 +192,7 @@ mod tests {
     #[test]
     fn machines_get_json() {
         let lasts = Lasts::from([("alice".to_owned(), 93_784)]);
-        insta::assert_snapshot!(published_text(&[line("alice", "2.0")], &lasts, Form::Json), @r#"
+        insta::assert_snapshot!(render_published(&[line("alice", "2.0")], &lasts, Form::Json), @r#"
         [
           {
             "queue": "alice",
@@ -206,7 +205,7 @@ mod tests {
           }
         ]
         "#);
-        insta::assert_snapshot!(queue_text(&line("alice", "2.0"), Form::Json), @r#"
+        insta::assert_snapshot!(render_queue(&line("alice", "2.0"), Form::Json), @r#"
         {
           "queue": "alice",
           "budget": "2.0",
@@ -216,7 +215,7 @@ mod tests {
           "pending": 3
         }
         "#);
-        insta::assert_snapshot!(removed_text("bob", Form::Json), @r#"
+        insta::assert_snapshot!(render_removed("bob", Form::Json), @r#"
         {
           "removed": "bob"
         }
@@ -236,16 +235,16 @@ mod tests {
             full_use_lasts_s: Some(125),
             present_use_lasts_s: None,
         };
-        insta::assert_snapshot!(quote_text(&quote, Form::Table), @"
-        at 0.5 for a slot, queue alice would have from the next tick on:
+        insta::assert_snapshot!(render_quote(&quote, Form::Table), @"
+        at 0.5 for a slot, queue alice would get from the next tick on:
           share             0.250000000 (price 2.0)
           map slots         3
           reduce slots      1
           budget then       12.5
-          lasts, all used   2m 5s
-          lasts, as now     -
+          lasts, full use   2m 5s
+          lasts, present    -
         ");
-        insta::assert_snapshot!(quote_text(&quote, Form::Json), @r#"
+        insta::assert_snapshot!(render_quote(&quote, Form::Json), @r#"
         {
           "queue": "alice",
           "rate": "0.5",
@@ -262,7 +261,8 @@ mod tests {
 
     #[test]
     fn spans_have_two_units() {
-        let spans = [Some(0), Some(59), Some(60), Some(3_599), Some(3_600), Some(86_399), Some(86_400), None].map(span);
+        let spans = [Some(0), Some(59), Some(60), Some(3_599), Some(3_600), Some(86_399), Some(86_400), None]
+            .map(format_duration);
         assert_eq!(spans, ["0s", "59s", "1m 0s", "59m 59s", "1h 0m", "23h 59m", "1d 0h", "-"]);
     }
 
@@ -274,23 +274,23 @@ mod tests {
             time_ms: Some(1_238_605_061_519),
             ..MarketAnswer::default()
         };
-        assert_eq!(price_text(&answer, Form::Table), "12.249998\n");
-        insta::assert_snapshot!(price_text(&answer, Form::Json), @r#"
+        assert_eq!(render_price(&answer, Form::Table), "12.249998\n");
+        insta::assert_snapshot!(render_price(&answer, Form::Json), @r#"
         {
           "price": "12.249998"
         }
         "#);
-        insta::assert_snapshot!(time_text(&answer, Form::Table), @r"
+        insta::assert_snapshot!(render_time(&answer, Form::Table), @r"
         WHAT              MS                  UTC
         start  1238600160788  2009-04-01 15:36:00
         time   1238605061519  2009-04-01 16:57:41
         ");
-        insta::assert_snapshot!(time_text(&answer, Form::Json), @r#"
+        insta::assert_snapshot!(render_time(&answer, Form::Json), @r#"
         {
           "start_ms": 1238600160788,
           "time_ms": 1238605061519
         }
         "#);
-        assert_eq!(moment(i64::MAX), "-");
+        assert_eq!(format_utc(i64::MAX), "-");
     }
 }

@@ -1,16 +1,16 @@
-//! Has large buffers go back to the system as soon as they are free.
+//! Returns large freed buffers to the system at once.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// What glibc reads at the start of a process, and only then: buffers from this size on, bytes, are mapped by themselves.
+/// glibc's variable, read only at the start of a process: buffers of at least this size, bytes, get mappings of their own.
 const THRESHOLD: &str = "MALLOC_MMAP_THRESHOLD_";
 const THRESHOLD_BYTES: &str = "1048576";
 
 /// Executes this program again, under the same process id, with a fixed threshold, unless the environment sets one.
 ///
-/// By default glibc raises the threshold to the size of each large buffer that is freed, up to 32 MiB, and keeps what is smaller in a
-/// heap for each thread: forty submissions with a job.xml of 5 MB left 88 MiB behind.
+/// By default glibc raises the threshold to the size of each large buffer that is freed, up to 32 MiB, and keeps smaller buffers in a
+/// heap for each thread: forty submissions with a job.xml of 5 MB left 88 MiB allocated.
 pub(super) fn return_large_buffers() {
     if std::env::var_os(THRESHOLD).is_some() {
         return;

@@ -1,4 +1,4 @@
-//! Argument parsing; one file a subcommand.
+//! Command-line interface: argument parsing, one file for each subcommand.
 
 pub mod backup;
 pub mod check_config;
@@ -30,9 +30,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::tasktracker::keeper::{KEEP_COMMAND, keep};
+use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
 
-/// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market inside.
+/// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market for slots
 #[derive(Debug, Parser)]
 #[command(name = "jobtracker", version)]
 struct Arguments {
@@ -42,50 +42,50 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the daemon in the foreground until SIGTERM or SIGINT
+    /// Run the JobTracker in the foreground until SIGTERM or SIGINT
     Serve(serve::ServeCommand),
-    /// Runs a worker in the foreground that runs Hadoop Streaming jobs, until SIGTERM or SIGINT
+    /// Run a worker for Hadoop Streaming jobs in the foreground until SIGTERM or SIGINT
     Tasktracker(tasktracker::TaskTrackerArguments),
-    /// Shows a whole cluster at work in one process: two users bid for its slots, and the bill is checked
+    /// Run a whole cluster in one process, in which two users bid for slots, and check the bill
     Demo(demo::DemoArguments),
-    /// What tasks of the demo run
+    /// Run a task of the demo
     #[command(subcommand, hide = true)]
     DemoTask(demo::DemoTask),
-    /// Checks a configuration and prints what holds and where it was set
+    /// Check a configuration and print the effective values with their sources
     CheckConfig(check_config::CheckConfigArguments),
-    /// Copies state.db to a new file, whether the daemon runs or not
+    /// Back up state.db to a new file, whether the daemon runs or not
     Backup(backup::BackupArguments),
-    /// Has another program go on for the running daemon, without a pause and without closing a connection
+    /// Replace the running daemon with a new binary without closing connections
     Upgrade(upgrade::UpgradeArguments),
-    /// Signs a query for /scheduler, or a job
+    /// Sign a query for /scheduler, or a job
     Sign(sign_command::SignArguments),
-    /// Looks at queues, their money and their bids, and changes them
+    /// Show and change queues, their budgets and bids
     #[command(subcommand)]
     Queue(queue::QueueCommand),
-    /// Submits jobs, follows, lists and ends them
+    /// Submit, follow, list and kill jobs
     #[command(subcommand)]
     Job(job::JobCommand),
-    /// Tells why a job has the slots it has and no more, and what rate would move it
+    /// Explain why a job has no more slots, and which rate would buy more
     Explain(explain::JobArguments),
-    /// Prints the price: the sum of the rates now being paid, credits for one slot over one interval
+    /// Print the price: the sum of the effective rates, in credits for one slot over one interval
     Price(market_command::PriceArguments),
-    /// Prints when the server started, and its clock
+    /// Print the server's start time and clock
     Time(market_command::MarketArguments),
-    /// Prints what completes these commands in a shell
+    /// Print a completion script for a shell
     Completion(completion::CompletionArguments),
-    /// Runs the engine in virtual time against trackers, users and faults, and judges every step
+    /// Simulate a cluster with faults in virtual time, and check the invariants after every step
     Simulate(simulate::SimulateArguments),
 }
 
-/// The exit code of what the caller must write otherwise.
+/// Exit code of wrong usage or configuration.
 const WRONG_USAGE: u8 = 2;
 
-/// Does what the arguments of this process say. Exit codes: 0 done, 1 it failed, or the job did, 2 wrong usage or
-/// configuration, or refused for what was asked, 3 denied, 4 unreachable.
+/// Runs the command in this process's arguments. Exit codes: 0 success, 1 the command or the job failed, 2 wrong usage or
+/// configuration, or refused, 3 denied, 4 unreachable.
 pub fn main() -> ExitCode {
-    // Nobody types that, and it is waited for.
-    if std::env::args_os().nth(1).is_some_and(|word| word == KEEP_COMMAND) {
-        return keep();
+    // The tasktracker starts this for each command and waits for it.
+    if std::env::args_os().nth(1).is_some_and(|word| word == SUPERVISE_COMMAND) {
+        return supervise();
     }
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();
@@ -107,7 +107,7 @@ pub fn main() -> ExitCode {
         Command::DemoTask(task) => demo::run_task(&task).map_err(|error| (1, error.to_string())),
         Command::CheckConfig(arguments) => {
             let report = check_config::run(&arguments);
-            // Its exit code says all where nothing can be printed.
+            // If printing fails, the exit code still has the result.
             let _ = print(&report.text);
             return if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) };
         }
@@ -120,10 +120,10 @@ pub fn main() -> ExitCode {
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::Sign(arguments) => {
-            let signed = sign_command::run(&arguments, crate::server::wall_ms());
+            let signed = sign_command::run(&arguments, crate::clock::wall_ms());
             signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
-        Command::Queue(command) => told(queue::run(&command)),
+        Command::Queue(command) => print_answer(queue::run(&command)),
         Command::Job(command) => match job::run(command) {
             Ok((text, code)) => match print(&text) {
                 Ok(()) => return code,
@@ -132,9 +132,9 @@ pub fn main() -> ExitCode {
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::Completion(arguments) => print(&completion::completion(&arguments, Arguments::command())),
-        Command::Explain(arguments) => told(explain::explain(&arguments)),
-        Command::Price(arguments) => told(market_command::price(&arguments)),
-        Command::Time(arguments) => told(market_command::time(&arguments)),
+        Command::Explain(arguments) => print_answer(explain::explain(&arguments)),
+        Command::Price(arguments) => print_answer(market_command::price(&arguments)),
+        Command::Time(arguments) => print_answer(market_command::time(&arguments)),
         Command::Simulate(arguments) => {
             simulate::run(&arguments).map_err(|text| (1, text)).and_then(|text| print(&text))
         }
@@ -148,8 +148,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints what the market has told.
-fn told(text: Result<String, market_command::MarketCommandError>) -> Result<(), (u8, String)> {
+/// Prints the answer of the market.
+fn print_answer(text: Result<String, market_command::MarketCommandError>) -> Result<(), (u8, String)> {
     print(&text.map_err(|error| (error.exit_code(), error.to_string()))?)
 }
 
@@ -157,11 +157,11 @@ fn print(text: &str) -> Result<(), (u8, String)> {
     terminal::print(text).map_err(|error| (1, error.to_string()))
 }
 
-/// Lines on stderr; `RUST_LOG` says which, from `info` on by default.
+/// Logs to stderr; `RUST_LOG` sets the filter, `info` by default.
 fn log_to_stderr() {
     use tracing_subscriber::EnvFilter;
 
-    use crate::log_lines::escaped_fields;
+    use crate::log::escaped_fields;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = std::io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt().fmt_fields(escaped_fields());

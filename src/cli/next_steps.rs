@@ -1,28 +1,28 @@
-//! What a new user would type next, with the addresses of the daemon that has just started.
+//! The commands a new user needs next, with the addresses of the daemon that has just started.
 
 use std::path::Path;
 
 use crate::config::HostPort;
 
-/// Where a JobTracker is found, and what it asks of its users.
-pub(super) struct Started<'a> {
-    /// Its RPC, as others name it.
+/// Addresses and kind of a started JobTracker.
+pub(super) struct StartedJobTracker<'a> {
+    /// RPC address for other machines.
     pub(super) rpc: HostPort,
-    /// Its pages, as others name them.
+    /// Web address for other machines.
     pub(super) http: HostPort,
-    /// Its conf folder, if it has one.
+    /// Its conf folder.
     pub(super) conf: Option<&'a Path>,
-    /// Whether jobs are signed and paid for.
+    /// Whether the market is on, so that jobs must be signed.
     pub(super) has_market: bool,
 }
 
-/// The job that shows that all is well: it needs nothing but a file of text.
+/// A first job: it needs only a text file.
 const FIRST_JOB: &str = "--input FILE --output FOLDER --mapper cat --reducer 'uniq -c'";
 
-/// What to do with a JobTracker.
-pub(super) fn after_serve(started: &Started<'_>) -> Vec<String> {
-    let Started { rpc, http, conf, has_market } = started;
-    // It tells a tasktracker more than the address, such as where its files lie.
+/// Next commands after the start of a JobTracker.
+pub(super) fn after_serve(started: &StartedJobTracker<'_>) -> Vec<String> {
+    let StartedJobTracker { rpc, http, conf, has_market } = started;
+    // A tasktracker reads more from it than the address, such as its directories.
     let conf = conf.map(|folder| format!("--conf {} ", quoted(&folder.display().to_string()))).unwrap_or_default();
     let mut steps = vec![format!("next, a worker: jobtracker tasktracker {conf}-D mapred.job.tracker={rpc}")];
     if *has_market {
@@ -36,7 +36,7 @@ pub(super) fn after_serve(started: &Started<'_>) -> Vec<String> {
     steps
 }
 
-/// What to do with a tasktracker.
+/// Next commands after the start of a tasktracker.
 pub(super) fn after_tasktracker(jobtracker: &HostPort) -> Vec<String> {
     vec![
         format!("next, a job: jobtracker job submit --jobtracker {jobtracker} {FIRST_JOB}"),
@@ -44,7 +44,7 @@ pub(super) fn after_tasktracker(jobtracker: &HostPort) -> Vec<String> {
     ]
 }
 
-/// As a shell takes it for one word.
+/// Quotes a text as one shell word.
 fn quoted(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {
@@ -64,14 +64,18 @@ mod tests {
 
     #[test]
     fn commands_carry_the_real_addresses() {
-        let standalone =
-            Started { rpc: address("127.0.0.1:8021"), http: address("127.0.0.1:50030"), conf: None, has_market: false };
+        let standalone = StartedJobTracker {
+            rpc: address("127.0.0.1:8021"),
+            http: address("127.0.0.1:50030"),
+            conf: None,
+            has_market: false,
+        };
         insta::assert_snapshot!(after_serve(&standalone).join("\n"), @"
         next, a worker: jobtracker tasktracker -D mapred.job.tracker=127.0.0.1:8021
         next, a job: jobtracker job submit --jobtracker 127.0.0.1:8021 --input FILE --output FOLDER --mapper cat --reducer 'uniq -c'
         next, look: http://127.0.0.1:50030/
         ");
-        let market = Started {
+        let market = StartedJobTracker {
             rpc: address("master:9001"),
             http: address("master:50030"),
             conf: Some(Path::new("/etc/my hadoop")),

@@ -1,118 +1,119 @@
-//! `jobtracker queue`: queues, their money and their bids.
+//! `jobtracker queue`: shows and changes queues, their budgets and bids.
 
-use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{Form, Lasts, Published, json, published_text, queue_text, quote_text, removed_text};
-use super::since::moment_ms;
-use super::statement_text::statement_text;
 use crate::client::market::{MarketAnswer, MarketClientError, QueueLine};
 use crate::client::signed_query::escaped;
 
-/// What `jobtracker queue` does.
+use super::market_command::{MarketArguments, MarketCommandError, wait_for};
+use super::market_text::{Form, Lasts, Published, json, render_published, render_queue, render_quote, render_removed};
+use super::since::parse_time_ms;
+use super::statement_text::render_statement;
+
+/// Subcommands of `queue`.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum QueueCommand {
-    /// All queues, as published at the last tick; for administrators
+    /// List all queues, as published at the last tick (administrators only)
     List {
-        /// Where, who and how.
+        /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
     },
-    /// One queue, as published at the last tick
+    /// Show one queue, as published at the last tick
     Info {
-        /// Which; default: the signer's own
+        /// Queue name; default: the signer's own queue
         #[arg(value_name = "QUEUE")]
         queue: Option<String>,
-        /// Where, who and how.
+        /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
     },
-    /// Sets a queue's bid: credits for one slot over one interval, from the next tick on
+    /// Set a queue's bid: credits for one slot over one interval, from the next tick on
     SetSpending {
-        /// Whose
+        /// Queue name
         #[arg(value_name = "QUEUE")]
         queue: String,
-        /// The bid, such as 0.5
+        /// Bid, such as 0.5
         #[arg(value_name = "RATE", allow_hyphen_values = true)]
         rate: String,
-        /// Where, who and how.
+        /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
     },
-    /// Adds money to a queue, or takes it out when negative; for administrators
+    /// Add money to a queue, or take it out if negative (administrators only)
     AddBudget {
-        /// Whose
+        /// Queue name
         #[arg(value_name = "QUEUE")]
         queue: String,
         /// Credits, such as 100 or -25.5
         #[arg(value_name = "CREDITS", allow_hyphen_values = true)]
         amount: String,
-        /// Where, who and how.
+        /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
     },
-    /// Makes a queue without money; for administrators
+    /// Add a queue without money (administrators only)
     Add {
-        /// Its name: that of its user
+        /// Queue name: the name of its user
         #[arg(value_name = "QUEUE")]
         queue: String,
-        /// Where, who and how.
+        /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
     },
-    /// Removes a queue that has no unfinished jobs, and takes its money out; for administrators
+    /// Remove a queue without unfinished jobs, and take its money out (administrators only)
     Remove {
-        /// Which
+        /// Queue name
         #[arg(value_name = "QUEUE")]
         queue: String,
-        /// Where, who and how.
+        /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
     },
-    /// What a rate would give a queue at the next tick: share, slots, and how long its money would last
+    /// Quote a rate: share and slots at the next tick, and how long the money would last
     Quote {
-        /// Whom
+        /// Queue name
         #[arg(value_name = "QUEUE")]
         queue: String,
-        /// The rate, credits for one slot over one interval, such as 0.5
+        /// Rate, in credits for one slot over one interval, such as 0.5
         #[arg(value_name = "RATE", allow_hyphen_values = true)]
         rate: String,
-        /// Where, who and how.
+        /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
     },
-    /// What came into a queue and what went out, newest last, with the balance after each; old detail as sums of days
+    /// Print a queue's movements with balances, newest last; old movements as daily sums
     Statement {
-        /// Which; default: the signer's own
+        /// Queue name; default: the signer's own queue
         #[arg(value_name = "QUEUE")]
         queue: Option<String>,
-        /// From when on, in UTC unless it says otherwise: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
+        /// Start of the statement, in UTC unless it has an offset: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
         #[arg(long, value_name = "DATE")]
         since: Option<String>,
-        /// Where, who and how.
+        /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
     },
 }
 
-/// Does it; what is to be printed.
+/// Runs the command; returns the text to print.
 ///
 /// # Errors
 /// [`MarketCommandError`]
 pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
     match command {
         QueueCommand::List { market } => {
-            let answer = ask(market, "infos".to_owned())?;
+            let answer = request(market, "infos".to_owned())?;
             let lasts = lasts(market, None)?;
-            Ok(published_text(&answer.queues, &lasts, market.form()))
+            Ok(render_published(&answer.queues, &lasts, market.form()))
         }
         QueueCommand::Info { queue, market } => {
             let own = market.signer.user()?;
             let query = queue.as_ref().map_or_else(|| "info".to_owned(), |queue| format!("info={}", escaped(queue)));
             let queue = queue.as_ref().unwrap_or(&own);
-            let line = only(ask(market, query)?, queue);
+            let line = only(request(market, query)?, queue);
             let lasts = lasts(market, Some(queue))?;
             Ok(match market.form() {
                 Form::Json => json(&Published::of(&line, &lasts)),
-                Form::Table => published_text(&[line], &lasts, Form::Table),
+                Form::Table => render_published(&[line], &lasts, Form::Table),
             })
         }
         QueueCommand::SetSpending { queue, rate, market } => {
@@ -123,45 +124,45 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
         }
         QueueCommand::Add { queue, market } => change(market, format!("addQueue={}", escaped(queue)), queue),
         QueueCommand::Remove { queue, market } => {
-            ask(market, format!("removeQueue={}", escaped(queue)))?;
-            Ok(removed_text(queue, market.form()))
+            request(market, format!("removeQueue={}", escaped(queue)))?;
+            Ok(render_removed(queue, market.form()))
         }
         QueueCommand::Quote { queue, rate, market } => {
-            let answer = ask(market, format!("quote={}&queue={}", escaped(rate), escaped(queue)))?;
-            Ok(quote_text(&answer.quote.unwrap_or_default(), market.form()))
+            let answer = request(market, format!("quote={}&queue={}", escaped(rate), escaped(queue)))?;
+            Ok(render_quote(&answer.quote.unwrap_or_default(), market.form()))
         }
         QueueCommand::Statement { queue, since, market } => {
-            let since_ms = since.as_deref().map(moment_ms).transpose()?;
+            let since_ms = since.as_deref().map(parse_time_ms).transpose()?;
             let signer = market.signer()?;
             let client = market.client();
-            let asked = client.statement(queue.as_deref(), since_ms, &signer);
-            Ok(statement_text(&wait_for(async { Ok(asked.await?) })?, market.form()))
+            let request = client.statement(queue.as_deref(), since_ms, &signer);
+            Ok(render_statement(&wait_for(async { Ok(request.await?) })?, market.form()))
         }
     }
 }
 
-/// Changes a queue and shows it as it is now.
+/// Changes a queue and renders its current state.
 fn change(market: &MarketArguments, query: String, queue: &str) -> Result<String, MarketCommandError> {
-    Ok(queue_text(&only(ask(market, query)?, queue), market.form()))
+    Ok(render_queue(&only(request(market, query)?, queue), market.form()))
 }
 
-fn ask(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCommandError> {
+fn request(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCommandError> {
     let signer = market.signer()?;
-    wait_for(async { Ok(market.client().ask_signed(&query, &signer).await?) })
+    wait_for(async { Ok(market.client().request_signed(&query, &signer).await?) })
 }
 
-/// How long the money of one queue lasts, or of all; nothing from a server that does not tell.
+/// The time that the money of one queue lasts, or of all; empty if the server does not provide it.
 fn lasts(market: &MarketArguments, queue: Option<&str>) -> Result<Lasts, MarketCommandError> {
     let signer = market.signer()?;
-    let standings = wait_for(async { Ok(market.client().standings(queue, &signer).await?) });
-    match standings {
+    let statuses = wait_for(async { Ok(market.client().queue_statuses(queue, &signer).await?) });
+    match statuses {
         Ok(queues) => Ok(queues.into_iter().filter_map(|of| Some((of.queue.to_string(), of.lasts_s?))).collect()),
         Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(Lasts::new()),
         Err(error) => Err(error),
     }
 }
 
-/// The one queue of an answer; the original does not tell its name.
+/// The only queue of an answer; the original server omits its name.
 fn only(answer: MarketAnswer, asked: &str) -> QueueLine {
     let mut line = answer.queues.into_iter().next().unwrap_or_default();
     if line.queue.is_empty() {

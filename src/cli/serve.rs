@@ -1,59 +1,60 @@
-//! `jobtracker serve`: the daemon, in the foreground.
+//! `jobtracker serve`: runs the daemon in the foreground.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::next_steps::{Started, after_serve};
 use crate::config::settings::{AdmittedTrackers, SchedulerKind};
 use crate::config::{LoadOptions, Settings};
-use crate::server::{Launch, Precedence, Predecessor, ServeError, Serving, as_others_name};
+use crate::lifecycle::{Launch, Precedence, Predecessor, ServeError, Serving, as_others_name};
 
-/// Which configuration holds, for `serve` and `check-config`.
+use super::next_steps::{StartedJobTracker, after_serve};
+
+/// Sources of the configuration.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ServeArguments {
-    /// Folder with core-site.xml, mapred-site.xml, ...; default: $HADOOP_CONF_DIR; with neither, standalone on loopback
+pub struct ConfigurationArguments {
+    /// Conf folder with core-site.xml, mapred-site.xml, ...; default: $HADOOP_CONF_DIR; with neither, standalone on loopback
     #[arg(long, value_name = "DIR")]
     pub conf: Option<PathBuf>,
-    /// Sets a configuration key, over everything the folder says; may be given often
+    /// Set a configuration key, overriding the conf folder; can be repeated
     #[arg(short = 'D', value_name = "KEY=VALUE")]
     pub define: Vec<String>,
 }
 
-/// What `serve` is told.
+/// Options of `serve`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeCommand {
-    /// Which configuration holds.
+    /// The configuration.
     #[command(flatten)]
-    pub configuration: ServeArguments,
-    /// Budgets, rates and queues become what the budget file says, whatever the ledger has; the differences are booked
+    pub configuration: ConfigurationArguments,
+    /// Replace budgets, rates and queues by those in the budget file, and record the differences in the ledger
     #[arg(long)]
     pub take_budget_file: bool,
-    /// Said by a running daemon to the process that is to go on for it, which it talks to by standard input
+    /// Take over from the running daemon that has started this process and talks to it on standard input
     #[arg(long, hide = true)]
     pub take_over: bool,
 }
 
-/// How [`ServeCommand::take_over`] is written.
+/// The option of [`ServeCommand::take_over`].
 const TAKE_OVER: &str = "--take-over";
 
-/// Why `serve` ended with an error.
+/// Why `serve` failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] crate::config::ConfigError),
-    /// There is nobody to take over from.
-    #[error("--take-over is for a process that a running daemon has started: {0}")]
+    /// No running daemon to take over from.
+    #[error("--take-over is only for a process started by a running daemon: {0}")]
     TakeOver(std::io::Error),
-    /// The start, or the end.
+    /// The start or the shutdown.
     #[error("{0}")]
     Serve(#[from] ServeError),
 }
 
-// === impl ServeArguments ===
+// === impl ConfigurationArguments ===
 
-impl ServeArguments {
-    /// What to load.
+impl ConfigurationArguments {
+    /// As options for loading the configuration.
     pub fn load_options(&self) -> LoadOptions {
         LoadOptions::of_process(self.conf.clone(), self.define.clone())
     }
@@ -62,7 +63,7 @@ impl ServeArguments {
 // === impl ServeFailure ===
 
 impl ServeFailure {
-    /// The exit code: 2 for what the caller must write otherwise, 1 for the rest.
+    /// The exit code: 2 for wrong usage or configuration, 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) => 2,
@@ -87,10 +88,10 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     }
     let precedence = if command.take_budget_file { Precedence::File } else { Precedence::Ledger };
     if command.take_budget_file && !matches!(settings.scheduler, SchedulerKind::Dynamic(_)) {
-        tracing::warn!("--take-budget-file does nothing: the configured scheduler has no budgets");
+        tracing::warn!("--take-budget-file has no effect: the configured scheduler has no budgets");
     }
     let launch = Launch { precedence, arguments: own_arguments(), predecessor, stop: None };
-    crate::server::serve(&settings, launch, |serving| {
+    crate::lifecycle::serve(&settings, launch, |serving| {
         for line in start_lines(&settings, serving) {
             tracing::info!("{line}");
         }
@@ -98,44 +99,44 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     Ok(())
 }
 
-/// The arguments of this process, for one that goes on for it.
+/// The arguments of this process, for its successor.
 fn own_arguments() -> Vec<OsString> {
     std::env::args_os().skip(1).filter(|argument| argument != TAKE_OVER).collect()
 }
 
-/// Which TaskTrackers are served, and what that means where tasks cost money.
+/// Which TaskTrackers are admitted, and the risk if tasks cost money.
 fn trackers_line(settings: &Settings) -> String {
     let has_market = matches!(settings.scheduler, SchedulerKind::Dynamic(_));
     match (settings.trackers.admitted, &settings.trackers.hosts_file) {
         (AdmittedTrackers::Listed, Some(file)) => {
-            format!("TaskTrackers of the hosts in {}, from their own addresses", file.display())
+            format!("TaskTrackers are admitted from the hosts in {}, under their own addresses", file.display())
         }
         (_, _) if has_market => {
-            "TaskTrackers of anybody (jobtracker.trackers.admit = all): a stranger's takes tasks, and queues pay for its slots; \
-             prevent it by `listed`"
+            "TaskTrackers are admitted from every host (jobtracker.trackers.admit = all): a malicious one can take tasks, and \
+             queues pay for its slots; set `listed` to prevent this"
                 .to_owned()
         }
-        (_, _) => "TaskTrackers of anybody (jobtracker.trackers.admit = all)".to_owned(),
+        (_, _) => "TaskTrackers are admitted from every host (jobtracker.trackers.admit = all)".to_owned(),
     }
 }
 
-/// Which callers can reach an address.
+/// The callers that can reach an address.
 pub(super) fn reach(address: std::net::SocketAddr) -> &'static str {
     if address.ip().to_canonical().is_loopback() {
         "programs of this machine"
     } else {
-        "everybody who reaches this machine"
+        "every host that reaches this machine"
     }
 }
 
-/// What runs where, who may reach it, and what to do next.
+/// Addresses, their reach, directories, and the next commands.
 fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
     let conf = match &settings.conf_dir {
         Some(folder) => format!("configuration of {}", folder.display()),
         None => "standalone, without a configuration folder".to_owned(),
     };
     let others =
-        if settings.queues.acls_enabled { "as access lists say" } else { "anybody (mapred.acls.enabled is off)" };
+        if settings.queues.acls_enabled { "users in access lists" } else { "any user (mapred.acls.enabled is off)" };
     let jobs = match &settings.scheduler {
         SchedulerKind::Fifo(_) => format!("jobs may be submitted and killed by {others}"),
         SchedulerKind::Dynamic(market) => format!(
@@ -144,7 +145,7 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
             market.budget_file.display()
         ),
     };
-    let started = Started {
+    let started = StartedJobTracker {
         rpc: as_others_name(&settings.rpc_address, serving.rpc),
         http: as_others_name(&settings.http_address, serving.http),
         conf: settings.conf_dir.as_deref(),
@@ -152,7 +153,7 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
     };
     let mut lines = vec![
         format!("jobtracker {}: {conf}", env!("CARGO_PKG_VERSION")),
-        format!("RPC on {}, open to {}; user names are believed as sent", serving.rpc, reach(serving.rpc)),
+        format!("RPC on {}, open to {}; user names are not verified", serving.rpc, reach(serving.rpc)),
         trackers_line(settings),
         format!("web on http://{}/, open to {}", serving.http, reach(serving.http)),
         format!("scheduler {}; {jobs}", settings.scheduler.class_name()),

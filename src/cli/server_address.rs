@@ -1,14 +1,14 @@
-//! Where the market is: `--server`, else what the document's clients look at.
+//! Address of the HTTP server: `--server`, else the file that the document's clients read.
 
 use std::path::Path;
 
 use crate::fs::{Expected, open_behind_links};
 
-/// Where the server's address lies: the Dynamic Priority Scheduler document's place.
+/// File with the server's address, from the Dynamic Priority Scheduler document.
 const SERVER_FILE: &str = "/etc/hadoop_server";
 const DEFAULT_SERVER: &str = "127.0.0.1:50030";
 const MAX_ADDRESS_BYTES: u64 = 4096;
-/// Where a JobTracker serves HTTP.
+/// HTTP port of a JobTracker.
 const DEFAULT_PORT: &str = "50030";
 
 /// The HTTP address, `host:port`: the one given, else the content of `/etc/hadoop_server`, else this machine.

@@ -1,6 +1,6 @@
-//! `jobtracker sign`: what to send with a `/scheduler` request or a job so that it counts as signed.
+//! `jobtracker sign`: renders the signature of a `/scheduler` request or a job.
 //!
-//! Text only: the key, the user and the time are given, so that the same input gives the same output.
+//! Pure: the key, the user and the time are parameters.
 
 use std::fmt::Write as _;
 
@@ -8,19 +8,19 @@ use crate::client::signed_query::SignedQuery;
 use crate::market::Key;
 use crate::market::signature::{job_message, sign};
 
-/// The query and the value of the header, a line each.
+/// The query and the value of the Authorization header, a line each.
 pub fn lines(signed: &SignedQuery) -> String {
     format!("{}\n{}\n", signed.query, signed.authorization)
 }
 
-/// The command that sends it to a server, `host:port`.
+/// The curl command that sends it to a server, `host:port`.
 pub fn curl(signed: &SignedQuery, server: &str) -> String {
     let header = quoted(&format!("Authorization: {}", signed.authorization));
     // -g: curl would take brackets for a pattern.
     format!("curl -g -H {header} {}\n", quoted(&format!("http://{server}/scheduler?{}", signed.query)))
 }
 
-/// The three properties that make a job a signed one of this user, as arguments of a job client.
+/// The three properties of a signed job of this user, as arguments of a job client.
 pub fn job_arguments(user: &str, timestamp_ms: i64, key: &Key) -> String {
     let signature = sign(&job_message(user, &timestamp_ms.to_string()), key);
     let mut arguments = format!("-Dmapred.job.timestamp={timestamp_ms} -Dmapred.job.signature={signature}");
@@ -29,12 +29,12 @@ pub fn job_arguments(user: &str, timestamp_ms: i64, key: &Key) -> String {
     arguments
 }
 
-/// A text as one word of a POSIX shell.
+/// Quotes a text as one word of a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A text as one word of a POSIX shell, bare where that is enough.
+/// Quotes a text as one word of a POSIX shell, if needed.
 fn quoted_if_needed(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@=/:".contains(&byte);
     if text.bytes().all(is_plain) { text.to_owned() } else { quoted(text) }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_would_take_apart_is_quoted() {
+    fn shell_metacharacters_are_quoted() {
         let signed = SignedQuery::new("info=a'$(b)", "u", TIME_MS, &key()).unwrap();
         assert!(curl(&signed, "h").contains(r"?info=a'\''$(b)&user=u"), "{}", curl(&signed, "h"));
         let arguments = job_arguments("a b", TIME_MS, &key());

@@ -1,43 +1,44 @@
-//! `jobtracker sign`: its options, and the text it prints.
+//! `jobtracker sign`: options and output.
+
+use crate::client::signed_query::{QueryCharacterError, SignedQuery};
 
 use super::server_address::server_address;
 use super::sign::{curl, job_arguments, lines};
 use super::signer::{SignerArguments, SignerError};
-use crate::client::signed_query::{QueryCharacterError, SignedQuery};
 
-/// Prints the whole query and the Authorization value on two lines; with --curl the command; with --job the three
-/// properties of a job.
+/// Print the signed query and the Authorization value on two lines; with --curl, the curl command; with --job, the three
+/// properties of a job
 #[derive(Clone, Debug, clap::Args)]
 pub struct SignArguments {
-    /// What comes after `/scheduler?`, such as `info=alice` or `setSpending=0.5&queue=alice`
+    /// Query after `/scheduler?`, such as `info=alice` or `setSpending=0.5&queue=alice`
     #[arg(value_name = "QUERY", required_unless_present = "job")]
     pub query: Option<String>,
-    /// Signs a job submission
+    /// Sign a job submission
     #[arg(long, conflicts_with_all = ["query", "curl"])]
     pub job: bool,
-    /// Prints the whole curl command
+    /// Print the curl command
     #[arg(long)]
     pub curl: bool,
     /// HTTP address of the server, host:port, for --curl; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
     #[arg(long, value_name = "ADDRESS")]
     pub server: Option<String>,
-    /// Who signs.
+    /// The signer.
     #[command(flatten)]
     pub signer: SignerArguments,
 }
 
-/// Why nothing was signed.
+/// Why signing failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
-    /// Nobody can sign.
+    /// User or key is missing.
     #[error("{0}")]
     Signer(#[from] SignerError),
-    /// The query cannot travel.
+    /// The query has characters that must be URL-encoded.
     #[error("{0}")]
     Query(#[from] QueryCharacterError),
 }
 
-/// What the command prints, signed at `timestamp_ms`, epoch ms.
+/// The text to print, signed at `timestamp_ms`, epoch ms.
 ///
 /// # Errors
 /// [`SignError`]

@@ -1,22 +1,23 @@
-//! Who signs, and with which key: the options that every signed command takes.
+//! User and key: the options of every signed command.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use super::terminal::print_error;
 use crate::config::environment::Environment;
 use crate::fs::access_of_others;
 use crate::market::Key;
 
-/// Where the key lies when nothing else is said, below the home folder: the Dynamic Priority Scheduler document's place.
+use super::terminal::print_error;
+
+/// Default key file below the home directory, from the Dynamic Priority Scheduler document.
 const KEY_FILE: &str = ".ssh/hadoop_key";
 
-/// Who signs, and with which key.
+/// User and key of signed commands.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SignerArguments {
-    /// The user who signs; default: the one who runs this
+    /// User name; default: your login name
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
     /// File with the secret key; default: the text in $HADOOP_KEY, else ~/.ssh/hadoop_key
@@ -24,13 +25,13 @@ pub struct SignerArguments {
     pub key_file: Option<PathBuf>,
 }
 
-/// Why nobody can sign.
+/// Why user or key is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum SignerError {
-    /// The system does not know who runs this.
-    #[error("the user's name is not known: give --user")]
+    /// The login name is unknown.
+    #[error("the login name is unknown: give --user")]
     NoUser,
-    /// There is no place to look for a key.
+    /// No key is given, and there is no home directory.
     #[error("no key: give --key-file, or set HADOOP_KEY or HOME")]
     NoKey,
     /// The key cannot be read.
@@ -38,10 +39,10 @@ pub enum SignerError {
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// There is nothing in it.
+    /// The key is empty.
     #[error("the key in {0} is empty")]
     EmptyKey(String),
 }
@@ -86,12 +87,12 @@ fn read(path: PathBuf) -> Result<String, SignerError> {
 fn read_key(path: &Path) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     if let Some(access) = access_of_others(&file.metadata()?) {
-        // A command may need the key twice.
-        static TOLD: Once = Once::new();
+        // A command may read the key twice.
+        static WARNED: Once = Once::new();
         let path = path.display();
-        TOLD.call_once(|| {
+        WARNED.call_once(|| {
             print_error(&format!(
-                "jobtracker: warning: the key file {path} is {access} for others, who could sign with its key: chmod 600 {path}"
+                "jobtracker: warning: the key file {path} is {access} for others, who can sign with it: run chmod 600 {path}"
             ));
         });
     }

@@ -1,35 +1,36 @@
-//! `jobtracker simulate`: runs of the simulator, judged by the laws.
+//! `jobtracker simulate`: runs the simulator and checks the laws.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::Args;
 
-use super::market_text::{columns, lines};
 use crate::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Tally, Violation, shrink};
 use crate::store::InMemoryStore;
 
-/// Drives the engine in virtual time with trackers, users and faults, and judges every step by the laws.
+use super::market_text::{columns, lines};
+
+/// Simulate a cluster with trackers, users and faults in virtual time, and check the invariants after every step
 #[derive(Debug, Args)]
 pub struct SimulateArguments {
-    /// The first seed: it alone decides what happens
+    /// First seed; a seed determines the whole run
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many seeds, counting up
+    /// Number of consecutive seeds
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// Events of each seed after which everything is brought to its end
+    /// Number of events of each seed, after which the run is completed
     #[arg(long, default_value_t = 100_000)]
     events: u64,
-    /// Which scheduler: under dynamic every odd seed has preemption
+    /// Scheduler; under dynamic, odd seeds run with preemption
     #[arg(long, value_enum, default_value_t = Policy::Dynamic)]
     policy: Policy,
-    /// What is left out, as a failing seed prints it
+    /// Parts to leave out, as a failing seed prints them
     #[arg(long, value_delimiter = ',')]
     without: Vec<Part>,
-    /// From when on nobody begins anything new, ms of virtual time
+    /// Virtual time after which no actor starts anything new, ms
     #[arg(long)]
     until: Option<u64>,
-    /// Prints a failing run as it is instead of making it small first
+    /// Print a failing run without shrinking it first
     #[arg(long)]
     as_it_is: bool,
 }
@@ -40,7 +41,7 @@ enum Policy {
     Dynamic,
 }
 
-/// Plays the runs. The text is the table; the error tells which law is broken, and the command that shows it again.
+/// Plays the runs. Returns the table, or an error with the broken law and the command that reproduces it.
 pub fn run(arguments: &SimulateArguments) -> Result<String, String> {
     let heads = [
         "seed",
@@ -64,7 +65,7 @@ pub fn run(arguments: &SimulateArguments) -> Result<String, String> {
         if let Some(violation) = run.violation {
             return Err(arguments.explain(&options, violation));
         }
-        // What is decided must not depend on anything but the seed.
+        // Decisions must depend on the seed only.
         if seed == arguments.seed && play(&options).tally.hash != run.tally.hash {
             return Err(format!("{}: two runs differ\njobtracker simulate {options}", Law::Replay));
         }
@@ -98,7 +99,7 @@ impl SimulateArguments {
     }
 }
 
-/// Plays one run; a step that panics breaks a law too.
+/// Plays one run; a panic counts as a broken law.
 fn play(options: &RunOptions) -> Run {
     let played = catch_unwind(AssertUnwindSafe(|| Run::play(options, &mut InMemoryStore::default())));
     played.unwrap_or_else(|panic| {

@@ -1,4 +1,4 @@
-//! The dates that `--since` takes.
+//! Parses the dates of `--since`.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -6,16 +6,16 @@ use jiff::tz::TimeZone;
 
 use super::market_command::MarketCommandError;
 
-/// The moment that a text stands for, epoch ms.
-pub(super) fn moment_ms(text: &str) -> Result<i64, MarketCommandError> {
+/// Parses a date, epoch ms.
+pub(super) fn parse_time_ms(text: &str) -> Result<i64, MarketCommandError> {
     let refused = || MarketCommandError::Argument {
         what: "--since",
         value: text.to_owned(),
-        expected: "a date such as 2026-11-21, with or without a time behind a T",
+        expected: "a date such as 2026-11-21, with an optional time after a T",
     };
     let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
-    let moment = text.parse::<Timestamp>().or_else(|_| in_utc());
-    moment.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| refused())
+    let time = text.parse::<Timestamp>().or_else(|_| in_utc());
+    time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| refused())
 }
 
 #[cfg(test)]
@@ -31,10 +31,10 @@ mod tests {
             ("1970-01-02T01:30+01:30", 86_400_000),
             ("1970-01-02T00:00Z", 86_400_000),
         ] {
-            assert_eq!(moment_ms(text).unwrap(), ms, "{text}");
+            assert_eq!(parse_time_ms(text).unwrap(), ms, "{text}");
         }
         for text in ["", "yesterday", "1970-13-01", "5"] {
-            let error = moment_ms(text).unwrap_err();
+            let error = parse_time_ms(text).unwrap_err();
             assert!(error.to_string().starts_with("--since \""), "{error}");
             assert_eq!(error.exit_code(), 2);
         }

@@ -1,10 +1,11 @@
-//! A queue's statement, as a table for people and as JSON for machines. Text only.
+//! Renders a queue's statement as a table for people and as JSON for programs.
 
-use super::market_text::{Form, columns, json, lines, moment};
 use crate::market::{Credits, Statement, StatementRow};
 
-/// The rows, newest last. In the table a row with a day for its time is a sum of that day.
-pub(super) fn statement_text(statement: &Statement, form: Form) -> String {
+use super::market_text::{Form, columns, format_utc, json, lines};
+
+/// The rows, newest last. In the table, a row with a date as its time is a daily sum.
+pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
     if form == Form::Json {
         return json(statement);
     }
@@ -21,7 +22,7 @@ fn cells(row: &StatementRow) -> [String; 8] {
     let slots = |slots: Option<u64>| slots.map(|slots| slots.to_string()).unwrap_or_default();
     let moved = if row.amount > Credits::ZERO { format!("+{}", row.amount) } else { row.amount.to_string() };
     [
-        row.day.clone().unwrap_or_else(|| moment(row.time_ms)),
+        row.day.clone().unwrap_or_else(|| format_utc(row.time_ms)),
         row.reason.to_string(),
         row.movements.to_string(),
         money(row.rate),
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn people_get_a_table() {
-        insta::assert_snapshot!(statement_text(&statement(), Form::Table), @r"
+        insta::assert_snapshot!(render_statement(&statement(), Form::Table), @r"
         TIME (UTC)           REASON  MOVEMENTS            RATE  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE
         2026-10-01           top_up          2                                                    +100.0
         2026-10-01           charge       3998                      19990             0            -12.5             87.5
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn machines_get_json() {
-        insta::assert_snapshot!(statement_text(&statement(), Form::Json), @r#"
+        insta::assert_snapshot!(render_statement(&statement(), Form::Json), @r#"
         {
           "queue": "alice",
           "balance": "87.499999999995",

@@ -1,32 +1,32 @@
-//! `jobtracker tasktracker`: a worker that runs Hadoop Streaming jobs, in the foreground.
+//! `jobtracker tasktracker`: runs a worker for Hadoop Streaming jobs in the foreground.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::next_steps::after_tasktracker;
-use crate::cli::serve::{ServeArguments, reach};
+use crate::cli::serve::{ConfigurationArguments, reach};
 use crate::config::{ConfigError, contradictions};
-use crate::tasktracker::daemon::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
-use crate::tasktracker::keeper::THIS_PROGRAM;
+use crate::supervisor::process::THIS_PROGRAM;
+use crate::worker::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
 
-/// What `tasktracker` is told.
+/// Options of `tasktracker`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TaskTrackerArguments {
-    /// Conf folder of the cluster; default: $HADOOP_CONF_DIR; with neither, a JobTracker on 127.0.0.1:8021
+    /// Conf folder of the cluster; default: $HADOOP_CONF_DIR; with neither, the JobTracker on 127.0.0.1:8021
     #[arg(long, value_name = "DIR")]
     conf: Option<PathBuf>,
-    /// Sets a configuration key, over everything the folder says; may be given often
+    /// Set a configuration key, overriding the conf folder; can be repeated
     #[arg(short = 'D', value_name = "KEY=VALUE")]
     define: Vec<String>,
 }
 
-/// Why `tasktracker` ended with an error.
+/// Why `tasktracker` failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskTrackerFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// It could not start, or not go on.
+    /// It could not start or continue.
     #[error("{0}")]
     Run(#[from] TaskTrackerError),
 }
@@ -34,9 +34,9 @@ pub enum TaskTrackerFailure {
 // === impl TaskTrackerFailure ===
 
 impl TaskTrackerFailure {
-    /// The exit code: 2 for what the caller must write otherwise, 3 when the JobTracker does not admit this host, 1 for the rest.
+    /// The exit code: 2 for wrong usage or configuration, 3 if the JobTracker does not admit this host, 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
-        use crate::tasktracker::daemon::conversation::ConversationError;
+        use crate::worker::ConversationError;
         match self {
             Self::Config(_) => 2,
             Self::Run(TaskTrackerError::Conversation(ConversationError::Disallowed(_))) => 3,
@@ -45,12 +45,12 @@ impl TaskTrackerFailure {
     }
 }
 
-/// Loads the configuration and works until SIGTERM or SIGINT.
+/// Loads the configuration and runs until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// [`TaskTrackerFailure`]
 pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
-    let source = ServeArguments { conf: arguments.conf.clone(), define: arguments.define.clone() };
+    let source = ConfigurationArguments { conf: arguments.conf.clone(), define: arguments.define.clone() };
     let configuration = source.load_options().configuration()?;
     let mut warnings = configuration.warnings();
     warnings.extend(contradictions::of_tasktracker(&configuration));
@@ -59,11 +59,11 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
         tracing::warn!("{warning}");
     }
     let lines = start_lines(&settings);
-    // What is no text is not passed on.
+    // Variables that are not UTF-8 are not passed on.
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment = std::env::vars_os().filter_map(text).collect();
     let keeper = Some(PathBuf::from(THIS_PROGRAM));
-    run_tracker(settings, environment, keeper, crate::server::stop_asked(), |running| {
+    run_tracker(settings, environment, keeper, crate::lifecycle::stop_asked(), |running| {
         for line in lines(running) {
             tracing::info!("{line}");
         }
@@ -71,7 +71,7 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     Ok(())
 }
 
-/// What runs where, and what to do next.
+/// Addresses, directories and the next commands.
 fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<String> + use<> {
     let (jobtracker, slots, user) = (settings.jobtracker.clone(), settings.slots, settings.user.clone());
     move |running| {
@@ -80,15 +80,15 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
         let mut lines = vec![
             format!("tasktracker {}: {}", env!("CARGO_PKG_VERSION"), running.name),
             format!(
-                "works for the JobTracker at {jobtracker}: {} map slots, {} reduce slots; Hadoop Streaming only",
+                "runs tasks of the JobTracker at {jobtracker}: {} map slots, {} reduce slots; Hadoop Streaming only",
                 slots.map, slots.reduce
             ),
             format!(
-                "map output and logs on http://{}/, open to {}; logs to anybody who asks",
+                "map output and logs on http://{}/, open to {}; logs need no token",
                 running.http,
                 reach(running.http)
             ),
-            format!("files of jobs in {folders}, logs in {}", running.logs.display()),
+            format!("job files in {folders}, logs in {}", running.logs.display()),
             format!("commands of all jobs run as {user}"),
         ];
         lines.extend(after_tasktracker(&jobtracker));

@@ -1,4 +1,4 @@
-//! What is printed: bytes as they are into a file or a pipe; on a terminal, what others wrote cannot take it over.
+//! Output: unchanged into a file or a pipe; on a terminal, control characters are escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 /// Prints to stdout.
 ///
 /// # Errors
-/// What the system says; not that a reader such as `head` has seen enough.
+/// The system's error, except for a closed pipe, as by `head`.
 pub(super) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout();
     match stdout.write_all(shown(text, stdout.is_terminal()).as_bytes()) {
@@ -26,8 +26,8 @@ fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal { visible(text) } else { Cow::Borrowed(text) }
 }
 
-/// A text whose control characters, but for line breaks and tabs, and marks of writing direction are written out, as
-/// `\u{1b}`: a job's name or log could else move the cursor, set the clipboard or show something else than there is.
+/// Escapes control characters, except for line breaks and tabs, and marks of writing direction, as
+/// `\u{1b}`: otherwise a job's name or log could move the cursor, set the clipboard or falsify the output.
 pub(super) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_treacherous) {
         return Cow::Borrowed(text);
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_a_terminal_is_written_out() {
+    fn terminal_control_characters_are_escaped() {
         let name = "a\u{1b}]52;c;aGk=\u{7}b\rc\u{9b}31m\u{202e}gpj.exe\u{2066}\u{200f}\u{61c}\u{7f}\0";
         let written = r"a\u{1b}]52;c;aGk=\u{7}b\rc\u{9b}31m\u{202e}gpj.exe\u{2066}\u{200f}\u{61c}\u{7f}\u{0}";
         assert_eq!(shown(name, true), written);

@@ -1,24 +1,24 @@
-//! `jobtracker upgrade`: another program, or the same with another configuration, goes on for the running daemon.
+//! `jobtracker upgrade`: replaces the running daemon with a new binary or configuration.
 
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::server::{AskError, Outcome, ask};
+use crate::lifecycle::{AskError, Outcome, ask};
 
-use super::serve::ServeArguments;
+use super::serve::ConfigurationArguments;
 
-/// Who is to go on for whom.
+/// Options of `upgrade`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct UpgradeArguments {
-    /// The daemon's configuration: it names the state folder, by which the daemon is found.
+    /// The daemon's configuration, which sets the state directory with the control socket.
     #[command(flatten)]
-    pub configuration: ServeArguments,
-    /// The program that goes on, with the arguments the daemon was started with; default: this one
+    pub configuration: ConfigurationArguments,
+    /// Program to replace the daemon with, started with the daemon's arguments; default: this one
     #[arg(long, value_name = "PATH")]
     pub program: Option<PathBuf>,
 }
 
-/// Why there is no upgrade.
+/// Why the upgrade failed.
 #[derive(Debug, thiserror::Error)]
 pub enum UpgradeFailure {
     /// The configuration.
@@ -27,23 +27,23 @@ pub enum UpgradeFailure {
     /// The program.
     #[error("{program}: {source}; expected the path of a program (--program)")]
     Program {
-        /// As it was named.
+        /// Its path as given.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The daemon.
     #[error("{0}")]
     Ask(#[from] AskError),
-    /// The daemon serves on.
-    #[error("the daemon serves on as it did: {0}")]
+    /// The old process continues to serve.
+    #[error("the upgrade failed and the old process continues to serve: {0}")]
     Refused(String),
 }
 
 // === impl UpgradeFailure ===
 
 impl UpgradeFailure {
-    /// The exit code: 2 for what the caller must write otherwise, 4 where no daemon is reached, 1 for the rest.
+    /// The exit code: 2 for wrong usage or configuration, 4 if no daemon is reached, 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Program { .. } => 2,
@@ -53,7 +53,7 @@ impl UpgradeFailure {
     }
 }
 
-/// Asks for the upgrade, waits, and tells who serves now.
+/// Requests the upgrade and waits; returns a line about the process that serves now.
 ///
 /// # Errors
 /// [`UpgradeFailure`]
@@ -63,7 +63,7 @@ pub fn run(arguments: &UpgradeArguments) -> Result<String, UpgradeFailure> {
         Some(path) => std::fs::canonicalize(path),
         None => std::env::current_exe(),
     };
-    // The daemon may run in another folder.
+    // The daemon may run in another directory.
     let program = program.map_err(|source| UpgradeFailure::Program { program: named, source })?;
     match ask(&arguments.configuration.load_options().state_dir()?, &program)? {
         Outcome::Done { told, .. } => Ok(format!("{told}\n")),

@@ -1,8 +1,8 @@
-//! A client of the market: asks `/scheduler` in the name of a user.
+//! Client of the market: signed requests to `/scheduler` for a user.
 //!
-//! Signatures carry the server's time, which anybody may ask for, so a clock of this machine that goes wrong matters
-//! to nobody. A refusal because another request of the same user had that millisecond changes nothing at the server, so
-//! the request is signed anew and sent again; nothing else is ever sent twice.
+//! Signatures carry the server's time, which is public, so the clock of this machine does not matter. If another request of the
+//! same user used the same millisecond, the server has changed nothing: the request is signed again and resent. No other
+//! request is ever sent twice.
 
 mod answer;
 pub(crate) mod http;
@@ -17,24 +17,24 @@ pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
 pub use http::HttpError;
 use http::{HttpAnswer, get};
 
-/// Where the document's operations are served.
+/// Path of the document's operations.
 const SCHEDULER: &str = "/scheduler";
-/// Where statements are served.
+/// Path of statements.
 const STATEMENT: &str = "/scheduler/statement";
-/// Where it is told how queues stand.
+/// Path of live queue status.
 const QUEUES: &str = "/scheduler/queues";
-/// Where it is told why a job has the slots it has.
+/// Path of explanations of a job's slots.
 const EXPLAIN: &str = "/scheduler/explain";
-/// Where histories are served.
+/// Path of histories.
 const HISTORY: &str = "/scheduler/history";
-/// Signatures for one request at most: so many other requests of the user may come between.
+/// Maximum number of signatures for one request: other requests of the user may use its timestamps.
 const MOST_SIGNATURES: usize = 20;
-/// How far ahead of the server's time a request is signed at most, ms: a signature must not be good on another day.
+/// Maximum distance of a timestamp ahead of the server's time, ms: a signature must not stay valid for long.
 const MOST_AHEAD_MS: i64 = 300_000;
-/// How a denial begins, by the document.
+/// Prefix of denials, from the document.
 const DENIED: &str = "ACCESS DENIED: ";
 
-/// Who signs.
+/// A user and the key for its signatures.
 #[derive(Clone, Debug)]
 pub struct Signer {
     /// The user.
@@ -49,10 +49,10 @@ pub struct MarketClient {
     server: String,
 }
 
-/// Why a request brought nothing.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MarketClientError {
-    /// There is no server, it does not answer, or what it says makes no sense.
+    /// The server cannot be reached, does not answer, or its answer is invalid.
     #[error("{server} cannot be reached: {reason}")]
     Unreachable {
         /// `host:port`.
@@ -60,16 +60,16 @@ pub enum MarketClientError {
         /// What went wrong.
         reason: String,
     },
-    /// Not allowed.
+    /// Access denied.
     #[error("access denied{}", .reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     Denied {
-        /// Why, for those whose signature is good.
+        /// The reason, if the signature was valid.
         reason: Option<String>,
     },
-    /// Refused for what was asked.
+    /// The server refused the request.
     #[error("{0}")]
     Refused(String),
-    /// It cannot be sent.
+    /// The query must be escaped.
     #[error("{0}")]
     Query(#[from] QueryCharacterError),
 }
@@ -82,24 +82,24 @@ impl MarketClient {
         Self { server: server.into() }
     }
 
-    /// Asks what needs no signature: `price` or `time`.
+    /// Sends a request that needs no signature: `price` or `time`.
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn ask(&self, query: &str) -> Result<MarketAnswer, MarketClientError> {
+    pub async fn request(&self, query: &str) -> Result<MarketAnswer, MarketClientError> {
         let answer = self.get(&format!("{SCHEDULER}?{query}"), None).await?;
-        self.parse(&self.judge(answer)?)
+        self.parse(&self.body_or_error(answer)?)
     }
 
-    /// Asks signed: any operation of `/scheduler`.
+    /// Sends any operation of `/scheduler`, signed.
     ///
     /// # Errors
-    /// [`MarketClientError`]. After [`MarketClientError::Unreachable`] a change may have been made all the same.
-    pub async fn ask_signed(&self, query: &str, signer: &Signer) -> Result<MarketAnswer, MarketClientError> {
-        self.parse(&self.signed(SCHEDULER, query, signer).await?)
+    /// [`MarketClientError`]. After [`MarketClientError::Unreachable`] a change may have been applied.
+    pub async fn request_signed(&self, query: &str, signer: &Signer) -> Result<MarketAnswer, MarketClientError> {
+        self.parse(&self.send_signed(SCHEDULER, query, signer).await?)
     }
 
-    /// The history of a queue, the signer's own if none is named, since a moment, epoch ms: as many requests as it takes.
+    /// The statement of a queue, by default the signer's own, since a time, epoch ms; sends as many requests as needed.
     ///
     /// # Errors
     /// [`MarketClientError`]
@@ -116,18 +116,18 @@ impl MarketClient {
         let mut statement = self.statement_page(&query, signer).await?;
         while let Some(first) = statement.rows.first().filter(|_| statement.has_earlier) {
             let earlier = self.statement_page(&format!("{query}&before={}", first.number), signer).await?;
-            // Nothing earlier can be there that was not there before, unless it has been folded meanwhile.
+            // An empty page ends the loop: rows may have become daily sums meanwhile.
             statement.has_earlier = earlier.has_earlier && !earlier.rows.is_empty();
             statement.rows.splice(0..0, earlier.rows);
         }
         Ok(statement)
     }
 
-    /// How one queue stands at this moment, or all that the signer may see.
+    /// The live status of one queue, or of all that the signer may see.
     ///
     /// # Errors
-    /// [`MarketClientError`]; refused by servers of others, who do not tell.
-    pub async fn standings(
+    /// [`MarketClientError`]; other servers refuse it.
+    pub async fn queue_statuses(
         &self,
         queue: Option<&str>,
         signer: &Signer,
@@ -137,17 +137,17 @@ impl MarketClient {
         Ok(queues)
     }
 
-    /// The price over time, since a moment, epoch ms, or over the last day.
+    /// The price since a time, epoch ms, or of the last day.
     ///
     /// # Errors
     /// [`MarketClientError`]
     pub async fn price_history(&self, since_ms: Option<i64>, points: u32) -> Result<PriceHistory, MarketClientError> {
         let since = since_ms.map(|since_ms| format!("&since={since_ms}")).unwrap_or_default();
         let answer = self.get(&format!("{HISTORY}?history&points={points}{since}"), None).await?;
-        self.read_json(&self.judge(answer)?)
+        self.read_json(&self.body_or_error(answer)?)
     }
 
-    /// Why a job has the slots it has. A server without a market asks for no signature.
+    /// The explanation of a job's slots. A server without a market needs no signature.
     ///
     /// # Errors
     /// [`MarketClientError`]
@@ -155,11 +155,11 @@ impl MarketClient {
         let query = format!("job={}", escaped(job));
         if let Some(signer) = signer {
             match self.signed_json(EXPLAIN, &query, signer).await {
-                Err(MarketClientError::Refused(_)) if self.ask("time").await.is_err() => {}
+                Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}
                 answer => return answer,
             }
         }
-        let text = self.judge(self.get(&format!("{EXPLAIN}?{query}"), None).await?)?;
+        let text = self.body_or_error(self.get(&format!("{EXPLAIN}?{query}"), None).await?)?;
         self.read_json(&text)
     }
 
@@ -169,21 +169,21 @@ impl MarketClient {
         query: &str,
         signer: &Signer,
     ) -> Result<T, MarketClientError> {
-        self.read_json(&self.signed(path, query, signer).await?)
+        self.read_json(&self.send_signed(path, query, signer).await?)
     }
 
     fn read_json<T: DeserializeOwned>(&self, text: &str) -> Result<T, MarketClientError> {
-        serde_json::from_str(text).map_err(|error| self.unreachable(format!("what it sends makes no sense: {error}")))
+        serde_json::from_str(text).map_err(|error| self.unreachable(format!("invalid answer: {error}")))
     }
 
     async fn statement_page(&self, query: &str, signer: &Signer) -> Result<Statement, MarketClientError> {
         self.signed_json(STATEMENT, query, signer).await
     }
 
-    /// The text of a signed answer.
-    async fn signed(&self, path: &str, query: &str, signer: &Signer) -> Result<String, MarketClientError> {
-        let time = self.ask("time").await?.time_ms;
-        let time_ms = time.ok_or_else(|| self.unreachable("it does not tell its time"))?;
+    /// Sends a signed request; returns the body.
+    async fn send_signed(&self, path: &str, query: &str, signer: &Signer) -> Result<String, MarketClientError> {
+        let time = self.request("time").await?.time_ms;
+        let time_ms = time.ok_or_else(|| self.unreachable("its answer has no time"))?;
         let mut timestamp_ms = time_ms;
         let mut signatures = 1;
         loop {
@@ -194,7 +194,7 @@ impl MarketClient {
                 Some(last_ms) if signatures < MOST_SIGNATURES => {
                     timestamp_ms = last_ms.saturating_add(1).max(timestamp_ms)
                 }
-                _ => return self.judge(answer),
+                _ => return self.body_or_error(answer),
             }
             signatures += 1;
         }
@@ -204,17 +204,17 @@ impl MarketClient {
         get(&self.server, path, authorization).await.map_err(|error| self.unreachable(error))
     }
 
-    /// The body of a good answer.
-    fn judge(&self, answer: HttpAnswer) -> Result<String, MarketClientError> {
+    /// The body of a successful answer, or its error.
+    fn body_or_error(&self, answer: HttpAnswer) -> Result<String, MarketClientError> {
         let HttpAnswer { status, body } = answer;
         if status.is_success() {
             return Ok(body);
         }
         if status.is_server_error() && body.contains(DENIED) {
-            return Err(MarketClientError::Denied { reason: reason(&body) });
+            return Err(MarketClientError::Denied { reason: denial_reason(&body) });
         }
         let in_xml = MarketAnswer::parse(&body).ok().and_then(|answer| answer.error);
-        let in_json = || serde_json::from_str::<ErrorInJson>(&body).ok().map(|told| told.error);
+        let in_json = || serde_json::from_str::<ErrorInJson>(&body).ok().map(|refusal| refusal.error);
         let error = in_xml.or_else(in_json);
         let text = error.unwrap_or_else(|| format!("{status}: {}", body.lines().next().unwrap_or_default()));
         if status.is_client_error() { Err(MarketClientError::Refused(text)) } else { Err(self.unreachable(text)) }
@@ -229,22 +229,22 @@ impl MarketClient {
     }
 }
 
-/// A refusal of an address that speaks JSON.
+/// An error in JSON.
 #[derive(serde::Deserialize)]
 struct ErrorInJson {
     error: String,
 }
 
-/// The second line of a denial, as ours writes it. The original's whole pages of HTML tell no reason.
-fn reason(body: &str) -> Option<String> {
+/// The second line of a denial, which has the reason. The original's pages of HTML have none.
+fn denial_reason(body: &str) -> Option<String> {
     let rest = body.strip_prefix(DENIED)?;
     let line = rest.lines().nth(1)?;
     Some(line.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")).filter(|line| !line.is_empty())
 }
 
-/// The user's last accepted timestamp, when that is why a request was denied.
+/// The user's last accepted timestamp, if it is the reason of a denial.
 fn last_accepted_ms(answer: &HttpAnswer) -> Option<i64> {
-    let reason = reason(&answer.body).filter(|_| answer.status.is_server_error())?;
+    let reason = denial_reason(&answer.body).filter(|_| answer.status.is_server_error())?;
     let (_, rest) = reason.strip_prefix("the last accepted timestamp ").map(|rest| ("", rest)).or_else(|| {
         let (before, rest) = reason.split_once("is not after the last accepted one, ")?;
         before.starts_with("timestamp ").then_some((before, rest))

@@ -1,6 +1,5 @@
 //! Clients of the RPC and HTTP interfaces.
 
-pub mod ipc;
 pub mod job;
 pub mod market;
 pub mod signed_query;

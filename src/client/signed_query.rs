@@ -5,10 +5,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::market::Key;
 use crate::market::signature::sign;
 
-/// What stands in a query as it is; everything else of a value is escaped.
+/// Characters that need no escape in a query value.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-').remove(b'@').remove(b'~');
 
-/// A query that no HTTP request can carry as it is.
+/// A query with a character that must be escaped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the query {query:?} has {character:?}, which must be URL-encoded")]
 pub struct QueryCharacterError {
@@ -21,9 +21,9 @@ pub struct QueryCharacterError {
 /// A query for `/scheduler` with user and timestamp, and its signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedQuery {
-    /// All that comes after `/scheduler?`.
+    /// The text after `/scheduler?`.
     pub query: String,
-    /// The whole value of the `Authorization` header.
+    /// Value of the `Authorization` header.
     pub authorization: String,
 }
 
@@ -34,7 +34,7 @@ impl SignedQuery {
     ///
     /// # Errors
     ///
-    /// Some character must be escaped first: the server verifies the query as it travels.
+    /// A character must be escaped first: the server verifies the query as received.
     pub fn new(query: &str, user: &str, timestamp_ms: i64, key: &Key) -> Result<SignedQuery, QueryCharacterError> {
         let travels = |character: char| character.is_ascii_graphic() && !"\"#<>\\^`{|}".contains(character);
         if let Some(character) = query.chars().find(|&character| !travels(character)) {
@@ -46,7 +46,7 @@ impl SignedQuery {
     }
 }
 
-/// A value as a query carries it.
+/// Escapes a value for a query.
 pub fn escaped(value: &str) -> String {
     utf8_percent_encode(value, ESCAPED).to_string()
 }

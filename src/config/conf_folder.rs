@@ -3,23 +3,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::configuration::Configuration;
-use super::error::{ConfigError, Warning};
 use crate::fs::{FsError, open_named_by_conf};
 
-/// No configuration file is longer; what is longer is something else.
+use super::configuration::Configuration;
+use super::error::{ConfigError, Warning};
+
+/// Maximum size of a configuration file, bytes.
 pub const LONGEST_FILE_BYTES: u64 = 16 << 20;
 
 /// Deprecated since Hadoop 0.20, still read by 1.2.1 after the others.
 const HADOOP_SITE: &str = "hadoop-site.xml";
 
-/// Lays the files of a conf folder over what is there: `core-site.xml`, `mapred-site.xml`, `hdfs-site.xml`,
-/// `hadoop-site.xml`, `mapred-queue-acls.xml`. Each may be missing, the folder may not.
+/// Adds the files of a conf folder: `core-site.xml`, `mapred-site.xml`, `hdfs-site.xml`,
+/// `hadoop-site.xml`, `mapred-queue-acls.xml`. Each may be missing, but not the folder.
 ///
 /// # Errors
 /// The folder cannot be read, a file cannot be read, is too long or is not a configuration file.
 pub fn add_conf_folder(configuration: &mut Configuration, folder: &Path) -> Result<(), ConfigError> {
-    // Listing it tells "not there", "not a folder" and "not readable" apart from a folder without these files.
+    // Listing it distinguishes a missing or unreadable folder from a folder without these files.
     if let Err(error) = std::fs::read_dir(folder) {
         return Err(ConfigError::ConfFolder { folder: folder.to_owned(), reason: error.to_string() });
     }
@@ -46,13 +47,13 @@ fn read_optional(path: &Path, file: &str) -> Result<Option<Vec<u8>>, ConfigError
         |reason: String| ConfigError::Unreadable { file: Arc::from(file), reason, limit_bytes: LONGEST_FILE_BYTES };
     match open_named_by_conf(path).and_then(|file| file.read_limited(LONGEST_FILE_BYTES)) {
         Ok(bytes) => Ok(Some(bytes)),
-        // A link to nowhere is a mistake, a missing file is not.
+        // A dangling link is a mistake, a missing file is not.
         Err(error) if error.is_not_found() && std::fs::symlink_metadata(path).is_err() => Ok(None),
         Err(error) => Err(unreadable(reason(&error))),
     }
 }
 
-/// Why a file that a configuration stands in or names cannot be read; the message names the file.
+/// Why a file cannot be read, without its name, which the message has already.
 pub(super) fn reason(error: &FsError) -> String {
     match error {
         FsError::Refused { source, .. } => source.to_string(),

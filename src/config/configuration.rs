@@ -1,22 +1,22 @@
-//! Values from several places laid over each other, as Hadoop 1.2.1 `Configuration` does it.
+//! Layers of values from several sources, as in Hadoop 1.2.1 `Configuration`.
 //!
-//! Three differences: the key table's defaults take the place of `core-default.xml` and `mapred-default.xml`, `-D` of the
-//! daemon wins over everything, final values of files included, and `${…}` in a job's values finds only the job's own
+//! Three differences: the key table's defaults replace `core-default.xml` and `mapred-default.xml`, `-D` of the
+//! daemon overrides everything, final values of files included, and `${…}` in a job's values expands only the job's own
 //! values, keys of the table and `user.name`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::{ConfigError, Origin, Warning, excerpt};
-use super::keys::{self, Key};
-use super::xml;
+use super::keys::Key;
+use super::{keys, xml};
 
-/// Rounds of replacement before a value is called endless (1.2.1 `Configuration.MAX_SUBST`).
+/// Maximum number of replacements in a value (1.2.1 `Configuration.MAX_SUBST`).
 const MOST_REPLACEMENTS: usize = 20;
-/// A value that grows beyond this is called endless too: 20 rounds can double a text 20 times. Bytes.
+/// Maximum length of an expanded value, bytes: 20 replacements can double a text 20 times.
 const LONGEST_EXPANSION: usize = 1 << 16;
 
-/// How strongly a value holds against another spelling of the same key.
+/// Precedence of a value over another spelling of the same key, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Layer {
     Standalone,
@@ -25,12 +25,12 @@ enum Layer {
     Job,
 }
 
-/// What `${…}` in a value finds.
+/// Which names `${…}` in a value may refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
-    /// Everything: the value was written by whoever runs the cluster.
+    /// All names: the cluster's administrator wrote the value.
     Cluster,
-    /// Values of the job, keys of the table and `user.name`: the value was written by a user, who reads the result.
+    /// Values of the job, keys of the table and `user.name`: a user wrote the value and can read the result.
     Job,
 }
 
@@ -41,16 +41,16 @@ struct Entry {
     layer: Layer,
 }
 
-/// One value that was found, `${…}` replaced.
+/// One effective value, `${…}` replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The spelling of the key it was found under.
+    /// The spelling of the key that set it.
     pub name: String,
     /// The value.
     pub value: String,
-    /// The value as an error shows it: of a job only the first 64 characters of what was written.
+    /// The value for error texts: for a job, only the first 64 characters as written.
     pub shown: String,
-    /// Where it stands.
+    /// Where it is set.
     pub origin: Origin,
 }
 
@@ -59,10 +59,10 @@ pub struct Setting {
 pub struct Configuration {
     entries: BTreeMap<String, Entry>,
     finals: BTreeMap<String, Origin>,
-    /// What Java would call system properties; they come before keys in `${…}`.
+    /// Java's system properties; `${…}` finds them before keys.
     properties: BTreeMap<String, String>,
     warnings: Vec<Warning>,
-    /// A job.xml was laid over it, so a user reads its errors.
+    /// Whether a job.xml was added, so that a user reads the errors.
     is_of_job: bool,
 }
 
@@ -73,13 +73,13 @@ impl Entry {
 }
 
 impl Configuration {
-    /// Nothing set. `properties` are the names that `${…}` finds first, such as `user.name`.
+    /// An empty configuration. `${…}` finds `properties` first, such as `user.name`.
     #[must_use]
     pub fn new(properties: BTreeMap<String, String>) -> Self {
         Configuration { properties, ..Configuration::default() }
     }
 
-    /// Lays a file over what is there.
+    /// Adds a file; its values override earlier ones.
     ///
     /// # Errors
     /// [`ConfigError::NotConfiguration`] with the place in the file.
@@ -87,7 +87,7 @@ impl Configuration {
         self.add_file_where(file, bytes, |_| true)
     }
 
-    /// Lays `mapred-queue-acls.xml` over what is there; only keys of queues are taken from it.
+    /// Adds `mapred-queue-acls.xml`, of which only keys of queues are read.
     ///
     /// # Errors
     /// As [`Self::add_file`].
@@ -95,16 +95,16 @@ impl Configuration {
         self.add_file_where(file, bytes, |name| name.starts_with("mapred.queue."))
     }
 
-    fn add_file_where(&mut self, file: &str, bytes: &[u8], taken: fn(&str) -> bool) -> Result<(), ConfigError> {
+    fn add_file_where(&mut self, file: &str, bytes: &[u8], is_read: fn(&str) -> bool) -> Result<(), ConfigError> {
         let file: Arc<str> = Arc::from(file);
         let document =
             xml::parse(bytes).map_err(|error| ConfigError::NotConfiguration { file: Arc::clone(&file), error })?;
         for (line, remark) in document.remarks {
-            self.warnings.push(Warning::PassedOver { origin: Origin::File { file: Arc::clone(&file), line }, remark });
+            self.warnings.push(Warning::Ignored { origin: Origin::File { file: Arc::clone(&file), line }, remark });
         }
         for property in document.properties {
             let origin = Origin::File { file: Arc::clone(&file), line: property.line };
-            if taken(&property.name) {
+            if is_read(&property.name) {
                 self.add_property(property, &origin, Layer::ConfFolder);
             } else {
                 self.warnings.push(Warning::NotAQueueKey { key: property.name, origin });
@@ -113,7 +113,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// Lays a job.xml over what is there; final values stay.
+    /// Adds a job.xml; final values keep their value.
     ///
     /// # Errors
     /// Place and reason when it is not a configuration file.
@@ -132,7 +132,7 @@ impl Configuration {
         if let Some(value) = value {
             match self.finals.get(&name) {
                 Some(made_final) => {
-                    // A job repeats most of the cluster's values; that alone is no attempt to change them.
+                    // A job repeats most of the cluster's values, which is no attempt to change them.
                     if layer != Layer::Job && self.entries.get(&name).is_none_or(|entry| entry.value != value) {
                         self.warnings.push(Warning::FinalKept {
                             key: name.clone(),
@@ -151,7 +151,7 @@ impl Configuration {
         }
     }
 
-    /// All spellings of a key become final together, or a later file could go round it by another name.
+    /// Makes all spellings of a key final, so that a later file cannot bypass it under another name.
     fn make_final(&mut self, name: &str, origin: &Origin) {
         let spellings: Vec<&str> = match keys::all().find(|key| key.spellings().any(|spelling| spelling == name)) {
             Some(key) => key.spellings().collect(),
@@ -162,7 +162,7 @@ impl Configuration {
         }
     }
 
-    /// Sets what `-D key=value` asks for, over everything.
+    /// Applies `-D key=value`, which overrides everything.
     ///
     /// # Errors
     /// [`ConfigError::BadOverride`] when the argument has no `=` or no key.
@@ -177,26 +177,26 @@ impl Configuration {
         }
     }
 
-    /// Sets a default that holds only without a conf folder.
+    /// Sets a default for a run without a conf folder.
     pub fn add_standalone_default(&mut self, key: &Key, value: &str) {
         let entry = Entry { value: value.to_owned(), origin: Origin::Standalone, layer: Layer::Standalone };
         self.entries.insert(key.name.to_owned(), entry);
     }
 
-    /// Drops what was set for a key, under all of its spellings.
+    /// Removes the values of a key under all of its spellings.
     pub fn forget(&mut self, key: &Key) {
         for spelling in key.spellings() {
             self.entries.remove(spelling);
         }
     }
 
-    /// What `${name}` finds before any key, such as `user.name`.
+    /// A property that `${name}` finds before any key, such as `user.name`.
     #[must_use]
     pub fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name).map(String::as_str)
     }
 
-    /// A copy in which `${name}` stands for `value`.
+    /// A copy with the property `name` set to `value`.
     #[must_use]
     pub fn with_property(&self, name: &str, value: &str) -> Self {
         let mut copy = self.clone();
@@ -204,7 +204,7 @@ impl Configuration {
         copy
     }
 
-    /// The value of a key, its default when nothing sets it, `None` when it has none.
+    /// The value of a key, else its default, else `None`.
     ///
     /// # Errors
     /// [`ConfigError::EndlessExpansion`].
@@ -228,7 +228,7 @@ impl Configuration {
         }
     }
 
-    /// The value that files and `-D` give a name of which no table knows anything, as [`Self::setting`]: job clients pass many on.
+    /// The value that files and `-D` set for a name outside the key tables, as [`Self::setting`]: job clients pass on many.
     ///
     /// # Errors
     /// [`ConfigError::EndlessExpansion`].
@@ -236,7 +236,7 @@ impl Configuration {
         self.entries.get(name).map(|entry| self.entry_setting(name, entry)).transpose()
     }
 
-    /// Among spellings the strongest layer wins, in one layer the first spelling.
+    /// The spelling with the strongest layer; within one layer the first spelling.
     fn strongest(&self, spellings: impl Iterator<Item = &'static str>) -> Option<(&'static str, &Entry)> {
         let mut best: Option<(&'static str, &Entry)> = None;
         for spelling in spellings {
@@ -249,13 +249,13 @@ impl Configuration {
         best
     }
 
-    /// Whether a value was set by the job itself, not by the cluster.
+    /// Whether the job itself, not the cluster, sets the value.
     #[must_use]
     pub fn is_set_by_job(&self, key: &Key) -> bool {
         self.strongest(key.spellings()).is_some_and(|(_, entry)| entry.layer == Layer::Job)
     }
 
-    /// Whether later values of this name are not taken.
+    /// Whether later values of this name are ignored.
     #[must_use]
     pub fn is_final(&self, name: &str) -> bool {
         self.finals.contains_key(name)
@@ -279,20 +279,20 @@ impl Configuration {
         Ok(Setting { name: name.to_owned(), value, shown, origin: origin.clone() })
     }
 
-    /// A text with every `${…}` replaced that `scope` lets it find; `None` when that does not come to an end.
+    /// The text with every `${…}` replaced that `scope` permits; `None` if the replacement does not end.
     ///
-    /// What replaces a name is expanded first, by what its own writer may see: a job may use a value of the cluster without
-    /// seeing what that is made of, and cannot have the cluster's names looked up in its own text.
+    /// Each replacement is expanded first, in the scope of its own writer: a job may use a value of the cluster without
+    /// reading the names in it, and cannot have names of the cluster expanded in its own text.
     fn expansion(&self, raw: &str, mut scope: Scope, rounds: &mut usize) -> Option<String> {
         let mut text = raw.to_owned();
         while *rounds > 0 {
-            // As Hadoop: at the first unknown name the text stays as it is.
+            // As in Hadoop, expansion stops at the first unknown name.
             let Some((start, end)) = variable(&text) else { return Some(text) };
             let Some((found, found_scope)) = self.raw_value(&text[start + 2..end], scope) else { return Some(text) };
             *rounds -= 1;
             let replacement = self.expansion(found, found_scope, rounds)?;
             if found_scope == Scope::Job && replacement.contains(['$', '{', '}']) {
-                // What follows may be a name of the user's making.
+                // The rest may be a name composed by the user.
                 scope = Scope::Job;
             }
             text.replace_range(start..=end, &replacement);
@@ -303,7 +303,7 @@ impl Configuration {
         None
     }
 
-    /// What stands under a name, and what that text may see in turn.
+    /// The raw value of a name, and the scope for its own expansion.
     fn raw_value(&self, name: &str, scope: Scope) -> Option<(&str, Scope)> {
         let is_property = scope == Scope::Cluster || name == keys::USER_NAME.name;
         if let Some(property) = self.properties.get(name).filter(|_| is_property) {
@@ -317,12 +317,12 @@ impl Configuration {
         (scope == Scope::Cluster || entry.layer == Layer::Job).then(|| (entry.value.as_str(), entry.scope()))
     }
 
-    /// Every value that files and `-D` set, by name, not expanded.
+    /// Every value that files and `-D` set, by name, unexpanded.
     pub fn written(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
         self.entries.iter().map(|(name, entry)| (name.as_str(), entry.value.as_str(), &entry.origin))
     }
 
-    /// The same with every `${…}` replaced; a value that does not come to an end stays as it is written.
+    /// The same, expanded; a value whose expansion does not end stays as written.
     pub fn expanded_values(&self) -> impl Iterator<Item = (&str, String)> {
         self.entries.iter().map(|(name, entry)| {
             let expanded = self.entry_setting(name, entry);
@@ -330,7 +330,7 @@ impl Configuration {
         })
     }
 
-    /// What was odd while loading, and keys whose spellings disagree.
+    /// Warnings from loading, and keys whose spellings disagree.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.warnings.clone();
@@ -338,7 +338,7 @@ impl Configuration {
             let Some((used, entry)) = self.strongest(key.spellings()) else { continue };
             for spelling in key.spellings().filter(|spelling| *spelling != used) {
                 if let Some(other) = self.entries.get(spelling).filter(|other| {
-                    // Across layers, such as -D over a file, one is meant to win.
+                    // Across layers, such as -D over a file, an override is intended.
                     other.layer == entry.layer && other.value != entry.value
                 }) {
                     warnings.push(Warning::TwoSpellings {
@@ -353,7 +353,7 @@ impl Configuration {
         warnings
     }
 
-    /// Adds what a caller found odd about a file.
+    /// Adds a caller's warning.
     pub fn add_warning(&mut self, warning: Warning) {
         self.warnings.push(warning);
     }

@@ -1,14 +1,15 @@
-//! Values that are good each for itself and make no sense together: told at the start and by `check-config`, refused by nobody.
+//! Values that are valid by themselves but contradict each other. The start and `check-config` warn about them.
 
 use std::path::PathBuf;
 
 use super::configuration::{Configuration, Setting};
 use super::error::Warning;
 use super::host_port::HostPort;
-use super::keys::{self, Key};
+use super::keys;
+use super::keys::Key;
 use super::settings::{DYNAMIC_CLASS, FIFO_CLASS};
 
-/// What contradicts itself in the values of a JobTracker. Values that cannot be read are passed over: they are refused elsewhere.
+/// Contradictions in a JobTracker's values. Invalid values are ignored here: they are refused elsewhere.
 #[must_use]
 pub fn of_jobtracker(configuration: &Configuration) -> Vec<Warning> {
     let values = Values { configuration };
@@ -20,7 +21,7 @@ pub fn of_jobtracker(configuration: &Configuration) -> Vec<Warning> {
     found
 }
 
-/// The same of a built-in tasktracker.
+/// Contradictions in a built-in tasktracker's values.
 #[must_use]
 pub fn of_tasktracker(configuration: &Configuration) -> Vec<Warning> {
     let values = Values { configuration };
@@ -30,7 +31,7 @@ pub fn of_tasktracker(configuration: &Configuration) -> Vec<Warning> {
     found
 }
 
-/// Looks at several values at a time.
+/// Compares values.
 struct Values<'a> {
     configuration: &'a Configuration,
 }
@@ -50,7 +51,7 @@ impl Values<'_> {
         self.configuration.written().any(|(name, _, _)| key.spellings().any(|spelling| spelling == name))
     }
 
-    /// A remark on the value of a key, where it stands.
+    /// A warning about the value of a key.
     fn remark(&self, key: &Key, remark: impl Into<String>) -> Option<Warning> {
         let Setting { name, value, origin, .. } = self.setting(key)?;
         Some(Warning::Contradiction { key: name, value, origin, remark: remark.into() })
@@ -60,7 +61,7 @@ impl Values<'_> {
         self.configuration.file_uri(key).ok().map(|uri| uri.to_path_buf())
     }
 
-    /// What lies in what it must not lie in.
+    /// Directories inside each other.
     fn folders(&self) -> Vec<Warning> {
         let state = self.configuration.local_path(&keys::STATE_DIR).ok().flatten();
         let (system, staging) = (self.path(&keys::SYSTEM_DIR), self.path(&keys::STAGING_ROOT_DIR));
@@ -69,10 +70,10 @@ impl Values<'_> {
             (Some(inner), Some(outer)) => inner.starts_with(outer),
             _ => false,
         };
-        let wiped = "lies in mapred.system.dir, which a Java JobTracker empties at its start";
+        let wiped = "is inside mapred.system.dir, which a Java JobTracker deletes at its start";
         found.extend(self.remark(&keys::STATE_DIR, wiped).filter(|_| inside(&state, &system)));
         found.extend(self.remark(&keys::STAGING_ROOT_DIR, wiped).filter(|_| inside(&staging, &system)));
-        let hidden = "lies in jobtracker.state.dir, which nobody but the JobTracker may enter";
+        let hidden = "is inside jobtracker.state.dir, which only the JobTracker may access";
         for (key, folder) in [(&keys::SYSTEM_DIR, &system), (&keys::STAGING_ROOT_DIR, &staging)] {
             found.extend(self.remark(key, hidden).filter(|_| inside(folder, &state)));
         }
@@ -83,7 +84,7 @@ impl Values<'_> {
         let state = self.configuration.local_path(&keys::STATE_DIR).ok().flatten()?;
         let scratch = self.configuration.local_paths(&keys::LOCAL_DIR).ok()?;
         let is_inside = scratch.iter().any(|folder| folder.starts_with(&state));
-        self.remark(&keys::LOCAL_DIR, "lies in jobtracker.state.dir, where nothing but the JobTracker's state belongs")
+        self.remark(&keys::LOCAL_DIR, "is inside jobtracker.state.dir, which must contain only the JobTracker's state")
             .filter(|_| is_inside)
     }
 
@@ -94,12 +95,12 @@ impl Values<'_> {
     fn addresses(&self) -> Option<Warning> {
         let (rpc, http) = (self.address(&keys::RPC_ADDRESS)?, self.address(&keys::HTTP_ADDRESS)?);
         let is_same = rpc.port != 0 && rpc == http;
-        self.remark(&keys::HTTP_ADDRESS, "is the address of mapred.job.tracker too").filter(|_| is_same)
+        self.remark(&keys::HTTP_ADDRESS, "is also the address of mapred.job.tracker").filter(|_| is_same)
     }
 
     fn hosts(&self) -> Option<Warning> {
         let (admitted, excluded) = (self.setting(&keys::HOSTS)?, self.setting(&keys::HOSTS_EXCLUDE)?);
-        let remark = "is the file of mapred.hosts too, so that no host is admitted";
+        let remark = "is also the file of mapred.hosts, so no host is admitted";
         self.remark(&keys::HOSTS_EXCLUDE, remark).filter(|_| admitted.value.trim() == excluded.value.trim())
     }
 
@@ -112,12 +113,12 @@ impl Values<'_> {
         if self.number(&keys::MAX_TASK_VIRTUAL_MEMORY).is_none()
             && let Some(unset) = all.into_iter().find(|key| !is_set(key))
         {
-            let remark = format!("binds no job as long as {} is not set", unset.name);
+            let remark = format!("has no effect while {} is not set", unset.name);
             found.extend(all.into_iter().filter(|key| is_set(key)).find_map(|key| self.remark(key, remark.clone())));
         }
         for (slot, most) in [of_map, of_reduce] {
             let is_more = is_set(most) && self.number(slot) > self.number(most);
-            let remark = format!("is more than {}, the most that a task may ask for", most.name);
+            let remark = format!("exceeds {}, the maximum that a task may request", most.name);
             found.extend(self.remark(slot, remark).filter(|_| is_more));
         }
         found
@@ -130,7 +131,7 @@ impl Values<'_> {
             DYNAMIC_CLASS => (&[keys::FIFO_COMPATIBLE][..], FIFO_CLASS),
             _ => return Vec::new(),
         };
-        let remark = format!("is read only where mapred.jobtracker.taskScheduler is {needed}");
+        let remark = format!("is read only if mapred.jobtracker.taskScheduler is {needed}");
         let written = unread.iter().filter(|key| self.is_written(key));
         let mut found: Vec<_> = written.filter_map(|key| self.remark(key, remark.clone())).collect();
         if let (Some(alloc), Some(kill)) = (self.number(&keys::ALLOC_INTERVAL), self.number(&keys::KILL_INTERVAL))
@@ -139,7 +140,7 @@ impl Values<'_> {
             && kill % alloc != 0
         {
             let remark = format!(
-                "is no multiple of mapred.dynamic-scheduler.alloc-interval ({alloc}): rounds of preemption fall between the prices"
+                "is not a multiple of mapred.dynamic-scheduler.alloc-interval ({alloc}): rounds of preemption do not follow the ticks"
             );
             found.extend(self.remark(&keys::KILL_INTERVAL, remark));
         }
@@ -148,16 +149,16 @@ impl Values<'_> {
 
     fn slots(&self) -> Option<Warning> {
         let has_none = self.number(&keys::MAP_SLOTS) == Some(0) && self.number(&keys::REDUCE_SLOTS) == Some(0);
-        let remark = "and mapred.tasktracker.reduce.tasks.maximum is 0 too: it would run nothing";
+        let remark = "and mapred.tasktracker.reduce.tasks.maximum is also 0: the tasktracker would run no tasks";
         self.remark(&keys::MAP_SLOTS, remark).filter(|_| has_none)
     }
 
-    /// Others fetch map output from it where there are others.
+    /// Tasktrackers on other machines fetch map output from it.
     fn reach(&self) -> Option<Warning> {
         let (jobtracker, http) = (self.address(&keys::RPC_ADDRESS)?, self.address(&keys::TRACKER_HTTP_ADDRESS)?);
         let is_alone = !jobtracker.is_loopback() && http.is_loopback();
         let remark = format!(
-            "is reached from this machine only, and the JobTracker is at {jobtracker}: tasktrackers elsewhere could not fetch map output"
+            "is reachable from this machine only, but the JobTracker is at {jobtracker}: tasktrackers on other machines could not fetch map output"
         );
         self.remark(&keys::TRACKER_HTTP_ADDRESS, remark).filter(|_| is_alone)
     }

@@ -1,34 +1,36 @@
-//! `docs/configuration.md`, made from the key tables.
+//! `docs/configuration.md`, generated from the key tables.
 
 use std::fmt::Write;
 
+use crate::wire::limits;
+use crate::wire::limits::{Beyond, Sender, Unit};
+
 use super::keys::{Kind, SECTIONS};
-use crate::wire::limits::{self, Beyond, Sender, Unit};
 
 const HEAD: &str = "# Configuration
 
-<!-- Made from the key tables in src/config/keys/; `UPDATE_DOCS=1 cargo test --lib config::docs` writes it anew. -->
+<!-- Generated from the key tables in src/config/keys/; regenerate with `UPDATE_DOCS=1 cargo test --lib config::docs`. -->
 
 `jobtracker serve --conf DIR` (or `HADOOP_CONF_DIR`) reads `core-site.xml`, `mapred-site.xml`, `hdfs-site.xml`,
 `hadoop-site.xml` (deprecated) and `mapred-queue-acls.xml` of a Hadoop 1 conf folder, in this order; each may be missing.
-A later file wins over an earlier one, except where a value is marked `<final>true</final>`. `-D key=value` wins over
+A later file overrides an earlier one, except for values marked `<final>true</final>`. `-D key=value` overrides
 everything, final values too. `${name}` in a value is replaced by `user.name`, `user.home`, `java.io.tmpdir` or the value
-of another key, at most 20 times. Not supported, and refused: XInclude, entity declarations.
+of another key, at most 20 times. XInclude and entity declarations are not supported, and refused.
 
 Without a conf folder everything binds to loopback.
 
-Where a key has other names, the first one wins if both are set in files. A value that is not of its kind is an error that
-names file, line and key. `jobtracker check-config` prints what holds and where it was set, with `--tasktracker` for that daemon; it warns of keys that
-nothing reads, under our own prefixes or nearly called as one that is read, and of values that contradict each other.
+If a key has other names, the first one wins when files set both. A value of the wrong kind is an error that
+names file, line and key. `jobtracker check-config` prints the effective values and where they are set (with `--tasktracker` those of that daemon), and
+warnings: unread keys with this JobTracker's prefixes or with a name close to a known key, and contradictory values.
 ";
 
 const LIMITS_HEAD: &str = "
-## Limits of what is sent
+## Limits on received data
 
-These are fixed. A stock client or TaskTracker comes near none of them, unless a job has such texts. No refusal and no line of the log repeats more than
+These limits are fixed. Stock clients and TaskTrackers stay far below them, unless a job has such texts. Errors and log lines repeat at most
 64 characters of a text that is beyond its limit.
 
-| what | sent by | most | beyond it |
+| what | sent by | maximum | beyond it |
 | --- | --- | --- | --- |
 ";
 
@@ -81,10 +83,10 @@ fn limit_row(limit: &limits::Limit) -> [String; 4] {
         (Unit::Pieces, most) => most.to_string(),
     };
     let beyond = match limit.beyond {
-        Beyond::Cut => "the rest is dropped",
+        Beyond::Cut => "the rest is truncated",
         Beyond::Refused => "the call fails and names the limit",
         Beyond::Disallowed => "`DisallowedTaskTrackerException`",
-        Beyond::LeftOut => "counts as not sent",
+        Beyond::LeftOut => "ignored",
         Beyond::Closed => "the connection is closed",
     };
     [limit.what.to_owned(), sender.to_owned(), most, beyond.to_owned()]
@@ -95,13 +97,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_that_of_the_tables() {
+    fn the_page_is_up_to_date() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/configuration.md");
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/docs")).unwrap();
             std::fs::write(path, render()).unwrap();
         }
         let page = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(page == render(), "{path} is old: run UPDATE_DOCS=1 cargo test --lib config::docs");
+        assert!(page == render(), "{path} is out of date: run UPDATE_DOCS=1 cargo test --lib config::docs");
     }
 }

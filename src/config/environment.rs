@@ -1,23 +1,23 @@
-//! What Java would know as system properties: names that `${…}` may use beside keys.
+//! Java's system properties: names that `${…}` may refer to besides keys.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::fs::Account;
 
-/// The names and values around a process that configuration values may refer to.
+/// Names and values of a process that configuration values may refer to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// `user.name`, `user.home`, `java.io.tmpdir` and whatever else the caller wants to be known.
+    /// `user.name`, `user.home`, `java.io.tmpdir` and other properties of the caller.
     ///
-    /// `hadoop.tmp.dir` here is no property but that key's default without a conf folder.
+    /// `hadoop.tmp.dir` here is not a property, but that key's default without a conf folder.
     pub properties: BTreeMap<String, String>,
     /// The conf folder of `HADOOP_CONF_DIR`.
     pub conf_dir: Option<PathBuf>,
 }
 
 impl Environment {
-    /// Reads the environment of this process. The user is the one the process runs as, not what `USER` says.
+    /// Reads the environment of this process. The user is the process's real user, whatever `USER` contains.
     #[must_use]
     pub fn of_process() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, with the culprit in every text.
+//! Errors and warnings about a configuration. Every text names the culprit.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ pub use crate::wire::limits::excerpt;
 pub enum Origin {
     /// The key table's default.
     Default,
-    /// The default that holds when there is no conf folder.
+    /// The default without a conf folder.
     Standalone,
     /// A file and the line of its `<property>`.
     File {
-        /// The file as it was opened.
+        /// Path as it was opened.
         file: Arc<str>,
         /// Line, from 1.
         line: u32,
@@ -28,10 +28,10 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Where a value can be set that nobody has set, in an error's words; nothing for one that stands somewhere.
-    fn mend(&self, key: &str) -> String {
+    /// For a default: how to override it, as the end of an error text. Otherwise empty.
+    fn remedy(&self, key: &str) -> String {
         match self {
-            Origin::Default | Origin::Standalone => format!("; set it in the conf folder or by -D {key}=..."),
+            Origin::Default | Origin::Standalone => format!("; set it in the conf folder or with -D {key}=..."),
             Origin::File { .. } | Origin::CommandLine => String::new(),
         }
     }
@@ -48,23 +48,23 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why there are no settings.
+/// Why the configuration cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
-    /// The conf folder that was named cannot be used.
-    #[error("conf folder {}: {reason}; name a readable folder by --conf or HADOOP_CONF_DIR", folder.display())]
+    /// The conf folder cannot be read.
+    #[error("conf folder {}: {reason}; name a readable folder with --conf or HADOOP_CONF_DIR", folder.display())]
     ConfFolder {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
-    /// A file of the conf folder exists but cannot be read.
+    /// A file of the conf folder exists, but cannot be read.
     #[error("{file}: {reason}; expected a readable file of at most {limit_bytes} bytes")]
     Unreadable {
         /// The file.
         file: Arc<str>,
-        /// What the system said, or the size.
+        /// The system's error, or the size.
         reason: String,
         /// The limit, bytes.
         limit_bytes: u64,
@@ -78,15 +78,15 @@ pub enum ConfigError {
         error: XmlError,
     },
     /// A value cannot be used.
-    #[error("{origin}: {key} = {value:?}: expected {expected}{mend}", mend = origin.mend(key))]
+    #[error("{origin}: {key} = {value:?}: expected {expected}{remedy}", remedy = origin.remedy(key))]
     BadValue {
-        /// The key, in the spelling that was used.
+        /// The key, in the spelling used.
         key: String,
-        /// Where the value stands.
+        /// Where the value is set.
         origin: Origin,
-        /// The value, expanded; of a job as it is written, cut.
+        /// The expanded value; for a job, the first characters as written.
         value: String,
-        /// What would have been right.
+        /// What was expected.
         expected: String,
     },
     /// A key without default is not set.
@@ -94,33 +94,33 @@ pub enum ConfigError {
     NotSet {
         /// The key.
         key: &'static str,
-        /// What would have been right.
+        /// What was expected.
         expected: String,
     },
-    /// `${name}` leads on for more than 20 rounds, mostly because names refer to each other.
+    /// `${name}` needs more than 20 replacements, usually because names refer to each other.
     #[error(
         "{origin}: {key} = {value:?}: still holds ${{...}} after 20 replacements; expected names that end in a value"
     )]
     EndlessExpansion {
         /// The key.
         key: String,
-        /// Where the value stands.
+        /// Where the value is set.
         origin: Origin,
         /// The value as written.
         value: String,
     },
-    /// A file that a value names cannot be used.
-    #[error("{origin}: {key} = {value:?}: {reason}; expected {expected}{mend}", mend = origin.mend(key))]
+    /// A file named by a value cannot be used.
+    #[error("{origin}: {key} = {value:?}: {reason}; expected {expected}{remedy}", remedy = origin.remedy(key))]
     NamedFile {
         /// The key.
         key: &'static str,
-        /// Where the value stands.
+        /// Where the value is set.
         origin: Origin,
         /// The path.
         value: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
-        /// What would have been right.
+        /// What was expected.
         expected: &'static str,
     },
     /// An argument of `-D` is not `key=value`.
@@ -131,81 +131,81 @@ pub enum ConfigError {
     },
 }
 
-/// What is odd in a configuration but does not keep the daemon from starting.
+/// A problem in a configuration that does not prevent a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// A later file tried to change a final value.
     FinalKept {
         /// The key.
         key: String,
-        /// The value that was not taken.
+        /// The ignored value.
         refused: Origin,
         /// Where the key was made final.
         made_final: Origin,
     },
     /// Two spellings of one key have different values.
     TwoSpellings {
-        /// The spelling that counts.
+        /// The spelling in force.
         used: String,
-        /// Where it stands.
+        /// Where it is set.
         origin: Origin,
-        /// The spelling that does not.
+        /// The ignored spelling.
         ignored: String,
-        /// Where that stands.
+        /// Where that is set.
         ignored_origin: Origin,
     },
-    /// Something in a file was passed over.
-    PassedOver {
-        /// Where.
+    /// Something in a file has no meaning.
+    Ignored {
+        /// Where it is set.
         origin: Origin,
-        /// What stands there.
+        /// What is there.
         remark: String,
     },
-    /// `hadoop-site.xml` is still there; Hadoop has deprecated it.
+    /// The deprecated `hadoop-site.xml` exists.
     HadoopSite {
         /// The file.
         file: Arc<str>,
     },
-    /// `mapred-queue-acls.xml` holds a key that is not read from there.
+    /// A key in `mapred-queue-acls.xml` that is not read from that file.
     NotAQueueKey {
         /// The key.
         key: String,
-        /// Where.
+        /// Where it is set.
         origin: Origin,
     },
-    /// The state database would lie where the system clears files.
+    /// The state database is in a directory that the system may clear.
     StateUnderTemporary {
         /// The folder.
         folder: PathBuf,
         /// Where the value comes from.
         origin: Origin,
     },
-    /// The budget file is not there. A first start needs it.
+    /// The budget file does not exist; the first start requires it.
     NoBudgetFile {
         /// The path.
         file: PathBuf,
         /// Where the value comes from.
         origin: Origin,
     },
-    /// A value that makes no sense beside another.
+    /// A value that contradicts another one.
     Contradiction {
         /// The key.
         key: String,
         /// Its value.
         value: String,
-        /// Where.
+        /// Where it is set.
         origin: Origin,
-        /// What is wrong with it, said of the value.
+        /// The problem, as a predicate of the value.
         remark: String,
     },
-    /// A key nothing reads, under a prefix that is ours or of nearly the name of one that is read (told by `check-config` only).
+    /// An unread key with a prefix of this JobTracker or a name close to a known key (reported by `check-config` only).
     NothingReads {
         /// The key.
         key: String,
-        /// Where.
+        /// Where it is set.
         origin: Origin,
-        /// A key of nearly the same name.
-        perhaps: Option<String>,
+        /// A known key with a similar name.
+        similar: Option<String>,
     },
 }
 
@@ -217,9 +217,9 @@ impl fmt::Display for Warning {
             }
             Warning::TwoSpellings { used, origin, ignored, ignored_origin } => write!(
                 f,
-                "{ignored_origin}: {ignored} is another name of {used}, which {origin} sets to something else and which counts"
+                "{ignored_origin}: {ignored} is ignored: {origin} sets the same key as {used} to another value"
             ),
-            Warning::PassedOver { origin, remark } => write!(f, "{origin}: {remark}; passed over"),
+            Warning::Ignored { origin, remark } => write!(f, "{origin}: {remark}; ignored"),
             Warning::HadoopSite { file } => {
                 write!(f, "{file}: this file is deprecated; use core-site.xml, mapred-site.xml and hdfs-site.xml")
             }
@@ -228,16 +228,16 @@ impl fmt::Display for Warning {
             }
             Warning::StateUnderTemporary { folder, origin } => write!(
                 f,
-                "{origin}: the state database lies in {}, where the system may clear it; set jobtracker.state.dir",
+                "{origin}: the state database is in {}, where the system may delete it; set jobtracker.state.dir",
                 folder.display()
             ),
             Warning::NoBudgetFile { file, origin } => {
-                write!(f, "{origin}: the budget file {} does not exist; a first start needs it", file.display())
+                write!(f, "{origin}: the budget file {} does not exist; the first start requires it", file.display())
             }
             Warning::Contradiction { key, value, origin, remark } => write!(f, "{origin}: {key} = {value:?} {remark}"),
-            Warning::NothingReads { key, origin, perhaps } => {
+            Warning::NothingReads { key, origin, similar } => {
                 write!(f, "{origin}: nothing reads {key}")?;
-                perhaps.as_ref().map_or(Ok(()), |name| write!(f, "; did you mean {name}?"))
+                similar.as_ref().map_or(Ok(()), |name| write!(f, "; did you mean {name}?"))
             }
         }
     }

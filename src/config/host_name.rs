@@ -1,6 +1,6 @@
-//! What this machine is called where the configuration does not say.
+//! The name of this machine, if not configured.
 
-/// The name of this machine, as its kernel knows it; `localhost` when that is no name.
+/// The kernel's host name; `localhost` if it is empty or not UTF-8.
 #[must_use]
 pub fn host_name() -> String {
     let name = rustix::system::uname();

@@ -14,8 +14,8 @@ pub struct HostPort {
 }
 
 impl HostPort {
-    /// Reads `host:port`, `[ipv6]:port` or `scheme://host:port/path` (1.2.1 `NetUtils.createSocketAddr`); `None` for
-    /// anything else, above all for a missing port.
+    /// Parses `host:port`, `[ipv6]:port` or `scheme://host:port/path` (1.2.1 `NetUtils.createSocketAddr`); `None` for
+    /// anything else, in particular for a missing port.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();

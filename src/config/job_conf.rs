@@ -1,4 +1,4 @@
-//! What the JobTracker knows of one job: some forty values of its job.xml, typed; the rest of the file is not kept.
+//! One job's configuration: about forty typed values of its job.xml. The rest of the file is not kept.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -13,10 +13,10 @@ use super::parts_per_million::PartsPerMillion;
 use super::xml::XmlError;
 use super::{job_queue, keys};
 
-/// Why a job.xml cannot be taken.
+/// Why a job.xml is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JobConfError {
-    /// It is longer than it may be.
+    /// It exceeds the limit.
     #[error("Exceeded max jobconf size: {bytes} limit: {limit_bytes} (mapred.user.jobconf.limit)")]
     TooLong {
         /// Its length.
@@ -30,7 +30,7 @@ pub enum JobConfError {
     /// One of its values cannot be used.
     #[error(transparent)]
     Value(ConfigError),
-    /// A text of it is longer than people need.
+    /// A text in it exceeds its limit.
     #[error("{key} has {bytes} bytes; expected at most {limit_bytes}")]
     TextTooLong {
         /// Its key.
@@ -40,7 +40,7 @@ pub enum JobConfError {
         /// The limit.
         limit_bytes: usize,
     },
-    /// It names two queues.
+    /// Two keys name different queues.
     #[error("{key} names queue {queue:?} but {other_key} names {other_queue:?}; expected one queue")]
     QueuesDiffer {
         /// One key.
@@ -54,20 +54,20 @@ pub enum JobConfError {
     },
 }
 
-/// What a job says of its maps, or of its reduces.
+/// A job's configuration of its maps, or of its reduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskConf {
-    /// How many there are.
+    /// Number of tasks.
     pub tasks: u32,
-    /// Failed attempts after which one has failed, at least 1.
+    /// Failed attempts after which a task fails, at least 1.
     pub max_attempts: u32,
     /// Share that may fail without failing the job, 0..=100.
     pub max_failures_percent: u8,
-    /// Whether slow ones get a second attempt.
+    /// Whether slow tasks get speculative attempts.
     pub is_speculative: bool,
-    /// Memory one asks for, MB.
+    /// Memory that a task requests, MB.
     pub memory_mb: Option<u64>,
-    /// Most records (groups, for reduces) skipped around a bad one; `None`: never skip.
+    /// Maximum number of records (for reduces, groups) skipped around a bad one; `None`: never skip.
     pub max_skipped: Option<u64>,
 }
 
@@ -86,7 +86,7 @@ pub struct Workflow {
     pub tags: String,
 }
 
-/// The time and signature of a signed submission, as given; nothing is checked here.
+/// Timestamp and signature of a signed submission, unverified.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureTexts {
     /// `mapred.job.timestamp`.
@@ -112,37 +112,37 @@ pub struct JobConf {
     pub reduce: TaskConf,
     /// Share of maps that must have ended before reduces start.
     pub reduce_slowstart: PartsPerMillion,
-    /// Failed attempts on one host after which the job avoids it.
+    /// Failed attempts on one host after which the job blacklists it.
     pub max_tracker_failures: u32,
-    /// Failed attempts after which bad records are skipped, where skipping is on.
+    /// Failed attempts after which bad records are skipped, if skipping is on.
     pub skip_start_attempts: u32,
-    /// Most input of one reduce, bytes.
+    /// Maximum expected input of one reduce, bytes.
     pub reduce_input_limit_bytes: Option<u64>,
-    /// How long a map may wait for a near slot, as a factor.
+    /// Factor on the time that a map may wait for a slot near its data.
     pub locality_wait_factor: PartsPerMillion,
     /// The jar.
     pub jar: Option<String>,
-    /// The staging folder.
+    /// The staging directory.
     pub job_dir: Option<String>,
-    /// The output folder.
+    /// The output directory.
     pub output_dir: Option<String>,
-    /// Where the user's copy of the history goes; `none` for no copy, `None` for the output folder.
+    /// Directory of the user's copy of the history; `none`: no copy, `None`: the output directory.
     pub history_user_location: Option<String>,
     /// Host it was submitted from.
     pub submit_host: Option<String>,
     /// Address of that host.
     pub submit_host_address: Option<String>,
-    /// Who besides owner and administrators may look at details.
+    /// Users and groups, besides owner and administrators, that may read details.
     pub acl_view: String,
-    /// Who besides owner and administrators may kill and reorder it.
+    /// Users and groups, besides owner and administrators, that may kill and reorder it.
     pub acl_modify: String,
-    /// Whether it goes on after a restart.
+    /// Whether it continues after a restart.
     pub restart_recover: bool,
-    /// Whether the staging folder stays when the job has ended.
+    /// Whether the staging directory is kept when the job has ended.
     pub keep_staging: bool,
-    /// Whether its delegation tokens end with it.
+    /// Whether its delegation tokens are cancelled at its end.
     pub cancel_delegation_tokens: bool,
-    /// Whom to tell of its end.
+    /// Call at its end.
     pub end_notification: Option<EndNotification>,
     /// Place in a workflow.
     pub workflow: Workflow,
@@ -150,11 +150,11 @@ pub struct JobConf {
     pub signature: SignatureTexts,
 }
 
-/// Before the node in a workflow's adjacency keys.
+/// Prefix of a workflow's adjacency keys, before the node.
 const ADJACENCY: &str = "mapreduce.workflow.adjacency.";
 
 impl JobConf {
-    /// Reads a job.xml of at most `limit_bytes` on top of the cluster's values; `${user.name}` in it is the submitter.
+    /// Parses a job.xml of at most `limit_bytes` over the cluster's values; `${user.name}` in it is the submitter.
     ///
     /// # Errors
     /// [`JobConfError`]: too long, no configuration file, a bad value, two queues.
@@ -167,7 +167,7 @@ impl JobConf {
         Self::from_configuration(&Self::configuration(bytes, limit_bytes, cluster, submitter)?)
     }
 
-    /// Lays a job.xml of at most `limit_bytes` over the cluster's values; `${user.name}` in it is the submitter.
+    /// Adds a job.xml of at most `limit_bytes` to the cluster's values; `${user.name}` in it is the submitter.
     ///
     /// # Errors
     /// [`JobConfError`]: too long, no configuration file.
@@ -186,7 +186,7 @@ impl JobConf {
         Ok(configuration)
     }
 
-    /// Reads a job's values.
+    /// Extracts a job's typed values.
     ///
     /// # Errors
     /// [`JobConfError`]: a bad value, two queues.
@@ -199,7 +199,7 @@ impl JobConf {
             user_name: text(&keys::USER_NAME)?,
             queue: job_queue::resolve(configuration)?,
             priority: Priority::from_name(priority.value.trim())
-                .ok_or_else(|| priority.refused(keys::JOB_PRIORITY.kind.to_string()))?,
+                .ok_or_else(|| priority.bad_value(keys::JOB_PRIORITY.kind.to_string()))?,
             map: map_conf(configuration)?,
             reduce: reduce_conf(configuration)?,
             reduce_slowstart: configuration.ratio(&keys::REDUCE_SLOWSTART)?,
@@ -251,7 +251,7 @@ fn reduce_conf(configuration: &Configuration) -> Result<TaskConf, ConfigError> {
     })
 }
 
-/// The old key, in bytes, wins where it holds a size (1.2.1 `JobConf.getMemoryForMapTask`).
+/// The old key, in bytes, wins if it holds a size (1.2.1 `JobConf.getMemoryForMapTask`).
 fn memory_mb(configuration: &Configuration, key: &Key) -> Result<Option<u64>, ConfigError> {
     match configuration.limit::<u64>(&keys::JOB_VIRTUAL_MEMORY, 0)? {
         Some(bytes) => Ok(Some(bytes >> 20)),

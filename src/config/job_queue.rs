@@ -1,17 +1,17 @@
-//! Which queue a job goes to, when three keys may say so.
+//! Resolves a job's queue from three keys.
 //!
 //! The Dynamic Priority Scheduler's document, Hadoop 0.21 and Hadoop 1 each spell the key differently, and stock 1.2.1
-//! clients write `mapred.job.queue.name = default` into every job.xml, so that this one value says nothing.
+//! clients write `mapred.job.queue.name = default` into every job.xml, so this one value carries no information.
 
 use super::configuration::{Configuration, Setting};
 use super::error::ConfigError;
 use super::job_conf::JobConfError;
 use super::keys;
 
-/// The queue when nothing names one.
+/// The queue of a job that names none.
 pub const DEFAULT_QUEUE: &str = "default";
 
-/// The queue the job asks for. What the cluster sets counts only where the job says nothing.
+/// The job's queue. The cluster's value applies only if the job names none.
 ///
 /// # Errors
 /// [`JobConfError::QueuesDiffer`], [`JobConfError::Value`].
@@ -20,8 +20,8 @@ pub fn resolve(configuration: &Configuration) -> Result<String, JobConfError> {
     for key in [&keys::QUEUE_NAME_DOCUMENTED, &keys::QUEUE_NAME_LATER, &keys::QUEUE_NAME] {
         let Some(mut setting) = configuration.setting(key)? else { continue };
         setting.value = setting.value.trim().to_owned();
-        let says_nothing = key.name == keys::QUEUE_NAME.name && setting.value == DEFAULT_QUEUE;
-        if !setting.value.is_empty() && !says_nothing {
+        let is_clients_default = key.name == keys::QUEUE_NAME.name && setting.value == DEFAULT_QUEUE;
+        if !setting.value.is_empty() && !is_clients_default {
             named.push((configuration.is_set_by_job(key), setting));
         }
     }
@@ -31,12 +31,12 @@ pub fn resolve(configuration: &Configuration) -> Result<String, JobConfError> {
         .filter(|(by_job, setting)| *by_job || !job_names_one || configuration.is_final(&setting.name));
     let Some((_, first)) = named.next() else { return Ok(DEFAULT_QUEUE.to_owned()) };
     match named.find(|(_, other)| other.value != first.value) {
-        Some((_, other)) => Err(differ(&first, &other)),
+        Some((_, other)) => Err(queues_differ(&first, &other)),
         None => Ok(first.value),
     }
 }
 
-fn differ(first: &Setting, other: &Setting) -> JobConfError {
+fn queues_differ(first: &Setting, other: &Setting) -> JobConfError {
     JobConfError::QueuesDiffer {
         key: first.name.clone(),
         queue: first.shown.clone(),
@@ -75,7 +75,7 @@ mod tests {
     const HADOOP_1: &str = "mapred.job.queue.name";
 
     #[test]
-    fn the_default_that_clients_write_gives_way() {
+    fn the_default_that_clients_write_yields() {
         assert_eq!(queue_of("", &[]), "default");
         assert_eq!(queue_of("", &[(HADOOP_1, "default")]), "default");
         assert_eq!(queue_of("", &[(HADOOP_1, "default"), (DOCUMENTED, "alice")]), "alice");
@@ -88,12 +88,12 @@ mod tests {
         assert_eq!(queue_of("", &[(LATER, "alice"), (DOCUMENTED, "alice"), (HADOOP_1, "alice")]), "alice");
         let refusal = queue_of("", &[(HADOOP_1, "bob"), (DOCUMENTED, "alice")]);
         insta::assert_snapshot!(refusal, @r#"mapreduce.job.queue.name names queue "alice" but mapred.job.queue.name names "bob"; expected one queue"#);
-        // An explicit "default" under another name is a wish like any other.
+        // An explicit "default" under another name counts.
         assert!(queue_of("", &[(DOCUMENTED, "default"), (HADOOP_1, "bob")]).contains("bob"));
     }
 
     #[test]
-    fn the_cluster_speaks_where_the_job_is_silent_or_when_final() {
+    fn the_clusters_queue_applies_if_the_job_names_none_or_when_final() {
         let cluster = "<property><name>mapred.job.queue.name</name><value>prod</value></property>";
         assert_eq!(queue_of(cluster, &[]), "prod");
         assert_eq!(queue_of(cluster, &[(DOCUMENTED, "alice")]), "alice");

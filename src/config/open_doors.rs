@@ -1,6 +1,6 @@
-//! Open doors: what a configuration lets others do, and the key that closes each.
+//! Open doors: access that a configuration leaves to others, and the key that closes each.
 //!
-//! A finding is no error. Hadoop's defaults leave most of these open, and a drop-in keeps them; `check-config` prints what they mean.
+//! They are not errors: Hadoop's defaults leave most of them open, and a drop-in replacement keeps them; `check-config` prints them.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +8,8 @@ use std::path::Path;
 
 use super::configuration::{Configuration, Setting};
 use super::error::Origin;
-use super::keys::{self, Key};
+use super::keys;
+use super::keys::Key;
 use super::settings::DYNAMIC_CLASS;
 
 /// Permission bits of a file that its group or others may write.
@@ -19,32 +20,32 @@ const READABLE_BY_OTHERS: u32 = 0o004;
 /// How much an open door gives away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Facts, or a defence that is missing behind another one.
+    /// Information, or a missing second line of defence.
     Low,
-    /// Resources, or jobs of others.
+    /// Resources, or other users' jobs.
     Medium,
     /// Money, or the rights of the daemon.
     High,
 }
 
-/// One thing that others may do, and how to stop them.
+/// One kind of access that others have, and how to close it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenDoor {
     /// How much it gives away.
     pub severity: Severity,
     /// The key that opens it.
     pub key: String,
-    /// Its value; none where nothing is set.
+    /// Its value; `None` if it is not set.
     pub value: Option<String>,
-    /// Where the value stands.
+    /// Where the value is set.
     pub origin: Origin,
-    /// What others may do.
+    /// What others can do.
     pub exposure: &'static str,
-    /// What closes it.
+    /// The setting that closes it.
     pub remedy: String,
 }
 
-/// All open doors of a configuration in one letter.
+/// Summary of all open doors of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
     /// No open door.
@@ -99,7 +100,6 @@ impl Grade {
     }
 }
 
-/// Reads the values that decide.
 struct Values<'a> {
     configuration: &'a Configuration,
 }
@@ -114,12 +114,12 @@ impl Values<'_> {
             doors.extend(self.door(
                 &keys::RPC_ADDRESS,
                 Severity::Medium,
-                "every machine that reaches this port calls under any user name",
+                "every machine that reaches this port can call under any user name",
                 "let a firewall admit clients and workers only, or set a loopback address",
             ));
         }
         if !self.is_on(&keys::ACLS_ENABLED) {
-            let exposure = "every caller kills every job and changes its priority";
+            let exposure = "every caller can kill any job and change its priority";
             doors.extend(self.door(
                 &keys::ACLS_ENABLED,
                 self.reach_of_rpc(),
@@ -135,13 +135,13 @@ impl Values<'_> {
                 &keys::ADMINISTRATORS,
                 Severity::High,
                 "every caller is an administrator",
-                "name users and groups",
+                "list users and groups",
             ));
         }
         doors
     }
 
-    /// Queues whose jobs everybody may kill although lists are on.
+    /// Queues whose jobs anyone may kill although access lists are on.
     fn queue_lists(&self) -> Vec<OpenDoor> {
         let names = self.configuration.list(&keys::QUEUE_NAMES).unwrap_or_default();
         let open = names.iter().filter_map(|queue| {
@@ -154,7 +154,7 @@ impl Values<'_> {
                 key,
                 value: setting.as_ref().map(|setting| setting.value.clone()),
                 origin: setting.map_or(Origin::Default, |setting| setting.origin),
-                exposure: "every caller kills and reorders jobs of this queue",
+                exposure: "every caller can kill and reorder jobs of this queue",
             })
         });
         open.collect()
@@ -168,20 +168,20 @@ impl Values<'_> {
         let severity = if self.has_market() { Severity::High } else { Severity::Medium };
         if self.setting(&keys::HOSTS).is_some() {
             let is_listed = self.setting(&keys::TRACKERS_ADMIT).is_some_and(|setting| setting.value.trim() == "listed");
-            let exposure = "every machine registers as a tracker by giving a listed host's name";
+            let exposure = "every machine can register as a tracker under a listed host's name";
             let door = self.door(&keys::TRACKERS_ADMIT, severity, exposure, "set jobtracker.trackers.admit = listed");
             return door.into_iter().filter(|_| !is_listed).collect();
         }
-        let exposure = "every machine registers as a tracker, receives tasks with their tokens, and runs up charges";
+        let exposure = "every machine can register as a tracker, receive tasks with their tokens, and cause charges";
         let remedy = "set mapred.hosts to a file of host names and jobtracker.trackers.admit = listed";
         self.unset_door(&keys::HOSTS, severity, exposure, remedy).into_iter().collect()
     }
 
-    /// Calls that the daemon makes on a job's word.
+    /// Notification calls that jobs make the daemon send.
     fn notifications(&self) -> Option<OpenDoor> {
         let targets = self.configuration.list(&keys::END_NOTIFICATION_TARGETS).ok()?;
-        let exposure = "a job makes the daemon send requests to every host that the daemon reaches";
-        let remedy = "list the hosts that wait for notifications";
+        let exposure = "a job can make the daemon send requests to every host that the daemon reaches";
+        let remedy = "list the hosts that receive notifications";
         let door = self.door(&keys::END_NOTIFICATION_TARGETS, Severity::Medium, exposure, remedy);
         door.filter(|_| targets.iter().any(|target| target == "*"))
     }
@@ -193,7 +193,7 @@ impl Values<'_> {
             doors.extend(self.door(
                 &keys::HTTP_ADDRESS,
                 Severity::Low,
-                "every machine that reaches this port reads the pages: names, users and progress of jobs",
+                "every machine that reaches this port can read the pages: names, users and progress of jobs",
                 "set a loopback address and put an authenticating proxy in front",
             ));
         }
@@ -201,8 +201,8 @@ impl Values<'_> {
             doors.extend(self.door(
                 &keys::WEB_HOSTS,
                 Severity::Medium,
-                "a web page that somebody here visits reads this server through the visitor's browser (DNS rebinding)",
-                "list the names that people use",
+                "a web page can read this server through the browser of a visitor (DNS rebinding)",
+                "list the names in use",
             ));
         }
         doors
@@ -211,7 +211,7 @@ impl Values<'_> {
     /// Users of the market.
     fn market(&self) -> Vec<OpenDoor> {
         if !self.has_market() {
-            let exposure = "jobs carry no signature: every caller submits under any user name";
+            let exposure = "jobs carry no signature: every caller can submit under any user name";
             let remedy = format!("set mapred.jobtracker.taskScheduler = {DYNAMIC_CLASS}");
             return self.door(&keys::TASK_SCHEDULER, self.reach_of_rpc(), exposure, remedy).into_iter().collect();
         }
@@ -222,7 +222,7 @@ impl Values<'_> {
             doors.extend(self.door(
                 &keys::MARKET_VISIBILITY,
                 Severity::Low,
-                "every reader of the pages computes what each queue bids",
+                "every reader of the pages can compute each queue's bid",
                 "set jobtracker.market.visibility = private",
             ));
         }
@@ -230,40 +230,44 @@ impl Values<'_> {
             doors.extend(self.door(
                 &keys::JOB_SIGNATURE_USES,
                 Severity::Medium,
-                "a reader of a job's properties submits another job under its signature",
+                "a reader of a job's properties can submit another job under its signature",
                 "set mapred.dynamic-scheduler.job-signature-uses = 1",
             ));
         }
         doors
     }
 
-    /// Files that local users may read or change.
+    /// Files that local users can read or change.
     fn files(&self) -> Vec<OpenDoor> {
         let mut doors: Vec<_> = self.temporary_folder().into_iter().collect();
         if self.has_market() {
-            doors.extend(self.writable(&keys::ACL_FILE, "local users make themselves administrators of the market"));
-            doors.extend(self.readable(&keys::ACL_FILE, "local users read every signing key"));
+            doors
+                .extend(self.writable(&keys::ACL_FILE, "local users can make themselves administrators of the market"));
+            doors.extend(self.readable(&keys::ACL_FILE, "local users can read every signing key"));
             doors.extend(
-                self.writable(&keys::BUDGET_FILE, "local users change what a stopped daemon reads at its next start"),
+                self.writable(
+                    &keys::BUDGET_FILE,
+                    "local users can change what a stopped daemon reads at its next start",
+                ),
             );
         }
-        let script = "local users run programs with the rights of the daemon";
+        let script = "local users can run programs with the rights of the daemon";
         doors.extend(self.writable(&keys::TOPOLOGY_SCRIPT, script));
-        doors.extend(self.writable(&keys::HOSTS, "local users admit trackers"));
-        doors.extend(self.writable(&keys::HOSTS_EXCLUDE, "local users exclude trackers"));
+        doors.extend(self.writable(&keys::HOSTS, "local users can admit trackers"));
+        doors.extend(self.writable(&keys::HOSTS_EXCLUDE, "local users can exclude trackers"));
         doors
     }
 
     fn temporary_folder(&self) -> Option<OpenDoor> {
         let folder = self.configuration.local_path(&keys::HADOOP_TMP_DIR).ok().flatten()?;
         let is_shared = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|shared| folder.starts_with(shared));
-        let exposure = "local users create this folder first and keep the daemon from starting";
-        let remedy = "set hadoop.tmp.dir to a folder of the daemon's user outside /tmp";
+        let exposure = "local users can create this directory first and prevent the daemon from starting";
+        let remedy = "set hadoop.tmp.dir to a directory of the daemon's user outside /tmp";
         self.door(&keys::HADOOP_TMP_DIR, Severity::Low, exposure, remedy).filter(|_| is_shared)
     }
 
     fn tracker_web(&self) -> Option<OpenDoor> {
-        let exposure = "every machine that reaches this port reads the logs of all tasks";
+        let exposure = "every machine that reaches this port can read the logs of all tasks";
         let remedy = "let a firewall admit the workers and the JobTracker only";
         let door = self.door(&keys::TRACKER_HTTP_ADDRESS, Severity::Medium, exposure, remedy);
         door.filter(|_| self.is_reached_by_others(&keys::TRACKER_HTTP_ADDRESS))
@@ -322,7 +326,7 @@ impl Values<'_> {
         self.configuration.address(key).is_ok_and(|address| !address.is_loopback())
     }
 
-    /// What any caller may do weighs more where callers come from the network.
+    /// Severity of access through the RPC port: higher if callers come from the network.
     fn reach_of_rpc(&self) -> Severity {
         if self.is_reached_by_others(&keys::RPC_ADDRESS) { Severity::High } else { Severity::Medium }
     }

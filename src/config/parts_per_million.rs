@@ -1,4 +1,4 @@
-//! Ratios as exact integers, so that no decision hangs on the rounding of a float.
+//! Ratios as exact integers, so that no decision depends on the rounding of a float.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PartsPerMillion(pub u64);
 
-/// Digits and exponent beyond which a text is no sensible ratio.
+/// Maximum number of digits.
 const LONGEST: usize = 30;
 
 impl PartsPerMillion {
     /// The whole: 1.0.
     pub const ONE: PartsPerMillion = PartsPerMillion(1_000_000);
 
-    /// Reads what Java's `Float.parseFloat` reads of ordinary decimals (`0.05`, `.5`, `5e-2`, `1f`), exactly; digits after
+    /// Parses the ordinary decimals that Java's `Float.parseFloat` accepts (`0.05`, `.5`, `5e-2`, `1f`), exactly; digits after
     /// the sixth decimal round half up. `None` for anything else, for negative, infinite and not-a-number values.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_ratio() {
+    fn refuses_malformed_ratios() {
         for text in ["", "-0.1", "NaN", "Infinity", "0x1p3", "1,5", "1.2.3", "1e400", "f", ".", "1e", "١"] {
             assert_eq!(PartsPerMillion::parse(text), None, "{text}");
         }

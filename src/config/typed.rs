@@ -1,18 +1,20 @@
-//! Typed reading: a value that is not of its key's kind is an error that says where it stands and what would be right.
+//! Typed access: a value of the wrong kind is an error with its place and what was expected.
 
 use std::path::PathBuf;
+
+use crate::fs::{FileUri, FileUriError};
 
 use super::configuration::{Configuration, Setting};
 use super::error::ConfigError;
 use super::host_port::HostPort;
-use super::keys::{self, Key, Kind};
+use super::keys;
+use super::keys::{Key, Kind};
 use super::parts_per_million::PartsPerMillion;
-use crate::fs::{FileUri, FileUriError};
 
 impl Setting {
-    /// The error that this value is not what was expected.
+    /// The error that this value is not `expected`.
     #[must_use]
-    pub fn refused(&self, expected: impl Into<String>) -> ConfigError {
+    pub fn bad_value(&self, expected: impl Into<String>) -> ConfigError {
         ConfigError::BadValue {
             key: self.name.clone(),
             origin: self.origin.clone(),
@@ -23,7 +25,7 @@ impl Setting {
 }
 
 impl Configuration {
-    /// The value, checked against the key's kind; `None` when it is not set. Empty text counts as not set where an empty
+    /// The value, validated against the key's kind; `None` if it is not set. An empty text counts as not set if an empty
     /// value has no meaning.
     ///
     /// # Errors
@@ -33,10 +35,10 @@ impl Configuration {
         if setting.value.trim().is_empty() && !matches!(key.kind, Kind::Text | Kind::List) {
             return Ok(None);
         }
-        if key.kind.accepts(&setting.value) { Ok(Some(setting)) } else { Err(setting.refused(key.kind.to_string())) }
+        if key.kind.accepts(&setting.value) { Ok(Some(setting)) } else { Err(setting.bad_value(key.kind.to_string())) }
     }
 
-    /// The value of a key that must have one.
+    /// The value of a required key.
     ///
     /// # Errors
     /// As [`Self::checked`], and [`ConfigError::NotSet`].
@@ -44,7 +46,7 @@ impl Configuration {
         self.checked(key)?.ok_or_else(|| ConfigError::NotSet { key: key.name, expected: key.kind.to_string() })
     }
 
-    /// A text, blanks kept; `None` when not set or empty.
+    /// A text, blanks kept; `None` if not set or empty.
     ///
     /// # Errors
     /// As [`Self::checked`].
@@ -52,7 +54,7 @@ impl Configuration {
         Ok(self.checked(key)?.map(|setting| setting.value).filter(|text| !text.is_empty()))
     }
 
-    /// A whole number in the key's unit, in the integer type the caller wants.
+    /// A whole number in the key's unit, as the caller's integer type.
     ///
     /// # Errors
     /// As [`Self::required`].
@@ -60,10 +62,10 @@ impl Configuration {
         let setting = self.required(key)?;
         keys::parse_number(&setting.value)
             .and_then(|number| T::try_from(number).ok())
-            .ok_or_else(|| setting.refused(key.kind.to_string()))
+            .ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
-    /// A limit: `None` when not set or below `least`, the way Hadoop spells "no limit".
+    /// A limit: `None` if not set or below `least`, which means "no limit" in Hadoop.
     ///
     /// # Errors
     /// As [`Self::checked`].
@@ -80,7 +82,7 @@ impl Configuration {
     /// As [`Self::required`].
     pub fn flag(&self, key: &Key) -> Result<bool, ConfigError> {
         let setting = self.required(key)?;
-        keys::parse_flag(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+        keys::parse_flag(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// A ratio.
@@ -89,7 +91,7 @@ impl Configuration {
     /// As [`Self::required`].
     pub fn ratio(&self, key: &Key) -> Result<PartsPerMillion, ConfigError> {
         let setting = self.required(key)?;
-        PartsPerMillion::parse(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+        PartsPerMillion::parse(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// An address.
@@ -98,7 +100,7 @@ impl Configuration {
     /// As [`Self::required`].
     pub fn address(&self, key: &Key) -> Result<HostPort, ConfigError> {
         let setting = self.required(key)?;
-        HostPort::parse(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+        HostPort::parse(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// Names separated by commas, blanks around them removed.
@@ -110,36 +112,36 @@ impl Configuration {
         Ok(text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
-    /// A path of this machine; `None` when not set. `file:` before it is taken off, `.` and `..` are resolved as text.
+    /// A path of this machine; `None` if not set. A leading `file:` is removed, `.` and `..` are resolved as text.
     ///
     /// # Errors
     /// As [`Self::checked`]; a path that is not absolute.
     pub fn local_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
         let Some(setting) = self.checked(key)? else { return Ok(None) };
-        local_path(&setting.value).map(Some).ok_or_else(|| setting.refused(key.kind.to_string()))
+        local_path(&setting.value).map(Some).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
-    /// A path of this machine that must be set.
+    /// A required path of this machine.
     ///
     /// # Errors
     /// As [`Self::local_path`] and [`Self::required`].
     pub fn required_local_path(&self, key: &Key) -> Result<PathBuf, ConfigError> {
         let setting = self.required(key)?;
-        local_path(&setting.value).ok_or_else(|| setting.refused(key.kind.to_string()))
+        local_path(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
-    /// A path on a file system that there is: that of this machine, which may be shared by all.
+    /// A path on a supported file system: that of this machine, which all machines may share.
     ///
     /// # Errors
     /// As [`Self::required`]; another file system.
     pub fn file_uri(&self, key: &Key) -> Result<FileUri, ConfigError> {
         let setting = self.required(key)?;
         FileUri::parse(setting.value.trim()).map_err(|error| match error {
-            FileUriError::NotSupportedYet { scheme, .. } => setting.refused(format!(
-                "{}: {scheme}: is not there yet, so set file:/// and folders that all machines share",
+            FileUriError::NotSupportedYet { scheme, .. } => setting.bad_value(format!(
+                "{}: {scheme}: is not supported yet; set file:/// and directories that all machines share",
                 key.kind
             )),
-            _ => setting.refused(key.kind.to_string()),
+            _ => setting.bad_value(key.kind.to_string()),
         })
     }
 
@@ -151,7 +153,7 @@ impl Configuration {
         let setting = self.required(key)?;
         let parts = setting.value.split(',').map(str::trim).filter(|part| !part.is_empty());
         let paths: Option<Vec<PathBuf>> = parts.map(local_path).collect();
-        paths.filter(|paths| !paths.is_empty()).ok_or_else(|| setting.refused(key.kind.to_string()))
+        paths.filter(|paths| !paths.is_empty()).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 }
 

@@ -3,25 +3,27 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::fs::LocalFileSystem;
+
 use super::configuration::Configuration;
 use super::error::ConfigError;
 use super::host_name::host_name;
 use super::host_port::HostPort;
-use super::keys::{self, Key};
-use crate::fs::LocalFileSystem;
+use super::keys;
+use super::keys::Key;
 
 /// Names that the administrator of this machine gave to addresses.
 const HOSTS_FILE: &str = "/etc/hosts";
-/// The longest such file that is read, bytes.
+/// Maximum size of that file, bytes.
 const MAX_HOSTS_FILE_BYTES: u64 = 1 << 20;
-/// In `jobtracker.web.hosts`: every name.
+/// Entry in `jobtracker.web.hosts` for every name.
 const ANY: &str = "*";
 
-/// The host names that web servers of this machine answer to, beside addresses and `localhost`; `None`: any name. These are the names
-/// of the machine, the hosts of the configured addresses, `slave.host.name`, and what `jobtracker.web.hosts` lists.
+/// The host names that the web servers of this machine answer to, besides addresses and `localhost`; `None`: any name. These are the
+/// names of the machine, the hosts of the configured addresses, `slave.host.name`, and the names in `jobtracker.web.hosts`.
 ///
 /// # Errors
-/// [`ConfigError`] for a value that cannot be read.
+/// [`ConfigError`] for an invalid value.
 pub fn web_host_names(configuration: &Configuration) -> Result<Option<BTreeSet<String>>, ConfigError> {
     let listed = configuration.list(&keys::WEB_HOSTS)?;
     if listed.iter().any(|name| name == ANY) {
@@ -38,12 +40,12 @@ pub fn web_host_names(configuration: &Configuration) -> Result<Option<BTreeSet<S
     Ok(Some(names))
 }
 
-/// The host of an address; none when it is no address, as with `local`.
+/// The host of an address; `None` for `local`.
 fn host_of(configuration: &Configuration, key: &Key) -> Result<Option<String>, ConfigError> {
     Ok(configuration.setting(key)?.and_then(|setting| HostPort::parse(&setting.value)).map(|address| address.host))
 }
 
-/// What the kernel calls this machine, whole and up to the first dot, and the other names that `/etc/hosts` has for it.
+/// The kernel's host name, whole and up to the first dot, and its aliases in `/etc/hosts`.
 fn machine_names() -> BTreeSet<String> {
     let name = host_name();
     let mut names: BTreeSet<String> = name.split('.').next().map(str::to_owned).into_iter().collect();

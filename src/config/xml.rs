@@ -1,6 +1,6 @@
-//! The XML of Hadoop configuration files: bytes in, named values with their line numbers out.
+//! Parser for the XML of Hadoop configuration files: bytes in, named values with line numbers out.
 //!
-//! Hadoop 1.2.1 `Configuration.loadResource` is the model. Ours is stricter where Hadoop goes on silently: another root
+//! It follows Hadoop 1.2.1 `Configuration.loadResource`, but is stricter where Hadoop continues silently: another root
 //! element, an element inside a value, XInclude, entity declarations and unknown entities are errors.
 
 use std::borrow::Cow;
@@ -11,35 +11,35 @@ use thiserror::Error;
 
 use super::error::excerpt;
 
-/// Remarks kept of one file: a file of nothing else must not grow to many times its size in memory.
+/// Maximum number of remarks for one file, so that no file takes many times its size in memory.
 pub const MOST_REMARKS: usize = 100;
 
-/// What the parser says of its own in an error is no longer than this, with short names of elements.
+/// Longer texts of the parser library repeat long element names, and are truncated.
 const LONGEST_REASON_CHARACTERS: usize = 120;
 
 /// One `<property>` of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
-    /// The name, blanks around it removed.
+    /// The name, trimmed.
     pub name: String,
-    /// The value as written; `None` when the element is missing or empty, which Hadoop treats as not set.
+    /// The value as written; `None` if the element is missing or empty, which Hadoop treats as not set.
     pub value: Option<String>,
-    /// Whether later files are kept from changing it.
+    /// Whether later files cannot change it.
     pub is_final: bool,
-    /// The line on which `<property>` stands, from 1.
+    /// The line of `<property>`, from 1.
     pub line: u32,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Properties in file order; a name may repeat, the last one counts.
+    /// Properties in file order; the last one of a name applies.
     pub properties: Vec<Property>,
-    /// What was passed over: the line, and what stands there. At most [`MOST_REMARKS`].
+    /// Ignored elements with their lines, at most [`MOST_REMARKS`].
     pub remarks: Vec<(u32, String)>,
 }
 
-/// Why some bytes are not a configuration file.
+/// Why bytes are not a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct XmlError {
@@ -47,14 +47,14 @@ pub struct XmlError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What is wrong there.
+    /// What is wrong.
     pub reason: String,
 }
 
-/// Reads a configuration file.
+/// Parses a configuration file.
 ///
 /// # Errors
-/// [`XmlError`] with the place of the first thing that is wrong.
+/// The first [`XmlError`].
 pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
     let text = decode(bytes)?;
     let mut reader = Reader::from_str(&text);
@@ -69,7 +69,7 @@ pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
     }
 }
 
-/// Which child of a property is being read.
+/// The child of a property that is being parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Name,
@@ -77,19 +77,19 @@ enum Field {
     Final,
 }
 
-/// Where in the file the walk is.
+/// Position of the parser in the document.
 #[derive(Debug)]
 enum Place {
     Prolog,
     Configuration,
     Property(Pending),
     Field(Pending, Field, Option<String>),
-    /// Inside an element without meaning, this many levels deep; the property around it, if any.
+    /// Inside an ignored element, this many levels deep, with the enclosing property.
     Skipped(Option<Pending>, u32),
     Epilog,
 }
 
-/// A property whose end has not come yet.
+/// A property whose end tag is still to come.
 #[derive(Debug)]
 struct Pending {
     name: Option<String>,
@@ -125,7 +125,7 @@ impl Walk<'_> {
                 let character = resolve(reference).map_err(|reason| error_at(self.text, at, reason))?;
                 self.characters(character.encode_utf8(&mut [0; 4]), at)
             }
-            // What a DTD could add (entities, defaults) is refused, so one without an inner part changes nothing.
+            // Declarations (entities, defaults) are refused; a DOCTYPE without them has no effect.
             Event::DocType(text) if text.contains('[') => {
                 Err(error_at(self.text, at, "a DOCTYPE with declarations is not accepted".to_owned()))
             }
@@ -174,7 +174,7 @@ impl Walk<'_> {
                     "final" => Place::Field(pending, Field::Final, None),
                     _ => Place::Skipped(Some(pending), 1),
                 };
-                // Documentation and the origin (newer versions write `<source>`) are read by nobody.
+                // Documentation and the origin (newer versions write `<source>`) are ignored without a remark.
                 matches!(self.place, Place::Skipped(..)) && !matches!(name, "description" | "source")
             }
             Place::Field(..) => {
@@ -229,7 +229,7 @@ impl Walk<'_> {
             Place::Prolog | Place::Epilog if !characters.trim().is_empty() => {
                 Err(error_at(self.text, at, "text outside <configuration>".to_owned()))
             }
-            // Loose text between properties has no meaning and Hadoop does not look at it.
+            // Hadoop ignores text between properties.
             Place::Prolog | Place::Configuration | Place::Property(_) | Place::Skipped(..) | Place::Epilog => Ok(()),
         }
     }
@@ -251,7 +251,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Counts on from the last place asked for, so that a whole file is counted once.
+    /// Counts from the last position on, so that each line is counted once.
     fn line_of(&mut self, at: usize) -> u32 {
         let passed = self.text.as_bytes().get(self.counted_to..at).unwrap_or_default();
         self.line = self.line.saturating_add(count_newlines(passed));
@@ -260,7 +260,7 @@ impl Walk<'_> {
     }
 }
 
-/// The parser's own words repeat names of the file.
+/// The parser library's message, truncated since it repeats names of the file.
 fn excerpt_of_error(error: &quick_xml::Error) -> String {
     let text = error.to_string();
     if text.chars().count() > LONGEST_REASON_CHARACTERS { excerpt(&text) } else { text }
@@ -278,7 +278,7 @@ fn resolve(reference: &BytesRef<'_>) -> Result<char, String> {
     }
 }
 
-/// UTF-8 (also as its subset US-ASCII) and ISO-8859-1 are read; anything else declared or found is refused.
+/// Decodes UTF-8 (or its subset US-ASCII) and ISO-8859-1; refuses any other encoding.
 fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match declared_encoding(bytes).map(|name| name.to_ascii_uppercase()).as_deref() {

@@ -4,12 +4,13 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, watch};
 
+use crate::config::Settings;
+use crate::lifecycle::{Launch, Serving, serve};
+use crate::supervisor::process::THIS_PROGRAM;
+use crate::worker::{TaskTrackerSettings, run as run_worker};
+
 use super::error::DemoError;
 use super::scratch::{Scratch, WORKERS};
-use crate::config::Settings;
-use crate::server::{Launch, Serving, serve};
-use crate::tasktracker::daemon::{TaskTrackerSettings, run as run_worker};
-use crate::tasktracker::keeper::THIS_PROGRAM;
 
 const JOBTRACKER: &str = "jobtracker";
 

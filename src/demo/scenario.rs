@@ -6,6 +6,16 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::client::job::configuration::JobConfiguration;
+use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
+use crate::client::job::submit::{PreparedJob, SigningOptions};
+use crate::client::job::view::JobState;
+use crate::client::job::{JobId, JobTrackerClient, Kind};
+use crate::client::market::{MarketClient, Signer};
+use crate::config::HostPort;
+use crate::lifecycle::Serving;
+use crate::market::{Credits, QueueStanding};
+
 use super::DemoOptions;
 use super::bill::{Bill, Expected};
 use super::corpus::Corpus;
@@ -14,15 +24,6 @@ use super::market_table::{JobView, MarketTable};
 use super::scratch::{BIDDERS, BUDGET, Bidder, Scratch, TASK_PROGRAM};
 use super::screen::Screen;
 use super::word_check::{DemoReport, read_counts};
-use crate::client::job::configuration::JobConfiguration;
-use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
-use crate::client::job::submit::{Prepared, Signing};
-use crate::client::job::view::JobState;
-use crate::client::job::{JobId, JobTrackerClient, Kind};
-use crate::client::market::{MarketClient, Signer};
-use crate::config::HostPort;
-use crate::market::{Credits, QueueStanding};
-use crate::server::Serving;
 
 /// Pause between two refreshes.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -114,7 +115,7 @@ impl<'a> Scenario<'a> {
         let (done, all) = table.maps(self.options.maps);
         if self.users[1].job.is_none() {
             // A short job may finish before any tick has sold her slots.
-            let is_ready = |view: &JobView| view.state.is_over() || table.has_buyers(1);
+            let is_ready = |view: &JobView| view.state.is_finished() || table.has_buyers(1);
             let Some(alice) = self.users[0].view.filter(is_ready) else { return Ok(()) };
             let since = *self.alone_since.get_or_insert(table.tick);
             if table.tick - since >= TICKS_ALONE || alice.map.finished * 3 >= alice.map.total {
@@ -124,7 +125,7 @@ impl<'a> Scenario<'a> {
             self.has_raised = true;
             let alice = &mut self.users[0];
             let query = format!("setSpending={RAISED_BID}&queue={}", alice.bidder.name);
-            self.market.ask_signed(&query, alice.signer).await?;
+            self.market.request_signed(&query, alice.signer).await?;
             alice.bids.push(amount(RAISED_BID));
             screen.say(&format!("-- halfway: {} bids {RAISED_BID} from the next tick on", alice.bidder.name));
         }
@@ -158,8 +159,8 @@ impl<'a> Scenario<'a> {
             "mapred.reduce.tasks.speculative.execution=false".to_owned(),
         ];
         let configuration = JobConfiguration::load(None, &values, bidder.name)?;
-        let prepared = Prepared::new(job, &configuration, &Scratch::uri(scratch.folder())?)?;
-        let signing = Signing { signer: signer.clone(), market: market.clone(), wall_ms: crate::server::wall_ms };
+        let prepared = PreparedJob::new(job, &configuration, &Scratch::uri(scratch.folder())?)?;
+        let signing = SigningOptions { signer: signer.clone(), market: market.clone(), wall_ms: crate::clock::wall_ms };
         *since = Instant::now();
         let submitted = prepared.submit(jobtracker, Some(&signing)).await?;
         *job_id = Some(submitted.job);
@@ -188,7 +189,7 @@ impl<'a> Scenario<'a> {
         let mut before = self.last_tick().await?;
         let mut reads = 1;
         loop {
-            let queues = self.market.standings(None, &self.scratch.administrator).await?;
+            let queues = self.market.queue_statuses(None, &self.scratch.administrator).await?;
             let after = self.last_tick().await?;
             // On a very slow machine a tick always comes between.
             if before == after || reads == MOST_READS {
@@ -209,7 +210,7 @@ impl<'a> Scenario<'a> {
         let (mut counted, mut bills) = (Vec::new(), Vec::new());
         for User { bidder, signer, bids, lasted, .. } in &self.users {
             let statement = self.market.statement(None, None, signer).await?;
-            let shown = self.market.ask_signed("info", signer).await?;
+            let shown = self.market.request_signed("info", signer).await?;
             let end = shown.queues.first().map_or(Credits::ZERO, |queue| amount(&queue.budget));
             let expected = Expected { start: amount(BUDGET), end, bids: bids.clone(), lasted: *lasted };
             bills.push(Bill::of(&statement, &expected));
@@ -237,7 +238,7 @@ impl<'a> Scenario<'a> {
 
 impl User<'_> {
     fn is_over(&self) -> bool {
-        self.view.is_some_and(|view| view.state.is_over())
+        self.view.is_some_and(|view| view.state.is_finished())
     }
 
     /// Reads the job's progress; returns a line when it is done.
@@ -247,7 +248,7 @@ impl User<'_> {
         let map = self.jobtracker.tally(job, Kind::Map).await?;
         let reduce = self.jobtracker.tally(job, Kind::Reduce).await?;
         self.view = Some(JobView { state: line.state, map, reduce });
-        if !line.state.is_over() {
+        if !line.state.is_finished() {
             return Ok(None);
         }
         self.lasted = self.since.elapsed();

@@ -115,7 +115,7 @@ impl Scratch {
     pub(super) fn log_to_file(&self) -> Result<(), DemoError> {
         use tracing_subscriber::EnvFilter;
 
-        use crate::log_lines::escaped_fields;
+        use crate::log::escaped_fields;
         let log = self.log();
         let file = File::create(&log).map_err(DemoError::file("write", &log))?;
         let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));

@@ -38,7 +38,7 @@ pub struct AclFile {
 }
 
 /// A wish that the file be looked at, and who waits for it, if anybody does.
-pub(super) type Look = Option<oneshot::Sender<()>>;
+pub(crate) type Look = Option<oneshot::Sender<()>>;
 
 #[derive(Debug)]
 struct List {
@@ -94,7 +94,7 @@ impl AclFile {
     }
 
     /// Says so when other users of this machine can read the keys in the file, or put some of their own there.
-    pub(super) fn warn_of_others(&self) {
+    pub(crate) fn warn_of_others(&self) {
         let path = self.path().display();
         let access = std::fs::metadata(self.path()).ok().and_then(|metadata| access_of_others(&metadata));
         if let Some(access) = access {
@@ -121,7 +121,7 @@ impl AclFile {
     }
 
     /// Where looks are wished for.
-    pub(super) fn looks(&self) -> SyncSender<Look> {
+    pub(crate) fn looks(&self) -> SyncSender<Look> {
         self.looks.clone()
     }
 

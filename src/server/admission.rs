@@ -15,9 +15,8 @@ use std::rc::Rc;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::clock::Clock;
 use crate::config::settings::AdmittedTrackers;
-
-use super::clock::Clock;
 
 /// How long addresses are believed without asking again, ms.
 const BELIEVED_MS: u64 = 300_000;

@@ -2,9 +2,8 @@
 
 use crate::config::Settings;
 use crate::config::settings::Directories;
+use crate::ipc::RemoteError;
 use crate::wire::protocol::Value;
-
-use super::rpc::RemoteError;
 
 /// Versions and places.
 #[derive(Clone, Debug)]

@@ -14,20 +14,20 @@ use super::submission::Submissions;
 use super::topology::Topology;
 
 /// What effects are performed with.
-pub(super) struct Edges {
-    pub(super) owner: Rc<Owner>,
-    pub(super) topology: Arc<Topology>,
-    pub(super) submissions: Rc<Submissions>,
-    pub(super) notifier: Rc<Notifier>,
+pub(crate) struct Edges {
+    pub(crate) owner: Rc<Owner>,
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) submissions: Rc<Submissions>,
+    pub(crate) notifier: Rc<Notifier>,
     /// Writes the budget file; none without a market.
-    pub(super) budget_image: Option<Rc<BudgetPublisher>>,
+    pub(crate) budget_image: Option<Rc<BudgetPublisher>>,
 }
 
 // === impl Edges ===
 
 impl Edges {
     /// Performs effects as they come, without one waiting for another. Ends with their source.
-    pub(super) async fn perform(self, mut effects: mpsc::UnboundedReceiver<Effect>) {
+    pub(crate) async fn perform(self, mut effects: mpsc::UnboundedReceiver<Effect>) {
         while let Some(effect) = effects.recv().await {
             match effect {
                 Effect::Log { level: LogLevel::Info, text } => tracing::info!("{text}"),

@@ -66,7 +66,7 @@ fn limits(settings: &Settings) -> Limits {
         max_live_tasks: settings.job_limits.max_live_tasks,
         max_live_bytes: settings.job_limits.max_live_bytes,
         max_tracker_slots: settings.job_limits.max_tracker_slots,
-        max_task_memory_mb: settings.memory.most_of_task().map(|(map, reduce)| PerKind::new(map, reduce)),
+        max_task_memory_mb: settings.memory.max_task_mb().map(|(map, reduce)| PerKind::new(map, reduce)),
         ..Limits::default()
     }
 }
@@ -90,7 +90,7 @@ fn policy(scheduler: &SchedulerKind) -> PolicyConfig {
 }
 
 /// The queues, as the engine knows them.
-pub(super) fn queue_configs(queues: &Queues) -> Vec<QueueConfig> {
+pub(crate) fn queue_configs(queues: &Queues) -> Vec<QueueConfig> {
     let queues = queues.queues.iter();
     let config = queues.map(|queue| QueueConfig {
         name: queue.name.clone(),
@@ -102,7 +102,7 @@ pub(super) fn queue_configs(queues: &Queues) -> Vec<QueueConfig> {
 }
 
 /// The lists of hosts, read. Blocking.
-pub(super) fn host_lists(settings: &TrackerSettings) -> Result<HostLists, HostsError> {
+pub(crate) fn host_lists(settings: &TrackerSettings) -> Result<HostLists, HostsError> {
     Ok(HostLists {
         included: hosts(settings.hosts_file.as_deref())?,
         excluded: hosts(settings.hosts_exclude_file.as_deref())?,
@@ -132,7 +132,7 @@ fn fresh_identifier(wall_ms: i64, used: &BTreeSet<Identifier>) -> Identifier {
 
 /// In place of a minute one that no hour has, 60 to 99: another JobTracker may have given out ids of this very minute,
 /// and another one those of the next.
-pub(super) fn no_minute(minute: Identifier, used: &BTreeSet<Identifier>) -> Identifier {
+pub(crate) fn no_minute(minute: Identifier, used: &BTreeSet<Identifier>) -> Identifier {
     let hour = minute.number() / 100 * 100;
     let mut number = hour + 60 + minute.number() % 100 % 40;
     while used.contains(&Identifier::from_number(number)) {

@@ -107,7 +107,7 @@ impl Groups {
         (asked.elapsed() < self.believed_for).then(|| groups.clone())
     }
 
-    /// The groups of a user who calls from a host (see [`Ticket::origin`](super::rpc::Ticket::origin)).
+    /// The groups of a user who calls from a host (see [`Ticket::origin`](crate::ipc::Ticket::origin)).
     pub(super) async fn of(&self, user: &Arc<str>, origin: u128) -> Result<GroupNames, TooManyNames> {
         if let Some(groups) = self.known(user) {
             return Ok(groups);

@@ -65,7 +65,7 @@ pub struct Requests {
 
 /// Tells all handles whether calls are taken.
 #[derive(Clone, Debug)]
-pub(super) struct Serving(Arc<AtomicBool>);
+pub(crate) struct Serving(Arc<AtomicBool>);
 
 #[derive(Debug)]
 enum Request {
@@ -209,7 +209,7 @@ impl crate::web::Owner for OwnerHandle {
 // === impl Serving ===
 
 impl Serving {
-    pub(super) fn set(&self, is_serving: bool) {
+    pub(crate) fn set(&self, is_serving: bool) {
         self.0.store(is_serving, Ordering::Relaxed);
     }
 }
@@ -218,7 +218,7 @@ impl Serving {
 
 impl Requests {
     /// Where it is told whether calls are taken.
-    pub(super) fn serving(&self) -> Serving {
+    pub(crate) fn serving(&self) -> Serving {
         Serving(self.serving.clone())
     }
 

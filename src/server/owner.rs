@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use crate::clock::Clock;
 use crate::engine::{Effect, Engine, Event, LogLevel, Overview, Read, Reply};
+use crate::ipc::{Answer, Ticket};
+use crate::log::{LogRate, Verdict};
 use crate::market::BudgetLine;
 use crate::model::{FactNumber, Now};
 use crate::store::{Durable, FactSender, Health, Pressure};
 
-use super::clock::Clock;
 use super::held::HeldQueue;
 use super::held_room::{HeldPlaces, HeldRoom};
-use super::log_rate::{LogRate, Verdict};
-use super::rpc::{Answer, Ticket};
 
 /// Items released in one go before others get their turn.
 const RELEASED_AT_ONCE: usize = 64;

@@ -11,8 +11,8 @@ use crate::stage::Stage;
 use crate::staging;
 use crate::staging::JobFiles;
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
 use jobtracker::fs::FileUri;
+use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, RunState, TaskId};
 use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, RemoteException, Value};

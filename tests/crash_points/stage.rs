@@ -6,12 +6,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use jobtracker::server::wall_ms;
-use jobtracker::store::FaultPoint;
-
 use crate::laws::Laws;
 use crate::served::answered::Answered;
 use crate::served::{PATIENCE, Place, Serving};
+
+use jobtracker::clock::wall_ms;
+use jobtracker::store::FaultPoint;
 
 /// Where a run is cut: in which start of the script, at which point, at the how manieth passing of it in that process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

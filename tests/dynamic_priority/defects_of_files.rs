@@ -103,7 +103,7 @@ fn defect_08_numbers_are_written_alike_in_every_locale() {
 fn defect_16_the_guard_outlives_edits_of_the_acl_and_restarts() {
     let place = Place::new("alice 100 1\n");
     let serving = place.start();
-    let now = jobtracker::server::wall_ms() + 1_000;
+    let now = jobtracker::clock::wall_ms() + 1_000;
     assert_eq!(serving.ask_at("root", "addBudget=1&queue=alice", now).status, 200);
     fs::write(place.acl(), format!("{}carol user carolkey\n", crate::served::ACL)).unwrap();
     let replayed = serving.ask_at("root", "addBudget=1&queue=alice", now);
@@ -132,7 +132,7 @@ fn defect_16_a_read_is_answered_once_over_a_crash_too() {
     place.overrides.push("mapred.dynamic-scheduler.alloc-interval=100".to_owned());
     let serving = place.start();
     // As of a signer whose clock is ahead: no start lies after that.
-    let ahead = jobtracker::server::wall_ms() + 200_000;
+    let ahead = jobtracker::clock::wall_ms() + 200_000;
     let ours = |operation: &str, timestamp_ms: i64| {
         let query = format!("{operation}&user=alice&timestamp={timestamp_ms}");
         let signature = jobtracker::market::signature::sign(&query, &jobtracker::market::Key::new("alicekey"));
@@ -167,7 +167,7 @@ fn defect_16_a_read_is_answered_once_over_a_crash_too() {
 fn defect_17_a_timestamp_must_lie_within_the_window_around_now_and_after_the_last_one() {
     with_budgets("alice 100 1\n", async |market| {
         const WINDOW_MS: i64 = 300_000;
-        let now = jobtracker::server::wall_ms();
+        let now = jobtracker::clock::wall_ms();
         for far in [now - WINDOW_MS - 1_000, now + WINDOW_MS + 10_000] {
             let answer = market.get_signed("alice", &format!("info&user=alice&timestamp={far}")).await;
             assert!(answer.is_denied() && answer.why().contains("is more than 300000 ms from the server's time"));
@@ -241,10 +241,10 @@ fn defect_24_everything_is_utf_8_in_every_locale() {
     place.environment = vec![("LC_ALL", "C")];
     fs::write(place.acl(), "zoë admin schlüssel\n").unwrap();
     let serving = place.start();
-    let query = format!("info=alice&user=zo%C3%AB&timestamp={}", jobtracker::server::wall_ms() + 1_000);
+    let query = format!("info=alice&user=zo%C3%AB&timestamp={}", jobtracker::clock::wall_ms() + 1_000);
     let signature = jobtracker::market::signature::sign(&query, &jobtracker::market::Key::new("schlüssel"));
     assert_eq!(serving.get(&format!("/scheduler?{query}"), &signature).status, 200);
-    let query = format!("info=b%C3%B6b&user=zo%C3%AB&timestamp={}", jobtracker::server::wall_ms() + 2_000);
+    let query = format!("info=b%C3%B6b&user=zo%C3%AB&timestamp={}", jobtracker::clock::wall_ms() + 2_000);
     let signature = jobtracker::market::signature::sign(&query, &jobtracker::market::Key::new("schlüssel"));
     let refused = serving.get(&format!("/scheduler?{query}"), &signature);
     assert!(refused.status == 400 && refused.body.contains("böb"), "{}", refused.body);
@@ -254,9 +254,9 @@ fn defect_24_everything_is_utf_8_in_every_locale() {
 #[test]
 fn defect_38_a_guard_ahead_of_the_clock_stays_and_says_so() {
     with_budgets("alice 100 1\n", async |market| {
-        let ahead = jobtracker::server::wall_ms() + 200_000;
+        let ahead = jobtracker::clock::wall_ms() + 200_000;
         assert_eq!(market.get_signed("alice", &format!("info&user=alice&timestamp={ahead}")).await.status, 200);
-        let now = jobtracker::server::wall_ms();
+        let now = jobtracker::clock::wall_ms();
         let denied = market.get_signed("alice", &format!("info&user=alice&timestamp={now}")).await;
         assert!(denied.is_denied(), "{denied:?}");
         let why = denied.why();

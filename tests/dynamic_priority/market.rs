@@ -12,11 +12,11 @@ use crate::rpc_rig::cluster::{IntoCall, Tracker, new_job_id, submit};
 use crate::rpc_rig::{Rig, Wanted, with_daemon};
 use crate::served::answered::Answered;
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::clock::wall_ms;
+use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, RunState};
-use jobtracker::server::wall_ms;
 use jobtracker::web::{ServedNames, WebLimits, WebState, serve};
 use jobtracker::wire::Action;
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};

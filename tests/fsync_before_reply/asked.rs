@@ -7,11 +7,11 @@ use crate::served::{Place, Serving};
 use crate::staging;
 use crate::staging::JobFiles;
 
-use jobtracker::client::ipc::IpcClient;
+use jobtracker::clock::wall_ms;
 use jobtracker::fs::FileUri;
+use jobtracker::ipc::client::IpcClient;
 use jobtracker::market::Key;
 use jobtracker::model::{AttemptState, JobId, RunState};
-use jobtracker::server::wall_ms;
 use jobtracker::wire::protocol::{AdminOperationsCall, Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Action, Credentials, HeartbeatRequest, HeartbeatResponse};
 

@@ -14,7 +14,7 @@ use crate::staging;
 use crate::staging::JobFiles;
 use crate::victims::small_job;
 
-use jobtracker::client::ipc::{ClientLimits, IpcClient, IpcError};
+use jobtracker::ipc::client::{ClientLimits, IpcClient, IpcError};
 use jobtracker::model::JobId;
 use jobtracker::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};

@@ -9,7 +9,7 @@ use crate::stage::{Stage, run, size};
 use crate::verdict::{Attack, excerpt};
 use crate::victims::{TRACKER, Wanted};
 
-use jobtracker::client::ipc::IpcClient;
+use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{AttemptState, JobId, Kind};
 use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Action, HeartbeatResponse, Phase, RecordRange, TaskStatus, Text};

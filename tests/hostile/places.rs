@@ -4,14 +4,14 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::wire::protocol::{AdminOperationsCall, Call, JobSubmissionCall, Protocol, encode_call};
-
 use crate::attacker::{connect_from, opening, stage_job, try_submit};
 use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::stage::{Stage, run, size};
 use crate::verdict::Attack;
 use crate::victims::{Wanted, read_page, small_job};
+
+use jobtracker::ipc::client::IpcClient;
+use jobtracker::wire::protocol::{AdminOperationsCall, Call, JobSubmissionCall, Protocol, encode_call};
 
 /// The attackers' own.
 const ADDRESS: [u8; 4] = [127, 0, 0, 66];

@@ -4,16 +4,16 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use jobtracker::market::Key;
-use jobtracker::market::signature::sign;
-use jobtracker::server::wall_ms;
-
 use crate::attacker::{stage_job, try_submit};
 use crate::served::{Place, Serving, try_get};
 use crate::stage::{Stage, run};
 use crate::staging::{JobFiles, signed};
 use crate::verdict::{excerpt, pronounce};
 use crate::victims::{next_timestamp, small_job};
+
+use jobtracker::clock::wall_ms;
+use jobtracker::market::Key;
+use jobtracker::market::signature::sign;
 
 /// A daemon whose queues have no work: what they have changes by requests only.
 fn quiet_market() -> (Place, Serving) {

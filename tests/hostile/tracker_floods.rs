@@ -6,7 +6,7 @@ use crate::stage::{Stage, run, size};
 use crate::verdict::{Attack, excerpt};
 use crate::victims::{Wanted, small_job};
 
-use jobtracker::client::ipc::IpcError;
+use jobtracker::ipc::client::IpcError;
 use jobtracker::model::{AttemptState, JobId, Kind};
 use jobtracker::wire::protocol::{JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Phase, RecordRange, TaskStatus, Text};

@@ -9,17 +9,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::market::Key;
-use jobtracker::server::wall_ms;
-use jobtracker::wire::Action;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 
 use crate::fake_tracker::{Ending, FakeTracker, Slots};
 use crate::job_client::JobClient;
 use crate::latencies::Latencies;
 use crate::stage::run;
 use crate::staging::{JobFiles, signed};
+
+use jobtracker::clock::wall_ms;
+use jobtracker::ipc::client::IpcClient;
+use jobtracker::market::Key;
+use jobtracker::wire::Action;
+use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 
 /// An answer that does not come within this counts as none.
 pub const GIVEN_UP: Duration = Duration::from_secs(10);

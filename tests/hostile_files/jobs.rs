@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::served::{Place, Serving};
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::model::JobId;
 use jobtracker::wire::Credentials;
 use jobtracker::wire::file::{SplitMeta, write_split_meta};

@@ -45,7 +45,7 @@ fn a_job_is_submitted_followed_and_looked_at() {
         assert!(said.stderr.contains("only built-in workers can run this job"), "{}", said.stderr);
         let text = said.done();
         let id = job_id(&text);
-        assert!(text.contains(&format!("{id} is taken: 1 file of input, maps 1\n")), "{text}");
+        assert!(text.contains(&format!("{id} submitted: 1 input file, maps 1\n")), "{text}");
         assert!(text.contains(&format!("{id} SUCCEEDED\n")), "{text}");
         assert!(text.contains("Launched map tasks"), "{text}");
         assert!(text.ends_with(&format!("output  file:{}/out\n", folder.display())), "{text}");
@@ -74,7 +74,7 @@ fn a_job_is_submitted_followed_and_looked_at() {
         assert_eq!(serde_json::from_str::<Json>(&second).unwrap()[0], events[1]);
         let counters = ask(format!("counters {id}")).await.done();
         assert!(counters.starts_with("COUNTER") && counters.contains("  Launched reduce tasks"), "{counters}");
-        assert_eq!(ask(format!("kill {id}")).await.done(), format!("{id} is over already: SUCCEEDED\n"));
+        assert_eq!(ask(format!("kill {id}")).await.done(), format!("{id} has already ended: SUCCEEDED\n"));
         let attempt = events.iter().find(|event| event["task"] == "map").unwrap()["attempt"].as_str().unwrap();
         let log = ask(format!("logs {attempt} --log stderr")).await.done();
         assert!(log.contains("--- stderr\nasked for /tasklog?attemptid=attempt_"), "{log}");
@@ -101,7 +101,7 @@ fn a_job_that_fails_ends_with_one_and_tells_why() {
         assert!(text.contains("_m_000000_0 FAILED on http://localhost:"), "{text}");
         assert!(text.contains("\n  the mapper ended with code 7\n  log: http://localhost:"), "{text}");
         assert!(text.contains(&format!("{id} FAILED: ")), "{text}");
-        assert!(text.ends_with(&format!("output  none; what went wrong: jobtracker job logs {id}\n")), "{text}");
+        assert!(text.ends_with(&format!("output  none; for the reason, run: jobtracker job logs {id}\n")), "{text}");
         let address = rig.address.to_string();
         let logs = job(rig.folder.path(), &["logs", &id, "--jobtracker", &address, "--json"]).await.done();
         let logs: Json = serde_json::from_str(&logs).unwrap();
@@ -129,7 +129,7 @@ fn a_job_is_killed_reordered_and_left() {
         assert!(ask(vec!["priority", &id, "urgent"]).await.refused(2).contains("possible values: VERY_HIGH"));
         let list: Json = serde_json::from_str(&ask(vec!["list", "--json"]).await.done()).unwrap();
         assert_eq!((&list[0]["name"], &list[0]["priority"]), (&Json::from("slow"), &Json::from("VERY_HIGH")));
-        assert_eq!(ask(vec!["kill", &id]).await.done(), format!("{id} is told to end\n"));
+        assert_eq!(ask(vec!["kill", &id]).await.done(), format!("{id}: kill requested\n"));
         loop {
             let status: Json = serde_json::from_str(&ask(vec!["status", &id, "--json"]).await.done()).unwrap();
             if status["state"] == "KILLED" {
@@ -162,7 +162,8 @@ fn mistakes_have_their_codes_and_leave_nothing_behind() {
         assert!(job(folder, &words(&arguments)).await.refused(2).contains("/out exists already"));
         std::fs::remove_dir(folder.join("out")).unwrap();
         std::fs::remove_dir_all(folder.join("in")).unwrap();
-        assert!(job(folder, &words(&arguments)).await.refused(2).contains("--input: there is no file:"));
+        let missing = job(folder, &words(&arguments)).await.refused(2);
+        assert!(missing.contains("--input: file:") && missing.contains(" does not exist"), "{missing}");
     });
 }
 

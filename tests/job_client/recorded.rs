@@ -11,7 +11,7 @@ use crate::rpc_rig::read_bytes;
 use jobtracker::client::job::JobTrackerClient;
 use jobtracker::client::job::configuration::JobConfiguration;
 use jobtracker::client::job::streaming::{InputFormat, Reducer, StreamingJob};
-use jobtracker::client::job::submit::Prepared;
+use jobtracker::client::job::submit::PreparedJob;
 use jobtracker::config::{HostPort, xml};
 use jobtracker::fs::FileUri;
 use jobtracker::wire::frame::{Frame, split_frame};
@@ -181,7 +181,7 @@ fn submit_recorded(cuts_off: bool) -> (Vec<u8>, Vec<String>, Vec<u8>) {
         environment: vec![("DUMPDIR".into(), "/data/lab/dump".into()), ("GREETING".into(), "hello".into())],
         streaming_jar: None,
     };
-    let prepared = Prepared::new(job, &configuration, &uri("wd")).unwrap();
+    let prepared = PreparedJob::new(job, &configuration, &uri("wd")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (job_xml, names) = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

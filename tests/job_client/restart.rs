@@ -46,12 +46,12 @@ fn a_followed_job_outlives_its_jobtracker() {
         serving.kill();
         until("cannot be reached", &mut all).await;
         let serving = place.start();
-        until("the JobTracker is there again", &mut all).await;
+        until("the JobTracker answers again", &mut all).await;
         maps.set(Maps::Succeed);
         until("SUCCEEDED", &mut all).await;
         until("output  file:", &mut all).await;
         let said = |words: &str| all.iter().filter(|line| line.contains(words)).count();
-        assert_eq!([said("cannot be reached"), said("is there again")], [1, 1], "said once: {all:#?}");
+        assert_eq!([said("cannot be reached"), said("answers again")], [1, 1], "said once: {all:#?}");
         assert!(following.wait().await.unwrap().success());
         drop(serving);
     }));

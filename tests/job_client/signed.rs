@@ -32,7 +32,7 @@ fn a_key_at_hand_signs_the_job_into_the_users_queue() {
         let mut signed = job_command(&folder, &arguments);
         signed.env("HADOOP_KEY", "alicekey");
         let text = said(signed).await.done();
-        assert!(text.contains("is taken: signed, 1 file of input, maps "), "{text}");
+        assert!(text.contains("submitted: signed, 1 input file, maps "), "{text}");
         assert!(text.contains("\ncost    "), "{text}");
 
         // Two at once may meet in one millisecond of the server's clock; both are taken.

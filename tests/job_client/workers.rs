@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use crate::rpc_rig::cluster::Tracker;
 
-use jobtracker::client::ipc::IpcClient;
+use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{AttemptState, Kind};
 use jobtracker::wire::Action;
 use jobtracker::wire::protocol::Protocol;

@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
-use jobtracker::wire::{Counter, CounterGroup, Counters, HeartbeatRequest, ReportedCounters};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -14,6 +11,10 @@ use crate::fleet::USUAL_SLOTS;
 use crate::job_client::JobClient;
 use crate::stage::{Stage, opening, size, tell};
 use crate::staging::{JobFiles, JobShape};
+
+use jobtracker::ipc::client::IpcClient;
+use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
+use jobtracker::wire::{Counter, CounterGroup, Counters, HeartbeatRequest, ReportedCounters};
 
 const TRACKERS: u32 = 20;
 /// Address space, kB: what threads and libraries map counts, too.

@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use jobtracker::client::ipc::IpcClient;
-use jobtracker::wire::Action;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -15,6 +12,10 @@ use crate::latencies::Latencies;
 use crate::served::Serving;
 use crate::stage::{place, rpc_address, size, start, tell, turn};
 use crate::staging::JobShape;
+
+use jobtracker::ipc::client::IpcClient;
+use jobtracker::wire::Action;
+use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 
 async fn beat(client: &mut IpcClient, tracker: &mut FakeTracker) -> bool {
     let request = Box::new(tracker.heartbeat());

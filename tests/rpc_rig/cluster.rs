@@ -4,10 +4,10 @@ use std::path::Path;
 
 use tokio::task::JoinHandle;
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
+use jobtracker::clock::wall_ms;
+use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::{KeyId, Role, ServletRequest, Shape, VerifiedUser};
 use jobtracker::model::{AttemptState, JobId};
-use jobtracker::server::wall_ms;
 use jobtracker::wire::file::{SplitMeta, write_split_meta};
 use jobtracker::wire::frame::{Frame, split_frame};
 use jobtracker::wire::protocol::{

@@ -18,12 +18,14 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
+use jobtracker::clock::Clock;
 use jobtracker::config::{Environment, LoadOptions, Settings};
 use jobtracker::engine::{Engine, Restored};
+use jobtracker::ipc::{RpcLimits, listen};
+use jobtracker::lifecycle::{Daemon, Parts};
 use jobtracker::market::{BudgetLine, budget_file};
 use jobtracker::model::FactNumber;
-use jobtracker::server::rpc::{RpcLimits, listen};
-use jobtracker::server::{AclFile, Clock, Daemon, Owner, OwnerHandle, Parts, engine_config};
+use jobtracker::server::{AclFile, Owner, OwnerHandle, engine_config};
 
 use gated_store::GatedStore;
 

@@ -15,12 +15,13 @@ use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
 use answered::Answered;
-use jobtracker::market::Key;
-use jobtracker::market::signature::sign;
-use jobtracker::server::wall_ms;
 use notify::{RecursiveMode, Watcher};
 use rusqlite::{Connection, OpenFlags};
 use rustix::process::Pid;
+
+use jobtracker::clock::wall_ms;
+use jobtracker::market::Key;
+use jobtracker::market::signature::sign;
 
 /// Long enough for anything that comes at all.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use crate::BUDGETS;
 use crate::served::{Place, Serving};
 
-use jobtracker::client::ipc::{ClientLimits, IpcClient};
+use jobtracker::ipc::client::{ClientLimits, IpcClient};
 use jobtracker::model::{JobId, RunState};
 use jobtracker::wire::Credentials;
 use jobtracker::wire::file::{SplitMeta, write_split_meta};

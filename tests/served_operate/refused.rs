@@ -86,21 +86,27 @@ fn each_refusal_is_one_line_that_says_how_to_mend_it() {
         ),
         ("no folder", "tasktracker", 2, conf("/proc/none"), &["conf folder /proc/none", "--conf or HADOOP_CONF_DIR"]),
         ("a file", "serve", 2, conf(&file), &["Not a directory", "--conf or HADOOP_CONF_DIR"]),
-        ("empty folder", "serve", 2, conf(&folder), &["host:port", "in the conf folder or by -D mapred.job.tracker="]),
+        (
+            "empty folder",
+            "serve",
+            2,
+            conf(&folder),
+            &["host:port", "in the conf folder or with -D mapred.job.tracker="],
+        ),
         (
             "empty folder",
             "tasktracker",
             2,
             conf(&folder),
-            &["host:port", "in the conf folder or by -D mapred.job.tracker="],
+            &["host:port", "in the conf folder or with -D mapred.job.tracker="],
         ),
-        ("HDFS", "serve", 2, one("fs.default.name", "hdfs://n:8020"), &["hdfs: is not there yet", "set file:///"]),
+        ("HDFS", "serve", 2, one("fs.default.name", "hdfs://n:8020"), &["hdfs: is not supported yet", "set file:///"]),
         (
             "HDFS",
             "tasktracker",
             2,
             one("fs.default.name", "hdfs://n:8020"),
-            &["hdfs: is not there yet", "set file:///"],
+            &["hdfs: is not supported yet", "set file:///"],
         ),
     ];
     for (what, daemon, code, arguments, words) in cases {

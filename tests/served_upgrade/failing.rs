@@ -1,11 +1,11 @@
 //! A new process that fails, wherever it fails, and the old one serves on.
 
-use jobtracker::wire::protocol::{Protocol, Value};
-
 use crate::served::{Place, Serving};
 use crate::stage::{
     Client, RawClient, ask_for_upgrade, client, fail_to_upgrade, place, script, unsigned_place, upgrade,
 };
+
+use jobtracker::wire::protocol::{Protocol, Value};
 
 /// What a new process says when it could go on, as a script prints it.
 const READY: &str =
@@ -25,7 +25,7 @@ fn fails(place: &Place, serving: &Serving, program: &str, told: &str) {
     let raw = RawClient::that_says(serving, -3);
     let (code, text) = fail_to_upgrade(place, &["--program", program]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.starts_with("jobtracker: the daemon serves on as it did: "), "{text}");
+    assert!(text.starts_with("jobtracker: the upgrade failed and the old process continues to serve: "), "{text}");
     assert!(text.contains(told), "{told} in {text}");
     assert_serves(serving, &mut idle, raw);
 }

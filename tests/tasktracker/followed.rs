@@ -75,7 +75,7 @@ fn who_follows_a_job_sees_it_through_the_death_of_its_jobtracker() {
     cluster.serving.take().unwrap().kill();
     following.until("cannot be reached");
     let serving = cluster.place.start();
-    following.until("is there again");
+    following.until("answers again");
     open(&gate);
     following.until("SUCCEEDED");
     following.until("Map input records");
@@ -93,8 +93,8 @@ fn an_interrupt_without_a_terminal_leaves_the_job_alone() {
     kill_process(Pid::from_child(&following.child), Signal::INT).unwrap();
     let (code, said) = following.end();
     assert_eq!(code, Some(0), "{said}");
-    let told = said.lines().find(|line| line.contains("goes on")).unwrap();
-    assert!(told.contains("job status job_") && told.contains(&format!("--jobtracker {}", cluster.rpc)), "{told}");
+    let line = said.lines().find(|line| line.contains("keeps running")).unwrap();
+    assert!(line.contains("job status job_") && line.contains(&format!("--jobtracker {}", cluster.rpc)), "{line}");
     open(&gate);
     let done = cluster.folder().join("out");
     wait_for_files(&done, || done.join("_SUCCESS").exists());

@@ -40,8 +40,11 @@ impl Source {
 
     /// The room under `src/` this file lies in; none for `src/main.rs`, `src/lib.rs` and files elsewhere.
     pub fn room(&self) -> Option<&str> {
-        let (room, _) = self.path.strip_prefix("src/")?.split_once('/')?;
-        Some(room)
+        let path = self.path.strip_prefix("src/")?;
+        match path.split_once('/') {
+            Some((room, _)) => Some(room),
+            None => path.strip_suffix(".rs").filter(|name| !["lib", "main"].contains(name)),
+        }
     }
 
     /// Rust that only tests and measurements run.

@@ -1,9 +1,9 @@
 //! What we add to the document for bidders: who may ask, and the form of the answers.
 
+use crate::stage::{Answered, Stage};
+
 use jobtracker::client::market::{MarketClient, Signer};
 use jobtracker::market::{HistoryPage, Key};
-
-use crate::stage::{Answered, Stage};
 
 async fn asked(stage: &Stage, path: &str, user: &str, query: &str) -> Answered {
     let (query, header) = stage.sign(user, query);
@@ -126,9 +126,9 @@ async fn prices_are_for_everyone_and_spending_for_who_pays() {
 async fn the_client_reads_what_is_sent() {
     let stage = Stage::new().await;
     let client = MarketClient::new(stage.address.to_string());
-    let quote = client.ask_signed("quote=3&queue=alice", &alice()).await.unwrap().quote.unwrap();
+    let quote = client.request_signed("quote=3&queue=alice", &alice()).await.unwrap().quote.unwrap();
     assert_eq!((quote.queue.as_str(), quote.map_slots, quote.price.as_str()), ("alice", 5, "4.0"));
-    let standings = client.standings(None, &alice()).await.unwrap();
+    let standings = client.queue_statuses(None, &alice()).await.unwrap();
     assert_eq!((standings.len(), standings[0].queue.as_str()), (1, "alice"));
     assert_eq!(standings[0].lasts_s, Some(4_000));
 }

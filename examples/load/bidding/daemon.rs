@@ -5,9 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use jobtracker::server::wall_ms;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep};
+
+use jobtracker::clock::wall_ms;
 
 use super::http::get;
 use super::world::World;

@@ -6,22 +6,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use jobtracker::client::ipc::{IpcClient, IpcError};
-use jobtracker::client::signed_query::SignedQuery;
-use jobtracker::server::wall_ms;
-use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::amount::decimal;
-use super::book::{Book, Change, Outcome, Request, Submission};
-use super::http::get;
-use super::world::{BIDDERS, EXTRA_QUEUES, SUBMITTERS, World, thousandths};
 use crate::dice::Dice;
 use crate::fake_tracker::{Slots, host_of};
 use crate::job_client::{JobClient, StagedJob};
 use crate::staging::{JobFiles, signed};
 use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
+
+use jobtracker::client::signed_query::SignedQuery;
+use jobtracker::clock::wall_ms;
+use jobtracker::ipc::client::{IpcClient, IpcError};
+use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
+
+use super::amount::decimal;
+use super::book::{Book, Change, Outcome, Request, Submission};
+use super::http::get;
+use super::world::{BIDDERS, EXTRA_QUEUES, SUBMITTERS, World, thousandths};
 
 const SLOTS: Slots = Slots { maps: 4, reduces: 2 };
 const TRACKERS: u32 = 6;

@@ -9,12 +9,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use jobtracker::server::wall_ms;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
-use super::world::{ALLOC_INTERVAL_MS, World};
 use crate::dice::Dice;
+
+use jobtracker::clock::wall_ms;
+
+use super::world::{ALLOC_INTERVAL_MS, World};
 
 /// What a kill is aimed at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

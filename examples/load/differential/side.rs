@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use crate::job_client::JobClient;
 use crate::staging::JobFiles;
 
-use jobtracker::client::ipc::IpcClient;
+use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{AttemptId, Identifier, JobId};
 use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Action, HeartbeatRequest, HeartbeatResponse};

@@ -5,19 +5,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use jobtracker::client::market::Signer;
-use jobtracker::client::signed_query::SignedQuery;
-use jobtracker::market::{Acl, Role};
-use jobtracker::server::wall_ms;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{Bench, WARM_UP};
 use crate::arguments::Info;
 use crate::latencies::Latencies;
 use crate::row::Row;
+
+use jobtracker::client::market::Signer;
+use jobtracker::client::signed_query::SignedQuery;
+use jobtracker::clock::wall_ms;
+use jobtracker::market::{Acl, Role};
+
+use super::{Bench, WARM_UP};
 
 pub async fn run(bench: &Bench, arguments: &Info) -> anyhow::Result<Vec<Row>> {
     let &Info { http, clients, seconds, .. } = arguments;

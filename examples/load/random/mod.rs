@@ -22,8 +22,8 @@ use crate::job_client::JobClient;
 use crate::staging::JobFiles;
 use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
 
-use jobtracker::client::ipc::IpcClient;
 use jobtracker::fs::FileUri;
+use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::{JobId, PerKind, RunState};
 use jobtracker::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value};
 use jobtracker::wire::{Action, HeartbeatResponse};

@@ -10,7 +10,7 @@ use crate::dice::Dice;
 use crate::fake_tracker::{Slots, host_of};
 use crate::wayward_tracker::{Fate, Role, WaywardTask, WaywardTracker};
 
-use jobtracker::client::ipc::IpcClient;
+use jobtracker::ipc::client::IpcClient;
 use jobtracker::model::AttemptId;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use jobtracker::wire::{Action, HeartbeatRequest, HeartbeatResponse};

@@ -1,34 +1,34 @@
-//! `jobtracker job counters`.
+//! `jobtracker job counters`: prints a job's counters.
 
-use super::error::JobCommandError;
-use super::place::PlaceArguments;
 use crate::cli::market_text::{Form, columns, json, lines};
 use crate::client::job::JobId;
 use crate::client::job::view::CounterLine;
 
-/// Which job.
+use super::connection::ConnectionArguments;
+use super::error::JobCommandError;
+
+/// Options of `job counters`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CountersArguments {
-    /// Its id, such as job_202611211200_0001
+    /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,
-    /// Where, who and how.
     #[command(flatten)]
-    place: PlaceArguments,
+    connection: ConnectionArguments,
 }
 
 pub(super) async fn counters(arguments: &CountersArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = arguments.place.jobtracker()?;
+    let mut jobtracker = arguments.connection.jobtracker()?;
     jobtracker.job(arguments.job).await?;
     let counters = jobtracker.counters(arguments.job).await?;
-    Ok(match arguments.place.form() {
+    Ok(match arguments.connection.form() {
         Form::Json => json(&counters),
-        Form::Table => counters_text(&counters),
+        Form::Table => render_counters(&counters),
     })
 }
 
-/// The counters, one a line, below the names of their groups.
-pub(super) fn counters_text(counters: &[CounterLine]) -> String {
+/// The counters, one a line, below their groups.
+pub(super) fn render_counters(counters: &[CounterLine]) -> String {
     let mut table = columns(&["counter", "value"], 1);
     let mut group = None;
     for CounterLine { group: its_group, name, value } in counters {
@@ -53,7 +53,7 @@ mod tests {
             counter("Job Counters", "Launched map tasks", 3),
             counter("Job Counters", "Z", -1),
         ];
-        insta::assert_snapshot!(counters_text(&counters), @r"
+        insta::assert_snapshot!(render_counters(&counters), @r"
         COUNTER               VALUE
         File Systems
           BYTES_READ             12

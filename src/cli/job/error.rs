@@ -1,29 +1,29 @@
-//! Why a command about jobs brought nothing.
+//! Errors of the `job` commands.
 
 use crate::cli::market_command::MarketCommandError;
 use crate::cli::signer::SignerError;
 use crate::client::job::JobClientError;
 use crate::client::job::configuration::JobConfigurationError;
 
-/// Why a command about jobs brought nothing.
+/// Why a `job` command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobCommandError {
-    /// Nobody is named, or nobody can sign.
+    /// User or key is missing.
     #[error("{0}")]
     Signer(#[from] SignerError),
-    /// The JobTracker says no, or nothing; or what is to be submitted is not there.
+    /// The JobTracker refuses or does not answer, or a file is missing.
     #[error("{0}")]
     Client(#[from] JobClientError),
-    /// The conf folder or a value is of no use.
+    /// The conf folder or a value cannot be used.
     #[error("{0}")]
     Configuration(#[from] JobConfigurationError),
-    /// The market says no, or nothing.
+    /// The market refuses or does not answer.
     #[error("{0}")]
     Market(#[from] MarketCommandError),
-    /// An argument has no meaning.
+    /// An invalid argument.
     #[error("{0}")]
     Argument(String),
-    /// The system refuses.
+    /// A system error.
     #[error("{0}")]
     System(#[from] std::io::Error),
 }

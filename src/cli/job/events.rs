@@ -1,37 +1,37 @@
-//! `jobtracker job events`.
+//! `jobtracker job events`: lists a job's completion events.
 
-use super::error::JobCommandError;
-use super::place::PlaceArguments;
 use crate::cli::market_text::{Form, columns, json, lines};
 use crate::client::job::JobId;
 use crate::client::job::view::AttemptLine;
 
-/// Which job, and which of its events.
+use super::connection::ConnectionArguments;
+use super::error::JobCommandError;
+
+/// Options of `job events`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EventsArguments {
-    /// Its id, such as job_202611211200_0001
+    /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,
-    /// The first event, from 0
+    /// Number of the first event, from 0
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     from: u32,
-    /// At most so many; all if not given
+    /// Maximum number of events; default: all
     #[arg(long, value_name = "NUMBER")]
     count: Option<u32>,
-    /// Where, who and how.
     #[command(flatten)]
-    place: PlaceArguments,
+    connection: ConnectionArguments,
 }
 
 pub(super) async fn events(arguments: &EventsArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = arguments.place.jobtracker()?;
-    // A job that is not known has no events, which would not say why.
+    let mut jobtracker = arguments.connection.jobtracker()?;
+    // An unknown job has no events; this call reports that it is unknown.
     jobtracker.job(arguments.job).await?;
     let events = jobtracker.events(arguments.job, arguments.from, arguments.count.unwrap_or(u32::MAX)).await?;
-    Ok(events_text(&events, arguments.place.form()))
+    Ok(render_events(&events, arguments.connection.form()))
 }
 
-fn events_text(events: &[AttemptLine], form: Form) -> String {
+fn render_events(events: &[AttemptLine], form: Form) -> String {
     if form == Form::Json {
         return json(&events);
     }

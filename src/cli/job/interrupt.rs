@@ -1,30 +1,30 @@
-//! What Ctrl-C means while a job is followed: kill it, leave it, or go on.
+//! Ctrl-C while following a job: kill the job, detach from it, or continue.
 
 use std::io::{IsTerminal, Write};
 
 use tokio::sync::oneshot;
 
-/// What is to be done.
+/// The user's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// The job shall end.
+    /// Kill the job.
     Kill,
-    /// The job goes on, this program ends.
+    /// Exit; the job keeps running.
     Detach,
-    /// Both go on.
-    GoOn,
+    /// Keep following the job.
+    Continue,
 }
 
-/// Asks whoever sits there; a second Ctrl-C leaves the job, and so does one where nobody sits.
-pub(super) async fn ask() -> Choice {
+/// Prompts the user; a second Ctrl-C, or the first one without a terminal, detaches.
+pub(super) async fn prompt() -> Choice {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Choice::Detach;
     }
-    eprint!("\n[k]ill the job, [d]etach from it (so does Ctrl-C), or [g]o on? ");
-    // A terminal that shows nothing takes answers all the same.
+    eprint!("\n[k]ill the job, [d]etach from it (so does Ctrl-C), or [c]ontinue? ");
+    // Even if the prompt cannot be shown, the answer counts.
     let _ = std::io::stderr().flush();
     tokio::select! {
-        answer = answer() => answer.as_deref().map_or(Choice::Detach, choice),
+        answer = read_answer() => answer.as_deref().map_or(Choice::Detach, choice),
         _ = tokio::signal::ctrl_c() => {
             eprintln!();
             Choice::Detach
@@ -32,13 +32,13 @@ pub(super) async fn ask() -> Choice {
     }
 }
 
-/// The next line of stdin, read on a thread that need not come to its end.
-async fn answer() -> Option<String> {
+/// The next line of stdin, read on a thread that may outlive the wait.
+async fn read_answer() -> Option<String> {
     let (send, receive) = oneshot::channel();
     std::thread::spawn(move || {
         let mut line = String::new();
         let is_there = std::io::stdin().read_line(&mut line).is_ok_and(|bytes| bytes > 0);
-        // Nobody may wait any more.
+        // The receiver may be gone.
         let _ = send.send(is_there.then_some(line));
     });
     receive.await.ok().flatten()
@@ -48,7 +48,7 @@ fn choice(answer: &str) -> Choice {
     match answer.trim().chars().next().map(|first| first.to_ascii_lowercase()) {
         Some('k') => Choice::Kill,
         Some('d') => Choice::Detach,
-        _ => Choice::GoOn,
+        _ => Choice::Continue,
     }
 }
 
@@ -57,10 +57,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_clear_word_kills() {
+    fn only_a_clear_answer_kills() {
         assert_eq!(
             ["k\n", " Kill", "d", "", "\n", "what"].map(choice),
-            [Choice::Kill, Choice::Kill, Choice::Detach, Choice::GoOn, Choice::GoOn, Choice::GoOn]
+            [Choice::Kill, Choice::Kill, Choice::Detach, Choice::Continue, Choice::Continue, Choice::Continue]
         );
     }
 }

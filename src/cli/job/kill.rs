@@ -1,31 +1,31 @@
-//! `jobtracker job kill`.
+//! `jobtracker job kill`: requests the kill of a job.
 
-use super::error::JobCommandError;
-use super::place::PlaceArguments;
 use crate::cli::market_text::{Form, json};
 use crate::client::job::JobId;
 
-/// Which job.
+use super::connection::ConnectionArguments;
+use super::error::JobCommandError;
+
+/// Options of `job kill`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct KillArguments {
-    /// Its id, such as job_202611211200_0001
+    /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,
-    /// Where, who and how.
     #[command(flatten)]
-    place: PlaceArguments,
+    connection: ConnectionArguments,
 }
 
 pub(super) async fn kill(arguments: &KillArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = arguments.place.jobtracker()?;
-    // A JobTracker passes over ids that it does not know.
+    let mut jobtracker = arguments.connection.jobtracker()?;
+    // A JobTracker ignores unknown ids.
     let job = jobtracker.job(arguments.job).await?;
-    if !job.state.is_over() {
+    if !job.state.is_finished() {
         jobtracker.kill(arguments.job).await?;
     }
-    Ok(match (arguments.place.form(), job.state.is_over()) {
-        (Form::Json, is_over) => json(&serde_json::json!({ "job": job.job, "kill_ordered": !is_over })),
-        (Form::Table, true) => format!("{} is over already: {}\n", job.job, job.state.name()),
-        (Form::Table, false) => format!("{} is told to end\n", job.job),
+    Ok(match (arguments.connection.form(), job.state.is_finished()) {
+        (Form::Json, is_finished) => json(&serde_json::json!({ "job": job.job, "kill_ordered": !is_finished })),
+        (Form::Table, true) => format!("{} has already ended: {}\n", job.job, job.state.name()),
+        (Form::Table, false) => format!("{}: kill requested\n", job.job),
     })
 }

@@ -1,27 +1,27 @@
-//! `jobtracker job list`.
+//! `jobtracker job list`: lists jobs.
 
-use super::error::JobCommandError;
-use super::place::PlaceArguments;
-use crate::cli::market_text::{Form, columns, json, lines, moment};
+use crate::cli::market_text::{Form, columns, format_utc, json, lines};
 use crate::client::job::view::JobLine;
 
-/// Which jobs.
+use super::connection::ConnectionArguments;
+use super::error::JobCommandError;
+
+/// Options of `job list`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ListArguments {
-    /// Those that are over too, as far as the JobTracker still knows them
+    /// Include finished jobs that the JobTracker still knows
     #[arg(long)]
     all: bool,
-    /// Where, who and how.
     #[command(flatten)]
-    place: PlaceArguments,
+    connection: ConnectionArguments,
 }
 
 pub(super) async fn list(arguments: &ListArguments) -> Result<String, JobCommandError> {
-    let jobs = arguments.place.jobtracker()?.jobs(arguments.all).await?;
-    Ok(list_text(&jobs, arguments.place.form()))
+    let jobs = arguments.connection.jobtracker()?.jobs(arguments.all).await?;
+    Ok(render_list(&jobs, arguments.connection.form()))
 }
 
-fn list_text(jobs: &[JobLine], form: Form) -> String {
+fn render_list(jobs: &[JobLine], form: Form) -> String {
     if form == Form::Json {
         return json(&jobs);
     }
@@ -34,7 +34,7 @@ fn list_text(jobs: &[JobLine], form: Form) -> String {
             user.clone(),
             queue.clone(),
             (*priority).to_owned(),
-            moment(*started_ms),
+            format_utc(*started_ms),
             one_line(name),
             format!("{map_percent}%"),
             format!("{reduce_percent}%"),
@@ -43,7 +43,7 @@ fn list_text(jobs: &[JobLine], form: Form) -> String {
     lines(&table)
 }
 
-/// A name as a table shows it: short, on one line.
+/// Shortens a name to one line of a table.
 fn one_line(name: &str) -> String {
     const LONGEST: usize = 40;
     let mut text: String = name.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
@@ -73,11 +73,11 @@ mod tests {
             failure: None,
             url: "http://h:50030/jobdetails.jsp?jobid=job_202611211200_0001".into(),
         };
-        insta::assert_snapshot!(list_text(std::slice::from_ref(&job), Form::Table), @r"
+        insta::assert_snapshot!(render_list(std::slice::from_ref(&job), Form::Table), @r"
         JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              NAME        MAPS  REDUCES
         job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  word count   66%       0%
         ");
-        assert!(list_text(&[job], Form::Json).contains("\"state\": \"RUNNING\""));
+        assert!(render_list(&[job], Form::Json).contains("\"state\": \"RUNNING\""));
         assert_eq!(one_line(&"ab".repeat(30)).chars().count(), 40);
     }
 }

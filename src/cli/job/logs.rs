@@ -1,41 +1,41 @@
-//! `jobtracker job logs`.
+//! `jobtracker job logs`: prints logs of attempts.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-use super::error::JobCommandError;
-use super::place::PlaceArguments;
 use crate::cli::market_text::{Form, json};
-use crate::client::job::logs::{AttemptLog, LOGS, attempt, attempts_of, fetch_all};
+use crate::client::job::logs::{AttemptLog, LOGS, attempt, fetch_all, list_ended_attempts};
 use crate::client::job::{AttemptId, JobId};
 
-/// Whose logs, and which.
+use super::connection::ConnectionArguments;
+use super::error::JobCommandError;
+
+/// Options of `job logs`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LogsArguments {
-    /// An attempt, such as attempt_202611211200_0001_m_000000_0, or a job
+    /// Attempt id, such as attempt_202611211200_0001_m_000000_0, or job id
     #[arg(value_name = "ATTEMPT|JOB")]
-    whose: Whose,
-    /// Of a job, those of all attempts that have ended, not only of those that failed
+    source: LogSource,
+    /// Print the logs of all ended attempts of a job, not only of failed ones
     #[arg(long)]
     all: bool,
-    /// Only this one
+    /// Print only this log
     #[arg(long, value_name = "LOG", value_parser = LOGS)]
     log: Option<String>,
-    /// Where, who and how.
     #[command(flatten)]
-    place: PlaceArguments,
+    connection: ConnectionArguments,
 }
 
-/// Whose logs.
+/// Source of the logs.
 #[derive(Clone, Copy, Debug)]
-enum Whose {
+enum LogSource {
     Job(JobId),
     Attempt(AttemptId),
 }
 
-// === impl Whose ===
+// === impl LogSource ===
 
-impl FromStr for Whose {
+impl FromStr for LogSource {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -52,25 +52,25 @@ impl FromStr for Whose {
 }
 
 pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = arguments.place.jobtracker()?;
-    let attempts = match arguments.whose {
-        Whose::Attempt(id) => vec![attempt(&mut jobtracker, id).await?],
-        Whose::Job(job) => {
+    let mut jobtracker = arguments.connection.jobtracker()?;
+    let attempts = match arguments.source {
+        LogSource::Attempt(id) => vec![attempt(&mut jobtracker, id).await?],
+        LogSource::Job(job) => {
             jobtracker.job(job).await?;
-            attempts_of(&mut jobtracker, job, arguments.all).await?
+            list_ended_attempts(&mut jobtracker, job, arguments.all).await?
         }
     };
     let wanted: Vec<_> =
         LOGS.into_iter().filter(|log| arguments.log.as_deref().is_none_or(|only| only == *log)).collect();
     let logs = fetch_all(&attempts, &wanted).await?;
-    Ok(match arguments.place.form() {
+    Ok(match arguments.connection.form() {
         Form::Json => json(&logs),
-        Form::Table if logs.is_empty() => "no attempt failed; --all shows the logs of the others\n".to_owned(),
-        Form::Table => logs_text(&logs),
+        Form::Table if logs.is_empty() => "no attempt failed; use --all for the logs of other attempts\n".to_owned(),
+        Form::Table => render_logs(&logs),
     })
 }
 
-fn logs_text(attempts: &[AttemptLog]) -> String {
+fn render_logs(attempts: &[AttemptLog]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     for AttemptLog { attempt, status, tracker, logs, error } in attempts {
@@ -94,10 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_told_apart_and_mistakes_named() {
-        assert!(matches!("job_202611211200_0001".parse(), Ok(Whose::Job(_))));
-        assert!(matches!("attempt_202611211200_0001_m_000000_0".parse(), Ok(Whose::Attempt(_))));
-        assert!("task_1".parse::<Whose>().unwrap_err().contains("`task_1` is neither a job id such as"));
-        assert!("attempt_1".parse::<Whose>().unwrap_err().contains("attempt_1"));
+    fn job_and_attempt_ids_are_distinguished_and_mistakes_named() {
+        assert!(matches!("job_202611211200_0001".parse(), Ok(LogSource::Job(_))));
+        assert!(matches!("attempt_202611211200_0001_m_000000_0".parse(), Ok(LogSource::Attempt(_))));
+        assert!("task_1".parse::<LogSource>().unwrap_err().contains("`task_1` is neither a job id such as"));
+        assert!("attempt_1".parse::<LogSource>().unwrap_err().contains("attempt_1"));
     }
 }

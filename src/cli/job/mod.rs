@@ -1,5 +1,6 @@
-//! `jobtracker job`: one file a subcommand.
+//! `jobtracker job`: one file for each subcommand.
 
+mod connection;
 mod counters;
 mod error;
 mod events;
@@ -7,7 +8,6 @@ mod interrupt;
 mod kill;
 mod list;
 mod logs;
-mod place;
 mod priority;
 mod progress;
 mod status;
@@ -18,45 +18,44 @@ use std::process::ExitCode;
 
 pub use error::JobCommandError;
 
-/// What `jobtracker job` does. Exit codes: 0 done, 1 the job failed, 2 wrong usage or refused for what was asked, 3 denied,
-/// 4 unreachable.
+/// Subcommands of `job`. Exit codes: 0 success, 1 the job failed, 2 wrong usage or refused, 3 denied, 4 unreachable.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXIT_CODES)]
 pub enum JobCommand {
-    /// Submits a streaming job and follows it to its end
+    /// Submit a streaming job and follow it to its end
     #[command(after_help = EXIT_CODES)]
     Submit(Box<submit_arguments::SubmitArguments>),
-    /// Lists the jobs that are not over
+    /// List unfinished jobs
     #[command(after_help = EXIT_CODES)]
     List(list::ListArguments),
-    /// How far a job is and what it has cost
+    /// Show a job's progress and cost
     #[command(after_help = EXIT_CODES)]
     Status(status::StatusArguments),
-    /// Ends a job
+    /// Kill a job
     #[command(after_help = EXIT_CODES)]
     Kill(kill::KillArguments),
-    /// Sets a job's priority within its queue
+    /// Set a job's priority within its queue
     #[command(after_help = EXIT_CODES)]
     Priority(priority::PriorityArguments),
-    /// Lists the attempts of a job that have ended
+    /// List the ended attempts of a job
     #[command(after_help = EXIT_CODES)]
     Events(events::EventsArguments),
-    /// Prints a job's counters
+    /// Print a job's counters
     #[command(after_help = EXIT_CODES)]
     Counters(counters::CountersArguments),
-    /// Prints what attempts wrote: one attempt's logs, or those of a job's failed attempts
+    /// Print the logs of an attempt, or of a job's failed attempts
     #[command(after_help = EXIT_CODES)]
     Logs(logs::LogsArguments),
 }
 
-/// Told by the help of all of them.
+/// End of each command's help.
 const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 the job failed or was killed, 2 wrong usage or refused, 3 denied, 4 unreachable";
+    "Exit codes: 0 success, 1 the job failed or was killed, 2 wrong usage or refused, 3 denied, 4 unreachable";
 
-/// What a command leaves to do: the text to be printed and the exit code.
+/// The text to print and the exit code.
 type Outcome = Result<(String, ExitCode), JobCommandError>;
 
-/// Does what the command says; the text is to be printed.
+/// Runs the command; returns the text to print.
 ///
 /// # Errors
 /// [`JobCommandError`]

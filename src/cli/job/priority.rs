@@ -1,27 +1,27 @@
-//! `jobtracker job priority`.
+//! `jobtracker job priority`: sets a job's priority.
 
-use super::error::JobCommandError;
-use super::place::PlaceArguments;
 use crate::cli::market_text::{Form, json};
 use crate::client::job::JobId;
 
-/// Which job, and how urgent.
+use super::connection::ConnectionArguments;
+use super::error::JobCommandError;
+
+/// Options of `job priority`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PriorityArguments {
-    /// Its id, such as job_202611211200_0001
+    /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,
-    /// How urgent it is among the jobs of its queue
+    /// Priority among the jobs of the queue
     #[arg(value_name = "PRIORITY", ignore_case = true)]
-    priority: UrgencyArgument,
-    /// Where, who and how.
+    priority: PriorityArgument,
     #[command(flatten)]
-    place: PlaceArguments,
+    connection: ConnectionArguments,
 }
 
-/// The priorities that Hadoop has.
+/// Hadoop's priorities.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum UrgencyArgument {
+enum PriorityArgument {
     #[value(name = "VERY_HIGH")]
     VeryHigh,
     #[value(name = "HIGH")]
@@ -34,9 +34,9 @@ enum UrgencyArgument {
     VeryLow,
 }
 
-// === impl UrgencyArgument ===
+// === impl PriorityArgument ===
 
-impl UrgencyArgument {
+impl PriorityArgument {
     const fn name(self) -> &'static str {
         match self {
             Self::VeryHigh => "VERY_HIGH",
@@ -49,12 +49,12 @@ impl UrgencyArgument {
 }
 
 pub(super) async fn priority(arguments: &PriorityArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = arguments.place.jobtracker()?;
-    // A JobTracker passes over ids that it does not know.
+    let mut jobtracker = arguments.connection.jobtracker()?;
+    // A JobTracker ignores unknown ids.
     jobtracker.job(arguments.job).await?;
     jobtracker.set_priority(arguments.job, arguments.priority.name()).await?;
     let job = jobtracker.job(arguments.job).await?;
-    Ok(match arguments.place.form() {
+    Ok(match arguments.connection.form() {
         Form::Json => json(&serde_json::json!({ "job": job.job, "priority": job.priority })),
         Form::Table => format!("{} has priority {}\n", job.job, job.priority),
     })

@@ -1,55 +1,54 @@
-//! `jobtracker job status`: how far a job is and what it has cost.
+//! `jobtracker job status`: shows a job's progress and cost.
 //!
-//! The JobTracker tells how far it is; what it has cost is told over HTTP, by ours alone. Who names only `--server` is told all
-//! over HTTP.
+//! Progress comes by RPC, cost by HTTP, which only this JobTracker serves. With `--server` alone, both come by HTTP.
 
 use std::fmt::Write as _;
 
-use super::error::JobCommandError;
-use super::place::PlaceArguments;
 use crate::cli::explain::explanation;
-use crate::cli::explain_text::status_text;
+use crate::cli::explain_text::render_status;
 use crate::cli::market_text::{Form, json};
 use crate::client::job::view::{JobLine, TaskTally};
 use crate::client::job::{JobClientError, JobId, Kind};
 
-/// Which job.
+use super::connection::ConnectionArguments;
+use super::error::JobCommandError;
+
+/// Options of `job status`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StatusArguments {
-    /// Its id, such as job_202611211200_0001
+    /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,
-    /// Where, who and how.
     #[command(flatten)]
-    place: PlaceArguments,
+    connection: ConnectionArguments,
 }
 
 pub(super) async fn status(arguments: &StatusArguments) -> Result<String, JobCommandError> {
-    let StatusArguments { job, place } = arguments;
-    let is_rpc_named = place.jobtracker.is_some() || place.conf.is_some();
-    if place.market.server.is_some() && !is_rpc_named {
-        return Ok(status_text(&explanation(&job.to_string(), &place.market).await?, place.form()));
+    let StatusArguments { job, connection } = arguments;
+    let is_rpc_named = connection.jobtracker.is_some() || connection.conf.is_some();
+    if connection.market.server.is_some() && !is_rpc_named {
+        return Ok(render_status(&explanation(&job.to_string(), &connection.market).await?, connection.form()));
     }
-    match by_rpc(*job, place).await {
-        // Nobody said where the RPC is; the web may be where everybody expects it.
+    match by_rpc(*job, connection).await {
+        // No RPC address is given: the web server may be at its default address.
         Err(JobCommandError::Client(unreachable @ JobClientError::Unreachable { .. })) if !is_rpc_named => {
-            let told = explanation(&job.to_string(), &place.market).await;
-            told.map(|told| status_text(&told, place.form())).map_err(|_| unreachable.into())
+            let explained = explanation(&job.to_string(), &connection.market).await;
+            explained.map(|explained| render_status(&explained, connection.form())).map_err(|_| unreachable.into())
         }
-        told => told,
+        other => other,
     }
 }
 
-async fn by_rpc(id: JobId, place: &PlaceArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = place.jobtracker()?;
+async fn by_rpc(id: JobId, connection: &ConnectionArguments) -> Result<String, JobCommandError> {
+    let mut jobtracker = connection.jobtracker()?;
     let job = jobtracker.job(id).await?;
     let map = jobtracker.tally(id, Kind::Map).await?;
     let reduce = jobtracker.tally(id, Kind::Reduce).await?;
-    let cost = place.costs(&job)?.of(id).await.ok().flatten();
-    Ok(job_text(&job, &map, &reduce, cost.as_deref(), place.form()))
+    let cost = connection.costs(&job)?.cost_of(id).await.ok().flatten();
+    Ok(render_job(&job, &map, &reduce, cost.as_deref(), connection.form()))
 }
 
-fn job_text(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&str>, form: Form) -> String {
+fn render_job(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&str>, form: Form) -> String {
     if form == Form::Json {
         return json(&serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
@@ -62,7 +61,7 @@ fn job_text(job: &JobLine, map: &TaskTally, reduce: &TaskTally, cost: Option<&st
     // Writing to a string cannot fail.
     for (what, TaskTally { total, finished, running, pending, failed }) in [("maps", map), ("reduces", reduce)] {
         let _ = write!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
-        text += &if *failed > 0 { format!(", {failed} given up\n") } else { "\n".to_owned() };
+        text += &if *failed > 0 { format!(", {failed} failed\n") } else { "\n".to_owned() };
     }
     if let Some(cost) = cost {
         let _ = writeln!(text, "  cost     {cost} up to the last tick");
@@ -79,7 +78,7 @@ mod tests {
     use crate::client::job::view::JobState;
 
     #[test]
-    fn a_job_is_told_as_over_http() {
+    fn a_job_is_shown_as_over_http() {
         let job = JobLine {
             job: "job_202611211200_0001".parse().unwrap(),
             state: JobState::Failed,
@@ -95,9 +94,9 @@ mod tests {
         };
         let map = TaskTally { total: 5, finished: 3, running: 0, pending: 1, failed: 1 };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
-        insta::assert_snapshot!(job_text(&job, &map, &reduce, Some("0.75"), Form::Table), @r#"
+        insta::assert_snapshot!(render_job(&job, &map, &reduce, Some("0.75"), Form::Table), @r#"
         job_202611211200_0001 FAILED: "word count" of alice in queue alice
-          maps     3 of 5 done, 0 running, 1 waiting, 1 given up
+          maps     3 of 5 done, 0 running, 1 waiting, 1 failed
           reduces  0 of 1 done, 0 running, 1 waiting
           cost     0.75 up to the last tick
           why      # of failed Map Tasks exceeded allowed limit

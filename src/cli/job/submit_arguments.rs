@@ -1,72 +1,73 @@
-//! The options of `jobtracker job submit`, and the job that they describe.
+//! Options of `jobtracker job submit`, and their conversion to a streaming job.
 
 use std::path::{Path, PathBuf};
 
-use super::error::JobCommandError;
-use super::place::PlaceArguments;
 use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
 use crate::fs::FileUri;
 
-/// A streaming job, and what to do with it.
+use super::connection::ConnectionArguments;
+use super::error::JobCommandError;
+
+/// Options of `job submit`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SubmitArguments {
-    /// File, folder or pattern of the input; may be given several times
+    /// Input file, directory or pattern; can be repeated
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     input: Vec<String>,
-    /// Folder for the output, which must not be there yet
+    /// Output directory; must not exist
     #[arg(long, value_name = "PATH")]
     output: String,
-    /// Command of the maps: reads records from its input, writes `key TAB value` lines
+    /// Map command: reads records from standard input, writes `key TAB value` lines
     #[arg(long, value_name = "COMMAND")]
     mapper: String,
-    /// Command of the reduces: reads the lines of the maps, by key; NONE for no reduces;
-    /// org.apache.hadoop.mapred.lib.IdentityReducer for the lines as they are, sorted
+    /// Reduce command: reads the lines of the maps sorted by key; NONE for no reduces;
+    /// org.apache.hadoop.mapred.lib.IdentityReducer to write the sorted lines unchanged
     #[arg(long, value_name = "COMMAND|NONE")]
     reducer: String,
-    /// Command that sums up what one map gives before it is sent on
+    /// Combiner command, which combines the output of each map
     #[arg(long, value_name = "COMMAND")]
     combiner: Option<String>,
-    /// File that goes with the job into the working folder of each task, or a folder for all in it
+    /// File to ship to the working directory of each task, or a directory for all files in it
     #[arg(long, value_name = "FILE", num_args = 1..)]
     file: Vec<PathBuf>,
-    /// How many reduces; default: as configured, else 1
+    /// Number of reduces; default: as configured, else 1
     #[arg(long, value_name = "NUMBER")]
     reduces: Option<u32>,
-    /// How input becomes records: lines; lines of key, tabulator, value; lines, so many to a map
+    /// Input format: lines; lines of key, tab, value; N lines for each map
     /// (mapred.line.input.format.linespermap)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     input_format: FormatArgument,
-    /// How keys are dealt out to reduces: hash, keyfield, or the name of a Java class
+    /// Partitioner of keys over reduces: hash, keyfield, or the name of a Java class
     #[arg(long, value_name = "PARTITIONER")]
     partitioner: Option<String>,
-    /// Variable for the commands
+    /// Environment variable for the commands
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
-    /// The job's name; default: the mapper
+    /// Job name; default: the mapper
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The job's queue; default: for a signed job the queue of the user's name if there is one, else as configured
+    /// Queue; default: for a signed job the queue of the user's name if it exists, else as configured
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// A property of the job
+    /// Set a property of the job
     #[arg(short = 'D', value_name = "KEY=VALUE")]
     pub(super) properties: Vec<String>,
     /// hadoop-streaming-1.2.1.jar, without which stock TaskTrackers cannot run the job; default: the one in
     /// $HADOOP_HOME/contrib/streaming
     #[arg(long, value_name = "FILE")]
     streaming_jar: Option<PathBuf>,
-    /// Follows the job to its end (the default)
+    /// Follow the job to its end (the default)
     #[arg(long, conflicts_with = "detach")]
     wait: bool,
-    /// Ends as soon as the job is taken
+    /// Exit as soon as the job is accepted
     #[arg(long)]
     pub(super) detach: bool,
-    /// Where, who and how.
+    /// JobTracker, signer, output form.
     #[command(flatten)]
-    pub(super) place: PlaceArguments,
+    pub(super) connection: ConnectionArguments,
 }
 
-/// How input becomes records.
+/// Input formats.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum FormatArgument {
     #[default]
@@ -75,13 +76,13 @@ enum FormatArgument {
     Nline,
 }
 
-/// Where the streaming jar lies below `HADOOP_HOME`.
+/// Directory of the streaming jar below `HADOOP_HOME`.
 const STREAMING_FOLDER: &str = "contrib/streaming";
 
 // === impl SubmitArguments ===
 
 impl SubmitArguments {
-    /// The job, paths taken from `working_dir`.
+    /// The job, with paths relative to `working_dir`.
     pub(super) fn job(&self, working_dir: &Path) -> Result<StreamingJob, JobCommandError> {
         let inputs = self.input.iter().map(|path| uri("--input", path, working_dir)).collect::<Result<_, _>>()?;
         let reducer = Reducer::parse(&self.reducer);
@@ -96,7 +97,7 @@ impl SubmitArguments {
         }
         if reducer == Reducer::None && self.reduces.is_some_and(|reduces| reduces > 0) {
             return Err(JobCommandError::Argument(
-                "--reducer NONE means no reduces, but --reduces asks for some".to_owned(),
+                "--reducer NONE means no reduces; expected no --reduces or --reduces 0".to_owned(),
             ));
         }
         let partitioner = self.partitioner.as_deref().map(|name| match name {
@@ -126,10 +127,10 @@ impl SubmitArguments {
     }
 }
 
-/// A path or URI as a URI.
+/// Converts a path or URI to a URI.
 fn uri(option: &str, path: &str, working_dir: &Path) -> Result<FileUri, JobCommandError> {
     let refused = |reason: String| JobCommandError::Argument(format!("{option} {reason}"));
-    // A scheme is of letters and stands before a slash.
+    // A scheme consists of letters, followed by `:/`.
     let is_uri = path.split_once(":/").is_some_and(|(scheme, _)| scheme.bytes().all(|byte| byte.is_ascii_alphabetic()));
     if is_uri || path.starts_with('/') {
         return FileUri::parse(path).map_err(|error| refused(error.to_string()));
@@ -140,7 +141,7 @@ fn uri(option: &str, path: &str, working_dir: &Path) -> Result<FileUri, JobComma
     FileUri::parse(&working_dir.join(path).to_string_lossy()).map_err(|error| refused(error.to_string()))
 }
 
-/// The streaming jar of the Hadoop that is installed, if there is one.
+/// The streaming jar of an installed Hadoop.
 fn installed_streaming_jar() -> Option<PathBuf> {
     let home = std::env::var_os("HADOOP_HOME").filter(|home| !home.is_empty())?;
     let jars = std::fs::read_dir(Path::new(&home).join(STREAMING_FOLDER)).ok()?;
@@ -151,11 +152,13 @@ fn installed_streaming_jar() -> Option<PathBuf> {
     jars.filter_map(|entry| Some(entry.ok()?.path())).filter(is_streaming).min()
 }
 
-/// `NAME=VALUE`. Tasks take the list of variables apart at blanks.
+/// Parses `NAME=VALUE`. Blanks are refused: tasks split the list of variables at blanks.
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some(("", _)) => Err("the name is missing; expected NAME=VALUE".to_owned()),
-        Some(_) if text.contains(char::is_whitespace) => Err("a task would cut it at the blank".to_owned()),
+        Some(_) if text.contains(char::is_whitespace) => {
+            Err("a task would split it at the blank; expected NAME=VALUE without blanks".to_owned())
+        }
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => Err("expected NAME=VALUE".to_owned()),
     }
@@ -180,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_and_names_become_what_hadoop_has() {
+    fn paths_and_names_become_hadoops() {
         let job = job("--input|in/*.txt|/data/x|--input|file:///y|--output|out|--mapper|cat|--reducer|NONE|--partitioner|keyfield|--env|A=b=c|--input-format|nline").unwrap();
         let inputs: Vec<_> = job.inputs.iter().map(ToString::to_string).collect();
         assert_eq!(inputs, ["file:/home/alice/in/*.txt", "file:/data/x", "file:/y"]);
@@ -202,9 +205,9 @@ mod tests {
         assert!(refused("--input|in|--output|out|--mapper| |--reducer|cat").contains("--mapper is empty"));
         assert!(
             refused("--input|in|--output|out|--mapper|cat|--reducer|NONE|--reduces|2")
-                .contains("--reduces asks for some")
+                .contains("--reducer NONE means no reduces")
         );
-        assert!(with("--env|A=b c").contains("cut it at the blank"));
+        assert!(with("--env|A=b c").contains("split it at the blank"));
         assert!(with("--env|A").contains("expected NAME=VALUE"));
         assert!(with("--wait|--detach").contains("cannot be used with"));
         assert!(with("--reduces|many").contains("invalid value 'many'"));

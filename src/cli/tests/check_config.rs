@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::*;
 use crate::config::Environment;
+
+use super::*;
 
 fn options(folder: Option<&Path>, overrides: &[&str]) -> LoadOptions {
     let properties = [("user.name", "h1"), ("user.home", "/home/h1"), ("java.io.tmpdir", "/tmp")];
@@ -19,7 +20,7 @@ fn options(folder: Option<&Path>, overrides: &[&str]) -> LoadOptions {
 }
 
 #[test]
-fn prints_what_holds_and_from_where() {
+fn prints_effective_values_with_their_places() {
     let report =
         check_config(&options(None, &["mapred.system.dir=/sys", "mapred.job.priority=HIGH"]), Daemon::JobTracker);
     assert!(report.is_good, "{}", report.text);
@@ -33,12 +34,12 @@ fn prints_what_holds_and_from_where() {
     ] {
         assert!(report.text.lines().any(|found| found == line), "{line} is not in\n{}", report.text);
     }
-    // Job keys that nobody sets are noise here.
+    // Unset job keys are noise here.
     assert!(!report.text.contains("mapred.reduce.tasks"));
 }
 
 #[test]
-fn tells_all_bad_values_at_once() {
+fn reports_all_bad_values_at_once() {
     let report = check_config(
         &options(None, &["mapred.acls.enabled=yes", "jobtracker.rpc.max-connections=0"]),
         Daemon::JobTracker,
@@ -52,11 +53,11 @@ fn tells_all_bad_values_at_once() {
 }
 
 #[test]
-fn a_job_tracker_on_a_conf_folder_that_says_local_is_refused() {
+fn a_conf_folder_with_a_local_jobtracker_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let report = check_config(&options(Some(folder.path()), &[]), Daemon::JobTracker);
     assert!(!report.is_good);
-    insta::assert_snapshot!(report.text.lines().last().unwrap_or_default(), @r#"error: default: mapred.job.tracker = "local": expected host:port, for a JobTracker cannot be local; set it in the conf folder or by -D mapred.job.tracker=..."#);
+    insta::assert_snapshot!(report.text.lines().last().unwrap_or_default(), @r#"error: default: mapred.job.tracker = "local": expected host:port; a JobTracker cannot be local; set it in the conf folder or with -D mapred.job.tracker=..."#);
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn names_keys_that_nothing_reads() {
 }
 
 #[test]
-fn keys_of_nearly_the_name_of_one_that_is_read_are_told() {
+fn keys_with_a_name_close_to_a_known_key_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let property = |name| format!("<property><name>{name}</name><value>1</value></property>\n");
     let typos = ["mapred.reduce.task", "mapred.tasktracker.map.task.maximum", "stream.non.zero.exit.is.failiure"];
@@ -104,13 +105,16 @@ fn no_key_of_hadoop_itself_is_taken_for_a_typo() {
     let property = |name: &&str| format!("<property><name>{name}</name><value>1</value></property>\n");
     let text: String = names.iter().map(property).collect();
     fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>\n{text}</configuration>")).unwrap();
-    let told = unread(&options(Some(folder.path()), &[]).configuration().unwrap());
-    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
-    assert!(told.iter().all(|text| text.contains("mapred.jobtracker.") && !text.contains("did you mean")), "{told:#?}");
+    let unread = unread_keys(&options(Some(folder.path()), &[]).configuration().unwrap());
+    let unread: Vec<String> = unread.iter().map(ToString::to_string).collect();
+    assert!(
+        unread.iter().all(|text| text.contains("mapred.jobtracker.") && !text.contains("did you mean")),
+        "{unread:#?}"
+    );
 }
 
 #[test]
-fn a_tasktracker_needs_less_and_is_told_what_it_reads() {
+fn a_tasktracker_needs_less_and_its_own_keys_are_printed() {
     let market = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler";
     let acl = "mapred.priority-scheduler.acl-file=/proc/none";
     let slots = ["mapred.tasktracker.map.tasks.maximum=0", "mapred.tasktracker.reduce.tasks.maximum=0"];
@@ -125,18 +129,18 @@ fn a_tasktracker_needs_less_and_is_told_what_it_reads() {
         "  mapred.tasktracker.map.tasks.maximum = 0  (-D)",
         "  mapred.task.tracker.http.address = 127.0.0.1:50060  (standalone default)",
         "  io.sort.mb = 10  (-D)",
-        "warning: -D: mapred.tasktracker.map.tasks.maximum = \"0\" and mapred.tasktracker.reduce.tasks.maximum is 0 too: it would run nothing",
+        "warning: -D: mapred.tasktracker.map.tasks.maximum = \"0\" and mapred.tasktracker.reduce.tasks.maximum is also 0: the tasktracker would run no tasks",
         "good: 9 values set, 1 warnings",
     ] {
         assert!(report.text.lines().any(|found| found == line), "{line} is not in\n{}", report.text);
     }
     assert!(!report.text.contains("acl-file") && !report.text.contains("state.dir"), "{}", report.text);
     let hdfs = check_config(&options(None, &["fs.default.name=hdfs://n:8020"]), Daemon::TaskTracker);
-    assert!(!hdfs.is_good && hdfs.text.contains("hdfs: is not there yet"), "{}", hdfs.text);
+    assert!(!hdfs.is_good && hdfs.text.contains("hdfs: is not supported yet"), "{}", hdfs.text);
 }
 
 #[test]
-fn contradictions_are_told_once_for_both_daemons() {
+fn contradictions_are_reported_once_for_both_daemons() {
     let overrides = ["jobtracker.state.dir=/s", "mapred.local.dir=/s/local", "mapred.tasktracker.map.tasks.maximum=0"];
     let with_slots = check_config(&options(None, &overrides), Daemon::JobTracker);
     let count = |report: &Report| report.text.lines().filter(|line| line.starts_with("warning")).count();

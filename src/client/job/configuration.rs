@@ -1,31 +1,32 @@
-//! What a job is configured by: stock defaults and conf folder where one is named, and `-D`.
+//! Configuration of a submission: stock defaults and conf folder, if one is given, and `-D`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::defaults::{stock_default, stock_defaults};
 use crate::config::conf_folder::add_conf_folder;
 use crate::config::{ConfigError, Configuration, Environment, HostPort};
 
-/// The values around a submission, or around any other question to a JobTracker.
+use super::defaults::{stock_default, stock_defaults};
+
+/// Configuration of calls to a JobTracker.
 #[derive(Clone, Debug)]
 pub struct JobConfiguration {
     configuration: Configuration,
     has_folder: bool,
 }
 
-/// Why nobody can be asked.
+/// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JobConfigurationError {
     /// The conf folder or a value cannot be used.
     #[error("{0}")]
     Value(#[from] ConfigError),
-    /// It is no address.
+    /// The JobTracker's address is invalid.
     #[error("the JobTracker's address (mapred.job.tracker) is {0:?}; expected host:port")]
     Address(String),
 }
 
-/// Where a JobTracker listens when nobody says otherwise.
+/// Default RPC address.
 const DEFAULT_JOBTRACKER: &str = "127.0.0.1:8021";
 const JOBTRACKER: &str = "mapred.job.tracker";
 const WEB: &str = "mapred.job.tracker.http.address";
@@ -33,7 +34,7 @@ const WEB: &str = "mapred.job.tracker.http.address";
 // === impl JobConfiguration ===
 
 impl JobConfiguration {
-    /// Reads the conf folder, if one is named, and lays `overrides`, `key=value`, over it. `${user.name}` is `user`.
+    /// Reads the conf folder, if one is given, and applies `overrides`, `key=value`. `${user.name}` is `user`.
     ///
     /// # Errors
     /// [`ConfigError`]: the folder or one of its files cannot be read, or an override has no `=`.
@@ -50,15 +51,15 @@ impl JobConfiguration {
         Ok(Self { configuration, has_folder: folder.is_some() })
     }
 
-    /// All values that a stock client would write into job.xml, not expanded. Without a conf folder only what `-D` says: then
-    /// the values of the cluster's own folders hold, for which the defaults of a client that knows nothing are no match.
+    /// All values that a stock client would write into job.xml, unexpanded. Without a conf folder only those of `-D`: a client's
+    /// defaults must not override the cluster's own configuration.
     pub fn properties(&self) -> BTreeMap<String, String> {
         let owned = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let defaults = stock_defaults().filter(|_| self.has_folder).map(|(name, value)| owned(name, value));
         defaults.chain(self.configuration.written().map(|(name, value, _)| owned(name, value))).collect()
     }
 
-    /// A value, `${…}` replaced; the stock default when nothing sets it.
+    /// An expanded value, else the stock default.
     ///
     /// # Errors
     /// [`ConfigError::EndlessExpansion`]
@@ -67,21 +68,21 @@ impl JobConfiguration {
         Ok(set.or_else(|| stock_default(name).map(str::to_owned)))
     }
 
-    /// A number, `default` when nothing sets it; from `least` on.
+    /// A number of at least `least`, else `default`.
     ///
     /// # Errors
-    /// [`ConfigError`], with the value's place, when it is no such number.
+    /// [`ConfigError`], with the value's place, if it is not such a number.
     pub fn number(&self, name: &str, default: u64, least: u64) -> Result<u64, ConfigError> {
         let Some(setting) = self.configuration.named(name)? else {
             return Ok(stock_default(name).and_then(|text| text.parse().ok()).unwrap_or(default));
         };
         match setting.value.trim().parse() {
             Ok(number) if number >= least => Ok(number),
-            _ => Err(setting.refused(format!("a whole number from {least} on"))),
+            _ => Err(setting.bad_value(format!("a whole number from {least} on"))),
         }
     }
 
-    /// Where the JobTracker listens: `given`, else what the conf folder says, else this machine.
+    /// RPC address of the JobTracker: `given`, else from the conf folder, else this machine.
     ///
     /// # Errors
     /// [`JobConfigurationError`]
@@ -92,7 +93,7 @@ impl JobConfiguration {
         HostPort::parse(text).ok_or_else(|| JobConfigurationError::Address(text.to_owned()))
     }
 
-    /// Where the JobTracker of `jobtracker` serves HTTP, if the conf folder says so.
+    /// HTTP address of the JobTracker at `jobtracker`, if the conf folder has it.
     pub fn web(&self, jobtracker: &HostPort) -> Option<String> {
         let named = self.configuration.named(WEB).ok().flatten()?;
         let mut web = HostPort::parse(&named.value)?;
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_conf_folder_the_clusters_values_hold() {
+    fn without_a_conf_folder_only_overrides_are_written() {
         let conf = load(None, &["a.b=${user.name}", "mapred.map.tasks=7"]);
         let properties = conf.properties();
         assert_eq!(properties.len(), 2);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_is_refused_with_its_place() {
+    fn a_malformed_number_is_refused_with_its_place() {
         let error = load(None, &["mapred.min.split.size=1k"]).number("mapred.min.split.size", 1, 0).unwrap_err();
         assert!(error.to_string().contains("mapred.min.split.size"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! What stock clients write into every job.xml: the defaults of 1.2.1 `core-default.xml` and `mapred-default.xml` that have a value.
+//! Defaults that stock clients write into every job.xml: those of 1.2.1 `core-default.xml` and `mapred-default.xml` with a value.
 
 /// `name=value` lines, by name.
 const DEFAULTS: &str = include_str!("defaults.properties");
@@ -13,7 +13,7 @@ pub(super) fn stock_default(name: &str) -> Option<&'static str> {
     stock_defaults().find_map(|(known, value)| (known == name).then_some(value))
 }
 
-/// Whether 1.2.1 itself has a default for this name, whoever reads it.
+/// Whether 1.2.1 has a default for this name.
 #[must_use]
 pub fn is_hadoop_key(name: &str) -> bool {
     stock_default(name).is_some()

@@ -1,9 +1,9 @@
-//! Why a job client got no further.
+//! Errors of the job client.
 
-use crate::client::ipc::IpcError;
 use crate::client::market::http::HttpError;
 use crate::config::ConfigError;
 use crate::fs::{FileUriError, FsError};
+use crate::ipc::client::IpcError;
 use crate::model::{AttemptId, JobId};
 
 use super::input::InputError;
@@ -11,10 +11,10 @@ use super::jar::JarError;
 use super::job_xml::JobXmlError;
 use super::split::TooManySplits;
 
-/// Why a job client got no further.
+/// Why a call of the job client failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobClientError {
-    /// There is no JobTracker, or it does not answer.
+    /// The JobTracker cannot be reached or does not answer.
     #[error("the JobTracker at {jobtracker} cannot be reached: {reason}")]
     Unreachable {
         /// `host:port`.
@@ -25,29 +25,29 @@ pub enum JobClientError {
     /// A tracker with a log does not answer.
     #[error("the log of {attempt} at {tracker} cannot be read: {reason}")]
     Log {
-        /// Whose log.
+        /// The attempt.
         attempt: AttemptId,
         /// The tracker's address.
         tracker: String,
         /// What went wrong.
         reason: String,
     },
-    /// Not allowed.
+    /// Access denied.
     #[error("{0}")]
     Denied(String),
-    /// Refused for what was asked.
+    /// The JobTracker refused the call.
     #[error("{0}")]
     Refused(String),
     /// The JobTracker knows no such job.
     #[error("the JobTracker knows no job {0}")]
     UnknownJob(JobId),
-    /// Nothing is known of the attempt that could lead to its log.
-    #[error("{0} has not ended, or is no attempt of its job: where it runs is told when it ends")]
+    /// No completion event of the attempt, which would give the address of its log.
+    #[error("{0} is unknown or has not ended; its log is available when it has ended")]
     UnknownAttempt(AttemptId),
     /// The input cannot be used.
     #[error("{0}")]
     Input(#[from] InputError),
-    /// The jar cannot be made.
+    /// The jar cannot be created.
     #[error("{0}")]
     Jar(#[from] JarError),
     /// A file cannot be read or written.
@@ -56,39 +56,37 @@ pub enum JobClientError {
     /// A configured value cannot be used.
     #[error("{0}")]
     Configuration(#[from] ConfigError),
-    /// A value cannot be written down.
+    /// A value cannot be written to job.xml.
     #[error("{0}")]
     JobXml(#[from] JobXmlError),
-    /// The input is cut too fine.
+    /// The input has too many splits.
     #[error("{0}")]
     Splits(#[from] TooManySplits),
-    /// The output is there already.
-    #[error("--output {0} exists already; a job writes to a folder of its own")]
+    /// The output directory exists.
+    #[error("--output {0} exists already; expected a new directory")]
     OutputExists(String),
-    /// The JobTracker keeps submitted files where this client cannot write.
+    /// The JobTracker's staging area is on an unsupported file system.
     #[error("the JobTracker's staging area: {0}")]
     StagingArea(#[from] FileUriError),
-    /// Somebody else owns the staging area.
-    #[error(
-        "the staging area {path} belongs to user number {owner}, not to {user}; whoever owns it could change the job"
-    )]
+    /// Another user owns the staging area.
+    #[error("the staging area {path} belongs to uid {owner}, not to {user}; its owner could change the job")]
     ForeignStagingArea {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// Its owner.
+        /// The uid of its owner.
         owner: u32,
-        /// Who submits.
+        /// The submitter.
         user: String,
     },
-    /// A JobTracker that answers something else than was asked.
-    #[error("the JobTracker's answer to {0} makes no sense")]
+    /// The JobTracker's answer has an unexpected type.
+    #[error("the JobTracker's answer to {0} has an unexpected type")]
     Answer(&'static str),
 }
 
 // === impl JobClientError ===
 
 impl JobClientError {
-    /// What an error of the connection to `jobtracker` means.
+    /// Converts an error of the connection to `jobtracker`.
     pub(super) fn of(error: IpcError, jobtracker: &str) -> Self {
         let unreachable = |reason: String| Self::Unreachable { jobtracker: jobtracker.to_owned(), reason };
         let IpcError::Remote { exception, .. } = error else { return unreachable(error.to_string()) };
@@ -105,7 +103,7 @@ impl JobClientError {
         }
     }
 
-    /// What an error of a request for a log means.
+    /// Converts an error of a request for a log.
     pub(super) fn of_log(error: &HttpError, attempt: AttemptId, tracker: &str) -> Self {
         Self::Log { attempt, tracker: tracker.to_owned(), reason: error.to_string() }
     }
@@ -116,12 +114,12 @@ impl JobClientError {
     }
 }
 
-/// How Java begins the text of an exception of Hadoop's security.
+/// Full class name of a security exception, which begins the text of a wrapped one.
 fn exception_name(class: &str) -> String {
     format!("org.apache.hadoop.security.{class}")
 }
 
-/// The first line of a Java exception's text without the classes in front.
+/// The first line of a Java exception's text, without leading class names.
 fn first_words(message: &str) -> &str {
     let mut line = message.lines().next().unwrap_or_default();
     while let Some((class, rest)) = line.split_once(": ") {
@@ -139,19 +137,20 @@ mod tests {
     use super::*;
     use crate::wire::protocol::RemoteException;
 
-    fn said(class: &str, message: &str) -> JobClientError {
+    fn error_of(class: &str, message: &str) -> JobClientError {
         let exception = RemoteException { class: class.to_owned(), message: message.to_owned() };
         JobClientError::of(IpcError::Remote { exception, fatal: false }, "h:1")
     }
 
     #[test]
-    fn what_java_says_is_cut_to_what_people_read() {
+    fn texts_of_java_exceptions_are_shortened() {
         let io = "java.io.IOException";
-        let text = said(io, "java.io.IOException: java.io.IOException: Queue \"x\" does not exist\n\tat a.b(C.java:1)");
+        let text =
+            error_of(io, "java.io.IOException: java.io.IOException: Queue \"x\" does not exist\n\tat a.b(C.java:1)");
         assert!(matches!(&text, JobClientError::Refused(text) if text == "Queue \"x\" does not exist"), "{text:?}");
-        let denied = said("org.apache.hadoop.security.AccessControlException", "ACCESS DENIED: queue \"a\"");
+        let denied = error_of("org.apache.hadoop.security.AccessControlException", "ACCESS DENIED: queue \"a\"");
         assert!(matches!(&denied, JobClientError::Denied(text) if text == "ACCESS DENIED: queue \"a\""), "{denied:?}");
-        let waits = said("org.apache.hadoop.mapred.JobTrackerNotYetInitializedException", "");
+        let waits = error_of("org.apache.hadoop.mapred.JobTrackerNotYetInitializedException", "");
         assert!(waits.is_unreachable(), "{waits:?}");
         assert!(JobClientError::of(IpcError::Closed, "h:1").is_unreachable());
     }

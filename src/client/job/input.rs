@@ -1,60 +1,61 @@
-//! Which files are the input: paths and patterns to files, as 1.2.1 `FileInputFormat.listStatus` finds them.
+//! Resolves input paths and patterns to files, as 1.2.1 `FileInputFormat.listStatus` does.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::pattern::{Name, PatternError, alternatives, fits};
-use super::split::InputFile;
 use crate::fs::{FileUri, FileUriError};
 
-/// Why there is no input.
+use super::pattern::{Name, PatternError, alternatives, matches};
+use super::split::InputFile;
+
+/// Why an input cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// It is no path that can be used.
+    /// An unsupported path or URI.
     #[error("--input {0}")]
     Uri(#[from] FileUriError),
-    /// It is no pattern.
+    /// An invalid pattern.
     #[error("--input {0}")]
     Pattern(#[from] PatternError),
-    /// There is no such file.
-    #[error("--input: there is no {0}")]
+    /// No such file.
+    #[error("--input: {0} does not exist")]
     Missing(String),
-    /// Nothing fits the pattern.
-    #[error("--input: nothing fits {0}")]
-    NothingFits(String),
-    /// The name says that it is no input.
-    #[error("--input: {0} begins with _ or ., and such files are never input")]
+    /// No file matches the pattern.
+    #[error("--input: no file matches {0}")]
+    NoMatch(String),
+    /// A hidden file.
+    #[error("--input: {0} begins with _ or .; such files are ignored as input")]
     Hidden(String),
-    /// A folder within a folder.
-    #[error("--input: {folder} is a folder within {within}, and those are not read; name it, or {within}/*")]
+    /// A directory within a directory.
+    #[error("--input: {folder} is a subdirectory of {within} and is not read; give its path, or {within}/*")]
     Folder {
-        /// The inner one.
+        /// The inner directory.
         folder: String,
-        /// The outer one.
+        /// The outer directory.
         within: String,
     },
-    /// A name that cannot be written down.
+    /// A name that is not UTF-8.
     #[error("--input: {0:?} is not UTF-8")]
     NotUtf8(PathBuf),
-    /// The system refused.
+    /// A system error.
     #[error("--input: cannot read {path}: {source}")]
     Io {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// The files that paths and patterns stand for: folders for what is in them, hidden names left out, by name.
+/// The files of all paths and patterns, sorted by name. A directory stands for the files in it, without hidden ones.
 ///
 /// # Errors
-/// [`InputError`]: each path must lead to something.
-pub fn input_files(inputs: &[FileUri]) -> Result<Vec<InputFile>, InputError> {
+/// [`InputError`]: each path must match a file.
+pub fn find_input_files(inputs: &[FileUri]) -> Result<Vec<InputFile>, InputError> {
     let mut files = Vec::new();
     for input in inputs {
-        for path in paths_of(input)? {
+        for path in find_matching_paths(input)? {
             let metadata = std::fs::metadata(&path).map_err(|source| InputError::Io { path: path.clone(), source })?;
             if metadata.is_dir() {
                 add_files_in(&path, &mut files)?;
@@ -78,8 +79,8 @@ fn add_files_in(folder: &Path, files: &mut Vec<InputFile>) -> Result<(), InputEr
     Ok(())
 }
 
-/// What one path or pattern stands for, by name.
-fn paths_of(input: &FileUri) -> Result<Vec<PathBuf>, InputError> {
+/// The paths that one path or pattern matches, sorted.
+fn find_matching_paths(input: &FileUri) -> Result<Vec<PathBuf>, InputError> {
     let text = input.as_path().to_string_lossy();
     let mut found = BTreeSet::new();
     let mut is_pattern = false;
@@ -97,15 +98,15 @@ fn paths_of(input: &FileUri) -> Result<Vec<PathBuf>, InputError> {
                     paths.clear();
                 }
                 Name::Plain(plain) => paths.iter_mut().for_each(|path| path.push(plain)),
-                Name::Fitting(pattern) => {
+                Name::Pattern(pattern) => {
                     is_pattern = true;
-                    let mut fitting = Vec::new();
+                    let mut matching = Vec::new();
                     for folder in paths.iter().filter(|folder| folder.is_dir()) {
                         let names = names_in(folder)?.into_iter();
-                        let names = names.filter(|name| fits(pattern, name) && !(is_last && is_hidden(name)));
-                        fitting.extend(names.map(|name| folder.join(name)));
+                        let names = names.filter(|name| matches(pattern, name) && !(is_last && is_hidden(name)));
+                        matching.extend(names.map(|name| folder.join(name)));
                     }
-                    paths = fitting;
+                    paths = matching;
                 }
             }
         }
@@ -114,12 +115,12 @@ fn paths_of(input: &FileUri) -> Result<Vec<PathBuf>, InputError> {
     match (found.is_empty(), hidden) {
         (false, _) => Ok(found.into_iter().collect()),
         (true, Some(name)) => Err(InputError::Hidden(name)),
-        (true, None) if is_pattern => Err(InputError::NothingFits(input.to_string())),
+        (true, None) if is_pattern => Err(InputError::NoMatch(input.to_string())),
         (true, None) => Err(InputError::Missing(input.to_string())),
     }
 }
 
-/// The names in a folder, in order.
+/// The names in a directory, sorted.
 fn names_in(folder: &Path) -> Result<Vec<String>, InputError> {
     let refused = |source| InputError::Io { path: folder.to_owned(), source };
     let mut names = Vec::new();
@@ -156,7 +157,7 @@ mod tests {
     fn found(folder: &tempfile::TempDir, inputs: &[&str]) -> Result<Vec<(String, u64)>, String> {
         let root = folder.path().display().to_string();
         let uris: Vec<_> = inputs.iter().map(|input| FileUri::parse(&format!("{root}/{input}")).unwrap()).collect();
-        let files = input_files(&uris).map_err(|error| error.to_string().replace(&root, ""))?;
+        let files = find_input_files(&uris).map_err(|error| error.to_string().replace(&root, ""))?;
         Ok(files.into_iter().map(|file| (file.uri.replace(&root, ""), file.length_bytes)).collect())
     }
 
@@ -173,18 +174,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_input_is_named() {
+    fn bad_inputs_are_named() {
         let folder = stage();
         let refusals = ["none", "in/*.gz", "in/_SUCCESS", "in/.*", "in3", "in/[", "in/{z"]
             .map(|input| found(&folder, &[input]).unwrap_err());
         insta::assert_snapshot!(refusals.join("\n"), @r#"
-        --input: there is no file:/none
-        --input: nothing fits file:/in/*.gz
-        --input: _SUCCESS begins with _ or ., and such files are never input
-        --input: nothing fits file:/in/.*
-        --input: file:/in3/x is a folder within file:/in3, and those are not read; name it, or file:/in3/*
+        --input: file:/none does not exist
+        --input: no file matches file:/in/*.gz
+        --input: _SUCCESS begins with _ or .; such files are ignored as input
+        --input: no file matches file:/in/.*
+        --input: file:/in3/x is a subdirectory of file:/in3 and is not read; give its path, or file:/in3/*
         --input "[": invalid range pattern
-        --input "/in/{z": a { without its }
+        --input "/in/{z": a { without a closing }
         "#);
     }
 }

@@ -1,4 +1,4 @@
-//! `job.jar`: the shipped files, and the classes of Hadoop Streaming where stock TaskTrackers shall run the job.
+//! `job.jar`: the shipped files, and for stock TaskTrackers the classes of Hadoop Streaming.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -11,42 +11,42 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::fs::{CheckedFile, Expected, open_behind_links};
 
-/// Of a jar without one; Java's tools want a manifest.
+/// Manifest for a jar without one; Java's tools require it.
 const MANIFEST: &[u8] = b"Manifest-Version: 1.0\r\n\r\n";
 const MANIFEST_NAME: &str = "META-INF/MANIFEST.MF";
-/// From where on an entry needs the long form.
+/// Size from which on an entry needs the zip64 format, bytes.
 const LONG_BYTES: u64 = 1 << 31;
 
-/// Why there is no jar.
+/// Why the jar cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum JarError {
-    /// A file to be shipped cannot be read, or the jar not written.
+    /// A shipped file cannot be read, or the jar not written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The failed operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Two files would get one name.
-    #[error("--file {}: another shipped file is named {name} too", path.display())]
+    /// Two files have the same name.
+    #[error("--file {}: another shipped file has the name {name}, too", path.display())]
     SameName {
         /// The second one.
         path: PathBuf,
         /// Their name in the jar.
         name: String,
     },
-    /// The name cannot be written down.
+    /// The name is not UTF-8.
     #[error("--file {0:?}: its name is not UTF-8")]
     NotUtf8(PathBuf),
-    /// The jar of Hadoop Streaming is none, or the new one cannot be written.
+    /// The jar of Hadoop Streaming is invalid, or the new one cannot be written.
     #[error("{}: {source}", path.display())]
     Zip {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: ZipError,
     },
 }
@@ -59,7 +59,7 @@ fn zip_error(path: &Path) -> impl Fn(ZipError) -> JarError + '_ {
     move |source| JarError::Zip { path: path.to_owned(), source }
 }
 
-/// Where a shipped file lies in the jar (1.2.1 `JarBuilder`): classes and jars where Java looks for them, others at the root.
+/// Name of a shipped file in the jar (1.2.1 `JarBuilder`): classes and jars where Java looks for them, others at the root.
 fn name_in_jar(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let folder = match path.extension().and_then(|ending| ending.to_str()) {
@@ -70,7 +70,7 @@ fn name_in_jar(path: &Path) -> Option<String> {
     Some(format!("{folder}{name}"))
 }
 
-/// The files a path ships and their names in the jar: of a folder all that is in it, with its content at the root.
+/// The files that a path ships and their names in the jar; the content of a directory goes to the root.
 fn shipped(path: &Path) -> Result<Vec<(PathBuf, String)>, JarError> {
     let not_utf8 = |path: &Path| JarError::NotUtf8(path.to_owned());
     if !std::fs::metadata(path).map_err(io_error("read", path))?.is_dir() {
@@ -101,14 +101,13 @@ fn shipped(path: &Path) -> Result<Vec<(PathBuf, String)>, JarError> {
     Ok(files)
 }
 
-/// A file of the user's, which may lie behind links.
+/// Opens a file of the user, which may be behind links.
 fn open(path: &Path) -> Result<CheckedFile, JarError> {
     let opened = open_behind_links(path, &Expected::file_of_any_owner());
     opened.map_err(|error| io_error("read", path)(error.into()))
 }
 
-/// Writes the jar with mode 0644, in a place that was free: shipped files first, then what is in the streaming jar and has
-/// not been shipped.
+/// Creates the jar with mode 0644: shipped files first, then the other files of the streaming jar.
 ///
 /// # Errors
 /// [`JarError`]
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shipped_is_named() {
+    fn files_that_cannot_be_shipped_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir(path("sub")).unwrap();
@@ -207,7 +206,7 @@ mod tests {
         };
         assert_eq!(
             refused("1", &[path("a"), path("sub/a")], None),
-            "--file /sub/a: another shipped file is named a too"
+            "--file /sub/a: another shipped file has the name a, too"
         );
         assert!(refused("2", &[path("none")], None).starts_with("cannot read /none: "));
         assert!(refused("3", &[], Some(&path("no.jar"))).starts_with("/no.jar: "));

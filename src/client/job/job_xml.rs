@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A character that XML 1.0 has no way to write.
+/// A character that XML 1.0 cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} holds the character {character:?}, which cannot stand in job.xml")]
+#[error("{name} contains the character {character:?}, which cannot be written to job.xml")]
 pub struct JobXmlError {
     /// The property.
     pub name: String,
@@ -35,7 +35,7 @@ fn is_xml(character: char) -> bool {
 }
 
 fn escaped(text: &str) -> String {
-    // A parser reads a CR that stands as itself as a LF.
+    // A parser reads a literal CR as LF.
     quick_xml::escape::partial_escape(text).replace('\r', "&#13;")
 }
 
@@ -43,19 +43,20 @@ fn escaped(text: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
     use crate::config::xml;
+
+    use super::*;
 
     fn one(name: &str, value: &str) -> BTreeMap<String, String> {
         BTreeMap::from([(name.to_owned(), value.to_owned())])
     }
 
     #[test]
-    fn what_xml_cannot_hold_is_named() {
+    fn characters_that_xml_cannot_represent_are_named() {
         let error = job_xml(&one("stream.map.output.field.separator", "\u{1}")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "stream.map.output.field.separator holds the character '\\u{1}', which cannot stand in job.xml"
+            "stream.map.output.field.separator contains the character '\\u{1}', which cannot be written to job.xml"
         );
     }
 

@@ -1,7 +1,7 @@
-//! A JobTracker's JobSubmissionProtocol, ours or the Java one's, with a connection that comes back by itself.
+//! Client of the JobSubmissionProtocol, of this or the Java JobTracker; reconnects by itself.
 
-use crate::client::ipc::{IpcClient, IpcError};
 use crate::config::HostPort;
+use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::{AttemptId, JobId, Kind};
 use crate::wire::protocol::{Call, JobSubmissionCall as Ask, Protocol, Value};
 use crate::wire::{Credentials, JobStatus};
@@ -9,10 +9,10 @@ use crate::wire::{Credentials, JobStatus};
 use super::error::JobClientError;
 use super::view::{AttemptLine, CounterLine, JobLine, TaskTally};
 
-/// Events asked for at a time.
+/// Maximum number of events in one request.
 const EVENTS_AT_A_TIME: i32 = 500;
 
-/// A JobTracker, asked in the name of a user.
+/// A client of a JobTracker under a user name.
 #[derive(Debug)]
 pub struct JobTrackerClient {
     address: HostPort,
@@ -23,32 +23,31 @@ pub struct JobTrackerClient {
 // === impl JobTrackerClient ===
 
 impl JobTrackerClient {
-    /// A client of the JobTracker at `address`; nothing is asked yet.
+    /// A client of the JobTracker at `address`; does not connect yet.
     pub fn new(address: HostPort, user: impl Into<String>) -> Self {
         Self { address, user: user.into(), connection: None }
     }
 
-    /// Where the JobTracker is.
+    /// Address of the JobTracker.
     pub fn address(&self) -> &HostPort {
         &self.address
     }
 
-    /// In whose name it is asked.
+    /// User name of the calls.
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// The address by which the JobTracker knows this machine.
+    /// Address of this machine on the connection to the JobTracker.
     ///
     /// # Errors
-    /// There is no connection.
+    /// The connection fails.
     pub(super) async fn local_address(&mut self) -> Result<std::net::IpAddr, JobClientError> {
         let address = self.connection().await.and_then(|connection| Ok(connection.local_address()?));
         address.map_err(|error| JobClientError::of(error, &self.address.to_string()))
     }
 
-    /// Makes a call. A connection that the server has let go meanwhile is made anew, once: all calls of this protocol may be
-    /// repeated.
+    /// Makes a call. If the server has closed the connection, reconnects once: all calls of this protocol are idempotent.
     pub(super) async fn call(&mut self, call: Ask) -> Result<Value, JobClientError> {
         let call = Call::JobSubmission(call);
         let was_connected = self.connection.is_some();
@@ -78,7 +77,7 @@ impl JobTrackerClient {
         Ok(self.connection.insert(connection))
     }
 
-    /// How a job stands; none when it is not known.
+    /// Status of a job; `None` if it is unknown.
     ///
     /// # Errors
     /// [`JobClientError`]
@@ -92,7 +91,7 @@ impl JobTrackerClient {
     /// A job.
     ///
     /// # Errors
-    /// [`JobClientError`], among them that there is no such job.
+    /// [`JobClientError`], for an unknown job too.
     pub async fn job(&mut self, job: JobId) -> Result<JobLine, JobClientError> {
         let status = self.status(job).await?.ok_or(JobClientError::UnknownJob(job))?;
         self.line(&status).await
@@ -113,7 +112,7 @@ impl JobTrackerClient {
         }
     }
 
-    /// Jobs that are not over, or all that are known, by id.
+    /// Unfinished jobs, or all known ones, by id.
     ///
     /// # Errors
     /// [`JobClientError`]
@@ -130,7 +129,7 @@ impl JobTrackerClient {
         Ok(lines)
     }
 
-    /// Ends a job.
+    /// Kills a job.
     ///
     /// # Errors
     /// [`JobClientError`]
@@ -146,7 +145,7 @@ impl JobTrackerClient {
         self.call(Ask::SetJobPriority { job: Some(job), priority: Some(priority.to_owned()) }).await.map(drop)
     }
 
-    /// Ends of attempts: at most `count`, from number `from` on.
+    /// Completion events: at most `count`, from number `from` on.
     ///
     /// # Errors
     /// [`JobClientError`]
@@ -169,7 +168,7 @@ impl JobTrackerClient {
         Ok(lines)
     }
 
-    /// What a failed or killed attempt left to read.
+    /// Diagnostics of a failed or killed attempt.
     ///
     /// # Errors
     /// [`JobClientError`]
@@ -191,7 +190,7 @@ impl JobTrackerClient {
         }
     }
 
-    /// How many tasks of a kind are where.
+    /// Counts of a job's tasks of a kind by state.
     ///
     /// # Errors
     /// [`JobClientError`]
@@ -206,7 +205,7 @@ impl JobTrackerClient {
         }
     }
 
-    /// Whether there is a queue of that name.
+    /// Whether the queue exists.
     ///
     /// # Errors
     /// [`JobClientError`]
@@ -217,7 +216,7 @@ impl JobTrackerClient {
         }
     }
 
-    /// Where the user's staging directories lie.
+    /// The user's staging area.
     pub(super) async fn staging_area(&mut self) -> Result<String, JobClientError> {
         match self.call(Ask::GetStagingAreaDir).await? {
             Value::String(Some(area)) => Ok(area),
@@ -225,7 +224,7 @@ impl JobTrackerClient {
         }
     }
 
-    /// An id for a job to come.
+    /// A new job id.
     pub(super) async fn new_job_id(&mut self) -> Result<JobId, JobClientError> {
         match self.call(Ask::GetNewJobId).await? {
             Value::JobId(id) => Ok(id),
@@ -233,7 +232,7 @@ impl JobTrackerClient {
         }
     }
 
-    /// Who may administer the jobs of a queue, as job.xml says it.
+    /// Access list for administering the jobs of a queue, as written to job.xml.
     pub(super) async fn queue_admins(&mut self, queue: &str) -> Result<String, JobClientError> {
         match self.call(Ask::GetQueueAdmins { queue: Some(queue.to_owned()) }).await? {
             Value::AccessControlList(list) => Ok(list.0.0),
@@ -241,7 +240,7 @@ impl JobTrackerClient {
         }
     }
 
-    /// Hands a job over.
+    /// Calls submitJob.
     pub(super) async fn submit_job(&mut self, job: JobId, directory: &str) -> Result<(), JobClientError> {
         let directory = Some(directory.to_owned());
         let call = Ask::SubmitJob { job: Some(job), directory, credentials: Some(Credentials::default()) };

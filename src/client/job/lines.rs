@@ -1,17 +1,17 @@
-//! Splits of a number of lines each, as 1.2.1 `NLineInputFormat` cuts them.
+//! Splits of N lines each, as 1.2.1 `NLineInputFormat` computes them.
 
 use std::io::{self, BufRead};
 
 use super::split::{MOST_SPLITS, Split};
 
-/// Cuts a file into splits of `lines` lines, 1 or more. A line ends with LF, CR LF or CR, the last one with the file.
+/// Splits a file into splits of `lines` lines, 1 or more. A line ends with LF, CR LF or CR, the last one with the file.
 ///
-/// 1.2.1 reads one line beyond the end of a split that ends where a line does; so all but the first begin, and the first
-/// ends, a byte earlier.
+/// 1.2.1 reads one line beyond the end of a split that ends at a line end. Therefore all splits but the first begin, and the
+/// first ends, a byte earlier.
 ///
 /// # Errors
-/// What reading gives; `InvalidData` for more than [`MOST_SPLITS`].
-pub fn cut_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result<Vec<Split>> {
+/// Read errors; `InvalidData` for more than [`MOST_SPLITS`].
+pub fn split_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result<Vec<Split>> {
     let mut splits = Vec::new();
     let (mut begin_bytes, mut length_bytes, mut counted) = (0_u64, 0_u64, 0_u64);
     let mut cut = |length_bytes: u64, begin_bytes: &mut u64| {
@@ -45,7 +45,7 @@ pub fn cut_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result<V
     Ok(splits)
 }
 
-/// The length of the next line with its end; 0 at the end of the file.
+/// The length of the next line with its terminator; 0 at the end of the file.
 fn skip_line(file: &mut impl BufRead) -> io::Result<u64> {
     let mut line_bytes = 0_u64;
     loop {
@@ -80,7 +80,7 @@ mod tests {
 
     fn parts(text: &[u8], lines: u64) -> Vec<(u64, u64)> {
         // A buffer of two bytes, so that ends of lines lie across its ends.
-        let splits = cut_lines("a", &mut BufReader::with_capacity(2, text), lines).unwrap();
+        let splits = split_lines("a", &mut BufReader::with_capacity(2, text), lines).unwrap();
         splits.iter().map(|split| (split.start_bytes, split.length_bytes)).collect()
     }
 

@@ -1,4 +1,4 @@
-//! What attempts wrote: fetched from the trackers that ran them (1.2.1 `TaskLogServlet`).
+//! Fetches logs of attempts from the trackers that ran them (1.2.1 `TaskLogServlet`).
 
 use hyper::StatusCode;
 use serde::Serialize;
@@ -10,30 +10,30 @@ use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
 use super::view::AttemptLine;
 
-/// The three that each attempt has.
+/// The logs of each attempt.
 pub const LOGS: [&str; 3] = ["stdout", "stderr", "syslog"];
 
-/// What one attempt wrote.
+/// The logs of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AttemptLog {
     /// The attempt.
     pub attempt: AttemptId,
-    /// What came of it, as Hadoop spells it.
+    /// Its final status, in Hadoop's spelling.
     pub status: &'static str,
     /// Address of the tracker.
     pub tracker: String,
-    /// Names and texts; those without text left out.
+    /// Names and texts of non-empty logs.
     pub logs: Vec<(&'static str, String)>,
-    /// Why there is nothing, where other attempts have something.
+    /// Why the logs cannot be read, if those of other attempts can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// The attempts of a job whose logs are wanted: those that failed, or all that have ended.
+/// The failed attempts of a job, or all ended ones.
 ///
 /// # Errors
 /// [`JobClientError`]
-pub async fn attempts_of(
+pub async fn list_ended_attempts(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
     all: bool,
@@ -43,19 +43,19 @@ pub async fn attempts_of(
     Ok(attempts)
 }
 
-/// One attempt that has ended.
+/// An ended attempt.
 ///
 /// # Errors
 /// [`JobClientError::UnknownAttempt`] among others.
 pub async fn attempt(jobtracker: &mut JobTrackerClient, attempt: AttemptId) -> Result<AttemptLine, JobClientError> {
-    // A job that is not known has no events, which would not say why.
+    // An unknown job has no events; this call reports that it is unknown.
     jobtracker.job(attempt.task.job).await?;
     let events = jobtracker.events(attempt.task.job, 0, u32::MAX).await?;
     let last = events.into_iter().rev().find(|event| event.attempt == attempt);
     last.ok_or(JobClientError::UnknownAttempt(attempt))
 }
 
-/// Fetches what an attempt wrote.
+/// Fetches the logs of an attempt.
 ///
 /// # Errors
 /// [`JobClientError::Log`]
@@ -69,10 +69,10 @@ pub async fn fetch(attempt: &AttemptLine, wanted: &[&'static str]) -> Result<Att
         match answer.status {
             StatusCode::OK if answer.body.is_empty() => {}
             StatusCode::OK => logs.push((*log, answer.body)),
-            // A tracker answers so where there is no such log, or no more.
+            // Answers of a tracker without the log.
             StatusCode::GONE | StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => {}
             status => {
-                let reason = format!("it answers {status}");
+                let reason = format!("status {status}");
                 return Err(JobClientError::Log { attempt: attempt.attempt, tracker: server.to_owned(), reason });
             }
         }
@@ -81,10 +81,10 @@ pub async fn fetch(attempt: &AttemptLine, wanted: &[&'static str]) -> Result<Att
     Ok(AttemptLog { attempt: *attempt, status, tracker: tracker.clone(), logs, error: None })
 }
 
-/// Fetches what several attempts wrote. A tracker that is gone takes its logs with it, but not those of others.
+/// Fetches the logs of several attempts. An unreachable tracker affects only its own logs.
 ///
 /// # Errors
-/// The first [`JobClientError::Log`], when no log can be read.
+/// The first [`JobClientError::Log`], if no log can be read.
 pub async fn fetch_all(attempts: &[AttemptLine], wanted: &[&'static str]) -> Result<Vec<AttemptLog>, JobClientError> {
     let mut all = Vec::with_capacity(attempts.len());
     let mut first_error = None;

@@ -1,10 +1,10 @@
-//! A job client: hands streaming jobs to a JobTracker as the stock 1.2.1 tools do, and follows jobs to their end.
+//! Job client: submits streaming jobs to a JobTracker as the stock 1.2.1 tools do, and follows jobs to their end.
 //!
-//! The way of a submission: [`input`] finds the files, [`split`] cuts them, [`streaming`] says what goes into job.xml,
-//! [`jar`] packs the shipped files, [`staging`] is the folder all of it is written to, [`submit`] talks to the
-//! JobTracker. What is written is what a stock JobTracker and stock TaskTrackers read. [`watch`] follows a job.
+//! Steps of a submission: [`input`] finds the files, [`split`] computes the splits, [`streaming`] sets the properties of job.xml,
+//! [`jar`] packs the shipped files, [`staging`] is the directory for all of them, [`submit`] calls the
+//! JobTracker. The files are those that a stock JobTracker and stock TaskTrackers read. [`watch`] follows a job.
 //!
-//! Only files of this machine and file systems mounted on it are read and written so far.
+//! Supports only local files and mounted file systems so far.
 
 pub mod configuration;
 mod defaults;

@@ -1,13 +1,13 @@
-//! How input is cut into splits: 1.2.1 `FileInputFormat` of the old interface, to the byte. No file is touched here.
+//! Computes splits as 1.2.1 `FileInputFormat` of the old API does, to the byte. Does not access files.
 
 use crate::wire::Text;
 use crate::wire::file::{FileSplit, SplitApi, SplitMeta, SplitsWriter, write_split_meta};
 
-/// Splits of one job at most: some ten times what the default limit of `job.splitmetainfo` lets pass.
+/// Maximum number of splits of one job: about ten times as many as the default limit of `job.splitmetainfo` allows.
 pub const MOST_SPLITS: usize = 5_000_000;
-/// Who holds a file of this machine (1.2.1 `FileSystem.getFileBlockLocations`).
+/// Host of a local file (1.2.1 `FileSystem.getFileBlockLocations`).
 const LOCAL_HOST: &str = "localhost";
-/// Endings of names that 1.2.1 knows a codec for, none of which can be read from the middle.
+/// Suffixes with a codec in 1.2.1 that cannot be split.
 const COMPRESSED: &[&str] = &[".deflate", ".gz", ".snappy"];
 
 /// One file of the input.
@@ -15,14 +15,14 @@ const COMPRESSED: &[&str] = &[".deflate", ".gz", ".snappy"];
 pub struct InputFile {
     /// Its URI, such as `file:/data/a.txt`.
     pub uri: String,
-    /// Its length.
+    /// Its length, bytes.
     pub length_bytes: u64,
 }
 
-/// By what input is cut.
+/// Parameters of the split size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitRules {
-    /// Maps that the job would like, `mapred.map.tasks`: a hint.
+    /// `mapred.map.tasks`, a hint.
     pub wanted_maps: u64,
     /// `mapred.min.split.size`.
     pub min_split_bytes: u64,
@@ -30,29 +30,29 @@ pub struct SplitRules {
     pub block_bytes: u64,
 }
 
-/// A part of a file, and who holds it.
+/// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// The file.
     pub uri: String,
-    /// First byte.
+    /// Offset of the first byte.
     pub start_bytes: u64,
     /// Number of bytes.
     pub length_bytes: u64,
-    /// Whether anybody is said to hold it.
+    /// Whether the split names a host.
     pub has_host: bool,
 }
 
-/// More splits than anybody wants.
+/// More than [`MOST_SPLITS`] splits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the input would be cut into more than {MOST_SPLITS} splits; set mapred.min.split.size")]
+#[error("the input has more than {MOST_SPLITS} splits; set a larger mapred.min.split.size")]
 pub struct TooManySplits;
 
-/// Cuts files, in the order of the files.
+/// Splits files, in the order of the files.
 ///
 /// # Errors
 /// [`TooManySplits`]
-pub fn cut(files: &[InputFile], rules: SplitRules) -> Result<Vec<Split>, TooManySplits> {
+pub fn split_files(files: &[InputFile], rules: SplitRules) -> Result<Vec<Split>, TooManySplits> {
     let total_bytes: u64 = files.iter().fold(0, |sum, file| sum.saturating_add(file.length_bytes));
     let goal_bytes = total_bytes / rules.wanted_maps.max(1);
     let split_bytes = goal_bytes.min(rules.block_bytes).max(rules.min_split_bytes).max(1);
@@ -76,23 +76,23 @@ pub fn cut(files: &[InputFile], rules: SplitRules) -> Result<Vec<Split>, TooMany
     if splits.len() > MOST_SPLITS { Err(TooManySplits) } else { Ok(splits) }
 }
 
-/// `length_bytes` from where `left_bytes` are left. Nobody holds a file without content.
+/// The split of `length_bytes` that starts `left_bytes` before the end. An empty file has no host.
 fn part(file: &InputFile, left_bytes: u64, length_bytes: u64) -> Split {
     let start_bytes = file.length_bytes - left_bytes;
     Split { uri: file.uri.clone(), start_bytes, length_bytes, has_host: file.length_bytes > 0 }
 }
 
-/// Whether a file may be read from the middle: by its name, as 1.2.1 `TextInputFormat`. bzip2 may.
+/// Whether a file can be split, by its name, as in 1.2.1 `TextInputFormat`. bzip2 can.
 pub fn is_splittable(uri: &str) -> bool {
     !COMPRESSED.iter().any(|ending| uri.ends_with(ending))
 }
 
-/// The bytes of `job.split` and `job.splitmetainfo`, the longest splits first (1.2.1 `JobClient.writeOldSplits`).
-pub fn files_of_splits(mut splits: Vec<Split>) -> (Vec<u8>, Vec<u8>) {
+/// Encodes `job.split` and `job.splitmetainfo`, the longest splits first (1.2.1 `JobClient.writeOldSplits`).
+pub fn encode_splits(mut splits: Vec<Split>) -> (Vec<u8>, Vec<u8>) {
     splits.sort_by_key(|split| std::cmp::Reverse(split.length_bytes));
     let mut writer = SplitsWriter::default();
     for Split { uri, start_bytes, length_bytes, has_host } in splits {
-        // No file is longer than an i64 counts.
+        // File lengths fit into i64.
         let (start_bytes, length_bytes) = (start_bytes as i64, length_bytes as i64);
         let locations = if has_host { vec![Text::from(LOCAL_HOST)] } else { Vec::new() };
         writer.add(&FileSplit { api: SplitApi::Old, path: uri, start_bytes, length_bytes }, locations);
@@ -120,7 +120,7 @@ mod tests {
 
     fn is_as_recorded(folder: &str, files: &[(&str, u64)]) {
         let files: Vec<_> = files.iter().map(|(uri, length)| file(uri, *length)).collect();
-        let (split, meta) = files_of_splits(cut(&files, DEFAULTS).unwrap());
+        let (split, meta) = encode_splits(split_files(&files, DEFAULTS).unwrap());
         assert_eq!(split, fixture(&format!("{folder}/job.split")), "{folder}/job.split");
         assert_eq!(meta, fixture(&format!("{folder}/job.splitmetainfo")), "{folder}/job.splitmetainfo");
     }
@@ -140,7 +140,7 @@ mod tests {
     fn the_hint_divides_all_input_and_the_last_part_may_be_a_tenth_longer() {
         let rules = SplitRules { wanted_maps: 10, ..DEFAULTS };
         let lengths = |length| {
-            let splits = cut(&[file("a", length), file("b.gz", 1000 - length)], rules).unwrap();
+            let splits = split_files(&[file("a", length), file("b.gz", 1000 - length)], rules).unwrap();
             splits.iter().map(|split| split.length_bytes).collect::<Vec<_>>()
         };
         assert_eq!(lengths(310), [100, 100, 110, 690]);
@@ -150,23 +150,23 @@ mod tests {
 
     #[test]
     fn a_block_bounds_a_split_and_the_least_size_beats_both() {
-        let count = |rules| cut(&[file("a", 1000)], rules).unwrap().len();
+        let count = |rules| split_files(&[file("a", 1000)], rules).unwrap().len();
         assert_eq!(count(SplitRules { block_bytes: 100, ..DEFAULTS }), 10);
         assert_eq!(count(SplitRules { block_bytes: 100, min_split_bytes: 500, ..DEFAULTS }), 2);
         assert_eq!(count(SplitRules { wanted_maps: 5000, ..DEFAULTS }), 1000);
     }
 
     #[test]
-    fn nobody_gets_millions_of_splits_by_mistake() {
+    fn millions_of_splits_are_refused() {
         let rules = SplitRules { block_bytes: 1, ..DEFAULTS };
-        assert_eq!(cut(&[file("a", 1 << 40)], rules), Err(TooManySplits));
+        assert_eq!(split_files(&[file("a", 1 << 40)], rules), Err(TooManySplits));
     }
 
     #[test]
-    fn nobody_holds_an_empty_file() {
-        let splits = cut(&[file("a", 0)], DEFAULTS).unwrap();
+    fn an_empty_file_has_no_host() {
+        let splits = split_files(&[file("a", 0)], DEFAULTS).unwrap();
         assert_eq!(splits, [Split { uri: "a".into(), start_bytes: 0, length_bytes: 0, has_host: false }]);
-        assert_eq!(files_of_splits(splits).1, b"META-SPL\x01\x01\x00\x07\x00");
+        assert_eq!(encode_splits(splits).1, b"META-SPL\x01\x01\x00\x07\x00");
     }
 
     proptest! {
@@ -178,7 +178,7 @@ mod tests {
             block_bytes in 1_u64..3000,
         ) {
             let files: Vec<_> = lengths.iter().enumerate().map(|(n, length)| file(&n.to_string(), *length)).collect();
-            let splits = cut(&files, SplitRules { wanted_maps, min_split_bytes, block_bytes }).unwrap();
+            let splits = split_files(&files, SplitRules { wanted_maps, min_split_bytes, block_bytes }).unwrap();
             for file in &files {
                 let parts: Vec<_> = splits.iter().filter(|split| split.uri == file.uri).collect();
                 let mut at_bytes = 0;

@@ -1,6 +1,6 @@
-//! The staging directory: where a client leaves the files of a job for JobTracker and TaskTrackers (1.2.1 `JobSubmissionFiles`).
+//! The staging directory: a job's files for JobTracker and TaskTrackers (1.2.1 `JobSubmissionFiles`).
 //!
-//! No checksums are left beside the files: Java reads files without them unchecked.
+//! No checksum files are written: Java reads files without them unchecked.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -10,22 +10,22 @@ use crate::model::JobId;
 
 use super::error::JobClientError;
 
-/// Of the area and of each job's directory.
+/// Mode of the area and of each job's directory.
 const DIRECTORY_MODE: u32 = 0o700;
-/// Of the files, which the directory's mode keeps from others.
+/// Mode of the files; the directory's mode protects them.
 const FILE_MODE: u32 = 0o644;
 
-/// A job's directory. It is removed when it is let go, unless the job was handed over.
+/// A job's directory. It is removed on drop, unless the job was submitted.
 #[derive(Debug)]
 pub(super) struct Staging {
     directory: FileUri,
-    is_handed_over: bool,
+    is_submitted: bool,
 }
 
 // === impl Staging ===
 
 impl Staging {
-    /// Makes the directory of `job` in the staging area of `user`, and the area if it is not there.
+    /// Creates the directory of `job` in the staging area of `user`, and the area if it does not exist.
     pub(super) fn create(area: &str, job: JobId, user: &str) -> Result<Self, JobClientError> {
         let area = FileUri::parse(area)?;
         if let Ok(metadata) = std::fs::metadata(area.as_path()) {
@@ -41,7 +41,7 @@ impl Staging {
         }
         LocalFileSystem.make_dir_all(area.as_path(), DIRECTORY_MODE)?;
         let directory = area.join(&job.to_string())?;
-        let made = Self { directory, is_handed_over: false };
+        let made = Self { directory, is_submitted: false };
         LocalFileSystem.make_dir_all(made.directory.as_path(), DIRECTORY_MODE)?;
         Ok(made)
     }
@@ -51,7 +51,7 @@ impl Staging {
         &self.directory
     }
 
-    /// The place of a file.
+    /// The path of a file.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.directory.as_path().join(name)
     }
@@ -61,16 +61,16 @@ impl Staging {
         Ok(LocalFileSystem.write_unsynced(&self.path(name), bytes, FILE_MODE)?)
     }
 
-    /// From here on the directory is the JobTracker's, which removes it when the job is over; or it is ours again.
-    pub(super) fn set_handed_over(&mut self, is_handed_over: bool) {
-        self.is_handed_over = is_handed_over;
+    /// Sets whether the directory belongs to the JobTracker, which removes it at the end of the job.
+    pub(super) fn set_submitted(&mut self, is_submitted: bool) {
+        self.is_submitted = is_submitted;
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        if !self.is_handed_over {
-            // There is nobody left to tell.
+        if !self.is_submitted {
+            // An error here cannot be reported.
             let _ = LocalFileSystem.remove_dir_all(self.directory.as_path());
         }
     }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_closed_to_others_and_goes_unless_handed_over() {
+    fn it_is_closed_to_others_and_removed_unless_submitted() {
         let folder = tempfile::tempdir().unwrap();
         let area = folder.path().join("alice/.staging");
         std::fs::create_dir_all(&area).unwrap();
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!([mode(&area), mode(&directory), mode(&file)], [0o700, 0o700, 0o644]);
         drop(staging);
         assert!(!directory.exists());
-        create().set_handed_over(true);
+        create().set_submitted(true);
         assert!(directory.exists());
     }
 

@@ -1,4 +1,4 @@
-//! What a streaming job is, and what the stock streaming tool (1.2.1 `StreamJob`) writes of it into job.xml.
+//! A streaming job, and the properties that the stock streaming tool (1.2.1 `StreamJob`) writes to job.xml.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::fs::FileUri;
 
-/// What becomes of the output of the maps.
+/// Processing of the map output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reducer {
-    /// This command reads it.
+    /// A command reads it.
     Command(String),
-    /// It is sorted and written as it is.
+    /// It is sorted and written unchanged.
     Identity,
-    /// No reduces: what the maps give is the output.
+    /// No reduces: the map output is the job's output.
     None,
 }
 
@@ -24,22 +24,22 @@ pub enum InputFormat {
     /// Lines.
     #[default]
     Text,
-    /// Lines of key, tabulator, value.
+    /// Lines of key, tab, value.
     KeyValue,
-    /// Lines, so many to a map (`mapred.line.input.format.linespermap`).
+    /// Lines, N for each map (`mapred.line.input.format.linespermap`).
     Lines,
 }
 
-/// A streaming job to be.
+/// A streaming job to submit.
 #[derive(Clone, Debug)]
 pub struct StreamingJob {
-    /// Its name; that of its mapper when there is none.
+    /// Its name; default: from its mapper.
     pub name: Option<String>,
-    /// Its queue; that of the configuration when there is none.
+    /// Its queue; default: from the configuration.
     pub queue: Option<String>,
     /// Paths and patterns of its input.
     pub inputs: Vec<FileUri>,
-    /// The folder for its output, which must not be there yet.
+    /// The output directory, which must not exist.
     pub output: FileUri,
     /// The command of maps.
     pub mapper: String,
@@ -47,23 +47,23 @@ pub struct StreamingJob {
     pub combiner: Option<String>,
     /// The command of reduces.
     pub reducer: Reducer,
-    /// How many reduces; as configured when not said.
+    /// Number of reduces; default: from the configuration.
     pub reduces: Option<u32>,
-    /// Files and folders that go with it.
+    /// Files and directories shipped with it.
     pub files: Vec<PathBuf>,
     /// How input is read.
     pub input_format: InputFormat,
-    /// The class that deals keys out to reduces; by their hashes when there is none.
+    /// Class of the partitioner; default: by hash.
     pub partitioner: Option<String>,
-    /// Variables for the commands: names and values without blanks.
+    /// Environment variables of the commands: names and values without blanks.
     pub environment: Vec<(String, String)>,
-    /// `hadoop-streaming-1.2.1.jar`, without which no stock TaskTracker runs the job.
+    /// `hadoop-streaming-1.2.1.jar`, which stock TaskTrackers need.
     pub streaming_jar: Option<PathBuf>,
 }
 
-/// What form encoding leaves as it is, blanks aside.
+/// Characters that form encoding leaves unchanged, except for blanks.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'*').remove(b'_').remove(b' ');
-/// The longest name that is made of a command, characters.
+/// Maximum length of a name made from a command, characters.
 const LONGEST_NAME: usize = 60;
 
 // === impl Reducer ===
@@ -71,7 +71,7 @@ const LONGEST_NAME: usize = 60;
 impl Reducer {
     const IDENTITY: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
 
-    /// As the stock tool takes it: `NONE`, the class of the identity, or a command.
+    /// Parses the stock tool's argument: `NONE`, the identity's class name, or a command.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
@@ -92,7 +92,7 @@ impl Reducer {
 // === impl InputFormat ===
 
 impl InputFormat {
-    /// The Java class that the stock tool takes for it.
+    /// The Java class that the stock tool uses.
     pub const fn class(self) -> &'static str {
         match self {
             Self::Text => "org.apache.hadoop.mapred.TextInputFormat",
@@ -105,7 +105,7 @@ impl InputFormat {
 // === impl StreamingJob ===
 
 impl StreamingJob {
-    /// Sets what the stock tool sets, over what is configured.
+    /// Sets the properties that the stock tool sets, overriding configured ones.
     pub fn set(&self, properties: &mut BTreeMap<String, String>) {
         let mut set = |name: &str, value: &str| {
             properties.insert(name.to_owned(), value.to_owned());
@@ -159,11 +159,13 @@ impl StreamingJob {
         }
         match &self.name {
             Some(name) => set("mapred.job.name", name),
-            None => drop(properties.entry("mapred.job.name".to_owned()).or_insert_with(|| name_of(&self.mapper))),
+            None => {
+                properties.entry("mapred.job.name".to_owned()).or_insert_with(|| default_job_name(&self.mapper));
+            }
         }
     }
 
-    /// A command in form encoding; a first word that is the path of a shipped file becomes its name, since there it will be.
+    /// Form-encodes a command. If its first word is the path of a shipped file, it becomes the file's name in the task's directory.
     fn encoded(&self, command: &str) -> String {
         let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
         let canonical = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
@@ -178,19 +180,19 @@ impl StreamingJob {
     }
 }
 
-/// A job's name by its mapper: the command without the folder that its program lies in.
-fn name_of(command: &str) -> String {
+/// Default name of a job: the mapper's command without the directory of its program.
+fn default_job_name(command: &str) -> String {
     let (program, arguments) = command.split_at(command.find(' ').unwrap_or(command.len()));
     let program = program.rsplit('/').next().unwrap_or(program);
     format!("{program}{arguments}").chars().take(LONGEST_NAME).collect()
 }
 
-/// `application/x-www-form-urlencoded`, as Java's `URLEncoder` does it.
+/// `application/x-www-form-urlencoded`, as in Java's `URLEncoder`.
 fn form_encoded(text: &str) -> String {
     utf8_percent_encode(text, FORM).to_string().replace(' ', "+")
 }
 
-/// A path in a list that commas part (1.2.1 `StringUtils.escapeString`).
+/// Escapes a path for a comma-separated list (1.2.1 `StringUtils.escapeString`).
 fn comma_escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace(',', "\\,")
 }
@@ -234,7 +236,7 @@ mod tests {
         document.properties.into_iter().map(|property| (property.name, property.value.unwrap_or_default())).collect()
     }
 
-    /// What of `ours` the recorded file says otherwise.
+    /// Properties of `ours` that differ from the recorded file.
     fn differing(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<String> {
         let other = ours.iter().filter(|(name, value)| theirs.get(*name) != Some(value));
         other.map(|(name, value)| format!("{name}={value} not {:?}", theirs.get(name))).collect()
@@ -272,7 +274,7 @@ mod tests {
             ("0", "NONE")
         );
         assert_eq!(ours["mapred.job.name"], "python3 m.py");
-        assert_eq!(name_of("/usr/bin/tr a /b"), "tr a /b");
+        assert_eq!(default_job_name("/usr/bin/tr a /b"), "tr a /b");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Hands a job over, in the order of the stock client: staging area, id, files, queue, job.xml, submitJob (1.2.1 `JobClient`).
+//! Submits a job, in the order of the stock client: staging area, id, files, queue, job.xml, submitJob (1.2.1 `JobClient`).
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
@@ -13,29 +13,29 @@ use crate::model::JobId;
 
 use super::configuration::JobConfiguration;
 use super::error::JobClientError;
-use super::input::{InputError, input_files};
+use super::input::{InputError, find_input_files};
 use super::jar::write_jar;
 use super::job_xml::job_xml;
 use super::jobtracker::JobTrackerClient;
-use super::lines::cut_lines;
-use super::split::{InputFile, Split, SplitRules, cut, files_of_splits};
+use super::lines::split_lines;
+use super::split::{InputFile, Split, SplitRules, encode_splits, split_files};
 use super::staging::Staging;
 use super::streaming::{InputFormat, Reducer, StreamingJob};
 
-/// Who signs a submission, and whose clock counts.
+/// Signer and clock of a signed submission.
 #[derive(Clone, Debug)]
-pub struct Signing {
-    /// Who signs.
+pub struct SigningOptions {
+    /// The signer.
     pub signer: Signer,
-    /// The market, which is asked for its time.
+    /// The market, which provides the time.
     pub market: MarketClient,
-    /// This machine's clock, epoch ms, should the market not tell.
+    /// This machine's clock, epoch ms, used if the market does not answer.
     pub wall_ms: fn() -> i64,
 }
 
-/// A job ready to be handed over: its input is found and cut, its output is free.
+/// A job ready for submission: its splits are computed, its output does not exist.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedJob {
     job: StreamingJob,
     properties: BTreeMap<String, String>,
     files: usize,
@@ -44,42 +44,42 @@ pub struct Prepared {
     split_meta_file: Vec<u8>,
 }
 
-/// A job that a JobTracker has taken.
+/// A job that a JobTracker has accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {
     /// Its id.
     pub job: JobId,
-    /// How many files its input has.
+    /// Number of input files.
     pub files: usize,
-    /// How many maps.
+    /// Number of maps.
     pub maps: usize,
     /// Whether it is signed.
     pub is_signed: bool,
 }
 
-/// Splits if nothing says otherwise (1.2.1 `RawLocalFileSystem.getDefaultBlockSize`), bytes.
+/// Default block size (1.2.1 `RawLocalFileSystem.getDefaultBlockSize`), bytes.
 const BLOCK_BYTES: u64 = 32 << 20;
-/// Submissions signed anew because another request of the user took the millisecond.
+/// Maximum number of signatures for one submission: another request of the user may have used the same millisecond.
 const MOST_SIGNATURES: usize = 20;
-/// How the market refuses a second request of a millisecond: an older one, and the same.
+/// Refusals of a second request in the same millisecond: for an older timestamp, and for a used signature.
 const MILLISECOND_TAKEN: [&str; 2] = ["is not after the last accepted one", "the signature has been used"];
-/// For the time of the market, which this machine's clock stands in for.
-const TIME_PATIENCE: Duration = Duration::from_secs(5);
-/// Times that a JobTracker which fell silent is asked whether it took the job, a second apart.
-const MOST_QUESTIONS: usize = 60;
+/// Timeout of the request for the market's time.
+const TIME_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of retries, a second apart, if the JobTracker does not answer.
+const MOST_RETRIES: usize = 60;
 const QUEUE: &str = "mapred.job.queue.name";
-/// Where a job waits that names no queue.
+/// Queue of a job that names none.
 const DEFAULT_QUEUE: &str = "default";
-/// The name of the queue by the Dynamic Priority Scheduler document.
+/// The queue's key in the Dynamic Priority Scheduler document.
 const MARKET_QUEUE: &str = "mapreduce.job.queue.name";
 
-// === impl Prepared ===
+// === impl PreparedJob ===
 
-impl Prepared {
-    /// Finds and cuts the input and looks whether the output is free; `working_dir` is where the client runs.
+impl PreparedJob {
+    /// Computes the splits and checks that the output does not exist; `working_dir` is the client's working directory.
     ///
     /// # Errors
-    /// [`JobClientError`]: what is wrong with input, output or configuration.
+    /// [`JobClientError`] for input, output or configuration.
     pub fn new(
         job: StreamingJob,
         configuration: &JobConfiguration,
@@ -88,7 +88,7 @@ impl Prepared {
         if job.output.as_path().exists() {
             return Err(JobClientError::OutputExists(job.output.to_string()));
         }
-        let files = input_files(&job.inputs)?;
+        let files = find_input_files(&job.inputs)?;
         let splits = splits(&files, job.input_format, configuration)?;
         let mut properties = configuration.properties();
         job.set(&mut properties);
@@ -99,16 +99,16 @@ impl Prepared {
         set("mapred.working.dir", working_dir.to_string());
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         set("mapreduce.job.submithost", host);
-        let (split_file, split_meta_file) = files_of_splits(splits);
+        let (split_file, split_meta_file) = encode_splits(splits);
         Ok(Self { job, properties, files, maps, split_file, split_meta_file })
     }
 
-    /// Whether no stock TaskTracker can run it.
+    /// Whether only built-in workers can run it.
     pub fn needs_built_in_worker(&self) -> bool {
         self.job.streaming_jar.is_none()
     }
 
-    /// How many reduces it will have, if the submission says so.
+    /// Number of reduces, if the submission sets it.
     pub fn reduces(&self) -> Option<u32> {
         match self.job.reducer {
             Reducer::None => Some(0),
@@ -118,14 +118,14 @@ impl Prepared {
         }
     }
 
-    /// Hands the job over. A JobTracker that falls silent meanwhile is asked again whether it took it.
+    /// Submits the job. If the JobTracker stops answering meanwhile, the call is repeated.
     ///
     /// # Errors
-    /// [`JobClientError`]; nothing is left behind unless the JobTracker may have taken the job.
+    /// [`JobClientError`]; the staging directory is removed unless the JobTracker may have accepted the job.
     pub async fn submit(
         self,
         jobtracker: &mut JobTrackerClient,
-        signing: Option<&Signing>,
+        signing: Option<&SigningOptions>,
     ) -> Result<Submitted, JobClientError> {
         let mut after_ms = 0;
         for _ in 1..MOST_SIGNATURES {
@@ -141,7 +141,7 @@ impl Prepared {
     async fn submit_once(
         &self,
         jobtracker: &mut JobTrackerClient,
-        signing: Option<&Signing>,
+        signing: Option<&SigningOptions>,
         after_ms: &mut i64,
     ) -> Result<Submitted, JobClientError> {
         let area = jobtracker.staging_area().await?;
@@ -164,16 +164,16 @@ impl Prepared {
         let admins = jobtracker.queue_admins(&queue).await?;
         properties.insert(format!("mapred.queue.{queue}.acl-administer-jobs"), admins);
         staging.write("job.xml", &job_xml(&properties)?)?;
-        let handed_over = hand_over(jobtracker, job, staging).await;
-        handed_over.map(|()| Submitted { job, files: self.files, maps: self.maps, is_signed: signing.is_some() })
+        let outcome = call_submit_job(jobtracker, job, staging).await;
+        outcome.map(|()| Submitted { job, files: self.files, maps: self.maps, is_signed: signing.is_some() })
     }
 
-    /// Signs it by the market's clock, and sends it to the queue of the signer's name where there is one and no other is asked for.
+    /// Signs the job with the market's time, and selects the queue of the signer's name if it exists and no other is set.
     async fn sign(
         &self,
         properties: &mut BTreeMap<String, String>,
         jobtracker: &mut JobTrackerClient,
-        signing: &Signing,
+        signing: &SigningOptions,
         after_ms: &mut i64,
     ) -> Result<(), JobClientError> {
         let user = &signing.signer.user;
@@ -183,9 +183,9 @@ impl Prepared {
             properties.insert(QUEUE.to_owned(), user.clone());
             properties.insert(MARKET_QUEUE.to_owned(), user.clone());
         }
-        let told = timeout(TIME_PATIENCE, signing.market.ask("time")).await;
-        let told = told.ok().and_then(Result::ok).and_then(|answer| answer.time_ms);
-        let timestamp_ms = told.unwrap_or_else(signing.wall_ms).max(*after_ms + 1);
+        let answer = timeout(TIME_TIMEOUT, signing.market.request("time")).await;
+        let time_ms = answer.ok().and_then(Result::ok).and_then(|answer| answer.time_ms);
+        let timestamp_ms = time_ms.unwrap_or_else(signing.wall_ms).max(*after_ms + 1);
         *after_ms = timestamp_ms;
         let signature = sign(&job_message(user, &timestamp_ms.to_string()), &signing.signer.key);
         properties.insert("mapred.job.timestamp".to_owned(), timestamp_ms.to_string());
@@ -194,23 +194,27 @@ impl Prepared {
     }
 }
 
-/// Calls submitJob until it is known whether the JobTracker took the job: it answers for a job that it knows as it did at first.
+/// Calls submitJob until the outcome is known. The call is idempotent: for a known job the JobTracker repeats its first answer.
 ///
-/// The directory stays if this is given up on the way: the JobTracker may have the job.
-async fn hand_over(jobtracker: &mut JobTrackerClient, job: JobId, mut staging: Staging) -> Result<(), JobClientError> {
+/// If the future is dropped meanwhile, the directory stays: the JobTracker may have accepted the job.
+async fn call_submit_job(
+    jobtracker: &mut JobTrackerClient,
+    job: JobId,
+    mut staging: Staging,
+) -> Result<(), JobClientError> {
     let directory = staging.uri().to_string();
-    staging.set_handed_over(true);
+    staging.set_submitted(true);
     let mut outcome = jobtracker.submit_job(job, &directory).await;
-    for _ in 0..MOST_QUESTIONS {
+    for _ in 0..MOST_RETRIES {
         match &outcome {
             Err(error) if error.is_unreachable() => sleep(Duration::from_secs(1)).await,
             _ => break,
         }
         outcome = jobtracker.submit_job(job, &directory).await;
     }
-    staging.set_handed_over(outcome.as_ref().map_or_else(JobClientError::is_unreachable, |()| true));
+    staging.set_submitted(outcome.as_ref().map_or_else(JobClientError::is_unreachable, |()| true));
     outcome?;
-    // The stock client takes a job for lost whose profile it cannot get.
+    // As in the stock client, a job without a profile counts as lost.
     if jobtracker.has_profile(job).await? { Ok(()) } else { Err(JobClientError::UnknownJob(job)) }
 }
 
@@ -225,14 +229,14 @@ fn splits(
             min_split_bytes: configuration.number("mapred.min.split.size", 1, 0)?,
             block_bytes: configuration.number("fs.local.block.size", BLOCK_BYTES, 1)?,
         };
-        return Ok(cut(files, rules)?);
+        return Ok(split_files(files, rules)?);
     }
     let lines = configuration.number("mapred.line.input.format.linespermap", 1, 1)?;
     let mut splits = Vec::new();
     for InputFile { uri, .. } in files {
         let path = FileUri::parse(uri)?.to_path_buf();
         let opened = open_behind_links(&path, &Expected::file_of_any_owner()).map_err(io::Error::from);
-        let cut = opened.and_then(|input| cut_lines(uri, &mut BufReader::new(input.file), lines));
+        let cut = opened.and_then(|input| split_lines(uri, &mut BufReader::new(input.file), lines));
         splits.extend(cut.map_err(|source| InputError::Io { path, source })?);
     }
     Ok(splits)

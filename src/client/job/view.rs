@@ -1,4 +1,4 @@
-//! Jobs, attempts, tasks and counters as people and programs are shown them.
+//! Jobs, attempts, tasks and counters, as shown to users and written as JSON.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskComplet
 pub struct JobLine {
     /// Its id.
     pub job: JobId,
-    /// Its state, as Hadoop spells it.
+    /// Its state, in Hadoop's spelling.
     pub state: JobState,
     /// Its name.
     pub name: String,
@@ -18,13 +18,13 @@ pub struct JobLine {
     pub user: String,
     /// Its queue.
     pub queue: String,
-    /// Its priority, as Hadoop spells it.
+    /// Its priority, in Hadoop's spelling.
     pub priority: &'static str,
     /// When it was submitted, epoch ms.
     pub started_ms: i64,
-    /// How far its maps are, percent.
+    /// Progress of its maps, percent.
     pub map_percent: u32,
-    /// How far its reduces are, percent.
+    /// Progress of its reduces, percent.
     pub reduce_percent: u32,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,65 +37,65 @@ pub struct JobLine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum JobState {
-    /// Accepted, not set up.
+    /// Accepted; setup is not finished.
     Prep,
-    /// At work.
+    /// Tasks may run.
     Running,
-    /// Over, well.
+    /// Finished successfully.
     Succeeded,
-    /// Over, by its own fault.
+    /// Finished with an error.
     Failed,
-    /// Over, by request.
+    /// Killed on request.
     Killed,
 }
 
-/// The end of an attempt.
+/// A completion event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AttemptLine {
-    /// Its number in the job's list.
+    /// Its number in the job's list of events.
     pub number: i32,
     /// The attempt.
     pub attempt: AttemptId,
-    /// `map`, `reduce`, or `setup or cleanup`, which take slots of either kind.
+    /// `map`, `reduce`, or `setup or cleanup`, which run in slots of either kind.
     pub task: &'static str,
-    /// What came of it, as Hadoop spells it.
+    /// Its final status, in Hadoop's spelling.
     pub status: &'static str,
-    /// Address of the tracker, where its log is.
+    /// Address of the tracker, which has the log.
     pub tracker: String,
-    /// How long it took if it succeeded, ms.
+    /// Run time if it succeeded, ms.
     pub run_time_ms: i32,
 }
 
 /// A counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CounterLine {
-    /// What the counter's group is called among people.
+    /// Display name of the group.
     pub group: String,
-    /// What it is called among people.
+    /// Display name.
     pub name: String,
     /// Its value.
     pub value: i64,
 }
 
-/// How many tasks of a kind are where.
+/// Counts of the tasks of a kind by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskTally {
     /// All.
     pub total: u32,
-    /// Done.
+    /// Finished.
     pub finished: u32,
     /// With a running attempt.
     pub running: u32,
-    /// Neither done nor running nor given up.
+    /// Neither finished nor running nor failed.
     pub pending: u32,
-    /// Given up.
+    /// Failed.
     pub failed: u32,
 }
 
 // === impl JobLine ===
 
 impl JobLine {
-    /// From what a JobTracker says; a profile may have gone meanwhile.
+    /// From a status and a profile, which may be missing.
     pub(super) fn of(status: &JobStatus, profile: Option<&JobProfile>) -> Self {
         let text = |field: fn(&JobProfile) -> &str| profile.map(field).unwrap_or_default().to_owned();
         let failure = Some(status.failure_info.to_string());
@@ -115,9 +115,9 @@ impl JobLine {
     }
 }
 
-/// Progress, which Hadoop counts from 0 to 1.
+/// Converts Hadoop's progress, 0 to 1, to percent.
 fn percent(progress: f32) -> u32 {
-    // What is no number is 0.
+    // NaN becomes 0.
     (progress.clamp(0.0, 1.0) * 100.0) as u32
 }
 
@@ -134,7 +134,7 @@ impl JobState {
         }
     }
 
-    /// As Hadoop spells it.
+    /// Hadoop's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Prep => "PREP",
@@ -145,8 +145,8 @@ impl JobState {
         }
     }
 
-    /// Whether nothing more will happen.
-    pub const fn is_over(self) -> bool {
+    /// Whether the job has ended.
+    pub const fn is_finished(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Killed)
     }
 }
@@ -159,7 +159,7 @@ impl AttemptLine {
         let task = match (kind, event.is_map) {
             (Kind::Map, true) => "map",
             (Kind::Map, false) => "setup or cleanup",
-            // Events of setups and cleanups do not say more of those that took reduce slots.
+            // Events of setup and cleanup tasks in reduce slots look the same.
             (Kind::Reduce, _) => "reduce",
         };
         Self {
@@ -172,13 +172,13 @@ impl AttemptLine {
         }
     }
 
-    /// Whether it went wrong by its own fault.
+    /// Whether it failed by itself, not by a kill.
     pub fn has_failed(&self) -> bool {
         let status = CompletionStatus::from_name(self.status);
         matches!(status, Some(CompletionStatus::Failed | CompletionStatus::TipFailed))
     }
 
-    /// Where a browser finds its log.
+    /// Address of its log for a browser.
     pub fn log_address(&self) -> String {
         format!("{}/tasklog?attemptid={}&all=true", self.tracker, self.attempt)
     }
@@ -187,7 +187,7 @@ impl AttemptLine {
 // === impl CounterLine ===
 
 impl CounterLine {
-    /// All, by group and name.
+    /// All counters, by group and name.
     pub(super) fn all_of(counters: &Counters) -> Vec<Self> {
         let mut lines: Vec<_> = counters
             .groups

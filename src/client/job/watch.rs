@@ -1,4 +1,4 @@
-//! Follows a job to its end, through restarts of the JobTracker.
+//! Follows a job to its end, across restarts of the JobTracker.
 
 use std::time::Duration;
 
@@ -11,112 +11,112 @@ use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
 use super::view::{AttemptLine, JobLine, JobState, TaskTally};
 
-/// What is new of a job.
+/// An update of a followed job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
-    /// How it stands.
-    Standing(Standing),
-    /// An attempt went wrong, and what it left to read.
+pub enum JobUpdate {
+    /// Its progress.
+    Progress(JobProgress),
+    /// A failed attempt and its diagnostics.
     Failure(AttemptLine, Vec<String>),
-    /// The JobTracker fell silent; said once.
-    Lost(String),
-    /// It is there again.
-    Back,
+    /// The JobTracker does not answer; sent once.
+    Disconnected(String),
+    /// The JobTracker answers again.
+    Reconnected,
 }
 
-/// How a job stands.
+/// Progress of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct JobProgress {
     /// The job.
     pub job: JobLine,
     /// Its maps.
     pub map: TaskTally,
     /// Its reduces.
     pub reduce: TaskTally,
-    /// Attempts that failed so far.
+    /// Number of failed attempts.
     pub failed_attempts: u32,
-    /// What it has cost up to the last tick, where there is a market that tells.
+    /// Its cost up to the last tick, if a market provides it.
     pub cost: Option<String>,
 }
 
-/// Where it is told what a job has cost.
+/// Source of a job's cost.
 #[derive(Clone, Debug)]
-pub struct Costs {
+pub struct CostSource {
     /// The market.
     pub market: MarketClient,
-    /// Who asks; where there is no market nobody needs a key.
+    /// The signer; not needed without a market.
     pub signer: Option<Signer>,
 }
 
-/// Nobody tells what jobs cost.
+/// The cost of a job is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotTold;
+pub struct CostUnavailable;
 
-/// For one question for the cost, which nobody waits for longer.
-const COST_PATIENCE: Duration = Duration::from_secs(5);
-/// Between two looks at first: small jobs are over soon.
+/// Timeout of one request for the cost.
+const COST_TIMEOUT: Duration = Duration::from_secs(5);
+/// First pause between two polls: small jobs finish soon.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-/// Between two looks at a job that takes its time.
+/// Longest pause between two polls.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Between two questions for the cost.
+/// Pause between two requests for the cost.
 const COST_PAUSE: Duration = Duration::from_secs(5);
-/// The reports of many tasks take long; so much of the time they may take: a twentieth.
+/// Reports of many tasks take long: requests for them may take one part in this many of the time.
 const REPORT_SHARE: u32 = 20;
-/// For how long a JobTracker may be silent.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// Between two attempts to reach it.
+/// Time without an answer after which following fails.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
+/// Pause between two attempts to reconnect.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
-/// Events looked at in one go.
+/// Maximum number of events in one poll.
 const EVENTS_AT_ONCE: u32 = 10_000;
 
-// === impl Costs ===
+// === impl CostSource ===
 
-impl Costs {
-    /// What a job has cost up to the last tick; none where nothing costs anything.
+impl CostSource {
+    /// The cost of a job up to the last tick; `None` without a market.
     ///
     /// # Errors
-    /// [`NotTold`]
-    pub async fn of(&self, job: JobId) -> Result<Option<String>, NotTold> {
+    /// [`CostUnavailable`]
+    pub async fn cost_of(&self, job: JobId) -> Result<Option<String>, CostUnavailable> {
         let job = job.to_string();
-        let explanation = timeout(COST_PATIENCE, self.market.explain(&job, self.signer.as_ref())).await;
-        let explanation = explanation.map_err(|_| NotTold)?.map_err(|_| NotTold)?;
+        let explanation = timeout(COST_TIMEOUT, self.market.explain(&job, self.signer.as_ref())).await;
+        let explanation = explanation.map_err(|_| CostUnavailable)?.map_err(|_| CostUnavailable)?;
         Ok(explanation.cost.map(|cost| cost.to_string()))
     }
 }
 
-/// Follows `job` until it is over, and tells what is new. Nothing is lost if the future is dropped and another watch begun, but
-/// that failures are told again.
+/// Follows `job` until it has finished, and reports updates. If the future is dropped and another watch started, failures are
+/// reported again.
 ///
 /// # Errors
-/// [`JobClientError`]: the JobTracker refuses, forgot the job, or is silent for ten minutes.
+/// [`JobClientError`]: the JobTracker refuses, has forgotten the job, or does not answer for ten minutes.
 pub async fn watch(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
-    costs: Option<&Costs>,
-    told: &mut impl FnMut(News),
-) -> Result<Standing, JobClientError> {
+    costs: Option<&CostSource>,
+    report: &mut impl FnMut(JobUpdate),
+) -> Result<JobProgress, JobClientError> {
     let mut watch =
         Watch { job, costs, events: 0, failed_attempts: 0, cost: None, next_cost: Instant::now(), tallies: None };
     let mut pause = SHORTEST_PAUSE;
     let mut lost_at = None;
     loop {
-        match watch.look(jobtracker, told).await {
-            Ok(standing) => {
+        match watch.poll(jobtracker, report).await {
+            Ok(progress) => {
                 if lost_at.take().is_some() {
-                    told(News::Back);
+                    report(JobUpdate::Reconnected);
                 }
-                told(News::Standing(standing.clone()));
-                if standing.job.state.is_over() {
-                    return Ok(standing);
+                report(JobUpdate::Progress(progress.clone()));
+                if progress.job.state.is_finished() {
+                    return Ok(progress);
                 }
                 sleep(pause).await;
                 pause = (pause * 5 / 4).min(LONGEST_PAUSE);
             }
             Err(error) if error.is_unreachable() => {
                 if lost_at.is_none() {
-                    told(News::Lost(error.to_string()));
+                    report(JobUpdate::Disconnected(error.to_string()));
                 }
-                if lost_at.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                if lost_at.get_or_insert_with(Instant::now).elapsed() > ANSWER_TIMEOUT {
                     return Err(error);
                 }
                 sleep(RECONNECT_PAUSE).await;
@@ -126,37 +126,40 @@ pub async fn watch(
     }
 }
 
-/// What has been seen so far.
+/// State of following a job.
 struct Watch<'a> {
     job: JobId,
-    costs: Option<&'a Costs>,
-    /// How many events.
+    costs: Option<&'a CostSource>,
+    /// Number of events read.
     events: u32,
     failed_attempts: u32,
     cost: Option<String>,
     next_cost: Instant,
-    /// The last reports, and when they may be asked for again.
+    /// The last tallies, and when they may be requested again.
     tallies: Option<(TaskTally, TaskTally, Instant)>,
 }
 
 impl Watch<'_> {
-    async fn look(
+    async fn poll(
         &mut self,
         jobtracker: &mut JobTrackerClient,
-        told: &mut impl FnMut(News),
-    ) -> Result<Standing, JobClientError> {
+        report: &mut impl FnMut(JobUpdate),
+    ) -> Result<JobProgress, JobClientError> {
         let job = jobtracker.job(self.job).await?;
-        let is_over = job.state.is_over();
-        self.see_failures(jobtracker, told).await?;
+        let is_finished = job.state.is_finished();
+        self.poll_failures(jobtracker, report).await?;
         let (map, reduce) = match &self.tallies {
-            Some((map, reduce, next)) if !is_over && Instant::now() < *next => (*map, *reduce),
-            _ => self.see_tasks(jobtracker).await?,
+            Some((map, reduce, next)) if !is_finished && Instant::now() < *next => (*map, *reduce),
+            _ => self.poll_tasks(jobtracker).await?,
         };
-        self.see_cost(job.state).await;
-        Ok(Standing { job, map, reduce, failed_attempts: self.failed_attempts, cost: self.cost.clone() })
+        self.poll_cost(job.state).await;
+        Ok(JobProgress { job, map, reduce, failed_attempts: self.failed_attempts, cost: self.cost.clone() })
     }
 
-    async fn see_tasks(&mut self, jobtracker: &mut JobTrackerClient) -> Result<(TaskTally, TaskTally), JobClientError> {
+    async fn poll_tasks(
+        &mut self,
+        jobtracker: &mut JobTrackerClient,
+    ) -> Result<(TaskTally, TaskTally), JobClientError> {
         let begin = Instant::now();
         let map = jobtracker.tally(self.job, Kind::Map).await?;
         let reduce = jobtracker.tally(self.job, Kind::Reduce).await?;
@@ -165,34 +168,34 @@ impl Watch<'_> {
         Ok((map, reduce))
     }
 
-    async fn see_failures(
+    async fn poll_failures(
         &mut self,
         jobtracker: &mut JobTrackerClient,
-        told: &mut impl FnMut(News),
+        report: &mut impl FnMut(JobUpdate),
     ) -> Result<(), JobClientError> {
         let events = jobtracker.events(self.job, self.events, EVENTS_AT_ONCE).await?;
         for event in events {
-            // An attempt whose diagnostics do not come is told again.
+            // If its diagnostics cannot be fetched, the event is read again.
             if event.has_failed() {
                 let diagnostics = jobtracker.diagnostics(event.attempt).await?;
                 self.failed_attempts += 1;
-                told(News::Failure(event, diagnostics));
+                report(JobUpdate::Failure(event, diagnostics));
             }
             self.events += 1;
         }
         Ok(())
     }
 
-    /// Costs are a courtesy: a market that does not tell is asked no more.
-    async fn see_cost(&mut self, state: JobState) {
+    /// The cost is optional: after one error it is not requested again.
+    async fn poll_cost(&mut self, state: JobState) {
         let Some(costs) = self.costs else { return };
-        if Instant::now() < self.next_cost && !state.is_over() {
+        if Instant::now() < self.next_cost && !state.is_finished() {
             return;
         }
         self.next_cost = Instant::now() + COST_PAUSE;
-        match costs.of(self.job).await {
+        match costs.cost_of(self.job).await {
             Ok(cost) => self.cost = cost.or(self.cost.take()),
-            Err(NotTold) => self.costs = None,
+            Err(CostUnavailable) => self.costs = None,
         }
     }
 }

@@ -1,7 +1,6 @@
-//! The XML of `/scheduler`, read leniently: the document's wrapped queues and the original's bare ones.
+//! Lenient parser of `/scheduler`'s XML: accepts the document's wrapped queues and the original's bare ones.
 //!
-//! Amounts stay the texts they came as: nothing is computed with them here, and the original writes some of them with
-//! an exponent.
+//! Amounts are kept as texts: nothing is computed with them here, and the original writes some with an exponent.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -10,13 +9,13 @@ use serde::Serialize;
 /// One queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct QueueLine {
-    /// Its name; empty where the answer does not tell.
+    /// Its name; empty if the answer omits it.
     pub queue: String,
     /// Its balance, credits.
     pub budget: String,
     /// The rate or the bid, credits for one slot over one interval.
     pub spending: String,
-    /// Its part of the cluster; empty where the original leaves it out.
+    /// Its share; empty if the original omits it.
     pub share: String,
     /// Slots used within the quota at the last tick.
     pub used: u64,
@@ -24,7 +23,7 @@ pub struct QueueLine {
     pub pending: u64,
 }
 
-/// What a rate would give a queue at the next tick.
+/// A quote of a rate at the next tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct QuoteLine {
     /// The queue.
@@ -33,21 +32,21 @@ pub struct QuoteLine {
     pub rate: String,
     /// The price that would be published, credits.
     pub price: String,
-    /// Its part of the cluster.
+    /// Its share.
     pub share: String,
-    /// The map slots it would have a right to.
+    /// Its quota of map slots.
     pub map_slots: u32,
-    /// The reduce slots it would have a right to.
+    /// Its quota of reduce slots.
     pub reduce_slots: u32,
-    /// Its balance once the interval that runs is paid, credits.
+    /// Its balance after the current interval is charged, credits.
     pub budget: String,
-    /// How long that lasts with all of those slots in use, seconds; none when nothing would be paid.
+    /// Time that the balance lasts with all of these slots in use, seconds; `None` if nothing would be charged.
     pub full_use_lasts_s: Option<u64>,
-    /// How long it lasts with what runs now; none when nothing would be paid.
+    /// The same at the present usage.
     pub present_use_lasts_s: Option<u64>,
 }
 
-/// What an answer holds.
+/// A parsed answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarketAnswer {
     /// The sum of the effective rates, credits.
@@ -58,24 +57,24 @@ pub struct MarketAnswer {
     pub time_ms: Option<i64>,
     /// The queues, in the order of the answer.
     pub queues: Vec<QueueLine>,
-    /// What a rate would give.
+    /// A quote.
     pub quote: Option<QuoteLine>,
     /// Why the request was refused.
     pub error: Option<String>,
 }
 
-/// A text that is no answer of a market.
+/// An invalid answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is no answer of a market: {0}")]
+#[error("invalid market answer: {0}")]
 pub struct AnswerError(String);
 
 // === impl MarketAnswer ===
 
 impl MarketAnswer {
-    /// Reads an answer.
+    /// Parses an answer.
     ///
     /// # Errors
-    /// It is no XML, has no frame, or a time in it is no number.
+    /// Not XML, no frame, or a time that is not a number.
     pub fn parse(text: &str) -> Result<MarketAnswer, AnswerError> {
         let wrong = |error: &dyn std::fmt::Display| AnswerError(error.to_string());
         let mut reader = Reader::from_str(text);
@@ -104,14 +103,14 @@ impl MarketAnswer {
     }
 }
 
-/// The reading of one answer.
+/// Parser state.
 #[derive(Default)]
 struct Walk {
     answer: MarketAnswer,
     content: String,
     has_frame: bool,
     is_within_queue: bool,
-    /// The quote that is being read.
+    /// The quote being parsed.
     quote: Option<QuoteLine>,
 }
 
@@ -158,7 +157,7 @@ impl Walk {
         Ok(())
     }
 
-    /// The queue that is being read: the original's single ones have no element of their own.
+    /// The queue being parsed: the original's single queues have no element of their own.
     fn queue(&mut self) -> &mut QueueLine {
         if !self.is_within_queue && self.answer.queues.is_empty() {
             self.answer.queues.push(QueueLine::default());
@@ -187,7 +186,7 @@ impl QuoteLine {
     }
 }
 
-/// The value of an attribute; empty where it is missing.
+/// The value of an attribute; empty if missing.
 fn attribute(element: &BytesStart<'_>, name: &str) -> Result<String, AnswerError> {
     let wrong = |error: &dyn std::fmt::Display| AnswerError(error.to_string());
     let value = element.try_get_attribute(name).map_err(|error| wrong(&error))?;
@@ -196,7 +195,7 @@ fn attribute(element: &BytesStart<'_>, name: &str) -> Result<String, AnswerError
 }
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, AnswerError> {
-    text.parse().map_err(|_| AnswerError(format!("<{name}> holds {text:?}, which is no number")))
+    text.parse().map_err(|_| AnswerError(format!("<{name}> contains {text:?}; expected a number")))
 }
 
 #[cfg(test)]
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_writes_is_read() {
+    fn answers_of_the_server_are_parsed() {
         let answer = Answer::Queues { price: "2".parse().unwrap(), queues: vec![info("alice"), info("b@c")] };
         let read = MarketAnswer::parse(&render(&answer, "h")).unwrap();
         assert_eq!(read.price.as_deref(), Some("2.0"));
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_refused() {
+    fn invalid_answers_are_refused() {
         for text in ["", "hello", "<html></html>", "<QueueInfo><time>x</time></QueueInfo>", "<QueueInfo></a>"] {
             assert!(MarketAnswer::parse(text).is_err(), "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! One HTTP GET, as plain as the market and the logs of tasks need it: a connection, a request, a whole answer.
+//! HTTP GET for the market and for task logs: one connection, one request, a complete answer.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Longest wait for a whole answer: longer than the server's own patience with its store.
+/// Timeout for a complete answer; longer than the server's own timeout for its store.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Largest answer, bytes: all queues that there may be.
+/// Maximum size of an answer, bytes; enough for all queues.
 const MOST_BYTES: usize = 256 << 20;
 
 /// An answer.
@@ -21,27 +21,27 @@ pub(crate) struct HttpAnswer {
     pub(crate) body: String,
 }
 
-/// Why there is none.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Nobody listens there, or the connection broke.
+    /// The connection failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// What came was no HTTP.
+    /// The answer is not HTTP.
     #[error("{0}")]
     Http(#[from] hyper::Error),
     /// The request cannot be sent.
     #[error("{0}")]
     Request(#[from] hyper::http::Error),
-    /// The body broke off or is too long.
+    /// The body is incomplete or too long.
     #[error("the answer cannot be read: {0}")]
     Body(#[from] axum::Error),
-    /// It takes too long.
+    /// The request timed out.
     #[error("no answer within {} s", PATIENCE.as_secs())]
     TooSlow,
 }
 
-/// Asks `server`, `host:port`, for a path with its query.
+/// Requests a path with its query from `server`, `host:port`.
 pub(crate) async fn get(server: &str, path: &str, authorization: Option<&str>) -> Result<HttpAnswer, HttpError> {
     timeout(PATIENCE, exchange(server, path, authorization)).await.map_err(|_| HttpError::TooSlow)?
 }

@@ -1,10 +1,11 @@
-//! The client of the market against a server that answers as told.
+//! The client of the market against a scripted server.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::*;
 use crate::market::{Denial, MarketError, ReplayRefusal};
+
+use super::*;
 
 const TIME: &str = "<QueueInfo><host>h</host><start>1</start><time>1700000000000</time></QueueInfo>";
 const FRAME: &str = "<QueueInfo><host>h</host></QueueInfo>";
@@ -50,7 +51,7 @@ async fn requests_carry_the_servers_time() {
     let (listener, client) = stage().await;
     let answers = [ok(TIME), ok(FRAME)];
     let signer = alice();
-    let (asked, answer) = tokio::join!(serve(&listener, &answers), client.ask_signed("info=alice", &signer));
+    let (asked, answer) = tokio::join!(serve(&listener, &answers), client.request_signed("info=alice", &signer));
     assert_eq!(answer.unwrap(), MarketAnswer::default());
     assert!(asked[0].starts_with("GET /scheduler?time HTTP/1.1\r\n"), "{}", asked[0]);
     assert!(!asked[0].to_lowercase().contains("authorization"), "{}", asked[0]);
@@ -60,13 +61,14 @@ async fn requests_carry_the_servers_time() {
 }
 
 #[tokio::test]
-async fn a_millisecond_that_is_taken_is_signed_anew() {
+async fn a_used_millisecond_is_signed_again() {
     let (listener, client) = stage().await;
     let taken = denial(ReplayRefusal::NotAfterLast { timestamp_ms: 1, last_ms: 1_700_000_000_000 });
     let ahead = denial(ReplayRefusal::StampAhead { last_ms: 1_700_000_000_900, now_ms: 1 });
     let answers = [ok(TIME), taken, ahead, ok(FRAME)];
     let signer = alice();
-    let (asked, answer) = tokio::join!(serve(&listener, &answers), client.ask_signed("addBudget=1&queue=q", &signer));
+    let (asked, answer) =
+        tokio::join!(serve(&listener, &answers), client.request_signed("addBudget=1&queue=q", &signer));
     answer.unwrap();
     let stamps: Vec<&str> =
         asked[1..].iter().map(|head| &head[head.find("timestamp=").unwrap() + 10..][..13]).collect();
@@ -74,13 +76,13 @@ async fn a_millisecond_that_is_taken_is_signed_anew() {
 }
 
 #[tokio::test]
-async fn signing_anew_ends() {
+async fn repeated_signing_ends() {
     let (listener, client) = stage().await;
     let taken = denial(ReplayRefusal::NotAfterLast { timestamp_ms: 1, last_ms: 5 });
     let mut answers = vec![taken; MOST_SIGNATURES];
     answers.insert(0, ok(TIME));
     let signer = alice();
-    let (_, answer) = tokio::join!(serve(&listener, &answers), client.ask_signed("infos", &signer));
+    let (_, answer) = tokio::join!(serve(&listener, &answers), client.request_signed("infos", &signer));
     assert!(matches!(answer.unwrap_err(), MarketClientError::Denied { reason: Some(_) }));
 }
 
@@ -90,17 +92,17 @@ async fn nothing_is_signed_for_another_day() {
     let ahead = denial(ReplayRefusal::StampAhead { last_ms: 1_700_000_300_000, now_ms: 1 });
     let answers = [ok(TIME), ahead];
     let signer = alice();
-    let (_, answer) = tokio::join!(serve(&listener, &answers), client.ask_signed("infos", &signer));
+    let (_, answer) = tokio::join!(serve(&listener, &answers), client.request_signed("infos", &signer));
     let error = answer.unwrap_err().to_string();
     assert!(error.starts_with("access denied: the last accepted timestamp 1700000300000 is ahead"), "{error}");
 }
 
 #[tokio::test]
-async fn other_denials_are_final_and_told() {
+async fn other_denials_are_final_and_reported() {
     let (listener, client) = stage().await;
     let outside = denial(ReplayRefusal::OutsideWindow { timestamp_ms: 1, now_ms: 2, window_ms: 3 });
     let signer = alice();
-    for (denial, told) in [
+    for (denial, expected) in [
         (
             outside,
             "access denied: timestamp 1 is more than 3 ms from the server's time 2; the server's time is 1700000000005",
@@ -109,10 +111,10 @@ async fn other_denials_are_final_and_told() {
         (("500 x", "<html><pre>ACCESS DENIED: infos</pre>\nat java.lang.Thread</html>".to_owned()), "access denied"),
     ] {
         let answers = [ok(TIME), denial];
-        let (_, answer) = tokio::join!(serve(&listener, &answers), client.ask_signed("infos", &signer));
+        let (_, answer) = tokio::join!(serve(&listener, &answers), client.request_signed("infos", &signer));
         let error = answer.unwrap_err();
         assert!(matches!(error, MarketClientError::Denied { .. }));
-        assert_eq!(error.to_string(), told);
+        assert_eq!(error.to_string(), expected);
     }
 }
 
@@ -144,23 +146,23 @@ async fn a_statement_is_fetched_back_to_its_first_row() {
 }
 
 #[tokio::test]
-async fn refusals_and_failures_are_told_apart() {
+async fn refusals_and_failures_are_distinguished() {
     let (listener, client) = stage().await;
     let error = "<QueueInfo><host>h</host><error>there is no queue q</error></QueueInfo>";
-    for (answer, is_refused, told) in [
+    for (answer, is_refused, expected) in [
         (("404 Not Found", error.to_owned()), true, "there is no queue q"),
         (("404 Not Found", "no market here\n".to_owned()), true, "404 Not Found: no market here"),
         (("503 Service Unavailable", error.to_owned()), false, "there is no queue q"),
-        (("200 OK", "hello".to_owned()), false, "it is no answer of a market"),
+        (("200 OK", "hello".to_owned()), false, "invalid market answer"),
     ] {
         let answers = [answer];
-        let (_, answer) = tokio::join!(serve(&listener, &answers), client.ask("price"));
+        let (_, answer) = tokio::join!(serve(&listener, &answers), client.request("price"));
         let error = answer.unwrap_err();
         assert_eq!(matches!(error, MarketClientError::Refused(_)), is_refused, "{error}");
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
     }
     drop(listener);
-    let error = client.ask("price").await.unwrap_err();
+    let error = client.request("price").await.unwrap_err();
     assert!(matches!(error, MarketClientError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("cannot be reached"), "{error}");
 }

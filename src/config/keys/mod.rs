@@ -1,6 +1,6 @@
-//! Every configuration key that is read: name, other spellings, default, kind with unit and range, meaning.
+//! Every configuration key that the program reads: name, other spellings, default, kind with unit and range, meaning.
 //!
-//! `docs/configuration.md` is made from these tables. A key that nothing reads does not stand here.
+//! `docs/configuration.md` is generated from these tables. Do not add keys that nothing reads.
 
 mod cluster;
 mod job;
@@ -22,19 +22,19 @@ use super::parts_per_million::PartsPerMillion;
 /// One configuration key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The name, as Hadoop 1.2.1 spells it or as ours. `<queue>` in it stands for a queue's name.
+    /// Hadoop 1.2.1's name, or a name of this JobTracker. `<queue>` in it stands for a queue's name.
     pub name: &'static str,
-    /// Other names of the same thing: deprecated ones and those of Hadoop 0.21 and later. `name` wins over them.
+    /// Deprecated names, and those of Hadoop 0.21 and later. `name` wins over them.
     pub aliases: &'static [&'static str],
-    /// The value when nothing sets it, as it would be written in a file; `None`: not set.
+    /// Default, as written in a file; `None`: not set.
     pub default: Option<&'static str>,
-    /// What a value must be.
+    /// Values that are accepted.
     pub kind: Kind,
     /// One line for the documentation.
     pub meaning: &'static str,
 }
 
-/// What a value must be.
+/// The type and range of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Any text.
@@ -83,7 +83,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How the unit is written after a number; empty for a bare number.
+    /// The unit's symbol; empty for a bare number.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Unit {
 }
 
 impl Kind {
-    /// Whether a value, expanded, is of this kind. Blanks around numbers, words and addresses do not matter.
+    /// Whether an expanded value is of this kind. Blanks around numbers, words and addresses are ignored.
     #[must_use]
     pub fn accepts(self, value: &str) -> bool {
         match self {
@@ -115,7 +115,7 @@ impl Kind {
     }
 }
 
-/// As it stands after "expected" in an error.
+/// The text after "expected" in an error.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -147,7 +147,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Reads a whole number as Hadoop does: decimal, or hexadecimal after `0x` (1.2.1 `Configuration.getLong`).
+/// Parses a whole number as Hadoop does: decimal, or hexadecimal after `0x` (1.2.1 `Configuration.getLong`).
 #[must_use]
 pub fn parse_number(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -161,25 +161,25 @@ pub fn parse_number(text: &str) -> Option<i64> {
     }
 }
 
-/// Reads `true` or `false`. Hadoop takes any other word for "the default"; ours refuses it.
+/// Parses `true` or `false`. Hadoop silently replaces any other word by the default; this returns `None`.
 #[must_use]
 pub fn parse_flag(text: &str) -> Option<bool> {
     text.trim().parse().ok()
 }
 
 impl Key {
-    /// All spellings, the one that wins first.
+    /// All spellings, in order of precedence.
     pub fn spellings(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// The name with a queue's name put in.
+    /// The key's name for one queue.
     #[must_use]
     pub fn for_queue(&self, queue: &str) -> String {
         self.name.replace("<queue>", queue)
     }
 
-    /// Whether `name` is a spelling of this key, any queue's for a key of queues.
+    /// Whether `name` is a spelling of this key, for any queue.
     #[must_use]
     pub fn is_spelled(&self, name: &str) -> bool {
         self.spellings().any(|spelling| match spelling.split_once("<queue>") {
@@ -196,7 +196,7 @@ impl Key {
 pub struct Section {
     /// Its title.
     pub title: &'static str,
-    /// A sentence or two under it.
+    /// Introduction below the title.
     pub note: &'static str,
     /// Its keys, in the order of the page.
     pub keys: &'static [Key],
@@ -214,25 +214,25 @@ pub const SECTIONS: &[Section] = &[
         note: "Read when `mapred.jobtracker.taskScheduler` is `org.apache.hadoop.mapred.DynamicPriorityScheduler`.",
         keys: MARKET,
     },
-    Section { title: "Ours", note: "Keys that no Hadoop knows.", keys: OWN },
+    Section { title: "This JobTracker", note: "Keys that Hadoop does not have.", keys: OWN },
     Section {
         title: "Built-in tasktracker",
-        note: "Read by `jobtracker tasktracker`, beside `mapred.job.tracker`, `mapred.local.dir`, `hadoop.tmp.dir` and `fs.default.name`.",
+        note: "Read by `jobtracker tasktracker`, in addition to `mapred.job.tracker`, `mapred.local.dir`, `hadoop.tmp.dir` and `fs.default.name`.",
         keys: TRACKER,
     },
     Section {
         title: "Jobs",
-        note: "Read from each job's job.xml; a value in the conf folder applies where job.xml has none, or is final.",
+        note: "Read from each job's job.xml. A value in the conf folder applies if job.xml has none, or if it is final.",
         keys: JOB,
     },
     Section {
         title: "Streaming jobs",
-        note: "Read from job.xml by the built-in tasktracker, and to decide whether it can run the job.",
+        note: "Read from job.xml by the built-in tasktracker, and by the JobTracker to decide whether that can run the job.",
         keys: STREAMING,
     },
 ];
 
-/// Keys of the cluster that a built-in tasktracker reads beside [`TRACKER`].
+/// Keys of the cluster that a built-in tasktracker reads in addition to [`TRACKER`].
 pub const READ_BY_TRACKER: &[Key] = &[RPC_ADDRESS, DEFAULT_FILE_SYSTEM, HADOOP_TMP_DIR, LOCAL_DIR, WEB_HOSTS];
 
 /// Every key of every section.
@@ -240,7 +240,7 @@ pub fn all() -> impl Iterator<Item = &'static Key> {
     SECTIONS.iter().flat_map(|section| section.keys)
 }
 
-/// Makes one constant for each key and the table that holds them, so that none can be left out.
+/// Declares one constant for each key and the table of all of them, so that none is missing in the table.
 macro_rules! keys {
     ($(#[$table_doc:meta])* $table:ident; $($constant:ident = $name:literal $([$($alias:literal),+])?, $kind:expr, $default:expr, $meaning:literal;)+) => {
         $(
@@ -270,7 +270,7 @@ mod tests {
         let mut seen = BTreeSet::new();
         for key in all() {
             for spelling in key.spellings() {
-                assert!(seen.insert(spelling), "{spelling} stands twice");
+                assert!(seen.insert(spelling), "{spelling} is listed twice");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Where things lie.
+//! Directories of the daemon.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use crate::config::error::{ConfigError, Warning};
 use crate::config::keys;
 use crate::fs::FileUri;
 
-/// The folder in each local dir that the Java daemon wipes when it starts (1.2.1 `JobTracker.SUBDIR`).
+/// The directory in each local dir that the Java daemon deletes at start (1.2.1 `JobTracker.SUBDIR`).
 const WIPED: &str = "jobTracker";
 
-/// Where things lie.
+/// Directories of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directories {
     /// `hadoop.tmp.dir`.
     pub hadoop_tmp: PathBuf,
-    /// The default file system, as clients are told (`file:///` prints as `file:/`).
+    /// The default file system, as reported to clients (`file:///` prints as `file:/`).
     pub default_file_system: FileUri,
-    /// Where trackers find job tokens: `<this>/<job id>/jobToken`.
+    /// System directory, with job tokens: `<this>/<job id>/jobToken`.
     pub system: FileUri,
-    /// Above the users' staging folders: `<this>/<user>/.staging`.
+    /// Root of the users' staging directories: `<this>/<user>/.staging`.
     pub staging_root: FileUri,
-    /// Local scratch folders, at least one.
+    /// Local scratch directories, at least one.
     pub local: Vec<PathBuf>,
-    /// The state database's folder.
+    /// Directory of the state database.
     pub state: PathBuf,
 }
 
@@ -34,7 +34,7 @@ impl Directories {
         if let Some(wiped) = local.iter().map(|dir| dir.join(WIPED)).find(|wiped| state.starts_with(wiped)) {
             let expected =
                 format!("a folder outside {}, which a Java JobTracker deletes at its start", wiped.display());
-            return Err(configuration.required(&keys::STATE_DIR)?.refused(expected));
+            return Err(configuration.required(&keys::STATE_DIR)?.bad_value(expected));
         }
         Ok(Directories {
             hadoop_tmp: configuration.required_local_path(&keys::HADOOP_TMP_DIR)?,
@@ -46,10 +46,10 @@ impl Directories {
         })
     }
 
-    /// Where a user's clients put their jobs.
+    /// The staging directory of a user.
     ///
     /// # Errors
-    /// The user's name is no plain name.
+    /// The user's name cannot be a file name.
     pub fn staging_area(&self, user: &str) -> Result<FileUri, crate::fs::FileUriError> {
         self.staging_root.join(user)?.join(".staging")
     }

@@ -1,4 +1,4 @@
-//! How much of everything: connections, frames, jobs, counters, memory.
+//! Limits of connections, frames, jobs, counters and memory.
 
 use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
@@ -8,13 +8,13 @@ use crate::model::CounterLimits;
 /// Limits of the RPC server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcSettings {
-    /// Longest call, bytes.
+    /// Maximum size of a call, bytes.
     pub max_frame_bytes: usize,
-    /// Connections open at once.
+    /// Maximum number of open connections.
     pub max_connections: usize,
-    /// Unanswered calls of one connection.
+    /// Maximum number of unanswered calls of one connection.
     pub max_calls_in_flight: usize,
-    /// How long a client may take no byte of its answers, ms.
+    /// Time after which a connection that reads nothing is closed, ms.
     pub write_timeout_ms: u64,
 }
 
@@ -34,9 +34,9 @@ impl RpcSettings {
 pub struct HttpLimits {
     /// Time for the head of a request, ms.
     pub header_timeout_ms: u64,
-    /// Longest head of a request, bytes.
+    /// Maximum size of the head of a request, bytes.
     pub max_header_bytes: usize,
-    /// Connections open at once.
+    /// Maximum number of open connections.
     pub max_connections: usize,
 }
 
@@ -50,29 +50,29 @@ impl HttpLimits {
     }
 }
 
-/// A client asks about its job once more after the end; with less it might find nothing.
+/// Minimum number of finished jobs kept: a client requests its job once more after the end.
 const LEAST_FINISHED_JOBS: usize = 100;
 
-/// What one job may be. `None`: no limit.
+/// Limits of jobs. `None`: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobLimits {
-    /// Longest job.xml, bytes.
+    /// Maximum size of job.xml, bytes.
     pub job_conf_bytes: u64,
-    /// Longest `job.splitmetainfo`, bytes.
+    /// Maximum size of `job.splitmetainfo`, bytes.
     pub split_meta_bytes: Option<u64>,
-    /// Most maps and reduces together.
+    /// Maximum number of maps and reduces of one job.
     pub max_tasks: Option<u32>,
-    /// Most tasks of all jobs that are not over.
+    /// Maximum number of tasks of all unfinished jobs.
     pub max_live_tasks: Option<u64>,
-    /// Most memory for texts, splits and credentials of all jobs that are not over, bytes.
+    /// Maximum memory for texts, splits and credentials of all unfinished jobs, bytes.
     pub max_live_bytes: Option<u64>,
-    /// Most slots of a kind that a tracker is believed to have.
+    /// Maximum number of slots of a kind of a tracker.
     pub max_tracker_slots: u32,
-    /// Most hosts one split may name.
+    /// Maximum number of hosts of one split.
     pub max_split_locations: Option<u32>,
     /// Limits of counters.
     pub counters: CounterLimits,
-    /// Finished jobs that can still be asked about.
+    /// Number of finished jobs kept in memory.
     pub finished_jobs_kept: usize,
 }
 
@@ -97,16 +97,16 @@ impl JobLimits {
     }
 }
 
-/// Memory of slots, MB. Demands are checked only when all four are set (1.2.1 `JobTracker.perTaskMemoryConfigurationSetOnJT`).
+/// Memory of slots, MB. Requests are checked only if all four are set (1.2.1 `JobTracker.perTaskMemoryConfigurationSetOnJT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemorySettings {
     /// Of one map slot.
     pub map_slot_mb: Option<u64>,
     /// Of one reduce slot.
     pub reduce_slot_mb: Option<u64>,
-    /// Most one map may ask for.
+    /// Maximum that one map may request.
     pub max_map_mb: Option<u64>,
-    /// Most one reduce may ask for.
+    /// Maximum that one reduce may request.
     pub max_reduce_mb: Option<u64>,
 }
 
@@ -128,9 +128,9 @@ impl MemorySettings {
         })
     }
 
-    /// The most that one map and one reduce may ask for, MB; none where demands are not checked at all.
+    /// Maximum memory that one map and one reduce may request, MB; `None` if requests are not checked.
     #[must_use]
-    pub fn most_of_task(&self) -> Option<(u64, u64)> {
+    pub fn max_task_mb(&self) -> Option<(u64, u64)> {
         let most = (self.max_map_mb?, self.max_reduce_mb?);
         (self.map_slot_mb.is_some() && self.reduce_slot_mb.is_some()).then_some(most)
     }

@@ -1,4 +1,4 @@
-//! What the daemon runs on: every value of the cluster, typed and checked once, at start.
+//! The daemon's settings: every value of the cluster, typed and validated once, at start.
 
 mod directories;
 mod limits;
@@ -30,17 +30,17 @@ use super::{contradictions, keys};
 const STANDALONE_RPC: &str = "127.0.0.1:8021";
 /// Web address without a conf folder.
 const STANDALONE_HTTP: &str = "127.0.0.1:50030";
-/// Where a tasktracker without a conf folder serves map output.
+/// Web address of a tasktracker without a conf folder.
 const STANDALONE_TRACKER_HTTP: &str = "127.0.0.1:50060";
 
-/// Where settings come from.
+/// Sources of the settings.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// The conf folder; `None`: standalone defaults on loopback.
     pub conf_dir: Option<PathBuf>,
-    /// `key=value` of each `-D`, in order; the last one of a key counts. They win over everything, final values too.
+    /// `key=value` of each `-D`, in order; the last one of a key applies. They override everything, final values too.
     pub overrides: Vec<String>,
-    /// What `${…}` finds beside keys.
+    /// Names for `${…}` besides keys.
     pub environment: Environment,
 }
 
@@ -52,10 +52,10 @@ impl LoadOptions {
         LoadOptions { conf_dir: conf_dir.or_else(|| environment.conf_dir.clone()), overrides, environment }
     }
 
-    /// Lays conf folder and overrides over each other.
+    /// Layers conf folder and overrides.
     ///
     /// # Errors
-    /// Folder or file unreadable, a file that is no configuration file, an override that is not `key=value`.
+    /// Folder or file unreadable, a file that is not a configuration file, an override that is not `key=value`.
     pub fn configuration(&self) -> Result<Configuration, ConfigError> {
         let mut properties = self.environment.properties.clone();
         let scratch = properties.remove(keys::HADOOP_TMP_DIR.name);
@@ -67,7 +67,7 @@ impl LoadOptions {
             configuration.add_standalone_default(&keys::RPC_ADDRESS, STANDALONE_RPC);
             configuration.add_standalone_default(&keys::HTTP_ADDRESS, STANDALONE_HTTP);
             configuration.add_standalone_default(&keys::TRACKER_HTTP_ADDRESS, STANDALONE_TRACKER_HTTP);
-            // Not /tmp: money lies here.
+            // Not /tmp: the state database holds money.
             let home = has_home.then(|| "${user.home}/.local/state/jobtracker".to_owned());
             if let Some(scratch) = scratch.or(home) {
                 configuration.add_standalone_default(&keys::HADOOP_TMP_DIR, &scratch);
@@ -79,71 +79,71 @@ impl LoadOptions {
         Ok(configuration)
     }
 
-    /// The folder of the state database, whatever else is set.
+    /// The directory of the state database; validates no other value.
     ///
     /// # Errors
-    /// As [`Self::configuration`], or no local path stands there.
+    /// As [`Self::configuration`], or the value is not a local path.
     pub fn state_dir(&self) -> Result<PathBuf, ConfigError> {
         self.configuration()?.required_local_path(&keys::STATE_DIR)
     }
 }
 
-/// Everything the daemon is told from outside.
+/// The daemon's configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The conf folder; `None` in standalone mode.
     pub conf_dir: Option<PathBuf>,
-    /// Where all of this was read, for [`reread`].
+    /// The sources, for [`reread`].
     pub sources: LoadOptions,
     /// The user of the daemon, who may do everything.
     pub daemon_user: String,
-    /// Where RPC is served.
+    /// Address of the RPC server.
     pub rpc_address: HostPort,
-    /// Where the web is served.
+    /// Address of the web server.
     pub http_address: HostPort,
-    /// Host names that the web answers to, beside addresses; `None`: every name.
+    /// Host names that the web server answers to, besides addresses; `None`: every name.
     pub web_hosts: Option<BTreeSet<String>>,
     /// Limits of RPC.
     pub rpc: RpcSettings,
     /// Limits of the web.
     pub http: HttpLimits,
-    /// Where things lie.
+    /// Directories.
     pub directories: Directories,
-    /// Who hands out slots, and on what terms.
+    /// Scheduler and its settings.
     pub scheduler: SchedulerKind,
     /// Queues and access lists.
     pub queues: Queues,
-    /// How often trackers report.
+    /// Heartbeat intervals.
     pub heartbeat: HeartbeatSettings,
-    /// Which trackers there may be and where they stand.
+    /// Admission, topology and faults of trackers.
     pub trackers: TrackerSettings,
-    /// What one job may be.
+    /// Limits of jobs.
     pub job_limits: JobLimits,
     /// Memory of slots.
     pub memory: MemorySettings,
-    /// The version told to trackers, e.g. `1.2.1`.
+    /// The version reported to trackers, e.g. `1.2.1`.
     pub version: String,
-    /// The build told to trackers; theirs must be the same, byte for byte.
+    /// The build reported to trackers; must equal theirs byte for byte.
     pub build_version: String,
     /// Whole days for which the ledger keeps every movement.
     pub ledger_detail_days: u32,
-    /// Most finished jobs on the disk; 0: no limit.
+    /// Maximum number of finished jobs in the state database; 0: no limit.
     pub state_finished_jobs: u64,
-    /// Whole days for which a finished job stays on the disk; 0: no limit.
+    /// Maximum age of finished jobs in the state database, in whole days; 0: no limit.
     pub state_finished_job_days: u32,
-    /// Whether jobs of before a restart go on.
+    /// Whether unfinished jobs continue after a restart.
     pub restart_recover: bool,
-    /// So long after a start kills by cut-off clients are held back, ms; 0: never
+    /// Time after a start for which kills by disconnected clients are not executed, ms; 0: off
     /// (`jobtracker.restart.hold-client-kills-ms`).
     pub hold_client_kills_ms: u64,
-    /// Hosts that jobs may have called at their end (`jobtracker.end-notification.targets`).
+    /// Hosts that job-end notifications may call (`jobtracker.end-notification.targets`).
     pub end_notification_targets: Vec<String>,
-    /// What job.xml files are laid over.
+    /// The cluster's values, below each job.xml.
     pub configuration: Arc<Configuration>,
 }
 
 impl Settings {
-    /// Reads the conf folder, checks every value and the files that values name.
+    /// Reads the conf folder, validates every value and checks the files that values name.
     ///
     /// # Errors
     /// The first [`ConfigError`].
@@ -151,11 +151,11 @@ impl Settings {
         let configuration = options.configuration()?;
         let (mut settings, mut warnings) = Settings::from_configuration(configuration, options.conf_dir.clone())?;
         settings.sources = options.clone();
-        warnings.extend(named_files::check(&settings)?);
+        warnings.extend(named_files::check_named_files(&settings)?);
         Ok((settings, warnings))
     }
 
-    /// Checks every value, without looking at the disk, but for the names that this machine has in `/etc/hosts`.
+    /// Validates every value without reading the disk, except for this machine's names in `/etc/hosts`.
     ///
     /// # Errors
     /// The first [`ConfigError`].
@@ -164,10 +164,10 @@ impl Settings {
         conf_dir: Option<PathBuf>,
     ) -> Result<(Settings, Vec<Warning>), ConfigError> {
         let rpc_address = rpc_address(&configuration)?;
-        // Refused by their kind when they ask for what is not built.
+        // Their kinds refuse what is not supported.
         configuration.required(&keys::SECURITY_AUTHENTICATION)?;
         configuration.required(&keys::SECURITY_AUTHORIZATION)?;
-        // What the cluster sets for all jobs is wrong at start, not at the first submission.
+        // A bad value for all jobs should fail the start, not the first submission.
         for key in keys::JOB {
             configuration.checked(key)?;
         }
@@ -204,12 +204,12 @@ impl Settings {
     }
 }
 
-/// With `local`, Hadoop runs jobs inside the client; a JobTracker has nowhere to listen then.
+/// `local` makes Hadoop run jobs inside the client; it is no address for a JobTracker.
 fn rpc_address(configuration: &Configuration) -> Result<HostPort, ConfigError> {
     let key = &keys::RPC_ADDRESS;
     match configuration.setting(key)? {
         Some(setting) if setting.value.trim() == "local" => {
-            Err(setting.refused("host:port, for a JobTracker cannot be local"))
+            Err(setting.bad_value("host:port; a JobTracker cannot be local"))
         }
         _ => configuration.address(key),
     }
@@ -223,7 +223,7 @@ fn http_address(configuration: &Configuration) -> Result<HostPort, ConfigError> 
     }
     if let Some(host) = configuration.setting(&keys::HTTP_BIND_ADDRESS)?.filter(|host| !host.value.trim().is_empty()) {
         address = HostPort::parse(&format!("{}:{}", host.value.trim(), address.port))
-            .ok_or_else(|| host.refused("a host name or address"))?;
+            .ok_or_else(|| host.bad_value("a host name or address"))?;
     }
     Ok(address)
 }

@@ -1,16 +1,16 @@
-//! Queues and who may use them (1.2.1 `QueueManager`).
+//! Queues and their access lists (1.2.1 `QueueManager`).
 
 use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
 
-/// Whether a queue takes new jobs.
+/// Whether a queue accepts new jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueState {
-    /// It does.
+    /// It accepts new jobs.
     #[default]
     Running,
-    /// It does not; the jobs in it go on.
+    /// It refuses new jobs; its jobs continue.
     Stopped,
 }
 
@@ -19,24 +19,24 @@ pub enum QueueState {
 pub struct QueueSettings {
     /// Its name.
     pub name: String,
-    /// Whether it takes new jobs.
+    /// Whether it accepts new jobs.
     pub state: QueueState,
-    /// Who may submit: `user,user group,group`, `*` all, a blank nobody.
+    /// Users and groups that may submit: `user,user group,group`; `*`: all, a blank: none.
     pub submit_acl: String,
-    /// Who may kill and reorder its jobs.
+    /// Users and groups that may kill and reorder its jobs.
     pub administer_acl: String,
 }
 
-/// The queues and what holds for all of them.
+/// The queues and their common settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queues {
     /// In the order of `mapred.queue.names`, each name once.
     pub queues: Vec<QueueSettings>,
-    /// Whether access lists are looked at.
+    /// Whether access lists are enforced.
     pub acls_enabled: bool,
-    /// Who may do everything; a blank: only the user of the daemon.
+    /// Users and groups that may do everything; a blank: only the user of the daemon.
     pub administrators_acl: String,
-    /// How long it is believed which groups a user belongs to, s.
+    /// Time for which the groups of a user are cached, s.
     pub groups_cache_s: u64,
 }
 
@@ -66,7 +66,7 @@ fn queue(configuration: &Configuration, name: String) -> Result<QueueSettings, C
         Some(setting) => match setting.value.trim() {
             "RUNNING" => QueueState::Running,
             "STOPPED" => QueueState::Stopped,
-            _ => return Err(setting.refused(keys::QUEUE_STATE.kind.to_string())),
+            _ => return Err(setting.bad_value(keys::QUEUE_STATE.kind.to_string())),
         },
     };
     Ok(QueueSettings { name, state, submit_acl, administer_acl })

@@ -1,13 +1,15 @@
-//! What an administrator can have read anew while the daemon runs. The rest of the conf folder holds from start to stop.
+//! Settings that can be reloaded while the daemon runs. All others apply from start to stop.
 
 use std::collections::BTreeMap;
 
-use super::{LoadOptions, Queues, TrackerSettings};
 use crate::config::configuration::Configuration;
 use crate::config::error::{ConfigError, Origin, Warning};
-use crate::config::keys::{self, Key};
+use crate::config::keys;
+use crate::config::keys::Key;
 
-/// Keys whose values are taken over while the daemon runs.
+use super::{LoadOptions, Queues, TrackerSettings};
+
+/// Keys whose new values are applied while the daemon runs.
 const REREAD: [&Key; 6] = [
     &keys::HOSTS,
     &keys::HOSTS_EXCLUDE,
@@ -17,7 +19,7 @@ const REREAD: [&Key; 6] = [
     &keys::QUEUE_ACL_ADMINISTER,
 ];
 
-/// The queues as the conf folder has them now.
+/// Re-reads the queues from the conf folder.
 ///
 /// # Errors
 /// The first [`ConfigError`] of the folder, or of a key of queues.
@@ -26,7 +28,7 @@ pub fn queues(sources: &LoadOptions) -> Result<(Queues, Vec<Warning>), ConfigErr
     Ok((Queues::from_configuration(&configuration)?, configuration.warnings()))
 }
 
-/// The names of the lists of hosts as the conf folder has them now.
+/// Re-reads the names of the host lists from the conf folder.
 ///
 /// # Errors
 /// The first [`ConfigError`] of the folder, or of a key of trackers.
@@ -34,24 +36,24 @@ pub fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
     TrackerSettings::from_configuration(&sources.configuration()?)
 }
 
-/// Keys of ours that differ from what the daemon runs on and wait for a restart, each with where it is written now.
+/// Known keys whose values differ from the running ones and apply only after a restart, each with its place.
 #[must_use]
-pub fn waiting(running: &Configuration, found: &Configuration) -> Vec<String> {
-    let was: BTreeMap<&str, (&str, &Origin)> = of_ours(running).collect();
-    let is: BTreeMap<&str, (&str, &Origin)> = of_ours(found).collect();
+pub fn changes_needing_restart(running: &Configuration, found: &Configuration) -> Vec<String> {
+    let was: BTreeMap<&str, (&str, &Origin)> = restart_values(running).collect();
+    let is: BTreeMap<&str, (&str, &Origin)> = restart_values(found).collect();
     let set = is.iter().filter(|(name, (value, _))| was.get(*name).is_none_or(|(old, _)| old != value));
     let gone = was.iter().filter(|(name, _)| !is.contains_key(*name));
-    let mut waiting: Vec<String> = set.map(|(name, (_, origin))| format!("{name} ({origin})")).collect();
-    waiting.extend(gone.map(|(name, (_, origin))| format!("{name} (gone from {origin})")));
-    waiting
+    let mut changes: Vec<String> = set.map(|(name, (_, origin))| format!("{name} ({origin})")).collect();
+    changes.extend(gone.map(|(name, (_, origin))| format!("{name} (removed from {origin})")));
+    changes
 }
 
-fn of_ours(configuration: &Configuration) -> impl Iterator<Item = (&str, (&str, &Origin))> {
-    let of_ours =
+fn restart_values(configuration: &Configuration) -> impl Iterator<Item = (&str, (&str, &Origin))> {
+    let needs_restart =
         |name: &str| keys::all().any(|key| key.is_spelled(name)) && !REREAD.iter().any(|key| key.is_spelled(name));
     configuration
         .written()
-        .filter(move |(name, _, _)| of_ours(name))
+        .filter(move |(name, _, _)| needs_restart(name))
         .map(|(name, value, origin)| (name, (value, origin)))
 }
 
@@ -71,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_restart_is_named_with_its_place() {
+    fn changes_needing_a_restart_are_named_with_their_places() {
         let running = [
             property("mapred.hosts", "/a"),
             property("mapred.queue.default.state", "running"),
@@ -87,15 +89,15 @@ mod tests {
             property("jobtracker.ledger.detail-days", "7"),
         ];
         let (running, found) = (configuration(&running.concat()), configuration(&found.concat()));
-        let waiting = waiting(&running, &found);
+        let changes = changes_needing_restart(&running, &found);
         assert_eq!(
-            waiting,
+            changes,
             [
                 "jobtracker.ledger.detail-days (site.xml:6)",
                 "mapred.job.tracker (site.xml:4)",
-                "mapred.acls.enabled (gone from site.xml:5)"
+                "mapred.acls.enabled (removed from site.xml:5)"
             ]
         );
-        assert_eq!(super::waiting(&running, &running), Vec::<String>::new());
+        assert_eq!(super::changes_needing_restart(&running, &running), Vec::<String>::new());
     }
 }

@@ -1,64 +1,65 @@
-//! Who hands out slots.
+//! The scheduler and its settings.
 
 use std::path::PathBuf;
 
 use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
-use crate::config::keys::{self, Key};
+use crate::config::keys;
+use crate::config::keys::Key;
 use crate::config::parts_per_million::PartsPerMillion;
 
-/// The class name that stands for FIFO.
+/// Class name of FIFO.
 pub const FIFO_CLASS: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
-/// The class name that stands for the Dynamic Priority Scheduler.
+/// Class name of the Dynamic Priority Scheduler.
 pub const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
 
-/// The class name that stands for the budget file.
+/// Class name of the budget file.
 const FILE_STORE_CLASS: &str = "org.apache.hadoop.mapred.FileAllocationStore";
-/// The class name of what enforces shares under the Dynamic Priority Scheduler.
+/// Class name of the scheduler that enforces shares under the Dynamic Priority Scheduler.
 const ENFORCING_CLASS: &str = "org.apache.hadoop.mapred.PriorityScheduler";
 
-/// Who hands out slots, and on what terms.
+/// The scheduler and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchedulerKind {
-    /// One line of jobs by priority and submission time.
+    /// Jobs by priority, then by submission time.
     Fifo(FifoSettings),
     /// A market for slots.
     Dynamic(DynamicSettings),
 }
 
-/// Terms of FIFO.
+/// Settings of FIFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FifoSettings {
-    /// Assign exactly as Hadoop 1.2.1, however slow.
+    /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
     pub is_compatible: bool,
-    /// In compatible mode the share of slots kept free.
+    /// Share of the slots kept free in compatible mode.
     pub capacity_pad: PartsPerMillion,
 }
 
-/// Terms of the Dynamic Priority Scheduler.
+/// Settings of the Dynamic Priority Scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicSettings {
-    /// Between two allocations, ms; a whole number of seconds.
+    /// Time between two ticks, ms; a whole number of seconds.
     pub alloc_interval_ms: u64,
-    /// Between two rounds of preemption, ms; `None`: never.
+    /// Time between two rounds of preemption, ms; `None`: no preemption.
     pub kill_interval_ms: Option<u64>,
-    /// What stands behind the budgets outside of the state database.
+    /// Back-end for budgets outside of the state database.
     pub budget_store: BudgetStoreKind,
-    /// Where budgets come in and go out.
+    /// The budget file.
     pub budget_file: PathBuf,
-    /// Users, roles, keys.
+    /// The file of users, roles and keys.
     pub acl_file: PathBuf,
-    /// How far a request's timestamp may be from our clock, ms.
+    /// Maximum difference between a request's timestamp and the server's clock, ms.
     pub signature_window_ms: u64,
-    /// How far a job signature's timestamp may be from our clock, ms.
+    /// Maximum difference between a job signature's timestamp and the server's clock, ms.
     pub job_signature_window_ms: u64,
-    /// How many jobs one signature may submit.
+    /// Number of jobs that one signature may submit.
     pub job_signature_uses: u32,
-    /// Whether shares of queues and costs of jobs are shown to who does not sign.
+    /// Whether unsigned requests see shares of queues and costs of jobs.
     pub is_public: bool,
 }
 
-/// What budgets come in from at the very first start and are shown by from then on.
+/// Back-end that budgets are imported from at the first start and published to afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetStoreKind {
     /// The budget file.
@@ -74,11 +75,11 @@ impl SchedulerKind {
                 capacity_pad: configuration.ratio(&keys::CAPACITY_PAD)?,
             })),
             DYNAMIC_CLASS => DynamicSettings::from_configuration(configuration).map(SchedulerKind::Dynamic),
-            _ => Err(class.refused(format!("{FIFO_CLASS} or {DYNAMIC_CLASS}"))),
+            _ => Err(class.bad_value(format!("{FIFO_CLASS} or {DYNAMIC_CLASS}"))),
         }
     }
 
-    /// The class name it goes by.
+    /// Its class name.
     #[must_use]
     pub fn class_name(&self) -> &'static str {
         match self {
@@ -90,11 +91,11 @@ impl SchedulerKind {
 
 impl DynamicSettings {
     fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
-        // The key table bounds the seconds so that this cannot overflow.
+        // The key table limits the seconds, so this cannot overflow.
         let milliseconds = |key: &Key| configuration.number::<u64>(key).map(|seconds| seconds.saturating_mul(1000));
         let enforcing = configuration.required(&keys::ENFORCING_SCHEDULER)?;
         if enforcing.value.trim() != ENFORCING_CLASS {
-            return Err(enforcing.refused(format!("{ENFORCING_CLASS}, the only one there is")));
+            return Err(enforcing.bad_value(format!("{ENFORCING_CLASS}, the only available one")));
         }
         Ok(DynamicSettings {
             budget_store: BudgetStoreKind::from_configuration(configuration)?,
@@ -115,7 +116,7 @@ impl BudgetStoreKind {
         let class = configuration.required(&keys::BUDGET_STORE)?;
         match class.value.trim() {
             FILE_STORE_CLASS => Ok(BudgetStoreKind::File),
-            _ => Err(class.refused(format!("{FILE_STORE_CLASS}, the budget file; there is no other yet"))),
+            _ => Err(class.bad_value(format!("{FILE_STORE_CLASS}, the budget file, the only available one"))),
         }
     }
 }

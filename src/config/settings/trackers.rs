@@ -1,4 +1,4 @@
-//! Trackers: how often they report, which there may be, where they stand.
+//! Heartbeats, admission, topology and faults of trackers.
 
 use std::path::PathBuf;
 
@@ -7,21 +7,21 @@ use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::config::parts_per_million::PartsPerMillion;
 
-/// What 1.2.1 takes for a rate below 1 a second.
+/// 1.2.1's rate for a value below 1 a second.
 const HEARTBEATS_FALLBACK: u32 = 100;
-/// Below this 1.2.1 takes the factor for 1.
+/// Below this factor 1.2.1 uses 1.
 const LEAST_SCALING: PartsPerMillion = PartsPerMillion(10_000);
 
-/// How often trackers report.
+/// Heartbeat intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeartbeatSettings {
-    /// Shortest interval told to a tracker, ms.
+    /// Minimum heartbeat interval, ms.
     pub min_interval_ms: u64,
-    /// The rate an admin asked for, over all trackers, from 1; `None`: the interval follows the work.
+    /// Configured heartbeats a second over all trackers, from 1; `None`: the interval depends on the load.
     pub heartbeats_in_second: Option<u32>,
-    /// Factor on the interval that the rate gives.
+    /// Factor on the interval that follows from the rate.
     pub scaling: PartsPerMillion,
-    /// Silence after which a tracker is lost, ms.
+    /// Time without a heartbeat after which a tracker is lost, ms.
     pub expiry_interval_ms: u64,
 }
 
@@ -44,13 +44,13 @@ impl HeartbeatSettings {
 /// Which trackers are served (`jobtracker.trackers.admit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdmittedTrackers {
-    /// All, but for what `mapred.hosts` and `mapred.hosts.exclude` say of the names they give themselves.
+    /// All whose own host names `mapred.hosts` and `mapred.hosts.exclude` allow.
     All,
-    /// Those of hosts in `mapred.hosts`, from an address of their host.
+    /// Those of hosts in `mapred.hosts`, connected from an address of their host.
     Listed,
 }
 
-/// Which trackers there may be and where they stand.
+/// Admission, topology, faults and slots of trackers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackerSettings {
     /// Which are served.
@@ -59,9 +59,9 @@ pub struct TrackerSettings {
     pub hosts_file: Option<PathBuf>,
     /// File of the hosts not admitted.
     pub hosts_exclude_file: Option<PathBuf>,
-    /// Program that prints racks; `None`: one rack.
+    /// Program that prints racks; `None`: one rack for all.
     pub topology_script: Option<PathBuf>,
-    /// Hosts given to one run of it.
+    /// Maximum number of hosts given to one run of it.
     pub topology_script_arguments: usize,
     /// Levels of locality.
     pub locality_levels: usize,
@@ -90,12 +90,12 @@ impl TrackerSettings {
     }
 }
 
-/// A list is needed where only those in it are served.
+/// `listed` requires a host list.
 fn admitted(configuration: &Configuration, has_list: bool) -> Result<AdmittedTrackers, ConfigError> {
     let setting = configuration.required(&keys::TRACKERS_ADMIT)?;
     match setting.value.trim() {
         "listed" if has_list => Ok(AdmittedTrackers::Listed),
-        "listed" => Err(setting.refused("all, or a file of host names in mapred.hosts")),
+        "listed" => Err(setting.bad_value("all, or a file of host names in mapred.hosts")),
         _ => Ok(AdmittedTrackers::All),
     }
 }
@@ -103,13 +103,13 @@ fn admitted(configuration: &Configuration, has_list: bool) -> Result<AdmittedTra
 /// When faults put a host on the graylist (1.2.1 `JobTracker.FaultyTrackersInfo`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultSettings {
-    /// Faults that do, from 1.
+    /// Number of faults that put a host on the graylist, from 1.
     pub threshold: u32,
-    /// How long a fault counts, minutes.
+    /// Time after which a fault is forgotten, minutes.
     pub window_min: u32,
-    /// Faults are forgotten in steps of so long, minutes.
+    /// Step in which faults are forgotten, minutes.
     pub bucket_min: u32,
-    /// By how much they must exceed the average, as a share of it.
+    /// Minimum excess over the average of all trackers, as a share of it.
     pub excess_over_average: PartsPerMillion,
 }
 

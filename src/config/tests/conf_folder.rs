@@ -1,10 +1,11 @@
-//! Which files of a folder are read, in which order, and what is said of those that cannot be.
+//! The files of a folder, their order, and errors of unreadable ones.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use super::*;
 use crate::config::keys::{HADOOP_TMP_DIR, RPC_ADDRESS};
+
+use super::*;
 
 fn site(name: &str, value: &str) -> String {
     format!("<configuration><property><name>{name}</name><value>{value}</value></property></configuration>")
@@ -42,14 +43,14 @@ fn an_empty_folder_is_good_and_a_missing_one_is_not() {
     fs::write(&file, "").unwrap();
     let texts = [error(&folder.path().join("missing")), error(&file), error(folder.path())];
     insta::assert_snapshot!(texts.join("\n"), @"
-    conf folder CONF: No such file or directory (os error 2); name a readable folder by --conf or HADOOP_CONF_DIR
-    conf folder CONF: Not a directory (os error 20); name a readable folder by --conf or HADOOP_CONF_DIR
+    conf folder CONF: No such file or directory (os error 2); name a readable folder with --conf or HADOOP_CONF_DIR
+    conf folder CONF: Not a directory (os error 20); name a readable folder with --conf or HADOOP_CONF_DIR
     CONF/core-site.xml: line 1, column 1: no <configuration> element
     ");
 }
 
 #[test]
-fn files_that_cannot_be_read_are_told_by_name() {
+fn unreadable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mapred-site.xml");
     symlink("/nowhere/at/all", &file).unwrap();

@@ -1,7 +1,8 @@
 //! Layers: what wins, what is final, how names are spelled and expanded.
 
-use super::*;
 use crate::config::keys::{HADOOP_TMP_DIR, JOB_NAME, LOCAL_DIR, RPC_ADDRESS, SYSTEM_DIR, TASK_SCHEDULER};
+
+use super::*;
 
 fn file(properties: &[(&str, &str)]) -> Vec<u8> {
     let lines: Vec<String> = properties
@@ -42,7 +43,7 @@ fn a_later_file_wins() {
 }
 
 #[test]
-fn final_values_stay_and_the_attempt_is_told() {
+fn final_values_stay_and_the_attempt_is_reported() {
     let configuration = of(&[
         ("core", &[("mapred.job.tracker", "a:1 FINAL"), ("x", "1 FINAL")]),
         ("mapred", &[("x", "1"), ("mapred.job.tracker", "b:2")]),
@@ -115,7 +116,7 @@ fn exactly_twenty_rounds_are_too_many_as_in_hadoop() {
 }
 
 #[test]
-fn both_spellings_are_read_and_disagreement_is_told() {
+fn both_spellings_are_read_and_disagreement_is_reported() {
     let later = of(&[("core", &[("mapreduce.jobtracker.taskscheduler", "later")])]);
     assert_eq!(value(&later, &TASK_SCHEDULER), "later (core:2)");
     let both = of(&[
@@ -123,7 +124,7 @@ fn both_spellings_are_read_and_disagreement_is_told() {
         ("mapred", &[("mapreduce.jobtracker.taskscheduler", "later")]),
     ]);
     assert_eq!(value(&both, &TASK_SCHEDULER), "first (core:2)");
-    insta::assert_snapshot!(warnings(&both), @"mapred:2: mapreduce.jobtracker.taskscheduler is another name of mapred.jobtracker.taskScheduler, which core:2 sets to something else and which counts");
+    insta::assert_snapshot!(warnings(&both), @"mapred:2: mapreduce.jobtracker.taskscheduler is ignored: core:2 sets the same key as mapred.jobtracker.taskScheduler to another value");
 }
 
 #[test]

@@ -1,22 +1,23 @@
 //! One case of each contradiction, and that its opposite is silent.
 
-use super::*;
 use crate::config::LoadOptions;
 
-fn told(find: fn(&Configuration) -> Vec<Warning>, overrides: &[&str]) -> Vec<String> {
+use super::*;
+
+fn texts(find: fn(&Configuration) -> Vec<Warning>, overrides: &[&str]) -> Vec<String> {
     let overrides = overrides.iter().map(|text| (*text).to_owned()).collect();
     let configuration = LoadOptions { overrides, ..LoadOptions::default() }.configuration().unwrap();
     find(&configuration).iter().map(ToString::to_string).collect()
 }
 
 fn all(find: fn(&Configuration) -> Vec<Warning>, cases: &[&[&str]]) -> String {
-    cases.iter().map(|overrides| told(find, overrides).join("\n")).collect::<Vec<_>>().join("\n")
+    cases.iter().map(|overrides| texts(find, overrides).join("\n")).collect::<Vec<_>>().join("\n")
 }
 
 const MARKET: &str = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler";
 
 #[test]
-fn what_a_jobtracker_is_told_twice_is_named() {
+fn contradictions_of_a_jobtracker_are_named() {
     insta::assert_snapshot!(all(of_jobtracker, &[
         &["jobtracker.state.dir=/s", "mapred.local.dir=/a,/s/local"],
         &["jobtracker.state.dir=/sys/state", "mapred.system.dir=/sys"],
@@ -30,23 +31,23 @@ fn what_a_jobtracker_is_told_twice_is_named() {
         &[MARKET, "jobtracker.fifo.compatible=true"],
         &[MARKET, "mapred.priority-scheduler.kill-interval=30"],
     ]), @r#"
-    -D: mapred.local.dir = "/a,/s/local" lies in jobtracker.state.dir, where nothing but the JobTracker's state belongs
-    -D: jobtracker.state.dir = "/sys/state" lies in mapred.system.dir, which a Java JobTracker empties at its start
-    -D: mapreduce.jobtracker.staging.root.dir = "/sys/users" lies in mapred.system.dir, which a Java JobTracker empties at its start
-    -D: mapred.system.dir = "/s/system" lies in jobtracker.state.dir, which nobody but the JobTracker may enter
-    -D: mapreduce.jobtracker.staging.root.dir = "/s/users" lies in jobtracker.state.dir, which nobody but the JobTracker may enter
-    -D: mapred.job.tracker.http.address = "h:1" is the address of mapred.job.tracker too
-    -D: mapred.hosts.exclude = "/etc/hosts" is the file of mapred.hosts too, so that no host is admitted
-    -D: mapred.cluster.map.memory.mb = "100" binds no job as long as mapred.cluster.reduce.memory.mb is not set
-    -D: mapred.cluster.map.memory.mb = "9" is more than mapred.cluster.max.map.memory.mb, the most that a task may ask for
-    -D: mapred.dynamic-scheduler.alloc-interval = "5" is read only where mapred.jobtracker.taskScheduler is org.apache.hadoop.mapred.DynamicPriorityScheduler
-    -D: jobtracker.fifo.compatible = "true" is read only where mapred.jobtracker.taskScheduler is org.apache.hadoop.mapred.JobQueueTaskScheduler
-    -D: mapred.priority-scheduler.kill-interval = "30" is no multiple of mapred.dynamic-scheduler.alloc-interval (20): rounds of preemption fall between the prices
+    -D: mapred.local.dir = "/a,/s/local" is inside jobtracker.state.dir, which must contain only the JobTracker's state
+    -D: jobtracker.state.dir = "/sys/state" is inside mapred.system.dir, which a Java JobTracker deletes at its start
+    -D: mapreduce.jobtracker.staging.root.dir = "/sys/users" is inside mapred.system.dir, which a Java JobTracker deletes at its start
+    -D: mapred.system.dir = "/s/system" is inside jobtracker.state.dir, which only the JobTracker may access
+    -D: mapreduce.jobtracker.staging.root.dir = "/s/users" is inside jobtracker.state.dir, which only the JobTracker may access
+    -D: mapred.job.tracker.http.address = "h:1" is also the address of mapred.job.tracker
+    -D: mapred.hosts.exclude = "/etc/hosts" is also the file of mapred.hosts, so no host is admitted
+    -D: mapred.cluster.map.memory.mb = "100" has no effect while mapred.cluster.reduce.memory.mb is not set
+    -D: mapred.cluster.map.memory.mb = "9" exceeds mapred.cluster.max.map.memory.mb, the maximum that a task may request
+    -D: mapred.dynamic-scheduler.alloc-interval = "5" is read only if mapred.jobtracker.taskScheduler is org.apache.hadoop.mapred.DynamicPriorityScheduler
+    -D: jobtracker.fifo.compatible = "true" is read only if mapred.jobtracker.taskScheduler is org.apache.hadoop.mapred.JobQueueTaskScheduler
+    -D: mapred.priority-scheduler.kill-interval = "30" is not a multiple of mapred.dynamic-scheduler.alloc-interval (20): rounds of preemption do not follow the ticks
     "#);
 }
 
 #[test]
-fn what_goes_together_is_not() {
+fn consistent_values_cause_no_warnings() {
     let silent: [&[&str]; 6] = [
         &[],
         &["jobtracker.state.dir=/s", "mapred.system.dir=/system", "mapred.local.dir=/state/local"],
@@ -56,7 +57,7 @@ fn what_goes_together_is_not() {
         &["mapred.cluster.map.memory.mb=10", "mapred.cluster.reduce.memory.mb=1", "mapred.task.limit.maxvmem=99999999"],
     ];
     for overrides in silent {
-        assert_eq!(told(of_jobtracker, overrides), Vec::<String>::new(), "{overrides:?}");
+        assert_eq!(texts(of_jobtracker, overrides), Vec::<String>::new(), "{overrides:?}");
     }
     let silent: [&[&str]; 3] = [
         &[],
@@ -64,19 +65,19 @@ fn what_goes_together_is_not() {
         &["mapred.job.tracker=master:1", "mapred.task.tracker.http.address=0.0.0.0:50060"],
     ];
     for overrides in silent {
-        assert_eq!(told(of_tasktracker, overrides), Vec::<String>::new(), "{overrides:?}");
+        assert_eq!(texts(of_tasktracker, overrides), Vec::<String>::new(), "{overrides:?}");
     }
 }
 
 #[test]
-fn what_a_tasktracker_cannot_work_with_is_named() {
+fn contradictions_of_a_tasktracker_are_named() {
     insta::assert_snapshot!(all(of_tasktracker, &[
         &["mapred.tasktracker.map.tasks.maximum=0", "mapred.tasktracker.reduce.tasks.maximum=0"],
         &["mapred.job.tracker=master:8021"],
         &["mapred.local.dir=/s/local", "jobtracker.state.dir=/s"],
     ]), @r#"
-    -D: mapred.tasktracker.map.tasks.maximum = "0" and mapred.tasktracker.reduce.tasks.maximum is 0 too: it would run nothing
-    standalone default: mapred.task.tracker.http.address = "127.0.0.1:50060" is reached from this machine only, and the JobTracker is at master:8021: tasktrackers elsewhere could not fetch map output
-    -D: mapred.local.dir = "/s/local" lies in jobtracker.state.dir, where nothing but the JobTracker's state belongs
+    -D: mapred.tasktracker.map.tasks.maximum = "0" and mapred.tasktracker.reduce.tasks.maximum is also 0: the tasktracker would run no tasks
+    standalone default: mapred.task.tracker.http.address = "127.0.0.1:50060" is reachable from this machine only, but the JobTracker is at master:8021: tasktrackers on other machines could not fetch map output
+    -D: mapred.local.dir = "/s/local" is inside jobtracker.state.dir, which must contain only the JobTracker's state
     "#);
 }

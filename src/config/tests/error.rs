@@ -1,4 +1,4 @@
-//! Texts of errors and warnings that no other test meets.
+//! Texts of errors and warnings that no other test covers.
 
 use super::*;
 
@@ -22,12 +22,12 @@ fn every_origin_has_a_name() {
 fn errors_and_warnings_not_seen_elsewhere() {
     let texts = [
         ConfigError::NotSet { key: "a.key", expected: "host:port".into() }.to_string(),
-        Warning::PassedOver { origin: Origin::CommandLine, remark: "<x> has no meaning here".into() }.to_string(),
+        Warning::Ignored { origin: Origin::CommandLine, remark: "<x> has no meaning here".into() }.to_string(),
         Warning::HadoopSite { file: Arc::from("conf/hadoop-site.xml") }.to_string(),
     ];
     insta::assert_snapshot!(texts.join("\n"), @"
     a.key is not set: expected host:port
-    -D: <x> has no meaning here; passed over
+    -D: <x> has no meaning here; ignored
     conf/hadoop-site.xml: this file is deprecated; use core-site.xml, mapred-site.xml and hdfs-site.xml
     ");
 }

@@ -155,7 +155,7 @@ fn values_of_the_job_are_typed() {
 }
 
 #[test]
-fn the_cluster_sets_what_the_job_leaves_and_what_is_final() {
+fn the_cluster_sets_missing_and_final_values() {
     let mut cluster = cluster();
     let site = "<configuration><property><name>mapred.reduce.tasks</name><value>7</value></property>\
         <property><name>mapred.map.max.attempts</name><value>2</value><final>true</final></property></configuration>";
@@ -210,7 +210,7 @@ fn it_survives_being_stored() {
     assert!(stored.len() < 2000, "{} bytes: the whole file must not be kept", stored.len());
 }
 
-/// What the daemon's conf folder may hold beside keys of ours.
+/// Values in the daemon's conf folder besides known keys.
 fn cluster_with_secrets() -> Configuration {
     let properties = [("user.name", "daemon"), ("user.home", "/root"), ("java.io.tmpdir", "/secret/tmp")];
     let properties = properties.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -251,18 +251,18 @@ fn a_job_sees_nothing_of_the_clusters_configuration_but_keys_of_the_table() {
                 ("c", &format!("${{{name}}}")),
             ]);
             let conf = JobConf::parse(&job, LIMIT, &cluster, "h1").map(|conf| format!("{conf:?}"));
-            let told = conf.unwrap_or_else(|error| error.to_string());
+            let text = conf.unwrap_or_else(|error| error.to_string());
             // The folder of output is the cluster's own text, which the cluster lets every job use.
-            let told = told.replace("/out/hunter2/", "");
-            assert!(!told.contains("hunter2") && !told.contains("/root") && !told.contains("/secret"), "{key} {told}");
+            let text = text.replace("/out/hunter2/", "");
+            assert!(!text.contains("hunter2") && !text.contains("/root") && !text.contains("/secret"), "{key} {text}");
         }
     }
 }
 
 #[test]
-fn names_are_not_put_together_with_what_the_cluster_sees() {
+fn names_are_not_composed_in_the_clusters_scope() {
     let mut cluster = cluster_with_secrets();
-    // The cluster's text goes on where the user's ends.
+    // The text of the cluster continues where that of the user ends.
     let site = "<configuration><property><name>mapreduce.workflow.id</name><value>${user.name}word}</value></property>\
         <property><name>mapreduce.workflow.name</name><value>${mapred.job.name}/${team}</value></property></configuration>";
     cluster.add_file("mapred-site.xml", site.as_bytes()).unwrap();
@@ -294,7 +294,7 @@ fn a_job_sees_its_own_values_keys_of_the_table_and_its_user() {
 }
 
 #[test]
-fn errors_show_what_a_job_has_written_and_not_much_of_it() {
+fn errors_show_only_the_start_of_a_jobs_own_text() {
     let cluster = cluster_with_secrets();
     let refused = |properties: &[(&str, &str)]| {
         JobConf::parse(&job_xml(properties), LIMIT, &cluster, "h1").unwrap_err().to_string()

@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::*;
 use crate::config::LoadOptions;
+
+use super::*;
 
 const CLOSED: &[&str] = &[
     "hadoop.tmp.dir=/data",
@@ -35,7 +36,7 @@ fn a_closed_configuration_has_grade_a() {
 }
 
 #[test]
-fn each_open_door_names_what_others_do_and_the_key() {
+fn each_open_door_names_the_exposure_and_the_key() {
     let cases: &[&[&str]] = &[
         &["mapred.job.tracker=master:1", "mapred.hosts=/no/file", "jobtracker.trackers.admit=listed"],
         &["mapred.job.tracker=master:1", "mapred.hosts=/no/file"],
@@ -52,23 +53,23 @@ fn each_open_door_names_what_others_do_and_the_key() {
         &["hadoop.tmp.dir=/tmp/hadoop-root"],
     ];
     insta::assert_snapshot!(cases.iter().map(|case| lines(of_jobtracker, case)).collect::<Vec<_>>().join("\n"), @r#"
-    open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port calls under any user name; let a firewall admit clients and workers only, or set a loopback address
-    open door (high): default: jobtracker.trackers.admit = "all": every machine registers as a tracker by giving a listed host's name; set jobtracker.trackers.admit = listed
-    open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port calls under any user name; let a firewall admit clients and workers only, or set a loopback address
-    open door (high): default: mapred.hosts is not set: every machine registers as a tracker, receives tasks with their tokens, and runs up charges; set mapred.hosts to a file of host names and jobtracker.trackers.admit = listed
-    open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port calls under any user name; let a firewall admit clients and workers only, or set a loopback address
-    open door (medium): -D: jobtracker.end-notification.targets = "*": a job makes the daemon send requests to every host that the daemon reaches; list the hosts that wait for notifications
-    open door (medium): -D: jobtracker.web.hosts = "*": a web page that somebody here visits reads this server through the visitor's browser (DNS rebinding); list the names that people use
-    open door (low): -D: jobtracker.market.visibility = "public": every reader of the pages computes what each queue bids; set jobtracker.market.visibility = private
-    open door (medium): -D: mapred.acls.enabled = "false": every caller kills every job and changes its priority; set mapred.acls.enabled = true
-    open door (medium): -D: mapred.queue.default.acl-administer-jobs = "*": every caller kills and reorders jobs of this queue; set mapred.queue.default.acl-administer-jobs to users and groups
-    open door (high): -D: mapreduce.cluster.administrators = "*": every caller is an administrator; name users and groups
-    open door (low): -D: mapred.job.tracker.http.address = "0.0.0.0:50030": every machine that reaches this port reads the pages: names, users and progress of jobs; set a loopback address and put an authenticating proxy in front
-    open door (medium): -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.JobQueueTaskScheduler": jobs carry no signature: every caller submits under any user name; set mapred.jobtracker.taskScheduler = org.apache.hadoop.mapred.DynamicPriorityScheduler
-    open door (medium): -D: mapred.dynamic-scheduler.job-signature-uses = "9": a reader of a job's properties submits another job under its signature; set mapred.dynamic-scheduler.job-signature-uses = 1
-    open door (low): -D: hadoop.tmp.dir = "/tmp/hadoop-root": local users create this folder first and keep the daemon from starting; set hadoop.tmp.dir to a folder of the daemon's user outside /tmp
+    open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port can call under any user name; let a firewall admit clients and workers only, or set a loopback address
+    open door (high): default: jobtracker.trackers.admit = "all": every machine can register as a tracker under a listed host's name; set jobtracker.trackers.admit = listed
+    open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port can call under any user name; let a firewall admit clients and workers only, or set a loopback address
+    open door (high): default: mapred.hosts is not set: every machine can register as a tracker, receive tasks with their tokens, and cause charges; set mapred.hosts to a file of host names and jobtracker.trackers.admit = listed
+    open door (medium): -D: mapred.job.tracker = "master:1": every machine that reaches this port can call under any user name; let a firewall admit clients and workers only, or set a loopback address
+    open door (medium): -D: jobtracker.end-notification.targets = "*": a job can make the daemon send requests to every host that the daemon reaches; list the hosts that receive notifications
+    open door (medium): -D: jobtracker.web.hosts = "*": a web page can read this server through the browser of a visitor (DNS rebinding); list the names in use
+    open door (low): -D: jobtracker.market.visibility = "public": every reader of the pages can compute each queue's bid; set jobtracker.market.visibility = private
+    open door (medium): -D: mapred.acls.enabled = "false": every caller can kill any job and change its priority; set mapred.acls.enabled = true
+    open door (medium): -D: mapred.queue.default.acl-administer-jobs = "*": every caller can kill and reorder jobs of this queue; set mapred.queue.default.acl-administer-jobs to users and groups
+    open door (high): -D: mapreduce.cluster.administrators = "*": every caller is an administrator; list users and groups
+    open door (low): -D: mapred.job.tracker.http.address = "0.0.0.0:50030": every machine that reaches this port can read the pages: names, users and progress of jobs; set a loopback address and put an authenticating proxy in front
+    open door (medium): -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.JobQueueTaskScheduler": jobs carry no signature: every caller can submit under any user name; set mapred.jobtracker.taskScheduler = org.apache.hadoop.mapred.DynamicPriorityScheduler
+    open door (medium): -D: mapred.dynamic-scheduler.job-signature-uses = "9": a reader of a job's properties can submit another job under its signature; set mapred.dynamic-scheduler.job-signature-uses = 1
+    open door (low): -D: hadoop.tmp.dir = "/tmp/hadoop-root": local users can create this directory first and prevent the daemon from starting; set hadoop.tmp.dir to a directory of the daemon's user outside /tmp
     "#);
-    insta::assert_snapshot!(lines(of_tasktracker, &["mapred.task.tracker.http.address=0.0.0.0:50060"]), @r#"open door (medium): -D: mapred.task.tracker.http.address = "0.0.0.0:50060": every machine that reaches this port reads the logs of all tasks; let a firewall admit the workers and the JobTracker only"#);
+    insta::assert_snapshot!(lines(of_tasktracker, &["mapred.task.tracker.http.address=0.0.0.0:50060"]), @r#"open door (medium): -D: mapred.task.tracker.http.address = "0.0.0.0:50060": every machine that reaches this port can read the logs of all tasks; let a firewall admit the workers and the JobTracker only"#);
 }
 
 #[test]
@@ -97,6 +98,6 @@ fn files_that_others_may_read_or_write_are_named() {
     };
     assert_eq!(found(0o600), Vec::<&str>::new());
     assert_eq!(found(0o640), Vec::<&str>::new());
-    assert_eq!(found(0o644), ["local users read every signing key"]);
-    assert_eq!(found(0o660), ["local users make themselves administrators of the market"]);
+    assert_eq!(found(0o644), ["local users can read every signing key"]);
+    assert_eq!(found(0o660), ["local users can make themselves administrators of the market"]);
 }

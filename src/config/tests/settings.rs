@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::*;
 use crate::config::PartsPerMillion;
+
+use super::*;
 
 fn options(folder: Option<&Path>, overrides: &[&str]) -> LoadOptions {
     let properties = [("user.name", "h1"), ("user.home", "/home/h1"), ("java.io.tmpdir", "/tmp")];
@@ -60,11 +61,11 @@ fn a_conf_folder_brings_hadoops_defaults() {
     assert!(matches!(settings.scheduler, SchedulerKind::Fifo(_)));
     assert_eq!(settings.build_version, "1.2.1 from 1503152 by mattf source checksum 6923c86528809c4e7e6f493b6b413a9a");
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(warnings.join("\n"), @"default: the state database lies in /tmp/hadoop-h1/mapred/jobtracker-state, where the system may clear it; set jobtracker.state.dir");
+    insta::assert_snapshot!(warnings.join("\n"), @"default: the state database is in /tmp/hadoop-h1/mapred/jobtracker-state, where the system may delete it; set jobtracker.state.dir");
 }
 
 #[test]
-fn paths_are_qualified_as_the_recorded_cluster_told_them() {
+fn paths_are_qualified_as_in_the_recorded_cluster() {
     let overrides =
         ["mapred.system.dir=/data/h1/tmp/mapred/system", "mapreduce.jobtracker.staging.root.dir=/data/h1/tmp/staging"];
     let directories = standalone(&overrides).directories;
@@ -74,7 +75,7 @@ fn paths_are_qualified_as_the_recorded_cluster_told_them() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_at_start() {
+fn unusable_values_are_refused_at_start() {
     insta::assert_snapshot!(refusals(&[
         &["mapred.job.tracker=local"],
         &["mapred.job.tracker=master"],
@@ -92,10 +93,10 @@ fn what_cannot_work_is_refused_at_start() {
         &["hadoop.tmp.dir=${mapred.local.dir}"],
         &["nonsense"],
     ]), @r#"
-    -D: mapred.job.tracker = "local": expected host:port, for a JobTracker cannot be local
+    -D: mapred.job.tracker = "local": expected host:port; a JobTracker cannot be local
     -D: mapred.job.tracker = "master": expected host:port
     -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.FairScheduler": expected org.apache.hadoop.mapred.JobQueueTaskScheduler or org.apache.hadoop.mapred.DynamicPriorityScheduler
-    -D: fs.default.name = "hdfs://namenode:8020": expected an absolute path or a file: URI: hdfs: is not there yet, so set file:/// and folders that all machines share
+    -D: fs.default.name = "hdfs://namenode:8020": expected an absolute path or a file: URI: hdfs: is not supported yet; set file:/// and directories that all machines share
     -D: mapred.system.dir = "s3://bucket/system": expected an absolute path or a file: URI
     -D: mapred.system.dir = "system": expected an absolute path or a file: URI
     -D: jobtracker.state.dir = "/b/x/../jobTracker/state": expected a folder outside /b/jobTracker, which a Java JobTracker deletes at its start
@@ -154,12 +155,12 @@ fn the_market_has_its_documented_defaults() {
     };
     assert_eq!(settings.scheduler, SchedulerKind::Dynamic(expected));
     assert!(matches!(&warnings[..], [Warning::NoBudgetFile { file, .. }] if *file == budget));
-    insta::assert_snapshot!(warnings[0].to_string().replace(&folder.path().display().to_string(), "HERE"), @"-D: the budget file HERE/budget does not exist; a first start needs it");
+    insta::assert_snapshot!(warnings[0].to_string().replace(&folder.path().display().to_string(), "HERE"), @"-D: the budget file HERE/budget does not exist; the first start requires it");
     fs::write(&budget, "").unwrap();
     assert_eq!(Settings::load(&options).unwrap().1, []);
 }
 
-/// The original names its parts by class; whoever has one of his own must hear that it is not used.
+/// The original names its parts by class; a cluster with a class of its own must get an error.
 #[test]
 fn parts_of_the_market_go_by_their_classes() {
     let dynamic = format!("mapred.jobtracker.taskScheduler={DYNAMIC_CLASS}");
@@ -168,8 +169,8 @@ fn parts_of_the_market_go_by_their_classes() {
         &[&dynamic, "mapred.dynamic-scheduler.scheduler=org.apache.hadoop.mapred.FairScheduler"],
     ]);
     insta::assert_snapshot!(text, @r#"
-    -D: mapred.dynamic-scheduler.store = "com.example.JdbcAllocationStore": expected org.apache.hadoop.mapred.FileAllocationStore, the budget file; there is no other yet
-    -D: mapred.dynamic-scheduler.scheduler = "org.apache.hadoop.mapred.FairScheduler": expected org.apache.hadoop.mapred.PriorityScheduler, the only one there is
+    -D: mapred.dynamic-scheduler.store = "com.example.JdbcAllocationStore": expected org.apache.hadoop.mapred.FileAllocationStore, the budget file, the only available one
+    -D: mapred.dynamic-scheduler.scheduler = "org.apache.hadoop.mapred.FairScheduler": expected org.apache.hadoop.mapred.PriorityScheduler, the only available one
     "#);
     let named = [
         &*dynamic,
@@ -220,8 +221,8 @@ fn the_old_memory_key_replaces_the_newer_two() {
         "mapred.cluster.max.map.memory.mb=4096",
         "mapred.cluster.max.reduce.memory.mb=4096",
     ];
-    assert_eq!(standalone(&four).memory.most_of_task(), Some((4096, 4096)));
-    assert_eq!(standalone(&four[..3]).memory.most_of_task(), None);
+    assert_eq!(standalone(&four).memory.max_task_mb(), Some((4096, 4096)));
+    assert_eq!(standalone(&four[..3]).memory.max_task_mb(), None);
     let mut five = four.to_vec();
     five.push("mapred.task.limit.maxvmem=1073741824");
     assert_eq!((standalone(&five).memory.max_map_mb, standalone(&five).memory.max_reduce_mb), (Some(1024), Some(1024)));

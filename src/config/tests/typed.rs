@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::*;
 use crate::config::keys;
+
+use super::*;
 
 fn with(overrides: &[&str]) -> Configuration {
     let mut configuration = Configuration::new(BTreeMap::from([("user.name".to_owned(), "h1".to_owned())]));
@@ -41,7 +42,7 @@ fn values_are_read_with_hadoops_forms() {
 }
 
 #[test]
-fn each_kind_says_what_it_expects() {
+fn each_kind_describes_what_it_expects() {
     let refusals = [
         ("mapred.user.jobconf.limit=5MB", &keys::JOB_CONF_LIMIT),
         ("mapred.tasktracker.expiry.interval=0", &keys::TRACKER_EXPIRY_INTERVAL),

@@ -41,7 +41,7 @@ fn empty_values_are_not_set_but_blanks_are() {
 }
 
 #[test]
-fn remarks_on_what_it_passes_over() {
+fn remarks_on_ignored_elements() {
     let text = "<configuration>\n<propertie><name>a</name></propertie>\n<property><value>1</value></property>\n\
         <property><nam>x</nam><name>b</name><value>2</value></property></configuration>";
     let document = parse(text.as_bytes()).unwrap();
@@ -62,7 +62,7 @@ fn reads_latin_1_and_a_byte_order_mark() {
 }
 
 #[test]
-fn says_where_and_why_it_is_no_configuration() {
+fn errors_have_place_and_reason() {
     let property = |value: &str| format!("<configuration>\n<property><name>a</name>{value}</property></configuration>");
     let cases: [Vec<u8>; 20] = [
         b"".to_vec(),

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use crate::config::ConfigError;
 use crate::config::settings::{LoadOptions, reread};
 use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal};
+use crate::ipc::{Answer, RemoteError, Ticket};
 use crate::model::FactNumber;
 use crate::server::engine_config::{host_lists, queue_configs};
-use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::wire::protocol::{
     AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction, Value,
 };

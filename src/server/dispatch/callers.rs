@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use crate::config::settings::Queues;
 use crate::engine::{Caller, IdOwner};
+use crate::ipc::{RemoteError, Ticket};
 use crate::model::JobId;
 use crate::server::groups::Groups;
-use crate::server::rpc::{RemoteError, Ticket};
 
 use super::Dispatcher;
 

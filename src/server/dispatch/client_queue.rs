@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use tokio::sync::Notify;
 
-use crate::server::rpc::Ticket;
+use crate::ipc::Ticket;
 use crate::wire::protocol::Call;
 
 use super::Dispatcher;

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use tokio::sync::Semaphore;
 
 use crate::engine::ReportKind;
+use crate::ipc::{Answer, RemoteError, Ticket};
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, FactNumber, JobId};
 use crate::server::owner::Owner;
-use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{Value, encode_response};
 

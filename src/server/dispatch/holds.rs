@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use tokio::sync::Notify;
 
-use crate::server::rpc::Ticket;
+use crate::ipc::Ticket;
 
 /// What all that are held may weigh together, bytes.
 const MOST_BYTES: usize = 64 << 20;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::engine::{Engine, Event, HeartbeatAnswer, Refusal, Reply, Speaker};
-use crate::server::rpc::{Answer, Ticket};
+use crate::ipc::{Answer, Ticket};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::is_node_name;
 use crate::wire::protocol::{InterTrackerCall, Value};

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use crate::engine::{Engine, Event, LongRead, Refusal, ReportKind, WantedJobs};
+use crate::ipc::{Answer, RemoteError, Ticket};
 use crate::model::{JobId, Kind};
-use crate::server::rpc::{Answer, RemoteError, Ticket};
 use crate::server::submission::Asked;
 use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{JobSubmissionCall, Value};

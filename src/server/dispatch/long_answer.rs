@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use crate::engine::{LongRead, Slice, Then};
+use crate::ipc::{PartedAnswer, RemoteError, Ticket};
 use crate::server::held_room::HeldPlaces;
-use crate::server::rpc::{PartedAnswer, RemoteError, Ticket};
 
 use super::Dispatcher;
 

@@ -22,6 +22,7 @@ use callers::Callers;
 
 use crate::config::Settings;
 use crate::engine::{Engine, Event, Read, Refusal, Reply};
+use crate::ipc::{Answer, RemoteError, Service, Ticket, served_protocol};
 use crate::model::FactNumber;
 use crate::store::FinishedJobReader;
 use crate::wire::protocol::{Call, Value};
@@ -29,7 +30,6 @@ use crate::wire::protocol::{Call, Value};
 use super::admission::Admission;
 use super::advertised::Advertised;
 use super::owner::Owner;
-use super::rpc::{Answer, RemoteError, Service, Ticket, served_protocol};
 use super::submission::Submissions;
 pub(super) use callers::id_owner;
 use client_queue::{Asked, ClientQueue};

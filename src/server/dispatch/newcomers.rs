@@ -16,9 +16,9 @@ use std::rc::{Rc, Weak};
 use tokio::sync::Notify;
 
 use crate::engine::{OwnConnection, Refusal, Reply, Speaker};
+use crate::ipc::{Probe, Ticket};
 use crate::model::FactNumber;
 use crate::server::admission::Admitted;
-use crate::server::rpc::{Probe, Ticket};
 use crate::wire::HeartbeatRequest;
 
 use super::{Dispatcher, answer_of};

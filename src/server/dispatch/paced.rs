@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::engine::Caller;
+use crate::ipc::{Answer, RemoteError, Ticket};
 use crate::model::FactNumber;
-use crate::server::rpc::{Answer, RemoteError, Ticket};
 
 use super::Dispatcher;
 

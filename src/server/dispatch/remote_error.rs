@@ -1,7 +1,7 @@
 //! Refusals as Hadoop's clients know them.
 
 use crate::engine::Refusal;
-use crate::server::rpc::RemoteError;
+use crate::ipc::RemoteError;
 
 impl From<Refusal> for RemoteError {
     fn from(refusal: Refusal) -> Self {

@@ -46,7 +46,7 @@ const NOT_IN_URLS: &AsciiSet =
 
 /// Calls the URLs.
 #[derive(Debug)]
-pub(super) struct Notifier {
+pub(crate) struct Notifier {
     targets: Targets,
     places: Places,
     lookups: Arc<Semaphore>,
@@ -95,7 +95,7 @@ impl CallError {
 
 impl Notifier {
     /// One that calls only these.
-    pub(super) fn new(targets: Targets) -> Self {
+    pub(crate) fn new(targets: Targets) -> Self {
         Self {
             targets,
             places: Places::new(AT_ONE_TIME.0, AT_ONE_TIME.1),
@@ -106,7 +106,7 @@ impl Notifier {
     }
 
     /// Calls soon, and again if need be, for a job of `user`. Must run where local tasks can be spawned.
-    pub(super) fn notify(self: Rc<Self>, job: JobId, user: Arc<str>, notification: EndNotification) {
+    pub(crate) fn notify(self: Rc<Self>, job: JobId, user: Arc<str>, notification: EndNotification) {
         {
             let mut waiting = self.waiting.borrow_mut();
             let all: usize = waiting.values().sum();

@@ -28,9 +28,9 @@ pub struct Leftovers {
     /// Jobs with a directory that were ours once, whoever made their ids.
     known: BTreeSet<JobId>,
     /// Jobs of another JobTracker that are to be taken in.
-    pub(super) found: BTreeSet<JobId>,
+    pub(crate) found: BTreeSet<JobId>,
     /// A JobTracker of 1.2.1 has started there since our last run.
-    pub(super) was_another_here: bool,
+    pub(crate) was_another_here: bool,
 }
 
 /// What is written for a job.
@@ -101,7 +101,7 @@ impl Leftovers {
 
 impl Submissions {
     /// Puts the system directory in order, as soon as its file system answers.
-    pub(super) async fn settle(self: Rc<Self>, leftovers: Leftovers) {
+    pub(crate) async fn settle(self: Rc<Self>, leftovers: Leftovers) {
         let leftovers = Arc::new(leftovers);
         let mut is_told = false;
         loop {

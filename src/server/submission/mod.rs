@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use crate::config::Settings;
 use crate::engine::{Event, IdOwner, ReadSubmission, Reply, SubmissionReply};
 use crate::fs::FileUri;
+use crate::ipc::{Answer, RemoteError, Ticket};
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::model::{FactNumber, JobId};
 use crate::store::{FaultPoint, FinishedJobReader, Health};
@@ -28,7 +29,6 @@ use crate::store::{FaultPoint, FinishedJobReader, Health};
 use super::acl_file::AclFile;
 use super::dispatch::{answer_of, id_owner};
 use super::owner::Owner;
-use super::rpc::{Answer, RemoteError, Ticket};
 use super::topology::Topology;
 use super::turns::{Places, StuckTurns, TurnError, Turns};
 

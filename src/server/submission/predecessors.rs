@@ -139,7 +139,7 @@ impl Submissions {
     }
 
     /// The whole of what a start has to do with the system directory.
-    pub(in crate::server) async fn put_in_order(self: Rc<Self>, leftovers: super::Leftovers, taken_in: impl FnOnce()) {
+    pub(crate) async fn put_in_order(self: Rc<Self>, leftovers: super::Leftovers, taken_in: impl FnOnce()) {
         self.take_in_found(&leftovers.found, leftovers.was_another_here).await;
         taken_in();
         self.settle(leftovers).await;

@@ -1,0 +1,91 @@
+//! Common options of all `job` commands: JobTracker, signer, output form.
+
+use std::path::PathBuf;
+
+use crate::cli::market_command::MarketArguments;
+use crate::cli::market_text::Form;
+use crate::cli::server_address::server_address;
+use crate::client::job::JobTrackerClient;
+use crate::client::job::configuration::JobConfiguration;
+use crate::client::job::view::JobLine;
+use crate::client::job::watch::CostSource;
+use crate::client::market::{MarketClient, Signer};
+use crate::config::HostPort;
+
+use super::error::JobCommandError;
+
+/// HTTP port of a JobTracker.
+const WEB_PORT: u16 = 50030;
+
+/// Options of all `job` commands: JobTracker, signer, output form.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ConnectionArguments {
+    /// RPC address of the JobTracker, host:port; default: the address in --conf, else 127.0.0.1:8021
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) jobtracker: Option<String>,
+    /// Conf folder of the cluster
+    #[arg(long, value_name = "DIR")]
+    pub(super) conf: Option<PathBuf>,
+    /// HTTP address, signer, output form.
+    #[command(flatten)]
+    pub(super) market: MarketArguments,
+}
+
+/// A JobTracker and the configuration for it.
+pub(super) struct Connection {
+    pub(super) configuration: JobConfiguration,
+    pub(super) jobtracker: JobTrackerClient,
+}
+
+// === impl ConnectionArguments ===
+
+impl ConnectionArguments {
+    /// The JobTracker, with `overrides` of the configuration, `key=value`.
+    pub(super) fn connection(&self, overrides: &[String]) -> Result<Connection, JobCommandError> {
+        let user = self.market.signer.user()?;
+        let configuration = JobConfiguration::load(self.conf.as_deref(), overrides, &user)?;
+        let address = configuration.jobtracker(self.jobtracker.as_deref())?;
+        Ok(Connection { configuration, jobtracker: JobTrackerClient::new(address, user) })
+    }
+
+    /// The JobTracker.
+    pub(super) fn jobtracker(&self) -> Result<JobTrackerClient, JobCommandError> {
+        Ok(self.connection(&[])?.jobtracker)
+    }
+
+    pub(super) fn form(&self) -> Form {
+        self.market.form()
+    }
+
+    /// The signer, if a key is found. A key file given as an option must exist.
+    pub(super) fn signer(&self) -> Result<Option<Signer>, JobCommandError> {
+        match self.market.signer() {
+            Ok(signer) => Ok(Some(signer)),
+            Err(error) if self.market.signer.key_file.is_some() => Err(error.into()),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Source of a job's costs: `--server`, else the JobTracker's own web address.
+    pub(super) fn costs(&self, job: &JobLine) -> Result<CostSource, JobCommandError> {
+        let reported = HostPort::parse(&job.url).map(|address| address.to_string());
+        let server = self.market.server.as_deref().map(|given| server_address(Some(given)));
+        let server = server.or(reported).unwrap_or_else(|| server_address(None));
+        Ok(CostSource { market: MarketClient::new(server), signer: self.signer()? })
+    }
+
+    /// The market before there is a job: `--server`, else from the conf folder, `/etc/hadoop_server`, or at the JobTracker's host.
+    pub(super) fn market(&self, connection: &Connection) -> MarketClient {
+        let beside = HostPort { port: WEB_PORT, ..connection.jobtracker.address().clone() };
+        let given = self.market.server.as_deref();
+        let configured = connection.configuration.web(connection.jobtracker.address()).filter(|_| given.is_none());
+        let found = configured.unwrap_or_else(|| server_address(given));
+        let is_default = given.is_none() && found == server_address_default();
+        MarketClient::new(if is_default { beside.to_string() } else { found })
+    }
+}
+
+/// The default of [`server_address`].
+fn server_address_default() -> String {
+    format!("127.0.0.1:{WEB_PORT}")
+}

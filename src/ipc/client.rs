@@ -1,0 +1,221 @@
+//! A client of Hadoop's IPC version 4: one connection, one protocol, one user, one call at a time.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, ToSocketAddrs};
+use tokio::time::timeout;
+
+use crate::wire::WireError;
+use crate::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
+use crate::wire::protocol::{
+    Call, FATAL_CALL_ID, Outcome, Protocol, RemoteException, Response, ReturnType, Value, decode_response, encode_call,
+    response_id,
+};
+
+/// Timeouts and limits of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Timeout for connecting.
+    pub connect_timeout: Duration,
+    /// Timeout of a call; `None`: no timeout, as in stock clients.
+    pub call_timeout: Option<Duration>,
+    /// Maximum size of a response, bytes.
+    pub response_bytes: usize,
+}
+
+/// A connection to a server.
+#[derive(Debug)]
+pub struct IpcClient {
+    stream: TcpStream,
+    limits: ClientLimits,
+    /// Received, not yet decoded.
+    buffer: Vec<u8>,
+    next_id: i32,
+    /// False from the first byte of a call to the last of its response. After an abandoned call the connection cannot be used,
+    /// since responses have no length.
+    in_step: bool,
+}
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum IpcError {
+    /// The server refused this call, or with `fatal` the connection.
+    #[error("{exception}")]
+    Remote {
+        /// The exception.
+        exception: RemoteException,
+        /// Whether the connection is closed, too.
+        fatal: bool,
+    },
+    /// The server speaks another version of the protocol.
+    #[error("the server has version {theirs} of {protocol}, not {ours}")]
+    Version {
+        /// The protocol.
+        protocol: &'static str,
+        /// Ours.
+        ours: i64,
+        /// The server's.
+        theirs: i64,
+    },
+    /// A response that cannot be read.
+    #[error("response: {0}")]
+    Wire(#[from] WireError),
+    /// A response to another call.
+    #[error("a response to call {found} while call {expected} waits")]
+    WrongCall {
+        /// The pending call.
+        expected: i32,
+        /// The call that was answered.
+        found: i32,
+    },
+    /// A response longer than the limit.
+    #[error("a response of more than {0} bytes")]
+    TooLong(usize),
+    /// The server closed the connection.
+    #[error("the server closed the connection")]
+    Closed,
+    /// The connection failed.
+    #[error("connection: {0}")]
+    Io(#[from] std::io::Error),
+    /// Timeout.
+    #[error("no answer within {0:?}")]
+    Timeout(Duration),
+    /// An earlier call was abandoned before its response arrived.
+    #[error("an earlier call on this connection was abandoned")]
+    OutOfStep,
+}
+
+// === impl ClientLimits ===
+
+impl Default for ClientLimits {
+    /// 20 s to connect as stock clients wait, two minutes for a call, 64 MiB for a response.
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(20),
+            call_timeout: Some(Duration::from_secs(120)),
+            response_bytes: 64 * 1024 * 1024,
+        }
+    }
+}
+
+// === impl IpcClient ===
+
+impl IpcClient {
+    /// Connects with the default limits and compares versions, as a stock client does first.
+    pub async fn connect(address: impl ToSocketAddrs, protocol: Protocol, user: &str) -> Result<Self, IpcError> {
+        let mut client = Self::open(address, protocol, user, ClientLimits::default()).await?;
+        let protocol_name = protocol.class_name();
+        let ours = protocol.version();
+        let call = Call::ProtocolVersion { protocol: protocol_name.to_owned(), client_version: ours };
+        match client.call(&call).await? {
+            Value::Long(theirs) if theirs != ours => Err(IpcError::Version { protocol: protocol_name, ours, theirs }),
+            _ => Ok(client),
+        }
+    }
+
+    /// Connects without comparing versions.
+    pub async fn open(
+        address: impl ToSocketAddrs,
+        protocol: Protocol,
+        user: &str,
+        limits: ClientLimits,
+    ) -> Result<Self, IpcError> {
+        let connecting = timeout(limits.connect_timeout, TcpStream::connect(address)).await;
+        let mut stream = connecting.map_err(|_| IpcError::Timeout(limits.connect_timeout))??;
+        stream.set_nodelay(true)?;
+        let user = ConnectionUser { effective: user.to_owned(), real: None };
+        let mut opening = Vec::new();
+        encode_opening(&mut opening, &ConnectionHeader { protocol: protocol.class_name().into(), user: Some(user) });
+        stream.write_all(&opening).await?;
+        Ok(Self { stream, limits, buffer: Vec::new(), next_id: 0, in_step: true })
+    }
+
+    /// The address of this end of the connection.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub fn local_address(&self) -> std::io::Result<std::net::IpAddr> {
+        Ok(self.stream.local_addr()?.ip())
+    }
+
+    /// Makes a call and waits for its response. After any error except a non-fatal `Remote`, and after the
+    /// future was dropped, the connection cannot be used.
+    pub async fn call(&mut self, call: &Call) -> Result<Value, IpcError> {
+        if !self.in_step {
+            return Err(IpcError::OutOfStep);
+        }
+        self.in_step = false;
+        let response = match self.limits.call_timeout {
+            None => self.exchange(call).await?,
+            Some(limit) => timeout(limit, self.exchange(call)).await.map_err(|_| IpcError::Timeout(limit))??,
+        };
+        match response.outcome {
+            Outcome::Fatal(exception) => Err(IpcError::Remote { exception, fatal: true }),
+            Outcome::Error(exception) => {
+                self.in_step = true;
+                Err(IpcError::Remote { exception, fatal: false })
+            }
+            Outcome::Value(value) => {
+                self.in_step = true;
+                Ok(value)
+            }
+        }
+    }
+
+    async fn exchange(&mut self, call: &Call) -> Result<Response, IpcError> {
+        let id = self.next_id;
+        self.next_id = id.checked_add(1).unwrap_or(0);
+        let mut frame = Vec::new();
+        encode_call(&mut frame, id, call);
+        // A server that closes the connection may have sent the reason before, which is better than the write error.
+        let written = self.stream.write_all(&frame).await;
+        let response = self.receive(id, call.method().returns).await;
+        match (written, response) {
+            (Err(error), Err(IpcError::Closed | IpcError::Io(_))) => Err(error.into()),
+            (_, response) => response,
+        }
+    }
+
+    async fn receive(&mut self, id: i32, returns: ReturnType) -> Result<Response, IpcError> {
+        loop {
+            if let Some(found) = response_id(&self.buffer).filter(|found| *found != id && *found != FATAL_CALL_ID) {
+                return Err(IpcError::WrongCall { expected: id, found });
+            }
+            if let Some((response, consumed)) = decode_response(returns, &self.buffer)? {
+                self.buffer.drain(..consumed);
+                if response.id != id && !matches!(response.outcome, Outcome::Fatal(_)) {
+                    return Err(IpcError::WrongCall { expected: id, found: response.id });
+                }
+                return Ok(response);
+            }
+            self.read_more().await?;
+        }
+    }
+
+    /// Reads at least one byte, and at most as many as are buffered: decoding restarts after each read, so the number of reads
+    /// must not grow with the length of the response.
+    async fn read_more(&mut self) -> Result<(), IpcError> {
+        let enough_bytes = self.buffer.len() * 2;
+        self.buffer.reserve(8192);
+        if self.stream.read_buf(&mut self.buffer).await? == 0 {
+            return Err(IpcError::Closed);
+        }
+        while self.buffer.len() < enough_bytes {
+            self.buffer.reserve(8192);
+            match self.stream.try_read_buf(&mut self.buffer) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if self.buffer.len() > self.limits.response_bytes {
+            return Err(IpcError::TooLong(self.limits.response_bytes));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

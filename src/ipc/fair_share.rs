@@ -1,0 +1,59 @@
+//! Places for connections by address: one host's idle clients must not keep everybody else out.
+
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+use std::rc::Rc;
+
+use socket2::SockRef;
+
+use crate::log::Verdict;
+
+use super::connection::{Connection, Shared, Waiting};
+use super::limits::RpcLimits;
+use super::origin::origin_of;
+
+/// Connections without a heartbeat that any address may have, however few places there are.
+const LEAST_SHARE: usize = 8;
+
+impl RpcLimits {
+    /// Connections without a heartbeat that one address may have: a quarter of all places.
+    pub(super) fn share_of_address(&self) -> usize {
+        (self.max_connections / 4).max(LEAST_SHARE)
+    }
+}
+
+/// Closes connections of addresses that have more than their share: those that are silent the longest, down to the share,
+/// none that has sent a heartbeat, none whose call is unanswered or unread, and none that is silent for less than `idle_ms`.
+pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_ms: u64) {
+    let (share, now_ms) = (shared.limits.share_of_address(), shared.clock.mono_ms());
+    let mut by_origin: BTreeMap<u128, Vec<&Rc<Connection>>> = BTreeMap::new();
+    for connection in open.iter().filter(|connection| !connection.has_beaten() && !connection.is_broken()) {
+        by_origin.entry(origin_of(connection.address())).or_default().push(connection);
+    }
+    for connections in by_origin.into_values() {
+        let Some(excess) = connections.len().checked_sub(share).filter(|excess| *excess > 0) else { continue };
+        let silent = connections.iter().filter_map(|connection| match connection.waits() {
+            (Waiting::Answer, _) => None,
+            (_, since_ms) => (now_ms.saturating_sub(since_ms) >= idle_ms).then_some((since_ms, connection)),
+        });
+        let mut silent: Vec<_> = silent.collect();
+        silent.sort_by_key(|(since_ms, _)| *since_ms);
+        let closed = silent.iter().filter(|(_, connection)| !has_unread(connection)).take(excess);
+        let count = closed.map(|(_, connection)| connection.abandon()).count();
+        let Some(address) = connections.first().filter(|_| count > 0).map(|first| first.address()) else { continue };
+        // An attacker can fill the places many times a second.
+        if let Verdict::Write { .. } = shared.log_rate.judge(address, now_ms) {
+            tracing::warn!(
+                "{address} has {} connections without a heartbeat, its share is {share} (a quarter of jobtracker.rpc.max-connections): \
+                 closed {count} that were silent for {idle_ms} ms or more",
+                connections.len(),
+            );
+        }
+    }
+}
+
+/// Whether its client has sent what we have not read yet.
+fn has_unread(connection: &Connection) -> bool {
+    let mut byte = [MaybeUninit::uninit()];
+    SockRef::from(connection.socket()).peek(&mut byte).is_ok_and(|bytes| bytes > 0)
+}

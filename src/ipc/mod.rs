@@ -1,0 +1,36 @@
+//! Hadoop's RPC, IPC version 4: a server on the owner's thread, and a client.
+//!
+//! Knows frames and a [`Service`], nothing of jobs. One task for each connection reads; a heartbeat costs one read and one write. A call
+//! that must wait is a [`Ticket`] that the service keeps, not a task. Invariants: the server never closes a connection while a tracker's
+//! call on it is unanswered, unless the peer breaks the protocol or does not read; at the limit of connections it accepts none; no
+//! connection holds more than one frame, and answers to the calls it may have in flight; all together hold no more than
+//! their `budget::Budget`s and a little for each.
+
+mod budget;
+pub mod client;
+mod connection;
+mod fair_share;
+mod inherited_connection;
+mod limits;
+mod listener;
+mod memory_charge;
+mod origin;
+mod parted_answer;
+mod pending_call;
+mod probe;
+mod protocol_kind;
+mod reading;
+mod session;
+mod tcp_info;
+#[cfg(test)]
+mod tests;
+
+pub use client::{IpcClient, IpcError};
+pub(crate) use inherited_connection::{Carried, CarriedTracker, Introduction};
+pub use limits::RpcLimits;
+pub use listener::{RpcServer, listen};
+pub use parted_answer::PartedAnswer;
+pub use pending_call::{Answer, RemoteError, Ticket};
+pub use probe::Probe;
+pub use protocol_kind::served_protocol;
+pub use session::Service;

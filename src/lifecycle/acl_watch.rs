@@ -1,0 +1,122 @@
+//! Watches the folder of the ACL file, so that an edit is in force, and a bad one told, before anybody signs.
+//!
+//! A comfort only: some file systems send no events, and who signs has the file looked at anyway.
+
+use std::path::{Path, PathBuf};
+
+use notify::event::{AccessKind, AccessMode, ModifyKind};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::server::AclFile;
+
+/// Watches for as long as it lives.
+#[derive(Debug)]
+pub(super) struct AclWatch {
+    _watcher: RecommendedWatcher,
+}
+
+// === impl AclWatch ===
+
+impl AclWatch {
+    /// Has the file looked at when something has happened to it; without events that is done each second all the same.
+    pub(super) fn of(acl: &AclFile) -> Option<Self> {
+        let looks = acl.looks();
+        // Where so many wait for a look that no place is left, one is about to come.
+        match Self::start(acl.path(), move || drop(looks.try_send(None))) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                tracing::warn!("{}: edits are seen within a second, not at once: {error}", acl.path().display());
+                None
+            }
+        }
+    }
+
+    /// Calls `look` after anything that may have changed the file.
+    fn start(path: &Path, look: impl Fn() + Send + 'static) -> notify::Result<Self> {
+        let mut watcher = notify::recommended_watcher(move |told: notify::Result<Event>| {
+            // An error may have swallowed events.
+            if told.as_ref().map_or(true, is_change) {
+                look();
+            }
+        })?;
+        // The folder, since most editors put a new file in the place of the old; behind a link that of the file, too.
+        let linked = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut folders = vec![folder(path), folder(&linked)];
+        folders.dedup();
+        for folder in folders {
+            watcher.watch(&folder, RecursiveMode::NonRecursive)?;
+        }
+        Ok(Self { _watcher: watcher })
+    }
+}
+
+fn folder(path: &Path) -> PathBuf {
+    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// Whether a content may be complete now. Each single write of one is not waited on: half a list is no list.
+fn is_change(event: &Event) -> bool {
+    let is_complete = match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Remove(_) => true,
+        EventKind::Modify(kind) => matches!(kind, ModifyKind::Name(_) | ModifyKind::Metadata(_)),
+        _ => false,
+    };
+    is_complete || event.need_rescan()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Far longer than an event takes: only a failing test waits so long.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Reads the file at each look and hands the content out.
+    fn watch(path: &Path) -> (AclWatch, impl Fn(&str)) {
+        let (told, looks) = mpsc::channel();
+        let read = path.to_owned();
+        let watch = AclWatch::start(path, move || drop(told.send(std::fs::read_to_string(&read)))).unwrap();
+        let wait_for = move |content: &str| {
+            while !looks.recv_timeout(PATIENCE).unwrap().is_ok_and(|read| read == content) {}
+        };
+        (watch, wait_for)
+    }
+
+    #[test]
+    fn edits_in_place_and_by_replacement_are_told() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (path, new) = (scratch.path().join("hadoop.acl"), scratch.path().join("new"));
+        std::fs::write(&path, "one").unwrap();
+        let (_watch, wait_for) = watch(&path);
+        std::fs::write(&path, "two").unwrap();
+        wait_for("two");
+        std::fs::write(&new, "three").unwrap();
+        std::fs::rename(&new, &path).unwrap();
+        wait_for("three");
+    }
+
+    #[test]
+    fn an_edit_behind_a_link_is_told() {
+        let (scratch, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (link, target) = (scratch.path().join("hadoop.acl"), other.path().join("list"));
+        std::fs::write(&target, "one").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let (_watch, wait_for) = watch(&link);
+        std::fs::write(&target, "two").unwrap();
+        wait_for("two");
+    }
+
+    #[test]
+    fn readers_and_half_written_files_are_passed_over() {
+        use notify::event::{CreateKind, DataChange, RenameMode};
+        let is_change = |kind| is_change(&Event::new(kind));
+        assert!(!is_change(EventKind::Access(AccessKind::Open(AccessMode::Any))));
+        assert!(!is_change(EventKind::Create(CreateKind::File)));
+        assert!(!is_change(EventKind::Modify(ModifyKind::Data(DataChange::Any))));
+        assert!(is_change(EventKind::Modify(ModifyKind::Name(RenameMode::To))));
+        assert!(is_change(EventKind::Access(AccessKind::Close(AccessMode::Write))));
+    }
+}

@@ -1,0 +1,23 @@
+//! The life of the daemon's process: start, sessions, hand-over to a successor, ports, signals, supervisor, reload.
+//!
+//! Exactly one process owns the state store. A session lasts from opening it to closing it.
+
+mod acl_watch;
+mod daemon;
+mod handover;
+mod host_name;
+mod ports;
+mod process;
+mod reload;
+mod session;
+mod signals;
+mod start;
+mod supervisor;
+mod web_thread;
+
+pub use crate::store::Precedence;
+pub use daemon::{Daemon, Parts, RunError};
+pub use handover::{AskError, Outcome, Predecessor, ask};
+pub use host_name::as_others_name;
+pub use signals::{StopWord, stop_asked};
+pub use start::{Launch, ServeError, Serving, serve};

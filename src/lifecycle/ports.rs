@@ -1,0 +1,83 @@
+//! The ports of the daemon, and the descriptors for all who may come to them.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+
+use crate::config::HostPort;
+use crate::ipc::listen;
+
+use super::handover::Port;
+use super::start::ServeError;
+
+/// A port that is listened on. It stays open while somebody holds a copy.
+#[derive(Debug)]
+pub(super) struct OpenPort {
+    listener: RefCell<Option<TcpListener>>,
+    pub(super) bound: SocketAddr,
+}
+
+/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us; what it is then.
+pub(super) fn allow_descriptors(needed: usize) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = needed as u64;
+    let Some(current) = limit.current.filter(|current| *current < wanted) else { return needed };
+    let reached = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(reached), maximum: limit.maximum });
+    usize::try_from(if raised.is_ok() { reached } else { current }).unwrap_or(needed)
+}
+
+// === impl OpenPort ===
+
+impl OpenPort {
+    /// Binds the port that a key names.
+    pub(super) fn open(key: &'static str, address: &HostPort) -> Result<Self, ServeError> {
+        let resolved = resolve(key, address)?;
+        let refused = |source| ServeError::Port { key, address: resolved, source };
+        let listener = listen(resolved).and_then(tokio::net::TcpListener::into_std).map_err(refused)?;
+        let bound = listener.local_addr().map_err(refused)?;
+        Ok(Self::of(listener, bound))
+    }
+
+    /// Binds the port that a key names, unless `offered` is that one.
+    pub(super) fn unless_offered(
+        key: &'static str,
+        address: &HostPort,
+        offered: &Port,
+    ) -> Result<Option<Self>, ServeError> {
+        if offered.configured == address.to_string() || resolve(key, address)? == offered.bound {
+            return Ok(None);
+        }
+        Self::open(key, address).map(Some)
+    }
+
+    /// One that is bound.
+    pub(super) fn of(listener: TcpListener, bound: SocketAddr) -> Self {
+        Self { listener: RefCell::new(Some(listener)), bound }
+    }
+
+    /// A copy of the listener.
+    pub(super) fn share(&self) -> io::Result<TcpListener> {
+        match &*self.listener.borrow() {
+            Some(listener) => listener.try_clone(),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Lets go of it: with the last copy the port closes.
+    pub(super) fn close(&self) {
+        self.listener.take();
+    }
+
+    /// What a successor is told of it.
+    pub(super) fn offer(&self, address: &HostPort) -> Port {
+        Port { configured: address.to_string(), bound: self.bound }
+    }
+}
+
+fn resolve(key: &'static str, address: &HostPort) -> Result<SocketAddr, ServeError> {
+    let refused = |source| ServeError::Address { key, address: address.clone(), source };
+    let mut resolved = (address.host.as_str(), address.port).to_socket_addrs().map_err(refused)?;
+    resolved.next().ok_or_else(|| refused(std::io::ErrorKind::AddrNotAvailable.into()))
+}

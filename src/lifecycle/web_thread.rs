@@ -1,0 +1,107 @@
+//! The web server's own thread: a page that takes long keeps no heartbeat waiting.
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::config::host_name;
+use crate::config::settings::HttpLimits;
+use crate::server::OwnerHandle;
+use crate::web::{ServedNames, WebLimits, WebState};
+
+/// The HTTP library needs this much room for a head.
+const LEAST_HEADER_BYTES: usize = 8_192;
+
+/// Requests in hand may take this long once the server stops.
+const DRAIN: Duration = Duration::from_secs(4);
+/// The thread gets this much longer, then it is left to itself: it hangs on something that does not answer.
+const GRACE: Duration = Duration::from_millis(500);
+/// What the web server shows, under which names, and to how many.
+#[derive(Clone, Debug)]
+pub(super) struct WebTerms {
+    /// Limits on connections.
+    pub(super) limits: HttpLimits,
+    /// Names that requests may be addressed to.
+    pub(super) names: ServedNames,
+    /// Whether the scheduler has a market.
+    pub(super) has_market: bool,
+    /// Whether shares and costs are shown to who does not sign.
+    pub(super) shows_money: bool,
+}
+
+/// The running web server.
+pub(super) struct WebThread {
+    stop: Option<oneshot::Sender<()>>,
+    stopped_at: Option<Instant>,
+    /// Closed when the thread has ended.
+    ended: mpsc::Receiver<()>,
+    thread: JoinHandle<()>,
+}
+
+// === impl WebThread ===
+
+impl WebThread {
+    /// Serves HTTP on `listener`.
+    pub(super) fn start(listener: TcpListener, owner: OwnerHandle, terms: &WebTerms) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let limits = WebLimits {
+            connections: terms.limits.max_connections,
+            header_bytes: terms.limits.max_header_bytes.max(LEAST_HEADER_BYTES),
+            header_read: Duration::from_millis(terms.limits.header_timeout_ms),
+            drain: DRAIN,
+            ..WebLimits::default()
+        };
+        let state = WebState {
+            owner,
+            names: terms.names.clone(),
+            host: host_name(),
+            has_market: terms.has_market,
+            shows_money: terms.shows_money,
+            limits,
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (ending, ended) = mpsc::channel::<()>();
+        let serve = move || {
+            let _ending = ending;
+            runtime.block_on(async {
+                match tokio::net::TcpListener::from_std(listener) {
+                    Ok(listener) => {
+                        let shutdown = async {
+                            // A sender that is gone stops it too.
+                            let _ = stopped.await;
+                        };
+                        crate::web::serve(listener, state, shutdown).await;
+                    }
+                    Err(error) => tracing::error!("the web server cannot serve: {error}"),
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("web".to_owned()).spawn(serve)?;
+        Ok(Self { stop: Some(stop), stopped_at: None, ended, thread })
+    }
+
+    /// Takes no further requests; those in hand have their time from now on.
+    pub(super) fn begin_stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+            self.stopped_at = Some(Instant::now());
+        }
+    }
+
+    /// Lets requests in hand end, then the thread.
+    pub(super) fn stop(mut self) {
+        self.begin_stop();
+        let passed = self.stopped_at.map_or(Duration::ZERO, |stopped_at| stopped_at.elapsed());
+        if let Err(mpsc::RecvTimeoutError::Timeout) = self.ended.recv_timeout((DRAIN + GRACE).saturating_sub(passed)) {
+            return tracing::error!("the web server's thread hangs; it is not waited for");
+        }
+        if self.thread.join().is_err() {
+            tracing::error!("the web server's thread has panicked");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! How many lines of the log one caller may cause: what is beyond is counted and told of in one line.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Lines that an address may cause at once.
+const BURST_LINES: u32 = 200;
+/// After so long it may cause one more.
+const LINE_EVERY_MS: u64 = 200;
+/// Addresses that are told apart; those beyond share one allowance.
+const MAX_ADDRESSES: usize = 10_000;
+
+/// What each address may still cause.
+#[derive(Debug, Default)]
+pub(crate) struct LogRate {
+    callers: RefCell<BTreeMap<Option<IpAddr>, Allowance>>,
+}
+
+/// Whether a line may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Yes; so many lines of the caller were not, since the last that was.
+    Write {
+        /// How many.
+        suppressed: u64,
+    },
+    /// No; it is counted.
+    Suppress,
+}
+
+#[derive(Debug)]
+struct Allowance {
+    lines: u32,
+    /// When it was last looked at, ms of the clock that never goes back.
+    at_ms: u64,
+    suppressed: u64,
+}
+
+// === impl Allowance ===
+
+impl Allowance {
+    fn refill(&mut self, now_ms: u64) {
+        let more = now_ms.saturating_sub(self.at_ms) / LINE_EVERY_MS;
+        self.at_ms += more * LINE_EVERY_MS;
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        self.lines = self.lines.saturating_add(more).min(BURST_LINES);
+    }
+}
+
+// === impl LogRate ===
+
+impl LogRate {
+    /// A caller causes a line.
+    pub(crate) fn judge(&self, caller: IpAddr, now_ms: u64) -> Verdict {
+        let mut callers = self.callers.borrow_mut();
+        let mut key = Some(caller);
+        if !callers.contains_key(&key) && callers.len() >= MAX_ADDRESSES {
+            callers.retain(|_, allowance| {
+                allowance.refill(now_ms);
+                allowance.lines < BURST_LINES || allowance.suppressed > 0
+            });
+            if callers.len() >= MAX_ADDRESSES {
+                key = None;
+            }
+        }
+        let fresh = || Allowance { lines: BURST_LINES, at_ms: now_ms, suppressed: 0 };
+        let allowance = callers.entry(key).or_insert_with(fresh);
+        allowance.refill(now_ms);
+        match allowance.lines.checked_sub(1) {
+            Some(left) => {
+                allowance.lines = left;
+                Verdict::Write { suppressed: std::mem::take(&mut allowance.suppressed) }
+            }
+            None => {
+                allowance.suppressed += 1;
+                Verdict::Suppress
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn address(number: u32) -> IpAddr {
+        Ipv4Addr::from(number).into()
+    }
+
+    fn written(rate: &LogRate, caller: u32, lines: u32, now_ms: u64) -> u32 {
+        (0..lines).map(|_| u32::from(rate.judge(address(caller), now_ms) != Verdict::Suppress)).sum()
+    }
+
+    #[test]
+    fn beyond_its_burst_a_caller_causes_few_lines_and_others_are_not_touched() {
+        let rate = LogRate::default();
+        assert_eq!(written(&rate, 1, 100_000, 0), BURST_LINES);
+        assert_eq!(written(&rate, 2, 5, 0), 5);
+        assert_eq!(rate.judge(address(1), LINE_EVERY_MS), Verdict::Write { suppressed: 99_800 });
+        assert_eq!(rate.judge(address(1), LINE_EVERY_MS), Verdict::Suppress);
+        assert_eq!(written(&rate, 1, 100_000, 10_000 * LINE_EVERY_MS), BURST_LINES);
+    }
+
+    #[test]
+    fn made_up_addresses_do_not_take_memory_without_end() {
+        let rate = LogRate::default();
+        for caller in 0..3 * MAX_ADDRESSES as u32 {
+            rate.judge(address(caller), 0);
+        }
+        assert!(rate.callers.borrow().len() <= MAX_ADDRESSES + 1);
+        // Those of long ago make room.
+        rate.judge(address(u32::MAX), 1 << 40);
+        assert!(rate.callers.borrow().len() <= 2, "{}", rate.callers.borrow().len());
+    }
+}

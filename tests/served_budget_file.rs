@@ -149,7 +149,7 @@ fn in_a_read_only_folder_it_is_written_in_place_with_copies_in_the_state_folder(
     let serving = place.start();
     serving.top_up("alice", "1");
     let line = serving.log.wait_for("its folder accepts no new files, so the budget file is written in place");
-    assert!(line.contains("a whole copy is") && line.contains("state/hadoop.budget.copy"), "{line}");
+    assert!(line.contains("a complete copy is") && line.contains("state/hadoop.budget.copy"), "{line}");
     serving.top_up("alice", "1");
     let (code, log) = serving.stop();
     assert_eq!((code, log.matches("written in place").count()), (0, 1), "{log}");

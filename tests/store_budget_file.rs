@@ -121,7 +121,7 @@ fn an_edit_after_a_crash_is_kept_aside_and_the_ledger_wins() {
     let (_store, _, image, found) = stage.start();
     let BudgetAtStart::Overridden(line) = found else { panic!("{found:?}") };
     assert!(line.contains("budget.rejected-1") && line.contains("The ledger holds"), "{line}");
-    assert!(line.contains("not a clean one") && line.contains("--take-budget-file"), "{line}");
+    assert!(line.contains("was not clean") && line.contains("--take-budget-file"), "{line}");
     image.publish(lines("alice 90 1\n"), 1);
     image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
@@ -202,11 +202,11 @@ fn an_edit_while_the_daemon_runs_is_kept_aside() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_written_anew() {
+fn a_missing_file_is_rewritten() {
     let stage = Stage::endowed();
     fs::remove_file(&stage.path).unwrap();
     let (_store, _, image, found) = stage.start();
-    assert!(matches!(&found, BudgetAtStart::Overridden(line) if line.contains("gone")), "{found:?}");
+    assert!(matches!(&found, BudgetAtStart::Overridden(line) if line.contains("missing")), "{found:?}");
     image.publish(lines(FIRST), 1);
     image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines(FIRST));

@@ -1,6 +1,6 @@
 //! Texts of enums in the database: Hadoop's own names.
 
-use crate::mapreduce::{AttemptRole, KillAsked};
+use crate::mapreduce::{AttemptRole, KillRequest};
 use crate::model::{AttemptState, Priority, RunState};
 use crate::wire::CompletionStatus;
 
@@ -47,11 +47,11 @@ pub(super) fn completion_status(status: CompletionStatus) -> &'static str {
     }
 }
 
-pub(super) fn kill_asked(asked: KillAsked) -> &'static str {
-    match asked {
-        KillAsked::Kill => "KILLED",
-        KillAsked::Fail => "FAILED",
-        KillAsked::Preempt => "PREEMPTED",
+pub(super) fn kill_asked(request: KillRequest) -> &'static str {
+    match request {
+        KillRequest::Kill => "KILLED",
+        KillRequest::Fail => "FAILED",
+        KillRequest::Preempt => "PREEMPTED",
     }
 }
 
@@ -92,8 +92,8 @@ pub(super) fn parse_completion_status(text: &str) -> Option<CompletionStatus> {
     parse(&[S::Failed, S::Killed, S::Succeeded, S::Obsolete, S::TipFailed], completion_status, text)
 }
 
-pub(super) fn parse_kill_asked(text: &str) -> Option<KillAsked> {
-    parse(&[KillAsked::Kill, KillAsked::Fail, KillAsked::Preempt], kill_asked, text)
+pub(super) fn parse_kill_asked(text: &str) -> Option<KillRequest> {
+    parse(&[KillRequest::Kill, KillRequest::Fail, KillRequest::Preempt], kill_asked, text)
 }
 
 /// The role in a row of `attempt`.

@@ -12,7 +12,7 @@ use jobtracker::engine::Fact;
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact};
 use jobtracker::market::{Market, MarketConfig, QueueName, QueueUse, budget_file};
 use jobtracker::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind};
-use jobtracker::store::{FactSink, Store, StoreOptions};
+use jobtracker::store::{FactSender, Store, StoreOptions};
 use jobtracker::wire::{Counter, CounterGroup, Counters};
 
 /// An answer with one launch takes about this many bytes.
@@ -87,10 +87,10 @@ impl Facts {
     }
 }
 
-fn open() -> (tempfile::TempDir, Store, FactSink) {
+fn open() -> (tempfile::TempDir, Store, FactSender) {
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (store, _) = Store::open(StoreOptions::new(scratch.path().join("state"))).unwrap();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     (scratch, store, sink)
 }
 

@@ -198,7 +198,7 @@ fn an_interrupted_demo_leaves_nothing() {
 #[test]
 fn a_kept_cluster_goes_on_until_it_is_interrupted() {
     let mut demo = Demo::start("--corpus-mb 1 --maps 12 --map-ms 100 --keep");
-    let said = demo.read_until(|line| line.starts_with("The cluster goes on until Ctrl-C. Look at http://"));
+    let said = demo.read_until(|line| line.starts_with("The cluster runs until Ctrl-C. Look at http://"));
     let http = said.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
     let mut stream = TcpStream::connect(&http).unwrap();
     stream.write_all(format!("GET / HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();

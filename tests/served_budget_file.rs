@@ -38,7 +38,7 @@ fn edited_while_it_runs_the_edit_is_kept_aside_and_the_ledger_holds() {
     fs::write(place.path("etc/edited"), "mallory 1000000 1\n").unwrap();
     fs::rename(place.path("etc/edited"), place.budget()).unwrap();
     serving.top_up("alice", "1");
-    serving.log.wait_for("was changed by somebody else; the ledger holds, their file is kept as");
+    serving.log.wait_for("was changed by another program; the ledger holds, the changed file is kept as");
     wait_for_files(&place.path("etc"), || place.read_budget() == image("101"));
     assert_eq!(fs::read_to_string(place.path("etc/hadoop.budget.rejected-1")).unwrap(), "mallory 1000000 1\n");
     assert_eq!(serving.ask("root", "info=mallory").status, 404);
@@ -71,7 +71,7 @@ fn edited_after_a_crash_it_is_kept_aside_and_the_ledger_holds() {
     fs::write(place.budget(), "alice 1000000 1\n").unwrap();
     let serving = place.start();
     let line = serving.log.wait_for("THE BUDGET FILE IS NOT THE ONE WRITTEN LAST AND IS NOT TAKEN OVER");
-    assert!(line.contains("the stop before was not a clean one") && line.contains("--take-budget-file"), "{line}");
+    assert!(line.contains("the last stop was not clean") && line.contains("--take-budget-file"), "{line}");
     assert!(line.contains("hadoop.budget.rejected-1"), "{line}");
     assert_eq!(serving.ask("root", "addBudget=0&queue=alice").element("budget"), "101.0");
     assert_eq!(serving.stop().0, 0);
@@ -114,7 +114,7 @@ fn deleted_while_it_is_stopped_it_is_written_anew_at_the_start() {
     let place = stopped();
     fs::remove_file(place.budget()).unwrap();
     let serving = place.start();
-    serving.log.wait_for("the budget file is gone; it is written anew from the ledger");
+    serving.log.wait_for("the budget file is missing; it is rewritten from the ledger");
     wait_for_files(&place.path("etc"), || place.budget().exists());
     assert_eq!(serving.stop().0, 0);
     assert_eq!(place.read_budget(), image("100"));
@@ -148,8 +148,8 @@ fn in_a_read_only_folder_it_is_written_in_place_with_copies_in_the_state_folder(
     place.set_mode("etc", 0o555);
     let serving = place.start();
     serving.top_up("alice", "1");
-    let line = serving.log.wait_for("its folder takes no new files, so the budget file is written in place");
-    assert!(line.contains("a whole copy is") && line.contains("state/hadoop.budget.copy"), "{line}");
+    let line = serving.log.wait_for("its folder accepts no new files, so the budget file is written in place");
+    assert!(line.contains("a complete copy is") && line.contains("state/hadoop.budget.copy"), "{line}");
     serving.top_up("alice", "1");
     let (code, log) = serving.stop();
     assert_eq!((code, log.matches("written in place").count()), (0, 1), "{log}");
@@ -173,7 +173,7 @@ fn read_only_in_a_read_only_folder_it_stays_as_it_is_until_it_may_be_written() {
     let serving = place.start();
     serving.top_up("alice", "1");
     let line = serving.log.wait_for("cannot write");
-    assert!(line.contains("hadoop.budget: Permission denied") && line.contains("it is tried again"), "{line}");
+    assert!(line.contains("hadoop.budget: Permission denied") && line.contains("retrying"), "{line}");
     let ready = serving.get("/readyz", "");
     assert_eq!(ready.status, 200);
     assert!(
@@ -205,7 +205,7 @@ fn what_cannot_be_read_is_never_overwritten() {
     fs::remove_file(place.budget()).unwrap();
     fs::create_dir(place.budget()).unwrap();
     serving.top_up("alice", "1");
-    serving.log.wait_for("hadoop.budget: not a file; it is tried again");
+    serving.log.wait_for("hadoop.budget: not a file; retrying");
     fs::remove_dir(place.budget()).unwrap();
     assert_eq!(serving.stop().0, 0);
     assert_eq!(place.read_budget(), image("101"));

@@ -33,7 +33,7 @@ fn a_full_disk_under_the_budget_file_leaves_the_old_content_whole_and_is_tried_a
     on.fill();
     // The money is in the ledger all the same, and the answer came.
     on.serving.top_up("alice", "1");
-    let line = on.serving.log.wait_for("No space left on device (os error 28); it is tried again");
+    let line = on.serving.log.wait_for("No space left on device (os error 28); retrying");
     assert!(line.contains("cannot write") && line.contains("hadoop.budget.new"), "{line}");
     assert_eq!(on.budget(), before);
     assert!(!on.disk.join("hadoop.budget.new").exists(), "what is half written takes no room");

@@ -10,7 +10,7 @@ use jobtracker::mapreduce::{AttemptRole, JobFact, KillRequest};
 use jobtracker::market::{Charge, Credits, MarketFact, Reason, Tick};
 use jobtracker::model::{AttemptState, FactNumber};
 use jobtracker::sim::{Cuts, Journal, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
-use jobtracker::store::MemoryJournal;
+use jobtracker::store::InMemoryStore;
 
 const FIFO: PolicyChoice = PolicyChoice::Fifo;
 const DYNAMIC: PolicyChoice = PolicyChoice::Dynamic;
@@ -37,9 +37,9 @@ fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
 /// Plays a run that must break nothing.
 fn play(policy: PolicyChoice, seed: u64, events: u64) -> Run {
     let options = options(policy, seed, events);
-    let run = Run::play(&options, &mut MemoryJournal::default());
+    let run = Run::play(&options, &mut InMemoryStore::default());
     if let Some(violation) = run.violation {
-        let shrunk = shrink(&options, violation, |options| Run::play(options, &mut MemoryJournal::default()).violation);
+        let shrunk = shrink(&options, violation, |options| Run::play(options, &mut InMemoryStore::default()).violation);
         panic!("{}\njobtracker simulate --as-it-is {}", shrunk.violation, shrunk.options);
     }
     run
@@ -99,7 +99,7 @@ fn runs_with_something_left_out_are_runs_too() {
     for part in Part::kinds().chain([Part::Tracker(1), Part::User(0), Part::Stretch(3)]) {
         let cuts = Cuts { without: [part].into(), until_ms: Some(60_000) };
         let options = RunOptions { cuts, ..options(DYNAMIC, 3, 1_000) };
-        assert_eq!(Run::play(&options, &mut MemoryJournal::default()).violation, None, "without {part}");
+        assert_eq!(Run::play(&options, &mut InMemoryStore::default()).violation, None, "without {part}");
     }
 }
 
@@ -107,7 +107,7 @@ fn runs_with_something_left_out_are_runs_too() {
 fn judged(policy: PolicyChoice, mut forge: impl FnMut(&mut Step) -> bool) -> Violation {
     let mut forged = 0;
     for seed in (1..60).step_by(2) {
-        let run = Run::play_tampered(&options(policy, seed, 5_000), &mut MemoryJournal::default(), |step| {
+        let run = Run::play_tampered(&options(policy, seed, 5_000), &mut InMemoryStore::default(), |step| {
             if forged == 0 && forge(step) {
                 forged += 1;
             }
@@ -306,7 +306,7 @@ fn a_kill_for_another_queue_that_no_round_decided_is_noticed() {
 
 /// Loses one fact of a kind, as if it had never been durable.
 struct Forgetful<'a> {
-    journal: MemoryJournal,
+    journal: InMemoryStore,
     is_meant: &'a dyn Fn(&Fact) -> bool,
     has_forgotten: bool,
 }
@@ -333,7 +333,7 @@ impl Journal for Forgetful<'_> {
 /// What the judge says of the first run whose restart misses a fact of a kind.
 fn judged_without(is_meant: &dyn Fn(&Fact) -> bool) -> Violation {
     for seed in 1..60 {
-        let mut journal = Forgetful { journal: MemoryJournal::default(), is_meant, has_forgotten: false };
+        let mut journal = Forgetful { journal: InMemoryStore::default(), is_meant, has_forgotten: false };
         let violation = Run::play(&options(FIFO, seed, 3_000), &mut journal).violation;
         if journal.has_forgotten {
             return violation.unwrap_or_else(|| panic!("seed {seed}: nobody notices"));
@@ -393,7 +393,7 @@ fn a_finished_task_that_runs_again_is_noticed() {
 fn a_failing_run_is_made_small() {
     let mut users = std::collections::BTreeMap::new();
     let mut plant = |options: &RunOptions| {
-        let run = Run::play_tampered(options, &mut MemoryJournal::default(), |step| {
+        let run = Run::play_tampered(options, &mut InMemoryStore::default(), |step| {
             for fact in &step.facts {
                 match fact {
                     Fact::Job(JobFact::Accepted(job)) => drop(users.insert(job.id, job.spec.user.clone())),

@@ -33,8 +33,8 @@ fn row(database: &Connection, sql: &str) -> String {
 
 /// Records the facts from the first on and looks.
 fn recorded(scratch: &Scratch, facts: Vec<Fact>) -> Connection {
-    let (store, opened) = scratch.open();
-    record(&store.sink(), opened.last_fact, facts);
+    let (store, loaded) = scratch.open();
+    record(&store.fact_sender(), loaded.last_fact, facts);
     store.close().unwrap();
     scratch.look()
 }
@@ -81,11 +81,11 @@ fn counters() -> Counters {
 fn an_incarnation_is_recorded_and_loaded() {
     let scratch = Scratch::new();
     recorded(&scratch, vec![incarnation(202611210913), incarnation(7)]);
-    let (_store, opened) = scratch.open();
-    let identifiers: Vec<String> = opened.identifiers.iter().map(ToString::to_string).collect();
+    let (_store, loaded) = scratch.open();
+    let identifiers: Vec<String> = loaded.identifiers.iter().map(ToString::to_string).collect();
     assert_eq!(identifiers, ["7", "202611210913"]);
-    assert_eq!(opened.last_fact, FactNumber(2));
-    assert!(opened.first_start, "no money has come in");
+    assert_eq!(loaded.last_fact, FactNumber(2));
+    assert!(loaded.first_start, "no money has come in");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn counters_keep_order_names_and_values() {
         [launched(attempt(number), AttemptRole::Work, "t", 1), Fact::Job(JobFact::AttemptEnded(Box::new(ended)))]
     };
     let database = recorded(&scratch, (0..3).flat_map(end).collect());
-    // The names stand once, whoever uses them.
+    // The names are stored once, for all jobs.
     assert_eq!(row(&database, "SELECT count(*) FROM counter_name"), "4");
     assert_eq!(
         row(&database, "SELECT counters FROM attempt LIMIT 1"),
@@ -318,27 +318,30 @@ fn what_jobs_have_cost_is_kept_up_to_the_last_tick() {
 fn a_fact_that_finds_no_row_stops_nothing_and_is_counted() {
     let scratch = Scratch::new();
     let (store, _) = scratch.open();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     let running = |number| Fact::Job(JobFact::Running { job: job_id(number), at_ms: 1 });
     let mut last = 0;
     let mut said = |facts: Vec<Fact>| {
         let first = last + 1;
         last += facts.len() as u64;
         sink.append(FactNumber(first), facts);
-        wait_until(&sink, |durable| durable.number == FactNumber(last)).rowless
+        wait_until(&sink, |durable| durable.number == FactNumber(last)).missed_updates
     };
     assert_eq!(said(vec![accepted(1, 1), running(1)]).complaint(), None);
-    let rowless = said(vec![incarnation(1), running(9), incarnation(2)]);
+    let missed_updates = said(vec![incarnation(1), running(9), incarnation(2)]);
     let told = "facts that found no row to change in state.db: 1, the first of them fact 4 about job_202611210913_0009";
-    assert_eq!(rowless.complaint().as_deref(), Some(told));
+    assert_eq!(missed_updates.complaint().as_deref(), Some(told));
     let alice: QueueName = "alice".parse().unwrap();
-    let rowless = said(vec![
+    let missed_updates = said(vec![
         Fact::Job(JobFact::CommitGranted { attempt: attempt(7) }),
-        // Nobody has opened the account.
+        // No fact has opened the account.
         Fact::Market(MarketFact::AccountRemoved { queue: alice }),
         Fact::Job(JobFact::AttemptKillRequested { attempt: attempt(7), request: KillRequest::Kill }),
     ]);
-    assert_eq!((rowless.updates, rowless.first.as_deref()), (4, Some("fact 4 about job_202611210913_0009")));
+    assert_eq!(
+        (missed_updates.updates, missed_updates.first.as_deref()),
+        (4, Some("fact 4 about job_202611210913_0009"))
+    );
     store.close().unwrap();
     assert_eq!(scratch.open().1.last_fact, FactNumber(8), "what came with it is there");
 }

@@ -76,8 +76,8 @@ fn counters(value: i64) -> Counters {
 }
 
 fn recorded(scratch: &Scratch, facts: Vec<Fact>) {
-    let (store, opened) = scratch.open();
-    record(&store.sink(), opened.last_fact, facts);
+    let (store, loaded) = scratch.open();
+    record(&store.fact_sender(), loaded.last_fact, facts);
     store.close().unwrap();
 }
 
@@ -160,15 +160,15 @@ fn of_finished_jobs_the_newest_are_found_and_those_owed_a_word() {
     facts.push(Fact::KillJobPending { job: job_id(2), trackers: vec!["tracker_a:1".into()] });
     facts.push(Fact::KillJobPending { job: job_id(5), trackers: vec!["tracker_a:1".into()] });
     recorded(&scratch, facts);
-    let (_store, opened) = Store::open(StoreOptions { finished_jobs: 2, ..scratch.options() }).unwrap();
-    let found = &opened.jobs.finished;
+    let (_store, loaded) = Store::open(StoreOptions { finished_jobs: 2, ..scratch.options() }).unwrap();
+    let found = &loaded.jobs.finished;
     let ids: Vec<JobId> = found.iter().map(|job| job.id).collect();
     assert_eq!(ids, [2, 4, 5].map(job_id), "oldest first, none twice");
     let last = &found[2];
     assert_eq!((last.outcome, last.has_run, last.finish_ms), (JobOutcome::Failed, true, 1_005));
     assert_eq!((&*last.failure_info, &*last.spec), ("too bad", &spec()));
     assert_eq!(last.counters.as_ref().unwrap().to_counters(), counters(3));
-    assert!(opened.jobs.unfinished.is_empty());
+    assert!(loaded.jobs.unfinished.is_empty());
 }
 
 #[test]
@@ -231,8 +231,8 @@ fn a_wrong_value_is_named_with_its_column() {
     }
 }
 
-/// 1,000 unfinished jobs with 50,000 unfinished tasks, 1,000,000 finished tasks of other jobs. Prints what a start takes
-/// to be ready.
+/// 1,000 unfinished jobs with 50,000 unfinished tasks, 1,000,000 finished tasks of other jobs. Prints what a start
+/// takes to be ready.
 #[test]
 #[ignore = "takes half a minute to fill the database"]
 fn a_start_reads_nothing_of_tasks_long_done() {
@@ -268,19 +268,19 @@ fn a_start_reads_nothing_of_tasks_long_done() {
         if is_over {
             facts.push(over(job, i64::from(number), &values));
         }
-        last_fact = record(&store.sink(), last_fact, facts);
+        last_fact = record(&store.fact_sender(), last_fact, facts);
     }
     store.close().unwrap();
     let before_kb = resident_kb();
     #[expect(clippy::disallowed_methods, reason = "the time it takes is what is shown")]
     let start = Instant::now();
-    let (_store, opened) = scratch.open();
+    let (_store, loaded) = scratch.open();
     let read = start.elapsed();
-    let tasks: usize = opened.jobs.unfinished.iter().map(|job| job.attempts.len()).sum();
-    assert_eq!((opened.jobs.unfinished.len(), tasks, opened.jobs.finished.len()), (1_000, 50_000, 1_000));
+    let tasks: usize = loaded.jobs.unfinished.iter().map(|job| job.attempts.len()).sum();
+    assert_eq!((loaded.jobs.unfinished.len(), tasks, loaded.jobs.finished.len()), (1_000, 50_000, 1_000));
     let jobs =
-        RestoredJobs { unfinished: opened.jobs.unfinished, finished: opened.jobs.finished, ..Default::default() };
-    let restored = Restored { last_fact: opened.last_fact, last_order: opened.max_order, jobs, ..Default::default() };
+        RestoredJobs { unfinished: loaded.jobs.unfinished, finished: loaded.jobs.finished, ..Default::default() };
+    let restored = Restored { last_fact: loaded.last_fact, last_order: loaded.max_order, jobs, ..Default::default() };
     let now = Now { mono_ms: 1 << 40, wall_ms: 1_795_000_100_000 };
     let engine = Engine::new(engine_config(), restored, now);
     let took = start.elapsed();

@@ -36,10 +36,10 @@ fn what_was_told_to_be_durable_survives_a_kill() {
         child.wait().unwrap();
         // What it said between the last look and its death.
         let told = numbers.last().unwrap_or(told);
-        let (_store, opened) = scratch.open();
-        assert!(opened.last_fact >= FactNumber(told), "{opened:?} after {told}");
-        assert_eq!(opened.last_fact.0 % TOGETHER, 0, "facts handed in together are there together");
-        assert_eq!(opened.identifiers.len() as u64, opened.last_fact.0);
+        let (_store, loaded) = scratch.open();
+        assert!(loaded.last_fact >= FactNumber(told), "{loaded:?} after {told}");
+        assert_eq!(loaded.last_fact.0 % TOGETHER, 0, "facts handed in together are there together");
+        assert_eq!(loaded.identifiers.len() as u64, loaded.last_fact.0);
     }
 }
 
@@ -47,9 +47,9 @@ fn what_was_told_to_be_durable_survives_a_kill() {
 #[ignore = "the child of the test above; runs until it is killed"]
 fn child_that_writes_until_it_is_killed() {
     let Ok(dir) = std::env::var(STATE_DIR) else { return };
-    let (store, opened) = Store::open(StoreOptions::new(dir)).unwrap();
-    let sink = store.sink();
-    let mut last = opened.last_fact.0;
+    let (store, loaded) = Store::open(StoreOptions::new(dir)).unwrap();
+    let sink = store.fact_sender();
+    let mut last = loaded.last_fact.0;
     println!();
     loop {
         // Many in flight, so that the kill meets full transactions as well.

@@ -34,12 +34,12 @@ fn usage(tick: i64) -> Vec<QueueUse> {
 
 /// A market that lived so many days, its store closed.
 fn lived(scratch: &Scratch, days: i64) -> Market {
-    let (store, opened) = scratch.open();
-    let mut last = opened.last_fact;
+    let (store, loaded) = scratch.open();
+    let mut last = loaded.last_fact;
     let mut market = Market::new(MarketConfig::default(), START_MS);
     let lines = budget_file::parse("alice 10000 0.333333333333\nbob 5000 0.1\n", "budget").unwrap();
     let mut tell = |facts: Vec<MarketFact>| {
-        last = record(&store.sink(), last, facts.into_iter().map(Fact::Market).collect());
+        last = record(&store.fact_sender(), last, facts.into_iter().map(Fact::Market).collect());
     };
     tell(market.endow(lines, now(0)));
     for tick in 1..=days * TICKS_A_DAY {
@@ -53,7 +53,7 @@ fn lived(scratch: &Scratch, days: i64) -> Market {
 /// So many commits that the writer makes steps between them, whether it had idle moments or not.
 fn keep_house(store: &Store, mut last: FactNumber) {
     for number in 1..=140 {
-        last = record(&store.sink(), last, vec![incarnation(number)]);
+        last = record(&store.fact_sender(), last, vec![incarnation(number)]);
     }
 }
 
@@ -126,7 +126,7 @@ fn months_fold_and_the_market_goes_on_to_the_last_unit() {
     assert_eq!(balances["revenue"], market.ledger().charged.units());
     assert_eq!(-balances["issued"], market.ledger().issued.units());
 
-    let (store, opened) = scratch.open();
+    let (store, loaded) = scratch.open();
     let statement = |queue: &str, page| store.ledger().statement(&queue.parse().unwrap(), page).unwrap();
     let alice = statement("alice", StatementPage::default()).unwrap();
     assert_eq!(alice.balance, market.account("alice").unwrap().balance());
@@ -142,7 +142,7 @@ fn months_fold_and_the_market_goes_on_to_the_last_unit() {
     assert_eq!(statement("carol", StatementPage::default()), None);
 
     let mut restarted = Market::new(MarketConfig::default(), START_MS);
-    opened.market.iter().for_each(|fact| restarted.apply(fact));
+    loaded.market.iter().for_each(|fact| restarted.apply(fact));
     assert_eq!(restarted.ledger(), market.ledger());
     let next = 60 * TICKS_A_DAY + 1;
     let slots = PerKind::new(20, 10);

@@ -10,7 +10,7 @@ use jobtracker::market::{
     budget_file,
 };
 use jobtracker::model::{FactNumber, Now, PerKind};
-use jobtracker::store::{FactSink, Opened};
+use jobtracker::store::{FactSender, LoadedState};
 use store_stage::{Scratch, record};
 
 const START_MS: i64 = 1_795_000_000_000;
@@ -38,7 +38,7 @@ fn usage(tick: u64) -> Vec<QueueUse> {
 }
 
 struct Stage {
-    sink: FactSink,
+    sink: FactSender,
     last: FactNumber,
 }
 
@@ -48,9 +48,9 @@ impl Stage {
     }
 }
 
-fn restarted(opened: &Opened) -> Market {
+fn restarted(loaded: &LoadedState) -> Market {
     let mut market = Market::new(config(), START_MS);
-    opened.market.iter().for_each(|fact| market.apply(fact));
+    loaded.market.iter().for_each(|fact| market.apply(fact));
     market
 }
 
@@ -67,13 +67,13 @@ fn a_restarted_market_goes_on_as_if_nothing_had_happened() {
     let endowment = never_stopped.endow(lines, now(0));
     for tick in 1..=30 {
         // Each tick is a life of the daemon of its own.
-        let (store, opened) = scratch.open();
-        let mut stage = Stage { sink: store.sink(), last: opened.last_fact };
-        assert_eq!(opened.first_start, tick == 1);
+        let (store, loaded) = scratch.open();
+        let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
+        assert_eq!(loaded.first_start, tick == 1);
         if tick == 1 {
             stage.record(endowment.clone());
         } else {
-            let mut market = restarted(&opened);
+            let mut market = restarted(&loaded);
             assert_eq!(market.ledger(), never_stopped.ledger());
             assert_eq!(market.total(), market.ledger().expected_balance());
             assert_eq!(market.tick_number(), tick - 1);
@@ -90,8 +90,8 @@ fn a_restarted_market_goes_on_as_if_nothing_had_happened() {
 #[test]
 fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     let scratch = Scratch::new();
-    let (store, opened) = scratch.open();
-    let mut stage = Stage { sink: store.sink(), last: opened.last_fact };
+    let (store, loaded) = scratch.open();
+    let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
     let mut market = Market::new(config(), START_MS);
     let lines = budget_file::parse("alice 10 1\nbob 10 1\n", "budget").unwrap();
     stage.record(market.endow(lines, now(0)));
@@ -129,9 +129,9 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     ]);
     store.close().unwrap();
 
-    let (_store, opened) = scratch.open();
+    let (_store, loaded) = scratch.open();
     let of =
-        |pick: fn(&MarketFact) -> bool| opened.market.iter().filter(|fact| pick(fact)).cloned().collect::<Vec<_>>();
+        |pick: fn(&MarketFact) -> bool| loaded.market.iter().filter(|fact| pick(fact)).cloned().collect::<Vec<_>>();
     assert_eq!(of(|fact| matches!(fact, MarketFact::Ledger(_))), later.map(MarketFact::Ledger));
     assert_eq!(
         of(|fact| matches!(fact, MarketFact::Stamp(_))),

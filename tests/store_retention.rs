@@ -36,7 +36,7 @@ fn over(number: i32) -> Fact {
 /// Jobs are accepted and end, one after the other.
 fn run(store: &Store, last: FactNumber, jobs: std::ops::RangeInclusive<i32>) -> FactNumber {
     let facts = |number: i32| vec![accepted(number, number.cast_unsigned().into()), over(number)];
-    jobs.fold(last, |last, number| record(&store.sink(), last, facts(number)))
+    jobs.fold(last, |last, number| record(&store.fact_sender(), last, facts(number)))
 }
 
 fn wait_for_jobs(scratch: &Scratch, expected: i64) {
@@ -51,9 +51,9 @@ fn wait_for_jobs(scratch: &Scratch, expected: i64) {
 #[test]
 fn jobs_go_while_others_end_and_their_ids_stay_used() {
     let scratch = Scratch::new();
-    let (store, opened) = Store::open(limited(&scratch, 10)).unwrap();
+    let (store, loaded) = Store::open(limited(&scratch, 10)).unwrap();
     let ours = Fact::RunStarted { identifier: job_id(1).identifier, start_ms: 7 };
-    let last = record(&store.sink(), opened.last_fact, vec![ours]);
+    let last = record(&store.fact_sender(), loaded.last_fact, vec![ours]);
     run(&store, last, 1..=40);
     wait_for_jobs(&scratch, 10);
     let reader = store.finished_jobs();
@@ -65,11 +65,11 @@ fn jobs_go_while_others_end_and_their_ids_stay_used() {
     assert!(is_unused(job_id(41)));
     store.close().unwrap();
 
-    let (store, opened) = Store::open(limited(&scratch, 10)).unwrap();
-    assert_eq!(opened.jobs.finished.len(), 10);
-    assert_eq!(opened.looked_for, BTreeSet::from([job_id(1), job_id(39), job_id(40)]), "nobody takes them in again");
-    assert_eq!(opened.max_order, 40);
-    run(&store, opened.last_fact, 41..=45);
+    let (store, loaded) = Store::open(limited(&scratch, 10)).unwrap();
+    assert_eq!(loaded.jobs.finished.len(), 10);
+    assert_eq!(loaded.looked_for, BTreeSet::from([job_id(1), job_id(39), job_id(40)]), "nobody takes them in again");
+    assert_eq!(loaded.max_order, 40);
+    run(&store, loaded.last_fact, 41..=45);
     wait_for_jobs(&scratch, 10);
     assert!(store.finished_jobs().job(job_id(35)).unwrap().is_none());
     store.close().unwrap();
@@ -84,9 +84,9 @@ fn jobs_go_while_others_end_and_their_ids_stay_used() {
 #[test]
 fn the_file_does_not_grow_with_jobs_that_go() {
     let scratch = Scratch::new();
-    let (store, opened) = Store::open(limited(&scratch, 20)).unwrap();
+    let (store, loaded) = Store::open(limited(&scratch, 20)).unwrap();
     let pages = || scratch.look().query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0)).unwrap();
-    let mut last = run(&store, opened.last_fact, 1..=200);
+    let mut last = run(&store, loaded.last_fact, 1..=200);
     wait_for_jobs(&scratch, 20);
     let before = pages();
     last = run(&store, last, 201..=600);

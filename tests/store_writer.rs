@@ -2,22 +2,24 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set itself up has failed")]
 
+mod gated_store;
 mod store_stage;
 
+use gated_store::GatedStore;
 use jobtracker::model::FactNumber;
-use jobtracker::store::{GatedStore, Health, Pressure, Store, StoreError, StoreOptions, backup};
+use jobtracker::store::{Health, Pressure, Store, StoreError, StoreOptions, backup};
 use store_stage::{Scratch, incarnation, incarnations, record, wait_until};
 
 #[test]
 fn facts_survive_a_close_without_any_wait() {
     let scratch = Scratch::new();
-    let (store, opened) = scratch.open();
-    assert_eq!((opened.last_fact, opened.first_start), (FactNumber(0), true));
-    store.sink().append(FactNumber(1), incarnations(1..=500));
+    let (store, loaded) = scratch.open();
+    assert_eq!((loaded.last_fact, loaded.first_start), (FactNumber(0), true));
+    store.fact_sender().append(FactNumber(1), incarnations(1..=500));
     store.close().unwrap();
-    let (store, opened) = scratch.open();
-    assert_eq!(opened.last_fact, FactNumber(500));
-    assert_eq!(opened.identifiers.len(), 500);
+    let (store, loaded) = scratch.open();
+    assert_eq!(loaded.last_fact, FactNumber(500));
+    assert_eq!(loaded.identifiers.len(), 500);
     assert_eq!(store.durable().borrow().number, FactNumber(500));
 }
 
@@ -26,7 +28,7 @@ fn facts_survive_a_close_without_any_wait() {
 fn all_that_waits_is_committed_at_once() {
     let scratch = Scratch::new();
     let (store, _) = scratch.open();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     let admin = scratch.look();
     admin.execute_batch("BEGIN IMMEDIATE").unwrap();
     for number in 1..=300 {
@@ -39,11 +41,11 @@ fn all_that_waits_is_committed_at_once() {
     admin.execute_batch("COMMIT").unwrap();
     let durable = wait_until(&sink, |durable| durable.number == FactNumber(300));
     assert_eq!((durable.health, sink.waiting_facts()), (Health::Good, 0));
-    let figures = store.figures();
-    assert_eq!(figures.facts, 300);
+    let stats = store.stats();
+    assert_eq!(stats.facts, 300);
     // The first try may have begun before the last append: its batch is committed alone, the rest together.
-    assert!(figures.commits <= 2, "{figures:?}");
-    assert!(figures.failures >= 1);
+    assert!(stats.commits <= 2, "{stats:?}");
+    assert!(stats.failures >= 1);
 }
 
 /// A trigger plays the disk that is full in the middle of a transaction.
@@ -51,7 +53,7 @@ fn all_that_waits_is_committed_at_once() {
 fn a_failing_disk_holds_the_number_and_loses_nothing() {
     let scratch = Scratch::new();
     let (store, _) = scratch.open();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     let last = record(&sink, FactNumber(0), incarnations(1..=3));
     let admin = scratch.look();
     admin
@@ -87,7 +89,7 @@ fn closing_over_a_failing_disk_tells_what_is_lost() {
     let (store, _) = scratch.open();
     let admin = scratch.look();
     admin.execute_batch("BEGIN IMMEDIATE").unwrap();
-    store.sink().append(FactNumber(1), incarnations(1..=4));
+    store.fact_sender().append(FactNumber(1), incarnations(1..=4));
     let error = store.close().unwrap_err();
     assert!(matches!(&error, StoreError::Unwritten { facts: 4, text } if text.contains("locked")), "{error}");
     drop(admin);
@@ -98,7 +100,7 @@ fn closing_over_a_failing_disk_tells_what_is_lost() {
 fn facts_out_of_order_stop_the_store_after_what_was_in_order() {
     let scratch = Scratch::new();
     let (store, _) = scratch.open();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     sink.append(FactNumber(1), incarnations(1..=2));
     sink.append(FactNumber(4), incarnations(4..=5));
     let durable = wait_until(&sink, |durable| matches!(durable.health, Health::Broken { .. }));
@@ -115,7 +117,7 @@ fn pressure_is_reported_and_ends() {
     let (store, _) = Store::open(options).unwrap();
     let admin = scratch.look();
     admin.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     assert_eq!(sink.append(FactNumber(1), incarnations(1..=10)), Pressure::Normal);
     assert_eq!(sink.append(FactNumber(11), incarnations(11..=11)), Pressure::High);
     admin.execute_batch("COMMIT").unwrap();
@@ -131,7 +133,7 @@ fn facts_handed_in_together_are_never_parted() {
     let scratch = Scratch::new();
     let options = StoreOptions { transaction_limit_facts: 4, ..scratch.options() };
     let (store, _) = Store::open(options).unwrap();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     let mut durable = sink.durable();
     let ends: Vec<u64> = (1..=40).map(|batch| batch * 3).chain([220]).collect();
     for &end in &ends {
@@ -149,7 +151,7 @@ fn facts_handed_in_together_are_never_parted() {
         last = runtime.block_on(async { durable.wait_for(|durable| durable.number > last).await.unwrap().number });
         assert!(ends.contains(&last.0), "{last:?}");
     }
-    assert_eq!(store.figures().commits, 41);
+    assert_eq!(store.stats().commits, 41);
 }
 
 #[test]
@@ -157,7 +159,7 @@ fn a_second_daemon_is_refused_by_name() {
     let scratch = Scratch::new();
     let (store, _) = scratch.open();
     let error = Store::open(scratch.options()).unwrap_err();
-    assert!(matches!(error, StoreError::Held { pid: Some(pid), .. } if pid == std::process::id()));
+    assert!(matches!(error, StoreError::Locked { pid: Some(pid), .. } if pid == std::process::id()));
     drop(store);
     scratch.open();
 }
@@ -166,7 +168,7 @@ fn a_second_daemon_is_refused_by_name() {
 fn a_copy_is_whole_while_the_store_goes_on() {
     let scratch = Scratch::new();
     let (store, _) = scratch.open();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     let last = record(&sink, FactNumber(0), incarnations(1..=50));
     let copy_dir = scratch.dir.path().join("copy");
     std::fs::create_dir(&copy_dir).unwrap();
@@ -174,9 +176,9 @@ fn a_copy_is_whole_while_the_store_goes_on() {
     record(&sink, last, incarnations(51..=60));
     let error = store.backup(&copy_dir.join("state.db")).unwrap_err().to_string();
     assert!(error.contains("copy/state.db"), "{error}");
-    let (_copy, opened) = Store::open(StoreOptions::new(&copy_dir)).unwrap();
-    assert_eq!(opened.last_fact, FactNumber(50));
-    assert_eq!(opened.identifiers.len(), 50);
+    let (_copy, loaded) = Store::open(StoreOptions::new(&copy_dir)).unwrap();
+    assert_eq!(loaded.last_fact, FactNumber(50));
+    assert_eq!(loaded.identifiers.len(), 50);
     let state = scratch.dir.path().join("state/state.db");
     backup(&state, &scratch.dir.path().join("from-outside.db")).unwrap();
 }
@@ -187,7 +189,7 @@ fn copies_disturb_no_commit_and_hold_one_moment() {
     let scratch = Scratch::new();
     let options = StoreOptions { checkpoint_bytes: 64 << 10, ..scratch.options() };
     let (store, _) = Store::open(options).unwrap();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     let mut last = record(&sink, FactNumber(0), incarnations(1..=2000));
     let state = scratch.dir.path().join("state/state.db");
     let folder = scratch.dir.path().to_owned();
@@ -206,7 +208,7 @@ fn copies_disturb_no_commit_and_hold_one_moment() {
             .query_row("SELECT count(*) FROM incarnation", [], |row| row.get::<_, i64>(0));
         assert_eq!(rows.unwrap(), number.0.cast_signed());
     }
-    assert_eq!(store.figures().failures, 0);
+    assert_eq!(store.stats().failures, 0);
 }
 
 #[test]
@@ -214,9 +216,9 @@ fn the_log_is_moved_when_it_is_large_and_when_idle() {
     let scratch = Scratch::new();
     let options = StoreOptions { checkpoint_bytes: 64 << 10, ..scratch.options() };
     let (store, _) = Store::open(options).unwrap();
-    let sink = store.sink();
+    let sink = store.fact_sender();
     let mut last = FactNumber(0);
-    while store.figures().checkpoints == 0 {
+    while store.stats().checkpoints == 0 {
         last = record(&sink, last, incarnations(last.0 + 1..=last.0 + 500));
         assert!(last.0 < 50_000, "the log is never moved");
     }
@@ -248,7 +250,7 @@ fn a_gate_holds_facts_until_they_are_let_through() {
 fn a_gate_before_a_store_lets_only_released_facts_be_written() {
     let scratch = Scratch::new();
     let (store, _) = scratch.open();
-    let (gate, sink) = GatedStore::before(store.sink());
+    let (gate, sink) = GatedStore::before(store.fact_sender());
     sink.append(FactNumber(1), incarnations(1..=5));
     assert_eq!(sink.waiting_facts(), 5);
     gate.release(FactNumber(3));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::store::{Copied, StoreError, backup, database_in};
+use crate::store::{BackupSummary, StoreError, backup, database_in};
 
 use super::serve::ConfigurationArguments;
 
@@ -47,7 +47,7 @@ impl BackupFailure {
 /// [`BackupFailure`]
 pub fn run(arguments: &BackupArguments) -> Result<String, BackupFailure> {
     let database = database_in(&arguments.configuration.load_options().state_dir()?);
-    let Copied { last_fact, schema_version, jobs, unfinished_jobs, queues, bytes } =
+    let BackupSummary { last_fact, schema_version, jobs, unfinished_jobs, queues, bytes } =
         backup(&database, &arguments.file)?;
     Ok(format!(
         "{} copied to {}, {bytes} bytes, checked\nlast fact {}, schema version {schema_version}; {jobs} jobs, \

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use clap::Args;
 
 use crate::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Tally, Violation, shrink};
-use crate::store::MemoryJournal;
+use crate::store::InMemoryStore;
 
 use super::market_text::{columns, lines};
 
@@ -101,7 +101,7 @@ impl SimulateArguments {
 
 /// Plays one run; a panic counts as a broken law.
 fn play(options: &RunOptions) -> Run {
-    let played = catch_unwind(AssertUnwindSafe(|| Run::play(options, &mut MemoryJournal::default())));
+    let played = catch_unwind(AssertUnwindSafe(|| Run::play(options, &mut InMemoryStore::default())));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

@@ -5,29 +5,29 @@ use std::time::Duration;
 
 use crate::market::{Credits, MovementReason, Statement};
 
-/// What a user was charged for.
+/// A user's charges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bill {
-    /// For people.
+    /// The printed text.
     pub(super) text: String,
-    /// What is wrong with it, one text each.
+    /// Errors, one text each.
     pub(super) wrong: Vec<String>,
 }
 
-/// What a user has seen with his own eyes.
+/// What a user knows without the statement.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
-    /// What was there at first, credits.
+pub(super) struct Expected {
+    /// The first balance, credits.
     pub(super) start: Credits,
-    /// What `/scheduler` shows at the end, credits.
+    /// The balance that `/scheduler` shows at the end, credits.
     pub(super) end: Credits,
     /// The rates that were bid, in this order, credits for one slot over one interval.
     pub(super) bids: Vec<Credits>,
-    /// How long the job was there.
+    /// From the submission of the job to its end.
     pub(super) lasted: Duration,
 }
 
-/// A job that was there so long has been at work at more than one tick.
+/// A job of this length had running tasks at more than one tick.
 const SURELY_CHARGED: Duration = Duration::from_secs(5);
 
 /// Charges of one rate for one number of slots.
@@ -42,8 +42,8 @@ struct Lot {
 // === impl Bill ===
 
 impl Bill {
-    /// Adds the statement up and compares it with what the user knows.
-    pub(super) fn of(statement: &Statement, known: &Known) -> Self {
+    /// Sums the statement and compares it with what the user knows.
+    pub(super) fn of(statement: &Statement, expected: &Expected) -> Self {
         let queue = statement.queue.as_str();
         let mut wrong = Vec::new();
         let mut lots: BTreeMap<(Credits, u64), Lot> = BTreeMap::new();
@@ -60,7 +60,7 @@ impl Bill {
             if rate.checked_mul(slots) != Some(paid) {
                 wrong.push(format!("{queue}, tick {}: charged {paid}, not {rate} x {slots}", row.tick));
             }
-            if !known.bids.contains(&rate) {
+            if !expected.bids.contains(&rate) {
                 wrong.push(format!("{queue}, tick {}: charged at the rate {rate}, which was never bid", row.tick));
             }
             if last_tick.is_some_and(|last| row.tick <= last) {
@@ -71,23 +71,23 @@ impl Bill {
             lot.ticks += 1;
             lot.amount = sum(lot.amount, paid);
         }
-        if charged == Credits::ZERO && known.lasted >= SURELY_CHARGED {
+        if charged == Credits::ZERO && expected.lasted >= SURELY_CHARGED {
             wrong.push(format!("{queue}: nothing was charged"));
         }
-        if received != known.start {
-            wrong.push(format!("{queue}: the ledger begins with {received}, the budget file with {}", known.start));
+        if received != expected.start {
+            wrong.push(format!("{queue}: the ledger begins with {received}, the budget file with {}", expected.start));
         }
-        for (whose, end) in [("the statement", statement.balance), ("/scheduler", known.end)] {
-            if known.start.checked_sub(charged) != Some(end) {
-                wrong.push(format!("{queue}: {} - {charged} is not {end}, as {whose} has it", known.start));
+        for (whose, end) in [("the statement", statement.balance), ("/scheduler", expected.end)] {
+            if expected.start.checked_sub(charged) != Some(end) {
+                wrong.push(format!("{queue}: {} - {charged} is not {end}, as {whose} has it", expected.start));
             }
         }
-        Self { text: text(queue, known, charged, lots), wrong }
+        Self { text: text(queue, expected, charged, lots), wrong }
     }
 }
 
-fn text(queue: &str, known: &Known, charged: Credits, lots: BTreeMap<(Credits, u64), Lot>) -> String {
-    let Known { start, end, bids, .. } = known;
+fn text(queue: &str, expected: &Expected, charged: Credits, lots: BTreeMap<(Credits, u64), Lot>) -> String {
+    let Expected { start, end, bids, .. } = expected;
     let mut lots: Vec<_> = lots.into_iter().collect();
     // In the order of the bids, then of time.
     lots.sort_by_key(|((rate, _), lot)| (bids.iter().position(|bid| bid == rate), lot.first));
@@ -103,7 +103,7 @@ fn nouns(number: u64, noun: &str) -> String {
     if number == 1 { noun.to_owned() } else { format!("{noun}s") }
 }
 
-/// No sum of a demo comes near the ends of the range; one that did would be found wrong.
+/// Saturates: no sum of a demo comes near the limits, and one that did would fail the check.
 fn sum(one: Credits, other: Credits) -> Credits {
     one.checked_add(other).unwrap_or(Credits::MAX)
 }
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    fn statement() -> (Statement, Known) {
+    fn statement() -> (Statement, Expected) {
         let rows = vec![
             row(0, 0, MovementReason::Endowment, "1000"),
             charge(3, "1.1", 11, "-13.2"),
@@ -157,14 +157,14 @@ mod tests {
         let balance = credits("962.6");
         let statement = Statement { queue: QueueName::new("alice").unwrap(), balance, rows, has_earlier: false };
         let bids = vec![credits("1.1"), credits("6.6")];
-        let known = Known { start: credits("1000"), end: balance, bids, lasted: SURELY_CHARGED };
-        (statement, known)
+        let expected = Expected { start: credits("1000"), end: balance, bids, lasted: SURELY_CHARGED };
+        (statement, expected)
     }
 
     #[test]
     fn a_bill_says_what_was_paid_for() {
-        let (statement, known) = statement();
-        let bill = Bill::of(&statement, &known);
+        let (statement, expected) = statement();
+        let bill = Bill::of(&statement, &expected);
         assert_eq!(bill.wrong, [""; 0]);
         insta::assert_snapshot!(bill.text, @"
         alice: 1000.0 credits at the start
@@ -177,10 +177,10 @@ mod tests {
 
     #[test]
     fn whatever_is_wrong_is_found() {
-        let wrong_after = |change: fn(&mut Statement, &mut Known)| {
-            let (mut statement, mut known) = statement();
-            change(&mut statement, &mut known);
-            Bill::of(&statement, &known).wrong
+        let wrong_after = |change: fn(&mut Statement, &mut Expected)| {
+            let (mut statement, mut expected) = statement();
+            change(&mut statement, &mut expected);
+            Bill::of(&statement, &expected).wrong
         };
         // The last unit counts.
         let wrong = wrong_after(|statement, _| statement.rows[1].amount = credits("-13.200000000001"));
@@ -189,19 +189,19 @@ mod tests {
         alice: 1000.0 - 37.400000000001 is not 962.6, as the statement has it
         alice: 1000.0 - 37.400000000001 is not 962.6, as /scheduler has it
         ");
-        let wrong = wrong_after(|_, known| known.end = credits("962.5"));
+        let wrong = wrong_after(|_, expected| expected.end = credits("962.5"));
         insta::assert_snapshot!(wrong.join("\n"), @"alice: 1000.0 - 37.4 is not 962.5, as /scheduler has it");
         let wrong = wrong_after(|statement, _| statement.balance = credits("1"));
         insta::assert_snapshot!(wrong.join("\n"), @"alice: 1000.0 - 37.4 is not 1.0, as the statement has it");
-        let wrong = wrong_after(|_, known| known.bids.truncate(1));
+        let wrong = wrong_after(|_, expected| expected.bids.truncate(1));
         insta::assert_snapshot!(wrong.join("\n"), @"alice, tick 6: charged at the rate 6.6, which was never bid");
         let wrong = wrong_after(|statement, _| statement.rows[3].tick = 4);
         insta::assert_snapshot!(wrong.join("\n"), @"alice, tick 4: charged twice");
         let wrong = wrong_after(|statement, _| statement.rows[0].amount = credits("999"));
         insta::assert_snapshot!(wrong.join("\n"), @"alice: the ledger begins with 999.0, the budget file with 1000.0");
-        let uncharged = |statement: &mut Statement, known: &mut Known| {
+        let uncharged = |statement: &mut Statement, expected: &mut Expected| {
             statement.rows.truncate(1);
-            (statement.balance, known.end) = (known.start, known.start);
+            (statement.balance, expected.end) = (expected.start, expected.start);
         };
         assert_eq!(wrong_after(uncharged), ["alice: nothing was charged"]);
     }

@@ -1,4 +1,4 @@
-//! The daemons of a demo, each on threads of its own: a JobTracker and two workers, as `serve` and `tasktracker` run them.
+//! The daemons of a demo, each on its own threads: a JobTracker and two workers, run as by `serve` and `tasktracker`.
 
 use std::thread::JoinHandle;
 
@@ -14,75 +14,73 @@ use super::scratch::{Scratch, WORKERS};
 
 const JOBTRACKER: &str = "jobtracker";
 
-/// What a daemon's thread tells.
-enum Told {
+/// An event of a daemon's thread.
+enum DaemonEvent {
     Serving(Serving),
-    Works,
+    WorkerRuns,
     Ended { daemon: String, why: String },
 }
 
-/// A daemon that runs.
+/// A running daemon.
 struct Running {
     stop: watch::Sender<bool>,
     thread: JoinHandle<()>,
 }
 
-/// All that runs.
+/// The running daemons.
 pub(super) struct Cluster {
     /// In the order of their start.
     running: Vec<Running>,
-    tell: mpsc::UnboundedSender<Told>,
-    told: mpsc::UnboundedReceiver<Told>,
+    events: mpsc::UnboundedSender<DaemonEvent>,
+    received: mpsc::UnboundedReceiver<DaemonEvent>,
 }
 
 // === impl Cluster ===
 
 impl Cluster {
-    /// Nothing runs yet.
     pub(super) fn new() -> Self {
-        let (tell, told) = mpsc::unbounded_channel();
-        Self { running: Vec::new(), tell, told }
+        let (events, received) = mpsc::unbounded_channel();
+        Self { running: Vec::new(), events, received }
     }
 
-    /// Starts all of it, and tells where the JobTracker is once everything runs.
+    /// Starts the JobTracker and the workers; returns once all of them run.
     pub(super) async fn start(&mut self, scratch: &Scratch) -> Result<Serving, DemoError> {
         let (settings, warnings) = Settings::load(&scratch.jobtracker_options())?;
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        let tell = self.tell.clone();
+        let events = self.events.clone();
         self.run(JOBTRACKER, move |stop| {
             let launch = Launch { stop: Some(stop), ..Launch::default() };
-            // It is heard as long as anybody waits for it.
-            let started = |serving: &Serving| drop(tell.send(Told::Serving(serving.clone())));
+            let started = |serving: &Serving| drop(events.send(DaemonEvent::Serving(serving.clone())));
             serve(&settings, launch, started).map_err(|error| error.to_string())
         })?;
         let serving = loop {
             match self.next().await? {
-                Told::Serving(serving) => break serving,
-                Told::Works | Told::Ended { .. } => {}
+                DaemonEvent::Serving(serving) => break serving,
+                DaemonEvent::WorkerRuns | DaemonEvent::Ended { .. } => {}
             }
         };
         for worker in WORKERS {
             let options = scratch.worker_options(worker, &serving.rpc.to_string());
             let settings = TaskTrackerSettings::read(options.configuration()?)?;
-            let (environment, tell) = (scratch.task_environment(), self.tell.clone());
+            let (environment, events) = (scratch.task_environment(), self.events.clone());
             self.run(worker, move |mut stop| {
                 let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
-                let started = |_: &_| drop(tell.send(Told::Works));
+                let started = |_: &_| drop(events.send(DaemonEvent::WorkerRuns));
                 run_worker(settings, environment, Some(THIS_PROGRAM.into()), stopped, started)
                     .map_err(|error| error.to_string())
             })?;
         }
         let mut working = 0;
         while working < WORKERS.len() {
-            working += usize::from(matches!(self.next().await?, Told::Works));
+            working += usize::from(matches!(self.next().await?, DaemonEvent::WorkerRuns));
         }
         Ok(serving)
     }
 
-    /// Completes when a daemon has ended that should not have.
-    pub(super) async fn broken(&mut self) -> DemoError {
+    /// Completes when a daemon fails or ends by itself.
+    pub(super) async fn wait_for_failure(&mut self) -> DemoError {
         loop {
             if let Err(error) = self.next().await {
                 return error;
@@ -90,7 +88,7 @@ impl Cluster {
         }
     }
 
-    /// Ends the workers, then the JobTracker; when this returns no process of a task is left.
+    /// Stops the workers, then the JobTracker; afterwards no process of a task is left.
     pub(super) fn stop(&mut self) {
         let workers = self.running.split_off(self.running.len().min(1));
         for ending in [workers, std::mem::take(&mut self.running)] {
@@ -98,17 +96,17 @@ impl Cluster {
                 let _ = daemon.stop.send(true);
             }
             for daemon in ending {
-                // Its own panic was told when it happened.
+                // A panic was reported when it happened.
                 let _ = daemon.thread.join();
             }
         }
     }
 
-    async fn next(&mut self) -> Result<Told, DemoError> {
-        match self.told.recv().await {
-            Some(Told::Ended { daemon, why }) => Err(DemoError::Daemon { daemon, why }),
-            Some(told) => Ok(told),
-            // We hold a sender ourselves.
+    async fn next(&mut self) -> Result<DaemonEvent, DemoError> {
+        match self.received.recv().await {
+            Some(DaemonEvent::Ended { daemon, why }) => Err(DemoError::Daemon { daemon, why }),
+            Some(event) => Ok(event),
+            // Never: `events` is a sender too.
             None => std::future::pending().await,
         }
     }
@@ -119,16 +117,16 @@ impl Cluster {
         work: impl FnOnce(watch::Receiver<bool>) -> Result<(), String> + Send + 'static,
     ) -> Result<(), DemoError> {
         let (stop, stopped) = watch::channel(false);
-        let (name, tell) = (daemon.to_owned(), self.tell.clone());
+        let (name, events) = (daemon.to_owned(), self.events.clone());
         let thread = std::thread::Builder::new().name(daemon.to_owned()).spawn(move || {
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(stopped)));
             let why = match ended {
-                Ok(Ok(())) => "nobody told it to".to_owned(),
+                Ok(Ok(())) => "it was not stopped".to_owned(),
                 Ok(Err(error)) => error,
                 Err(_) => "it panicked".to_owned(),
             };
-            // Nobody hears it any more when all is over.
-            let _ = tell.send(Told::Ended { daemon: name, why });
+            // The receiver is gone after the demo.
+            let _ = events.send(DaemonEvent::Ended { daemon: name, why });
         });
         self.running.push(Running { stop, thread: thread.map_err(DemoError::system)? });
         Ok(())
@@ -152,17 +150,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_daemon_that_ends_by_itself_is_named_with_its_words() {
-        for (work, told) in [
+    async fn a_daemon_that_ends_by_itself_is_named_with_its_error() {
+        for (work, text) in [
             ((|_| Err("no port".to_owned())) as fn(_) -> _, "worker-1 has ended: no port"),
-            (|_| Ok(()), "worker-1 has ended: nobody told it to"),
+            (|_| Ok(()), "worker-1 has ended: it was not stopped"),
             (|_| panic!("a bug"), "worker-1 has ended: it panicked"),
         ] {
             let mut cluster = Cluster::new();
             cluster.run(JOBTRACKER, waits).unwrap();
             cluster.run(WORKERS[0], work).unwrap();
-            assert_eq!(cluster.broken().await.to_string(), told);
-            // The others end now, or this test does not.
+            assert_eq!(cluster.wait_for_failure().await.to_string(), text);
+            // Stops the others, or this test hangs.
             drop(cluster);
         }
     }

@@ -1,4 +1,4 @@
-//! The text that is counted, and how often each word was written into it.
+//! The input text, and how often each word was written into it.
 //!
 //! Invariant: the same size gives the same text, and its counts come from the writing, not from reading.
 
@@ -13,20 +13,20 @@ use super::error::DemoError;
 /// How often each word occurs.
 pub(super) type Counts = BTreeMap<String, u64>;
 
-/// Different words at most.
+/// Most different words.
 const VOCABULARY: u64 = 2_000;
 /// Words in a line.
 const LINE_WORDS: u64 = 12;
-/// Words between two breaks.
+/// Words between two yields.
 const BREAK_WORDS: u64 = LINE_WORDS * 10_000;
-/// Files that the text is dealt out to.
+/// Files of the text.
 const FILES: u64 = 4;
 const SYLLABLES: [&str; 20] = [
     "ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "we", "xi", "yo",
     "zu",
 ];
 
-/// A text of chance.
+/// A pseudo-random text.
 #[derive(Debug)]
 pub(super) struct Corpus {
     pub(super) bytes: u64,
@@ -40,7 +40,7 @@ struct Chance(u64);
 // === impl Corpus ===
 
 impl Corpus {
-    /// Writes a text of at least so many bytes into a folder, which is made. Whoever waits for it may stop waiting.
+    /// Writes a text of at least `bytes` bytes into a new folder. It can be cancelled.
     pub(super) async fn write(folder: &Path, bytes: u64) -> Result<Self, DemoError> {
         std::fs::create_dir_all(folder).map_err(DemoError::file("make", folder))?;
         let vocabulary: Vec<String> = (0..VOCABULARY).map(word).collect();
@@ -73,7 +73,7 @@ impl fmt::Display for Corpus {
     }
 }
 
-/// A line; gives back its bytes.
+/// Writes a line; returns its length, bytes.
 fn line(file: &mut impl Write, vocabulary: &[String], occurrences: &mut [u64], chance: &mut Chance) -> io::Result<u64> {
     let mut bytes = 0;
     for position in 1..=LINE_WORDS {
@@ -87,7 +87,7 @@ fn line(file: &mut impl Write, vocabulary: &[String], occurrences: &mut [u64], c
     Ok(bytes)
 }
 
-/// The word of a number, another one for each.
+/// The word of a number, different for each.
 fn word(number: u64) -> String {
     let base = SYLLABLES.len() as u64;
     let (mut rest, mut word) = (number, String::new());
@@ -111,7 +111,7 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// An index into the vocabulary; low ones come oftener, as some words do in any language.
+    /// An index into the vocabulary; low ones are more frequent, as some words are in any language.
     fn index(&mut self) -> usize {
         let most = self.next() % VOCABULARY + 1;
         (self.next() % most) as usize
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_told_of_a_text_is_what_is_in_it() {
+    async fn counts_match_the_text() {
         let folder = tempfile::tempdir().unwrap();
         let corpus = Corpus::write(folder.path(), 100_000).await.unwrap();
         let mut counts = Counts::new();
@@ -136,7 +136,7 @@ mod tests {
         }
         assert_eq!((bytes, counts.values().sum::<u64>()), (corpus.bytes, corpus.words));
         assert_eq!(counts, corpus.counts);
-        assert!(counts["ba"] > counts.values().sum::<u64>() / counts.len() as u64, "some words come oftener");
+        assert!(counts["ba"] > counts.values().sum::<u64>() / counts.len() as u64, "some words are more frequent");
         insta::assert_snapshot!(corpus, @"0.1 MB in 4 files; 17148 words, 1805 different ones");
     }
 

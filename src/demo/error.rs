@@ -1,4 +1,4 @@
-//! Why a demo does not come to its end.
+//! Errors of a demo.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,55 +9,55 @@ use crate::client::market::MarketClientError;
 use crate::config::ConfigError;
 use crate::fs::FileUriError;
 
-/// Why a demo does not come to its end.
+/// Why a demo failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// A file or folder.
-    #[error("cannot {what} {}: {source}; TMPDIR says where the demo makes its folder", path.display())]
+    /// A file or folder cannot be used.
+    #[error("cannot {what} {}: {source}; set TMPDIR to a folder that the demo can use", path.display())]
     File {
-        /// What was to be done.
+        /// The failed action.
         what: &'static str,
-        /// To what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The system gives no thread, signal or randomness.
-    #[error("the system refuses what the demo needs: {0}")]
+    /// No thread, signal handler or randomness.
+    #[error("cannot set up the demo: {0}")]
     System(io::Error),
-    /// A value that the demo itself has set.
+    /// An invalid setting of the demo itself.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// The same, in a job.
+    /// An invalid setting of its jobs.
     #[error("{0}")]
     JobConfig(#[from] JobConfigurationError),
-    /// The name of the folder is no path of a job.
-    #[error("{0}; TMPDIR says where the demo makes its folder")]
+    /// The folder's name cannot be a path of a job.
+    #[error("{0}; set TMPDIR to a folder that the demo can use")]
     Path(#[from] FileUriError),
     /// A daemon has ended.
     #[error("{daemon} has ended: {why}")]
     Daemon {
-        /// Which.
+        /// Its name.
         daemon: String,
-        /// What it said.
+        /// Its error.
         why: String,
     },
-    /// The market did not do what a user asked of it.
+    /// A request to the market failed.
     #[error("the market: {0}")]
     Market(#[from] MarketClientError),
-    /// The JobTracker did not.
+    /// A call to the JobTracker failed.
     #[error("the JobTracker: {0}")]
     Job(#[from] JobClientError),
-    /// A job has not done what it should.
+    /// A job failed.
     #[error("{user}'s job has failed: {why}")]
     JobEnded {
-        /// Whose.
+        /// The owner of the job.
         user: &'static str,
-        /// What the JobTracker says of it.
+        /// Its error.
         why: String,
     },
-    /// Nothing happens any more.
-    #[error("the jobs are not over after {0} s")]
+    /// The scenario takes too long.
+    #[error("the jobs have not finished after {0} s")]
     TooSlow(u64),
 }
 

@@ -1,19 +1,20 @@
-//! `jobtracker demo`: a whole cluster in one process, two users who compete on it, and the proof that both were served and charged right.
+//! `jobtracker demo`: a cluster in one process with two competing users, and a check of their output and charges.
 //!
-//! `scratch` is the folder all of it lies in, `corpus` what is counted, `cluster` the daemons, [`word_task`] what their tasks run,
-//! `story` who does what and when, `moment` and `screen` what is seen of it, `bill` and `verdict` what is proved at the end.
+//! `scratch` is its folder, `corpus` the input text, `cluster` the daemons, [`word_task`] the tasks' program,
+//! `scenario` the users' actions, `market_table` and `screen` the display, `bill` and `word_check` the checks at the
+//! end.
 //!
-//! Invariant: users have no privileges here. They submit, bid and ask over the same ports, signed, as they would anywhere.
+//! Invariant: users have no privileges here. They submit, bid and query over the same ports, signed, as anywhere.
 
 mod bill;
 mod cluster;
 mod corpus;
 mod error;
-mod moment;
+mod market_table;
+mod scenario;
 mod scratch;
 mod screen;
-mod story;
-mod verdict;
+mod word_check;
 pub mod word_task;
 
 use std::path::PathBuf;
@@ -23,49 +24,49 @@ use tokio::signal::unix::{SignalKind, signal};
 use cluster::Cluster;
 use corpus::Corpus;
 pub use error::DemoError;
+use scenario::Scenario;
 use scratch::{BIDDERS, BUDGET, SLOTS, Scratch};
 use screen::Screen;
-use story::Story;
 
-/// What a demo is told.
+/// Options of a demo.
 #[derive(Clone, Debug)]
 pub struct DemoOptions {
     /// Size of the text, MB.
     pub corpus_mb: u32,
     /// Maps of each job, about.
     pub maps: u32,
-    /// A map takes at least so long, ms.
+    /// Shortest run time of a map, ms.
     pub map_ms: u64,
-    /// Whether the cluster goes on when the story is over.
+    /// Whether the cluster keeps running after the scenario.
     pub keep: bool,
-    /// Whether reduces count wrong.
+    /// Whether reduces write wrong counts.
     pub miscount: bool,
     /// How the user calls this program.
     pub program: String,
 }
 
-/// How a demo ends.
+/// Result of a demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemoEnd {
-    /// Counts and bill are right.
+    /// Counts and bills are right.
     Right,
-    /// Something is not as it should be, and was said.
+    /// A check failed, and was printed.
     Wrong,
-    /// Somebody did not want to see the end.
+    /// Stopped by a signal.
     Interrupted,
 }
 
-/// Why a demo did not come to its end, and where to read on.
+/// Why a demo failed, and its log.
 #[derive(Debug, thiserror::Error)]
-#[error("{error}{}", log.as_ref().map(|log| format!("; what the daemons said is in {}", log.display())).unwrap_or_default())]
+#[error("{error}{}", log.as_ref().map(|log| format!("; the log of the daemons is {}", log.display())).unwrap_or_default())]
 pub struct DemoFailure {
-    /// Why.
+    /// The error.
     pub error: Box<DemoError>,
-    /// What the daemons said.
+    /// The log of the daemons.
     pub log: Option<PathBuf>,
 }
 
-/// Runs a demo, and tells of it on standard output. Its folder is gone afterwards, unless it is kept or something went wrong.
+/// Runs a demo and prints its progress. Its folder is removed afterwards, unless it is kept or a check failed.
 ///
 /// # Errors
 /// [`DemoFailure`]
@@ -87,12 +88,12 @@ fn run_in(scratch: &Scratch, options: &DemoOptions) -> Result<DemoEnd, DemoError
         let stopped = stopped().map_err(DemoError::system)?;
         tokio::pin!(stopped);
         let ended = tokio::select! {
-            ended = to_the_verdict(scratch, options, &mut cluster, &mut screen) => ended?,
+            ended = play_and_check(scratch, options, &mut cluster, &mut screen) => ended?,
             () = &mut stopped => return Ok(DemoEnd::Interrupted),
         };
         if options.keep {
             tokio::select! {
-                error = cluster.broken() => return Err(error),
+                error = cluster.wait_for_failure() => return Err(error),
                 () = stopped => {}
             }
         }
@@ -106,12 +107,12 @@ fn run_in(scratch: &Scratch, options: &DemoOptions) -> Result<DemoEnd, DemoError
     ended
 }
 
-/// Whether there is something to look at afterwards.
+/// Whether the folder stays afterwards.
 fn leaves_files(ended: &Result<DemoEnd, DemoError>, options: &DemoOptions) -> bool {
     options.keep || !matches!(ended, Ok(DemoEnd::Right | DemoEnd::Interrupted))
 }
 
-async fn to_the_verdict(
+async fn play_and_check(
     scratch: &Scratch,
     options: &DemoOptions,
     cluster: &mut Cluster,
@@ -132,21 +133,21 @@ async fn to_the_verdict(
          Jobs:    both count the words; a map takes {} ms at least, to be seen",
         alice.name, bob.name, options.map_ms
     ));
-    let mut story = Story::new(scratch, options, &serving);
+    let mut scenario = Scenario::new(scratch, options, &serving);
     let played = tokio::select! {
-        played = story.play(screen) => played,
-        error = cluster.broken() => Err(error),
+        played = scenario.play(screen) => played,
+        error = cluster.wait_for_failure() => Err(error),
     };
     screen.end();
     played?;
-    let verdict = story.verdict(&corpus).await?;
-    screen.say(&verdict.text);
+    let report = scenario.check(&corpus).await?;
+    screen.say(&report.text);
     if options.keep {
-        screen.say(&story.next_steps(scratch, &options.program));
-    } else if verdict.is_right {
+        screen.say(&scenario.next_steps(scratch, &options.program));
+    } else if report.is_right {
         screen.say(&format!("To look around in it: {} demo --keep", options.program));
     }
-    Ok(if verdict.is_right { DemoEnd::Right } else { DemoEnd::Wrong })
+    Ok(if report.is_right { DemoEnd::Right } else { DemoEnd::Wrong })
 }
 
 /// Completes at the first SIGINT, SIGTERM or SIGHUP from now on.

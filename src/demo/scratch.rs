@@ -1,4 +1,5 @@
-//! The folder of a demo, and in it all that an administrator would set up: keys, access list, budgets, values of the daemons.
+//! The folder of a demo, with everything that an administrator would set up: keys, ACL, budgets, settings of the
+//! daemons.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,7 +17,7 @@ use crate::model::PerKind;
 
 use super::error::DemoError;
 
-/// Somebody who bids.
+/// A user who bids.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bidder {
     pub(super) name: &'static str,
@@ -24,36 +25,35 @@ pub(super) struct Bidder {
     pub(super) bid: &'static str,
 }
 
-/// Who competes. Rates that no binary fraction holds.
+/// The competing users. Their rates are not binary fractions.
 pub(super) const BIDDERS: [Bidder; 2] = [Bidder { name: "alice", bid: "1.1" }, Bidder { name: "bob", bid: "2.2" }];
-/// What each has at first, credits.
+/// First balance of each, credits.
 pub(super) const BUDGET: &str = "1000";
 const ADMINISTRATOR: &str = "operator";
-/// The workers.
 pub(super) const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
-/// Slots of all workers. Thirds and quarters of those for maps are whole.
+/// Slots of all workers. Thirds and quarters of the map slots are whole.
 pub(super) const SLOTS: PerKind<u32> = PerKind::new(12, 4);
-/// Numbers of the process under which folders of dead processes may still lie.
+/// Most names to try for the folder: a dead process of the same id may have left one.
 const MOST_TRIES: u32 = 100;
 const KEY_BYTES: usize = 16;
-/// What tasks call this program.
+/// The name of this program in commands of tasks.
 pub(super) const TASK_PROGRAM: &str = "jobtracker";
 
-/// A folder that goes with this value, unless it is kept.
+/// A folder that is removed with this value, unless it is kept.
 #[derive(Debug)]
 pub(super) struct Scratch {
     folder: PathBuf,
     is_kept: bool,
     /// In the order of [`BIDDERS`].
     pub(super) bidders: [Signer; 2],
-    /// Who looks on, and may see all queues.
+    /// May see all queues.
     pub(super) administrator: Signer,
 }
 
 // === impl Scratch ===
 
 impl Scratch {
-    /// Makes the folder, only for the user of this process, with keys, access list and budgets.
+    /// Creates the private folder, with keys, ACL and budgets.
     pub(super) fn create() -> Result<Self, DemoError> {
         let [alice, bob] = BIDDERS.map(|bidder| bidder.name);
         let keys = [(alice, "user", new_key()?), (bob, "user", new_key()?), (ADMINISTRATOR, "admin", new_key()?)];
@@ -79,7 +79,7 @@ impl Scratch {
         &self.folder
     }
 
-    /// It stays, whatever happens.
+    /// Keeps the folder.
     pub(super) fn keep(&mut self) {
         self.is_kept = true;
     }
@@ -88,7 +88,7 @@ impl Scratch {
         self.folder.join(name)
     }
 
-    /// What the daemons say.
+    /// The log of the daemons.
     pub(super) fn log(&self) -> PathBuf {
         self.path("log")
     }
@@ -97,7 +97,7 @@ impl Scratch {
         self.path("texts")
     }
 
-    /// Where a bidder's output goes.
+    /// The output of a bidder's job.
     pub(super) fn output_folder(&self, bidder: Bidder) -> PathBuf {
         self.path(&format!("counts-of-{}", bidder.name))
     }
@@ -106,12 +106,12 @@ impl Scratch {
         self.path(&format!("{user}.key"))
     }
 
-    /// The same as a URI.
+    /// The URI of a path.
     pub(super) fn uri(path: &Path) -> Result<FileUri, DemoError> {
         Ok(FileUri::parse(&path.to_string_lossy())?)
     }
 
-    /// From now on what this process has to say goes to the log.
+    /// Redirects the log of this process to the folder.
     pub(super) fn log_to_file(&self) -> Result<(), DemoError> {
         use tracing_subscriber::EnvFilter;
 
@@ -119,13 +119,13 @@ impl Scratch {
         let log = self.log();
         let file = File::create(&log).map_err(DemoError::file("write", &log))?;
         let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-        // Who runs a second one in the same process has the first one's log.
+        // A second demo in the same process uses the first one's log.
         let lines = tracing_subscriber::fmt().fmt_fields(escaped_fields());
         let _ = lines.with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file)).try_init();
         Ok(())
     }
 
-    /// What the JobTracker runs on.
+    /// The JobTracker's configuration.
     pub(super) fn jobtracker_options(&self) -> LoadOptions {
         self.options(&[
             ("mapred.job.tracker", "127.0.0.1:0"),
@@ -153,13 +153,13 @@ impl Scratch {
         ])
     }
 
-    /// What tasks find programs by: this one first.
+    /// `PATH` of tasks: this program first.
     pub(super) fn task_environment(&self) -> BTreeMap<String, String> {
         let others = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
         BTreeMap::from([("PATH".to_owned(), format!("{}:{others}", self.text("bin")))])
     }
 
-    /// No conf folder of the machine has a say here.
+    /// Without any conf folder of the machine.
     fn options(&self, values: &[(&str, &str)]) -> LoadOptions {
         LoadOptions {
             conf_dir: None,
@@ -176,13 +176,13 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.is_kept {
-            // What is left is in a folder for what may go.
+            // Left files are in a folder for temporary files.
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
 }
 
-/// A file that only the user of this process reads.
+/// Writes a new private file.
 fn write(path: &Path, text: &str) -> Result<(), DemoError> {
     let file = File::options().create_new(true).write(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(DemoError::file("write", path))
@@ -206,7 +206,7 @@ fn new_folder() -> Result<PathBuf, DemoError> {
     }
 }
 
-/// A secret, in letters and digits.
+/// A random key, hexadecimal.
 fn new_key() -> Result<String, DemoError> {
     let mut bytes = [0; KEY_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| DemoError::system(std::io::Error::other(error)))?;
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_closed_to_others_and_goes() {
+    fn a_folder_is_private_and_removed() {
         let scratch = Scratch::create().unwrap();
         let folder = scratch.folder().to_owned();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

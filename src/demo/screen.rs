@@ -1,10 +1,11 @@
-//! Where a demo is seen: lines, and on a terminal a live table and bars below them. Elsewhere no control character is written.
+//! Output of a demo: lines, and on a terminal a live table and bars below them. Elsewhere no control character is
+//! written.
 
 use std::io::{IsTerminal, Write};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::moment::{Moment, head};
+use super::market_table::{MarketTable, header};
 use super::scratch::BIDDERS;
 
 /// Standard output.
@@ -14,7 +15,7 @@ pub(super) struct Screen {
     last_tick: Option<u64>,
 }
 
-/// What is drawn anew.
+/// The redrawn part.
 struct Live {
     all: MultiProgress,
     table: [ProgressBar; 3],
@@ -30,35 +31,35 @@ impl Screen {
         Self { live, last_tick: None }
     }
 
-    /// Says something.
+    /// Prints a line above the live part.
     pub(super) fn say(&mut self, text: &str) {
         match &self.live {
-            // What a closed terminal does not show is lost.
+            // A closed terminal loses it.
             Some(live) => drop(live.all.println(text)),
-            // A reader such as `head` may have seen enough.
+            // A reader such as `head` may have closed the pipe.
             None => drop(writeln!(std::io::stdout(), "{text}")),
         }
     }
 
-    /// Shows a moment: a line for each tick, of which the first is numbered 1, and what is live.
-    pub(super) fn show(&mut self, moment: &Moment) {
-        if moment.tick > 0 && self.last_tick != Some(moment.tick) {
+    /// Prints a line for each new tick, from 1 on, and redraws the live part.
+    pub(super) fn show(&mut self, table: &MarketTable) {
+        if table.tick > 0 && self.last_tick != Some(table.tick) {
             if self.last_tick.is_none() {
-                self.say(&head());
+                self.say(&header());
             }
-            self.last_tick = Some(moment.tick);
-            self.say(&moment.row());
+            self.last_tick = Some(table.tick);
+            self.say(&table.row());
         }
         if let Some(live) = &self.live {
-            live.show(moment);
+            live.show(table);
         }
     }
 
-    /// Nothing is live any more.
+    /// Removes the live part.
     pub(super) fn end(&mut self) {
         if let Some(live) = self.live.take() {
             live.jobs.iter().chain(&live.table).for_each(ProgressBar::finish_and_clear);
-            // What was drawn a moment ago goes too.
+            // Also what was drawn last.
             let _ = live.all.clear();
         }
     }
@@ -67,7 +68,7 @@ impl Screen {
 // === impl Live ===
 
 impl Live {
-    /// None where nothing can be drawn.
+    /// None if the terminal cannot draw.
     fn new() -> Option<Self> {
         let target = ProgressDrawTarget::stdout();
         if target.is_hidden() {
@@ -87,11 +88,11 @@ impl Live {
         Some(Self { all, table, jobs })
     }
 
-    fn show(&self, moment: &Moment) {
-        for (bar, text) in self.table.iter().zip(moment.table()) {
+    fn show(&self, table: &MarketTable) {
+        for (bar, text) in self.table.iter().zip(table.live_lines()) {
             bar.set_message(text);
         }
-        for (bar, job) in self.jobs.iter().zip(&moment.jobs) {
+        for (bar, job) in self.jobs.iter().zip(&table.jobs) {
             if let Some(job) = job {
                 bar.set_length(job.map.total.into());
                 bar.set_position(job.map.finished.into());

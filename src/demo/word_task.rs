@@ -1,9 +1,9 @@
-//! What the tasks of a demo run: this very program, as mapper and as reducer of a count of words.
+//! The tasks of a demo: this program as mapper and reducer of a word count.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
-/// Counts the words of `lines`, waits as long as `wait` does, and writes each word, a tabulator and its count.
+/// Counts the words of `lines`, calls `wait`, and writes each word, a tab and its count.
 ///
 /// # Errors
 /// Those of reading and writing.
@@ -30,10 +30,10 @@ pub fn map(mut lines: impl BufRead, mut counts: impl Write, wait: impl FnOnce())
     counts.flush()
 }
 
-/// Sums up the counts of each word; `lines` come in the order of their words. With `miscount` one too many.
+/// Sums the counts of each word; `lines` are sorted by word. With `miscount` the first sum is one too high.
 ///
 /// # Errors
-/// Those of reading and writing, and a line that is no word, tabulator and count.
+/// Those of reading and writing, and a line that is not a word, a tab and a count.
 pub fn reduce(lines: impl BufRead, mut sums: impl Write, miscount: bool) -> io::Result<()> {
     let mut current: Option<(String, u64)> = None;
     let mut extra = u64::from(miscount);
@@ -43,7 +43,8 @@ pub fn reduce(lines: impl BufRead, mut sums: impl Write, miscount: bool) -> io::
     };
     for line in lines.lines() {
         let line = line?;
-        let wrong = || io::Error::new(io::ErrorKind::InvalidData, format!("{line:?} is no word, tabulator and count"));
+        let wrong =
+            || io::Error::new(io::ErrorKind::InvalidData, format!("{line:?}: expected a word, a tab and a count"));
         let (word, count) = line.split_once('\t').ok_or_else(wrong)?;
         let count: u64 = count.parse().map_err(|_| wrong())?;
         match &mut current {

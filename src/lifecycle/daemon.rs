@@ -17,7 +17,7 @@ use crate::server::{
     AclFile, Dispatcher, Edges, Leftovers, Notifier, Owner, OwnerHandle, Requests, StoreGone, Submissions, Targets,
     Topology,
 };
-use crate::store::{BudgetImage, FactSink, FinishedJobReader, Health};
+use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
 
 /// How long those whose calls are in hand may take when somebody else goes on.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -53,13 +53,13 @@ pub struct Parts<'a> {
     /// All state. Its start facts are handed to the sink here.
     pub engine: Engine,
     /// Where facts go.
-    pub sink: FactSink,
+    pub sink: FactSender,
     /// The clock that the engine was made with.
     pub clock: Clock,
     /// Who may sign; none where nobody needs to.
     pub acl: Option<Arc<AclFile>>,
     /// Writes the budget file; none without a market.
-    pub budget_image: Option<Rc<BudgetImage>>,
+    pub budget_image: Option<Rc<BudgetPublisher>>,
 }
 
 /// How a daemon's service ends.

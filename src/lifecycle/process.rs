@@ -12,7 +12,7 @@ use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::ipc::{Carried, RpcLimits};
 use crate::model::JobId;
 use crate::server::{AclFile, host_lists, make_staging_root, make_system_dir};
-use crate::store::{Precedence, schema_versions};
+use crate::store::{Precedence, check_schema};
 
 use super::handover::{Asked, Control, Estate, Inheritance, Offer, Outcome, Predecessor};
 use super::ports::OpenPort;
@@ -269,14 +269,7 @@ fn prove(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort>, Option
             "the running daemon's state is in {theirs}, the configuration now says {ours} (jobtracker.state.dir): restart it plainly"
         )));
     }
-    let schema = schema_versions(&state)?;
-    if schema.found != schema.known {
-        return Err(ServeError::TakeOver(format!(
-            "this program would bring state.db from schema version {} to {}, and the running daemon could not go on should \
-             this one fail: make a backup and restart it plainly",
-            schema.found, schema.known
-        )));
-    }
+    check_schema(&state)?;
     if let SchedulerKind::Dynamic(market) = &settings.scheduler {
         AclFile::open(market.acl_file.clone())?;
     }

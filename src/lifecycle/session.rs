@@ -15,7 +15,7 @@ use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{Carried, CarriedTracker, RpcLimits};
 use crate::server::{AclFile, Leftovers, Owner, OwnerHandle, SystemDirAtStart, make_staging_root, make_system_dir};
-use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
+use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Store};
 use crate::web::ServedNames;
 
 use super::acl_watch::AclWatch;
@@ -57,7 +57,7 @@ struct Preparing<'a> {
     arguments: &'a [std::ffi::OsString],
     web: &'a Web<'a>,
     calls: Calls,
-    budget: Option<ImageWatch>,
+    budget: Option<BudgetStatus>,
     clock: Clock,
 }
 
@@ -109,7 +109,7 @@ impl Office<'_> {
             settings,
             rpc_limits,
             engine,
-            sink: store.sink(),
+            sink: store.fact_sender(),
             clock,
             acl: acl.clone(),
             budget_image: budget_image.clone(),
@@ -228,7 +228,7 @@ fn with_trackers(mut carried: Vec<Carried>, speakers: Vec<InheritedTrackerConnec
 }
 
 /// Closes what a term has opened.
-fn close(budget_image: Option<Rc<BudgetImage>>, owner: Rc<Owner>, store: Store) -> Result<(), ServeError> {
+fn close(budget_image: Option<Rc<BudgetPublisher>>, owner: Rc<Owner>, store: Store) -> Result<(), ServeError> {
     FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
     if let Some(image) = budget_image {
@@ -250,7 +250,7 @@ impl Preparing<'_> {
     /// is as before.
     async fn prepare(&self, asked: &Asked) -> Result<(Successor, u64), String> {
         // What the successor could not write either might keep it from starting.
-        if let Some(trouble) = self.budget.as_ref().and_then(ImageWatch::trouble) {
+        if let Some(trouble) = self.budget.as_ref().and_then(BudgetStatus::last_error) {
             return Err(format!("the budget file must be mended first: {trouble}"));
         }
         // What waits for the store would not be answered in time, and nobody is to be sent away for that.

@@ -17,7 +17,8 @@ use crate::ipc::RpcLimits;
 use crate::market::BudgetLine;
 use crate::server::{AclFileError, HostsError, SystemDirAtStart, Targets, engine_config, no_minute};
 use crate::store::{
-    BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Retention, Store, StoreError, StoreOptions,
+    BudgetAtStart, BudgetBackEndError, BudgetPublisher, LoadedState, Precedence, Retention, Store, StoreError,
+    StoreOptions,
 };
 
 use super::daemon::RunError;
@@ -58,7 +59,7 @@ pub enum ServeError {
     Store(#[from] StoreError),
     /// The budget file.
     #[error("{0}")]
-    Budget(#[from] BudgetImageError),
+    Budget(#[from] BudgetBackEndError),
     /// The list of users.
     #[error("{0}")]
     Acl(#[from] AclFileError),
@@ -94,7 +95,7 @@ fn mend_state(error: &StoreError) -> &'static str {
             "; set jobtracker.state.dir to a folder that this user may write to"
         }
         // These tell it themselves.
-        StoreError::Held { .. } | StoreError::NewerSchema { .. } => "",
+        StoreError::Locked { .. } | StoreError::OtherSchema { .. } => "",
         _ => " (jobtracker.state.dir)",
     }
 }
@@ -188,7 +189,7 @@ fn tell_open_targets(settings: &Settings) {
 
 /// What a start finds.
 pub(super) struct Found {
-    pub(super) opened: Opened,
+    pub(super) opened: LoadedState,
     pub(super) predecessors: ForeignState,
     pub(super) system_dir: SystemDirAtStart,
     /// The trackers of one that has handed over.
@@ -252,7 +253,7 @@ pub(super) fn wake(
     store: &Store,
     found: Found,
     http: SocketAddr,
-) -> Result<(Option<BudgetImage>, Engine, Clock), ServeError> {
+) -> Result<(Option<BudgetPublisher>, Engine, Clock), ServeError> {
     let Found { opened, predecessors, system_dir, handed_over } = found;
     let clock = Clock::start();
     let now = clock.now();
@@ -261,7 +262,7 @@ pub(super) fn wake(
         Some((market, precedence)) => {
             let path = &market.budget_file;
             let image = match market.budget_store {
-                BudgetStoreKind::File => BudgetImage::open(store, &opened, path, precedence)?,
+                BudgetStoreKind::File => BudgetPublisher::open(store, &opened, path, precedence)?,
             };
             Some((path, image))
         }
@@ -278,19 +279,19 @@ pub(super) fn wake(
     let image = budget.map(|(path, (image, found))| {
         match found {
             // The file is what it says; it becomes an image when something changes.
-            ImageAtStart::First(lines) => {
+            BudgetAtStart::Initial(lines) => {
                 tell_rounded(path, &lines);
                 engine.seed_budgets(lines, now);
                 return image;
             }
             // Written at the first tick, when the ledger is sure to have it.
-            ImageAtStart::Edited(lines) => {
+            BudgetAtStart::Edited(lines) => {
                 tell_rounded(path, &lines);
                 tell_taken_over(path, &engine.take_over_budgets(lines, now));
                 return image;
             }
-            ImageAtStart::Ours => {}
-            ImageAtStart::Overruled(line) => tracing::warn!("{line}"),
+            BudgetAtStart::Unchanged => {}
+            BudgetAtStart::Overridden(line) => tracing::warn!("{line}"),
         }
         if let Some(market) = engine.market() {
             image.publish(market.budget_lines(), market.tick_number());

@@ -35,30 +35,23 @@ pub struct JobSpec {
     /// Failed reduces the job can live with, percent: `mapred.max.reduce.failures.percent`.
     pub max_reduce_failures_percent: u32,
     /// Failures on one host after which the job avoids it: `mapred.max.tracker.failures`.
-    #[serde(default = "four")]
     pub max_tracker_failures: u32,
     /// Most input of one reduce, bytes, if limited: `mapreduce.reduce.input.limit`.
-    #[serde(default)]
     pub reduce_input_limit_bytes: Option<u64>,
     /// Memory one map asks for, MB: `mapred.job.map.memory.mb`.
-    #[serde(default)]
     pub map_memory_mb: Option<u64>,
     /// Memory one reduce asks for, MB: `mapred.job.reduce.memory.mb`.
-    #[serde(default)]
     pub reduce_memory_mb: Option<u64>,
     /// Share of maps that must be done before reduces start, millionths:
     /// `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,
     /// Whether tasks that are far behind get a second attempt: `mapred.map.tasks.speculative.execution`,
     /// `mapred.reduce.tasks.speculative.execution`.
-    #[serde(default = "both")]
     pub speculative: PerKind<bool>,
     /// Most records skipped around a bad one, 0 = none are: `mapred.skip.map.max.skip.records`,
     /// `mapred.skip.reduce.max.skip.groups`.
-    #[serde(default)]
     pub max_skipped: PerKind<u64>,
     /// FAILED attempts of a task after which it runs in skipping mode: `mapred.skip.attempts.to.start.skipping`.
-    #[serde(default = "two")]
     pub skip_start_attempts: u32,
     /// Whether the staging directory stays after the end: `keep.failed.task.files` or `keep.task.files.pattern`.
     pub keep_staging: bool,
@@ -69,10 +62,8 @@ pub struct JobSpec {
     /// Whether a restart may resume it: `mapreduce.job.restart.recover`.
     pub recover: bool,
     /// Why only stock TaskTrackers can run it, if so.
-    #[serde(default = "not_asked")]
     pub only_stock: Option<String>,
     /// Where to announce its end: `job.end.notification.url`.
-    #[serde(default)]
     pub end_notification: Option<EndNotification>,
 }
 
@@ -100,23 +91,6 @@ impl JobSpec {
         let texts = own.into_iter().chain(optional).chain(url);
         size_of::<Self>() + texts.map(String::len).sum::<usize>()
     }
-}
-
-/// Default of specifications stored before the field existed (1.2.1 `JobConf.getMaxTaskFailuresPerTracker`).
-fn four() -> u32 {
-    4
-}
-
-fn not_asked() -> Option<String> {
-    Some("it was submitted before there were built-in tasktrackers".to_owned())
-}
-
-fn two() -> u32 {
-    2
-}
-
-fn both() -> PerKind<bool> {
-    PerKind::new(true, true)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::engine::{Effect, Event, LogLevel};
-use crate::store::BudgetImage;
+use crate::store::BudgetPublisher;
 
 use super::end_notification::Notifier;
 use super::owner::Owner;
@@ -20,7 +20,7 @@ pub(crate) struct Edges {
     pub(crate) submissions: Rc<Submissions>,
     pub(crate) notifier: Rc<Notifier>,
     /// Writes the budget file; none without a market.
-    pub(crate) budget_image: Option<Rc<BudgetImage>>,
+    pub(crate) budget_image: Option<Rc<BudgetPublisher>>,
 }
 
 // === impl Edges ===

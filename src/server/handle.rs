@@ -16,7 +16,7 @@ use crate::market::{
     Acl, Answer, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
 };
 use crate::model::JobId;
-use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader, StoreError};
+use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
@@ -40,7 +40,7 @@ const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(2);
 pub struct OwnerHandle {
     requests: mpsc::Sender<Request>,
     acl: Option<Arc<AclFile>>,
-    budget: Option<ImageWatch>,
+    budget: Option<BudgetStatus>,
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
     ledger: Option<Ledger>,
@@ -81,7 +81,7 @@ impl OwnerHandle {
     pub fn new(
         store: watch::Receiver<Durable>,
         acl: Option<Arc<AclFile>>,
-        budget: Option<ImageWatch>,
+        budget: Option<BudgetStatus>,
     ) -> (Self, Requests) {
         let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
         let serving = Arc::new(AtomicBool::new(false));
@@ -167,10 +167,10 @@ impl crate::web::Owner for OwnerHandle {
     fn health(&self) -> Health {
         let is_alive = !self.requests.is_closed();
         let is_serving = self.serving.load(Ordering::Relaxed);
-        let Durable { health: store, rowless, .. } = self.store.borrow().clone();
-        let store_error = rowless.complaint();
+        let Durable { health: store, missed_updates, .. } = self.store.borrow().clone();
+        let store_error = missed_updates.complaint();
         let acl_error = self.acl.as_ref().and_then(|acl| acl.error());
-        let budget_error = self.budget.as_ref().and_then(ImageWatch::trouble);
+        let budget_error = self.budget.as_ref().and_then(BudgetStatus::last_error);
         let hung = self.file_turns.as_ref().and_then(StuckTurns::stuck);
         let no_turn = self.file_turns.as_ref().is_some_and(StuckTurns::are_all);
         let text = match (&store, store_error.as_ref().or(acl_error.as_ref()).or(budget_error.as_ref())) {
@@ -194,7 +194,15 @@ impl crate::web::Owner for OwnerHandle {
             },
         };
         let is_ready = is_alive && is_serving && store.is_good() && !no_turn;
-        Health { is_alive, is_ready, text, acl_error, budget_error, store_error, rowless_updates: rowless.updates }
+        Health {
+            is_alive,
+            is_ready,
+            text,
+            acl_error,
+            budget_error,
+            store_error,
+            rowless_updates: missed_updates.updates,
+        }
     }
 }
 
@@ -352,7 +360,7 @@ mod tests {
 
     #[test]
     fn health_tells_of_turns_that_hang() {
-        let durable = Durable { number: FactNumber(0), health: StoreHealth::Good, rowless: Default::default() };
+        let durable = Durable { number: FactNumber(0), health: StoreHealth::Good, missed_updates: Default::default() };
         let (_store, durable) = watch::channel(durable);
         let (handle, requests) = OwnerHandle::new(durable, None, None);
         requests.serving().set(true);

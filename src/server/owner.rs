@@ -13,7 +13,7 @@ use crate::ipc::{Answer, Ticket};
 use crate::log::{LogRate, Verdict};
 use crate::market::BudgetLine;
 use crate::model::{FactNumber, Now};
-use crate::store::{Durable, FactSink, Health, Pressure};
+use crate::store::{Durable, FactSender, Health, Pressure};
 
 use super::held::HeldQueue;
 use super::held_room::{HeldPlaces, HeldRoom};
@@ -26,7 +26,7 @@ const PRESSED_PAUSE: Duration = Duration::from_millis(500);
 /// The engine and what surrounds it. Lives on one thread; nothing here is borrowed while something is awaited.
 pub struct Owner {
     engine: RefCell<Engine>,
-    sink: FactSink,
+    sink: FactSender,
     store: watch::Receiver<Durable>,
     durable: Cell<FactNumber>,
     held: RefCell<HeldQueue<Held>>,
@@ -77,7 +77,7 @@ impl Owner {
     /// Answers that wait for the store may take `held_bytes`.
     pub fn new(
         engine: Engine,
-        sink: FactSink,
+        sink: FactSender,
         clock: Clock,
         held_bytes: usize,
     ) -> (Rc<Self>, mpsc::UnboundedReceiver<Effect>) {

@@ -1,6 +1,6 @@
-//! A copy of a state database in one file, also of one that a daemon writes to.
+//! Copies a state database into one file, also while a daemon writes to it.
 //!
-//! A copy stands under its name only when it is whole, checked and on the disk.
+//! Invariant: the target name exists only once the copy is complete, checked and synced.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -14,26 +14,26 @@ use rustix::io::Errno;
 
 use crate::model::FactNumber;
 
-use super::budget_image::SHOWN;
+use super::budget_file::SHOWN;
 use super::error::StoreError;
 use super::fault_point::FaultPoint;
 use super::folder::{at, new_private_file, sync_folder};
 use super::schema;
 use super::schema::{COPIED, LAST_FACT};
 
-/// How long the log of a daemon that crashed may be locked by whoever puts it in order.
+/// How long another process may lock the log of a crashed daemon while it recovers it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a copy holds.
+/// Contents of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct BackupSummary {
     /// The last fact in it.
     pub last_fact: FactNumber,
     /// The version of its schema.
     pub schema_version: u32,
-    /// Jobs, and how many of them are not over.
+    /// Unfinished ones included.
     pub jobs: u64,
-    /// Those that are not over.
+    /// Those that have not ended.
     pub unfinished_jobs: u64,
     /// Queues with money.
     pub queues: u64,
@@ -41,12 +41,12 @@ pub struct Copied {
     pub bytes: u64,
 }
 
-/// Copies a state database, also one that another process writes to, to a file that must not exist yet. The writer is
-/// not held up: it goes on in its log. Blocks for as long as copying and checking take.
+/// Copies a state database, also one that another process writes to, to a file that must not exist yet. The writer
+/// continues meanwhile, in its log. Blocks for as long as copying and checking take.
 ///
 /// # Errors
 /// The database cannot be read or is damaged; the file exists or cannot be written.
-pub fn backup(database: &Path, target: &Path) -> Result<Copied, StoreError> {
+pub fn backup(database: &Path, target: &Path) -> Result<BackupSummary, StoreError> {
     // SQLite would only say that it cannot open the file.
     fs::metadata(database).map_err(at("back up", database))?;
     if fs::symlink_metadata(target).is_ok() {
@@ -77,7 +77,7 @@ pub fn backup(database: &Path, target: &Path) -> Result<Copied, StoreError> {
     Ok(copied)
 }
 
-/// A copy that is being made, beside its future place. Dropping it removes it.
+/// An incomplete copy beside its target. Dropping it removes it.
 struct Partial {
     path: PathBuf,
 }
@@ -96,7 +96,7 @@ impl Partial {
         Ok(Self { path })
     }
 
-    /// Brings it to the disk and gives it its name. Its size, bytes.
+    /// Syncs and renames it; its size, bytes.
     fn put_in_place(self, target: &Path) -> Result<u64, StoreError> {
         let sync = |path: &Path| {
             let file = File::open(path)?;
@@ -116,7 +116,7 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Gone already when it has its place.
+        // Renamed already after success.
         let _ = fs::remove_file(&self.path);
         for suffix in ["-journal", "-wal", "-shm"] {
             let mut beside = self.path.clone().into_os_string();
@@ -126,7 +126,7 @@ impl Drop for Partial {
     }
 }
 
-/// Never replaces a file, on any file system that can tell.
+/// Never replaces a file, where the file system supports that.
 fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if fs::symlink_metadata(to).is_err() => {
@@ -139,33 +139,33 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
 fn copy_pages(source: &Connection, target: &Path) -> rusqlite::Result<()> {
     source.busy_timeout(BUSY_TIMEOUT)?;
     let mut copy = Connection::open(target)?;
-    // What is cut short is thrown away, and at the end all of it is synced at once.
+    // An interrupted copy is removed; a complete one is synced at once at the end.
     copy.pragma_update(None, "synchronous", "OFF")?;
-    // All pages in one step: between two steps a commit of the writer would make the copy start anew.
+    // All pages in one step: between two steps a commit of the writer would restart the copy.
     match Backup::new(source, &mut copy)?.step(-1)? {
         StepResult::Done => Ok(()),
         _ => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),
     }
 }
 
-/// Makes one file of it that can be read anywhere, and takes out what is true of the original only.
+/// Makes it a single file without a log, and removes what holds for the original only.
 fn complete(copy: &mut Connection) -> rusqlite::Result<()> {
     copy.pragma_update(None, "journal_mode", "DELETE")?;
-    // The budget file goes on without the copy: beside a copy that is put back it is no edit of an administrator.
+    // The budget file keeps changing: when the copy is restored, a difference is no edit of an administrator.
     copy.execute("DELETE FROM meta WHERE key = ?1", [SHOWN])?;
-    // Trackers go on too: whoever starts with it learns that it may not know all of their attempts.
+    // Trackers continue too: a daemon that starts with the copy may not know all of their attempts.
     copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, 1)", [COPIED]).map(drop)
 }
 
-/// What SQLite finds wrong with it.
+/// The first damage that SQLite finds, if any.
 fn damage(copy: &Connection) -> rusqlite::Result<Option<String>> {
     let found: String = copy.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     Ok((found != "ok").then_some(found))
 }
 
-fn contents(copy: &Connection) -> rusqlite::Result<Copied> {
+fn contents(copy: &Connection) -> rusqlite::Result<BackupSummary> {
     let count = |sql| copy.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned);
-    Ok(Copied {
+    Ok(BackupSummary {
         last_fact: FactNumber(schema::meta::<i64>(copy, LAST_FACT)?.unwrap_or(0).cast_unsigned()),
         schema_version: schema::version(copy)?,
         jobs: count("SELECT count(*) FROM job")?,
@@ -204,7 +204,7 @@ mod tests {
         let target = place.path().join("copy.db");
         let copied = backup(&database(scratch.path()), &target).unwrap();
         let about = fs::metadata(&target).unwrap();
-        let expected = Copied {
+        let expected = BackupSummary {
             last_fact: FactNumber(17),
             schema_version: schema::VERSION,
             jobs: 0,

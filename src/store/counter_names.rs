@@ -1,6 +1,6 @@
-//! Counters as short texts: names stand once in `counter_name`, a task's counters are pairs of name and value.
+//! Encodes counters as short texts: names are once in `counter_name`, a task's counters are pairs of name id and value.
 //!
-//! A finished task has some 25 counters whose names take 3 kB; so they take 300 bytes, and SQLite can still read them.
+//! A finished task has some 25 counters whose names take 3 kB; encoded they take 300 bytes that SQLite can still read.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use rustc_hash::FxHashMap;
 use crate::mapreduce::{CounterSchema, CounterValues};
 use crate::wire::{Counter, CounterGroup};
 
-/// Schemas kept in memory; beyond it the cache starts anew. Jobs can make up names without end.
+/// Schemas kept in memory; beyond it the cache is cleared. Jobs can make up any number of names.
 const CACHE_LIMIT: usize = 1_000;
 
-/// The names known to be in the database, with their ids.
+/// Names that the database has, with their ids.
 #[derive(Debug, Default)]
 pub(super) struct CounterNames {
-    /// By the address of the schema, which stays its own while it is held here. Never iterated.
+    /// By the address of the schema, which is unique while the schema is kept here. Never iterated.
     known: FxHashMap<usize, Known>,
 }
 
 /// The ids of a schema's names.
 #[derive(Debug)]
 struct Known {
-    /// Held for its address.
+    /// Kept for its address.
     _schema: Arc<CounterSchema>,
     ids: Vec<Id>,
 }
 
-/// Id of a counter's name, or of a group that has none.
+/// Id of a counter's name, or of a group without counters.
 #[derive(Clone, Copy, Debug)]
 enum Id {
     Counter(i64),
@@ -39,7 +39,7 @@ enum Id {
 // === impl CounterNames ===
 
 impl CounterNames {
-    /// The text `[[id,value],…]` of these counters, in their order. Adds the names that are not there yet.
+    /// Encodes these counters as `[[id,value],…]`, in their order. Adds missing names.
     pub(super) fn text(&mut self, transaction: &Transaction<'_>, counters: &CounterValues) -> rusqlite::Result<String> {
         let address = Arc::as_ptr(counters.schema()).addr();
         if !self.known.contains_key(&address) {
@@ -65,7 +65,7 @@ impl CounterNames {
         Ok(text)
     }
 
-    /// Forgets all: a transaction that may have added names has been rolled back.
+    /// Clears the cache: a transaction that may have added names was rolled back.
     pub(super) fn clear(&mut self) {
         self.known.clear();
     }
@@ -84,7 +84,7 @@ fn ids(transaction: &Transaction<'_>, schema: &CounterSchema) -> rusqlite::Resul
     Ok(ids)
 }
 
-/// The id of a name, which is added if it is new.
+/// The id of a name; adds a new one.
 fn id(transaction: &Transaction<'_>, group: &CounterGroup, counter: Option<&Counter>) -> rusqlite::Result<i64> {
     let name = counter.map(|counter| &counter.name.0);
     let display_name = counter.and_then(|counter| counter.display_name.as_ref()).map(|text| &text.0);

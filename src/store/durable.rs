@@ -1,27 +1,27 @@
-//! How far the store has come, and how it fares.
+//! The store's progress and health.
 
 use std::sync::Arc;
 
 use crate::model::FactNumber;
 
-/// What the store tells everybody who waits for it.
+/// What the store publishes after each commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Durable {
     /// All facts up to and with this one survive a crash of process and machine.
     pub number: FactNumber,
     /// Whether it can write.
     pub health: Health,
-    /// Facts that are counted as durable though no row tells of them.
-    pub rowless: Rowless,
+    /// Durable facts that changed no row.
+    pub missed_updates: MissedUpdates,
 }
 
-/// Facts that should have changed a row and found none, since the store was opened. Each is a defect of whoever made it:
-/// what it says is lost with the next restart.
+/// Facts that should have changed a row and found none, since the store was opened. Each is a defect of its maker, and
+/// lost with the next restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rowless {
-    /// How many rows were missed.
+pub struct MissedUpdates {
+    /// How many facts.
     pub updates: u64,
-    /// What the first one was about.
+    /// Fact and row of the first one.
     pub first: Option<Arc<str>>,
 }
 
@@ -31,19 +31,18 @@ pub enum Health {
     /// The last commit succeeded.
     #[default]
     Good,
-    /// The last commit failed; it is tried again and again, and nothing is lost or reordered meanwhile.
+    /// The last commit failed; it is retried, and nothing is lost or reordered meanwhile.
     Failing {
-        /// When the first of the failed tries ended, epoch ms.
+        /// When the first failed try ended, epoch ms.
         since_ms: i64,
         /// Tries since then.
         tries: u64,
-        /// What the last one said.
+        /// Error of the last one.
         text: String,
     },
-    /// What came to the store cannot be recorded and trying again does not help: facts out of order. The durable
-    /// number stands still for good; only a restart from what is durable helps.
+    /// Facts came out of order, and a retry cannot help: the durable number stays until a restart.
     Broken {
-        /// What was wrong.
+        /// The error.
         text: String,
     },
 }
@@ -57,16 +56,16 @@ impl Health {
     }
 }
 
-// === impl Rowless ===
+// === impl MissedUpdates ===
 
-impl Rowless {
+impl MissedUpdates {
     /// Counts an update that found no row; `about` names fact and row.
-    pub(super) fn note(&mut self, about: impl FnOnce() -> String) {
+    pub(super) fn count(&mut self, about: impl FnOnce() -> String) {
         self.updates += 1;
         self.first.get_or_insert_with(|| about().into());
     }
 
-    /// Adds those of another transaction; true when they are the first.
+    /// Adds those of another transaction; whether they are the first.
     pub(super) fn add(&mut self, other: Self) -> bool {
         let is_first = self.updates == 0 && other.updates > 0;
         self.updates += other.updates;
@@ -74,7 +73,7 @@ impl Rowless {
         is_first
     }
 
-    /// What is wrong, for people; none when nothing is.
+    /// The error text, if there are any.
     pub fn complaint(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         let updates = self.updates;

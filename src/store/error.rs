@@ -1,64 +1,63 @@
-//! What can be wrong with a store.
+//! Errors of the store.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// A store that cannot be opened, read, copied or closed as asked.
+/// A store that cannot be opened, read, copied or closed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A file or folder of the store.
+    /// A file or folder of the store cannot be used.
     #[error("cannot {action} {path}: {source}")]
     File {
-        /// What was tried, for example `create`.
+        /// The failed action, for example `create`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The folder is not ours alone, or something of others stands in it.
+    /// The folder is not private, or contains a file of another user.
     #[error(transparent)]
     Folder(#[from] crate::fs::FsError),
-    /// A second daemon.
+    /// Another daemon has the state folder.
     #[error("{path} is held by {}: only one JobTracker may run on a state folder; stop it or set another jobtracker.state.dir", holder(.pid))]
-    Held {
+    Locked {
         /// The lock file.
         path: PathBuf,
         /// The process that holds it, if the file names one.
         pid: Option<u32>,
     },
-    /// Written by a newer program.
-    #[error(
-        "{path} has schema version {found}, this program knows versions up to {known}: start the newer program, or restore a backup made before it ran"
-    )]
-    NewerSchema {
+    /// The database has another schema version than this program's.
+    #[error("{path} {found}, expected schema version {expected}: {}", .found.remedy())]
+    OtherSchema {
         /// The database.
         path: PathBuf,
-        /// Its version.
-        found: u32,
-        /// The newest version known here.
-        known: u32,
+        /// What it has.
+        found: SchemaFound,
+        /// This program's version.
+        expected: u32,
     },
-    /// Something in the database is not what it must be.
+    /// A value in the database is not valid.
     #[error("{path}: {column} holds {value:?} where {expected} is expected")]
     Value {
         /// The database.
         path: PathBuf,
         /// Table and column.
         column: &'static str,
-        /// What is there.
+        /// The value found.
         value: String,
-        /// What should be there.
+        /// What is expected.
         expected: &'static str,
     },
-    /// SQLite refuses.
+    /// SQLite reports an error.
     #[error("cannot {action} {path}: {source}")]
     Database {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// Error of SQLite.
         source: rusqlite::Error,
     },
     /// Pages of the database contradict each other.
@@ -66,20 +65,60 @@ pub enum StoreError {
     Damaged {
         /// The database.
         path: PathBuf,
-        /// The first thing that SQLite found.
+        /// The first damage that SQLite found.
         text: String,
     },
-    /// No thread for the writer.
+    /// The writer thread cannot be started.
     #[error("cannot start the writer thread of the store: {0}")]
     Thread(io::Error),
-    /// Closing did not bring all facts to the disk.
+    /// Closing did not write all facts.
     #[error("{facts} facts are not written: {text}")]
     Unwritten {
-        /// How many.
+        /// How many are left.
         facts: u64,
-        /// What the last try said.
+        /// Error of the last try.
         text: String,
     },
+}
+
+/// The schema that a database was found with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaFound {
+    /// It has no tables.
+    None,
+    /// This program's, in a version.
+    Version(u32),
+    /// That of a program older than the first version, in a version of its own count.
+    Unreleased(u32),
+    /// Some other program's.
+    Foreign,
+}
+
+// === impl SchemaFound ===
+
+impl SchemaFound {
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::None | Self::Version(_) => {
+                "start the program that wrote it, or restore a backup that this program made"
+            }
+            Self::Unreleased(_) => {
+                "move state.db, state.db-wal and state.db-shm to another folder to start with an empty state"
+            }
+            Self::Foreign => "move it to another folder, or set another jobtracker.state.dir",
+        }
+    }
+}
+
+impl fmt::Display for SchemaFound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => out.write_str("has no schema"),
+            Self::Version(version) => write!(out, "has schema version {version}"),
+            Self::Unreleased(version) => write!(out, "has schema version {version} of an unreleased program"),
+            Self::Foreign => out.write_str("is a database of another program"),
+        }
+    }
 }
 
 fn holder(pid: &Option<u32>) -> String {

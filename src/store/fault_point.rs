@@ -1,27 +1,27 @@
-//! Named places where a test has the process die: before, between and after all that is written to a disk.
+//! Named points at which a test kills the process: before, between and after all writes to a disk.
 //!
-//! A debug build dies as a crash does, by SIGKILL, at the place that `JOBTRACKER_CRASH_AT` names: `point`, `point:n` for
-//! the n-th time that it is passed, `point:n:bytes` for a write that is cut after so many bytes. With
-//! `RUST_LOG=jobtracker::store::fault_point=trace` it says which places it passes. In a release build nothing of this is
-//! left, and the variable does nothing.
+//! A debug build kills itself by SIGKILL at the point that `JOBTRACKER_CRASH_AT` names: `point`, `point:n` for the n-th
+//! time that it is passed, `point:n:bytes` for a write that is cut after so many bytes. With
+//! `RUST_LOG=jobtracker::store::fault_point=trace` it logs the points that it passes. A release build contains none of
+//! this and ignores the variable.
 
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Makes the places and the list of all of them.
+/// Declares the points and the list of all of them.
 macro_rules! fault_points {
     ($($(#[$meaning:meta])* $point:ident = $name:literal,)*) => {
-        /// A place where a test has the process die.
+        /// A point at which a test kills the process.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum FaultPoint {
             $($(#[$meaning])* $point,)*
         }
 
         impl FaultPoint {
-            /// All there are.
+            /// Every point.
             pub const ALL: &[FaultPoint] = &[$(FaultPoint::$point,)*];
 
-            /// What it is called in `JOBTRACKER_CRASH_AT`.
+            /// Its name in `JOBTRACKER_CRASH_AT`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -33,155 +33,153 @@ macro_rules! fault_points {
 }
 
 fault_points! {
-    /// The state folder is there, not yet locked.
+    /// The state folder exists, not yet locked.
     FolderMade = "folder.made",
-    /// The state folder is locked; nothing says by whom.
+    /// The state folder is locked; the lock file names no process yet.
     FolderLocked = "folder.locked",
-    /// The lock names its holder.
+    /// The lock file names its process.
     FolderNamed = "folder.named",
-    /// `state.db` is there, its name not yet on the disk.
+    /// `state.db` exists, its name not yet synced.
     DatabaseMade = "database.made",
-    /// The name of `state.db` is on the disk.
+    /// The name of `state.db` is synced.
     DatabaseNamed = "database.named",
-    /// `state.db` is opened, and its log made.
+    /// `state.db` is open, and its log created.
     DatabaseOpened = "database.opened",
-    /// The transaction of schema steps has begun.
+    /// The transaction that creates the schema has begun.
     SchemaBegun = "schema.begun",
-    /// A schema step is taken, not committed.
-    SchemaStep = "schema.step",
-    /// All schema steps are taken, not committed.
+    /// The schema is created, not committed.
     SchemaCommit = "schema.commit",
-    /// The schema is the present one.
+    /// The schema is committed.
     SchemaCommitted = "schema.committed",
-    /// The state is read.
+    /// The state is loaded.
     StateLoaded = "start.loaded",
-    /// The system directory is there.
+    /// The system directory exists.
     SystemDirMade = "start.system-dir",
-    /// The engine goes on from what was read; nothing is served yet.
+    /// The engine is restored from the loaded state; nothing is served yet.
     EngineMade = "start.engine",
 
-    /// Facts or notes wait to be written.
+    /// Facts or values of `meta` wait to be written.
     CommitDue = "commit.due",
     /// Their transaction has begun.
     CommitBegun = "commit.begun",
     /// A fact is written, not committed.
     CommitFact = "commit.fact",
-    /// A note is written, not committed.
-    CommitNote = "commit.note",
+    /// A value of `meta` is written, not committed.
+    CommitMeta = "commit.meta",
     /// All of the transaction is written, not committed.
     CommitWritten = "commit.written",
-    /// It is committed and synced; nobody knows yet.
+    /// It is committed and synced, not yet published.
     CommitDone = "commit.done",
-    /// Who waits for it has been told; perhaps no reply is out yet.
+    /// The new durable number is published; replies may not have been sent.
     CommitPublished = "commit.published",
-    /// The log is to be moved into the database.
+    /// A checkpoint begins.
     CheckpointDue = "checkpoint.due",
-    /// The log is moved.
+    /// The checkpoint is done.
     CheckpointDone = "checkpoint.done",
 
-    /// Old rows of the ledger are taken out, in a transaction.
-    FoldDeleted = "fold.deleted",
-    /// A daily sum stands in their place.
-    FoldSummed = "fold.summed",
-    /// All of them do, not committed.
-    FoldWritten = "fold.written",
-    /// The folding is committed.
-    FoldDone = "fold.done",
-    /// A tick that is too old is taken out, in a transaction.
-    ThinDeleted = "thin.deleted",
+    /// Old rows of the ledger are deleted, in a transaction.
+    CompactDeleted = "compact.deleted",
+    /// A daily sum is inserted.
+    CompactSummed = "compact.summed",
     /// All of them are, not committed.
-    ThinWritten = "thin.written",
-    /// The thinning is committed.
-    ThinDone = "thin.done",
+    CompactWritten = "compact.written",
+    /// The compaction is committed.
+    CompactDone = "compact.done",
+    /// An old tick is deleted, in a transaction.
+    PruneDeleted = "prune.deleted",
+    /// All of them are, not committed.
+    PruneWritten = "prune.written",
+    /// The pruning is committed.
+    PruneDone = "prune.done",
     /// A finished job is deleted, in a transaction; its attempts are not.
     RetentionDeleted = "retention.deleted",
-    /// What a step deletes is deleted, not committed.
+    /// All rows of a step are deleted, not committed.
     RetentionWritten = "retention.written",
     /// That is committed.
     RetentionDone = "retention.done",
 
-    /// The budget file's content of the first start is noted; the money has not come in.
-    ImageFirstNoted = "image.first-noted",
-    /// An edited content is noted as taken over; the money has not come in.
-    ImageTakenNoted = "image.taken-noted",
-    /// It is noted that this is done with.
-    ImageTakenCleared = "image.taken-cleared",
-    /// A content is to be shown.
-    ImageDue = "image.due",
-    /// What was pending since a crash is noted as confirmed.
-    ImageOldConfirmed = "image.old-confirmed",
-    /// The hash of the new content is noted as pending.
-    ImagePending = "image.pending",
-    /// A new file, or copy, is made, empty.
-    ImageNewMade = "image.new-made",
+    /// The hash of the first start's budget file is recorded; no money is credited.
+    BudgetFileFirstNoted = "budget-file.first-noted",
+    /// The hash of an edited file is recorded as taken over; no difference is applied.
+    BudgetFileTakenNoted = "budget-file.taken-noted",
+    /// That record is cleared.
+    BudgetFileTakenCleared = "budget-file.taken-cleared",
+    /// A write of the file begins.
+    BudgetFileDue = "budget-file.due",
+    /// The hash that was pending since a crash is recorded as confirmed.
+    BudgetFileOldConfirmed = "budget-file.old-confirmed",
+    /// The hash of the new content is recorded as pending.
+    BudgetFilePending = "budget-file.pending",
+    /// A new file, or copy, exists, empty.
+    BudgetFileNewMade = "budget-file.new-made",
     /// It is being written.
-    ImageNewTorn = "image.new-torn",
+    BudgetFileNewTorn = "budget-file.new-torn",
     /// It is written, not synced.
-    ImageNewWritten = "image.new-written",
-    /// It is on the disk, its mode perhaps not.
-    ImageNewSynced = "image.new-synced",
-    /// The old file has a second, passing name.
-    ImagePreviousLinked = "image.previous-linked",
+    BudgetFileNewWritten = "budget-file.new-written",
+    /// It is synced, its mode perhaps not.
+    BudgetFileNewSynced = "budget-file.new-synced",
+    /// The old file has a second, temporary name.
+    BudgetFilePreviousLinked = "budget-file.previous-linked",
     /// The old file has its second name.
-    ImagePreviousKept = "image.previous-kept",
-    /// The new file has the name of the old one, not yet on the disk.
-    ImageRenamed = "image.renamed",
-    /// Its name is on the disk.
-    ImageReplaced = "image.replaced",
-    /// The hash of what is there is noted as confirmed.
-    ImageConfirmed = "image.confirmed",
-    /// A file for what is kept aside is there, empty.
-    ImageAsideMade = "image.aside-made",
+    BudgetFilePreviousKept = "budget-file.previous-kept",
+    /// The new file has the name of the old one, not yet synced.
+    BudgetFileRenamed = "budget-file.renamed",
+    /// Its name is synced.
+    BudgetFileReplaced = "budget-file.replaced",
+    /// The hash of the new content is recorded as confirmed.
+    BudgetFileConfirmed = "budget-file.confirmed",
+    /// A file for a rejected content exists, empty.
+    BudgetFileAsideMade = "budget-file.aside-made",
     /// It is being written.
-    ImageAsideTorn = "image.aside-torn",
-    /// It is on the disk.
-    ImageAsideKept = "image.aside-kept",
-    /// A copy in the refuge has its name, not yet on the disk.
-    ImageRefugeRenamed = "image.refuge-renamed",
-    /// The refuge has a copy.
-    ImageRefugeKept = "image.refuge-kept",
-    /// The refuge has both; the file itself is as it was.
-    ImageInPlaceDue = "image.in-place-due",
+    BudgetFileAsideTorn = "budget-file.aside-torn",
+    /// It is synced.
+    BudgetFileAsideKept = "budget-file.aside-kept",
+    /// A copy in the fallback directory has its name, not yet synced.
+    BudgetFileRefugeRenamed = "budget-file.fallback_dir-renamed",
+    /// A copy in the fallback directory is synced.
+    BudgetFileRefugeKept = "budget-file.fallback_dir-kept",
+    /// Both copies are synced; the file itself is unchanged.
+    BudgetFileInPlaceDue = "budget-file.in-place-due",
     /// The file itself is being written.
-    ImageInPlaceTorn = "image.in-place-torn",
-    /// It is written; of a longer old content the end is still there.
-    ImageInPlaceWritten = "image.in-place-written",
-    /// It has its length, and is not synced.
-    ImageInPlaceCut = "image.in-place-cut",
-    /// It is on the disk.
-    ImageInPlaceDone = "image.in-place-done",
+    BudgetFileInPlaceTorn = "budget-file.in-place-torn",
+    /// It is written; the end of a longer old content remains.
+    BudgetFileInPlaceWritten = "budget-file.in-place-written",
+    /// It has its length, not synced.
+    BudgetFileInPlaceCut = "budget-file.in-place-cut",
+    /// It is synced.
+    BudgetFileInPlaceDone = "budget-file.in-place-done",
 
-    /// No one calls any more; the budget file is to be shown a last time.
+    /// No call is served any more; the budget file is written a last time.
     StopBegun = "stop.begun",
-    /// It is noted that the file shows all there is.
+    /// It is recorded that the file shows the last fact.
     StopShown = "stop.shown",
-    /// The store has been told to close.
+    /// The store is closing.
     StopClosing = "stop.closing",
     /// All is written.
     StopWritten = "stop.written",
-    /// The log is moved into the database and gone.
+    /// The log is checkpointed and truncated.
     StopCheckpointed = "stop.checkpointed",
     /// The database is closed; the folder is still locked.
     StopClosed = "stop.closed",
 
-    /// A place for a backup is made.
+    /// The file for a backup exists.
     BackupMade = "backup.made",
     /// All pages are copied.
     BackupCopied = "backup.copied",
-    /// It has forgotten the clean stop.
+    /// Its record of the clean stop is removed.
     BackupCompleted = "backup.completed",
     /// It is checked and closed.
     BackupChecked = "backup.checked",
-    /// It is on the disk, under a passing name.
+    /// It is synced, under a temporary name.
     BackupSynced = "backup.synced",
-    /// It has its name, not yet on the disk.
+    /// It has its name, not yet synced.
     BackupRenamed = "backup.renamed",
-    /// Its name is on the disk.
+    /// Its name is synced.
     BackupDone = "backup.done",
 
-    /// A job is to have a system directory.
+    /// A job needs a system directory.
     JobFilesDue = "job-files.due",
-    /// The directory is there, empty.
+    /// The directory exists, empty.
     JobFilesDirMade = "job-files.dir-made",
     /// `job-info` is written.
     JobFilesInfoWritten = "job-files.info-written",
@@ -191,21 +189,21 @@ fault_points! {
     JobFilesRemoved = "job-files.removed",
     /// The staging directory of a job is removed.
     StagingRemoved = "job-files.staging-removed",
-    /// What a start has found missing in a system directory is written again.
+    /// A start has rewritten files that a system directory lacked.
     LeftoversWritten = "job-files.written-again",
-    /// A start has found what nobody needs any more, and will remove it.
+    /// A start has found files that no job needs, and will remove them.
     LeftoversFound = "job-files.leftovers-found",
 }
 
 impl FaultPoint {
-    /// The process passes here, or dies.
+    /// Kills the process if this point is selected.
     #[inline]
     pub fn pass(self) {
         #[cfg(debug_assertions)]
         cut::pass(self);
     }
 
-    /// Writes all of it; who dies here has written a part.
+    /// Writes `content`; if this point is selected, writes a part and kills the process.
     ///
     /// # Errors
     /// As of [`Write::write_all`].
@@ -226,10 +224,10 @@ mod cut {
 
     use super::FaultPoint;
 
-    /// Where and when this process dies.
+    /// The selected point.
     struct Cut {
         point: FaultPoint,
-        /// How often it is yet to be passed, this time included.
+        /// Passes left, the fatal one included.
         left: AtomicU64,
         bytes: Option<usize>,
     }
@@ -254,7 +252,7 @@ mod cut {
         Some(Cut { point, left: AtomicU64::new(left), bytes })
     }
 
-    /// Whether this is the place and the time.
+    /// The cut, if this pass is fatal.
     fn is_cut(point: FaultPoint) -> Option<&'static Cut> {
         tracing::trace!("passes {}", point.name());
         CUT.as_ref().filter(|cut| cut.point == point && cut.left.fetch_sub(1, Ordering::Relaxed) == 1)
@@ -275,7 +273,7 @@ mod cut {
         }
     }
 
-    /// As a crash does it: no destructor runs, nothing is flushed.
+    /// As in a crash: no destructor runs, nothing is flushed.
     fn die() -> ! {
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         loop {
@@ -295,7 +293,7 @@ mod cut {
             };
             assert_eq!(cut("commit.done"), Some((FaultPoint::CommitDone, 1, None)));
             assert_eq!(cut("commit.fact:7"), Some((FaultPoint::CommitFact, 7, None)));
-            assert_eq!(cut("image.new-torn:2:11"), Some((FaultPoint::ImageNewTorn, 2, Some(11))));
+            assert_eq!(cut("budget-file.new-torn:2:11"), Some((FaultPoint::BudgetFileNewTorn, 2, Some(11))));
             for wrong in ["", "commit", "commit.done:", "commit.done:x", "commit.done:1:"] {
                 assert_eq!(cut(wrong), None, "{wrong:?}");
             }

@@ -9,11 +9,11 @@ use crate::model::JobId;
 use crate::wire::TaskCompletionEvent;
 
 use super::error::StoreError;
-use super::opened::Loader;
-use super::opened_attempts::{event_row, typed_event};
-use super::opened_jobs::finished_with_tasks;
+use super::loaded_attempts::{event_row, typed_event};
+use super::loaded_jobs::finished_with_tasks;
+use super::loaded_state::Loader;
 
-/// Reads finished jobs of a state database. Cheap to clone; each reading takes a connection of its own.
+/// Reads finished jobs of a state database. Cheap to clone; each call opens its own connection.
 #[derive(Clone, Debug)]
 pub struct FinishedJobReader {
     database: PathBuf,
@@ -29,10 +29,10 @@ impl FinishedJobReader {
         Self { database: database.to_owned() }
     }
 
-    /// Events of a job from place `from`, at most `max`; none of a job that is not there. Blocks on the disk.
+    /// Events of a job from index `from`, at most `max`; none of an unknown job. Blocks on the disk.
     ///
     /// # Errors
-    /// The database cannot be read, or a value in it is not what it must be.
+    /// The database cannot be read, or a value in it is not valid.
     pub fn events(&self, job: JobId, from: usize, max: usize) -> Result<Vec<TaskCompletionEvent>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, &self.database);
@@ -55,16 +55,16 @@ impl FinishedJobReader {
         typed.collect()
     }
 
-    /// A job with its tasks; none that is not there, or not over. Blocks on the disk.
+    /// A finished job with its tasks; none if it is unknown or unfinished. Blocks on the disk.
     ///
     /// # Errors
-    /// The database cannot be read, or a value in it is not what it must be.
+    /// The database cannot be read, or a value in it is not valid.
     pub fn job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
         let database = self.open()?;
         finished_with_tasks(&Loader::new(&database, &self.database), job)
     }
 
-    /// Whether an incarnation of ours made ids like this one, and no job has it or may have had it before it was deleted.
+    /// Whether one of our incarnations made ids like this one, and no job has it or, deleted since, may have had it.
     /// Blocks on the disk.
     ///
     /// # Errors

@@ -22,32 +22,32 @@ const FILE_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 const WRITABLE_FOR_GROUP: u32 = 0o020;
 
-/// A state folder held by this process for as long as the value lives.
+/// A state folder, locked by this process for as long as the value lives.
 #[derive(Debug)]
 pub(super) struct Folder {
     folder: FolderHandle,
-    /// Keeps the lock: the system gives it up with the last handle, however the process ends.
+    /// Keeps the lock: the system releases it with the last handle, however the process ends.
     _lock: File,
 }
 
 // === impl Folder ===
 
 impl Folder {
-    /// Makes the folder if it is missing and takes its lock. A folder of others, or one that they may change, is refused.
-    pub(super) fn hold(dir: &Path) -> Result<Self, StoreError> {
+    /// Creates the folder if it is missing and locks it. A folder of another user, or writable for others, is refused.
+    pub(super) fn lock(dir: &Path) -> Result<Self, StoreError> {
         let TrustedFolder { folder, warnings } = open_trusted_folder(dir, FOLDER_MODE, Privacy::Private)?;
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let mode = folder.mode()?;
         if mode & OTHERS != 0 && mode & WRITABLE_FOR_GROUP == 0 {
-            // It may be somebody's own folder, so its mode stays; the files in it are private in any case.
-            tracing::warn!("{} is open to others (mode {:o}): 700 is advised", dir.display(), mode & 0o777);
+            // Its owner may want this mode, so it stays; the files in it are private in any case.
+            tracing::warn!("{} is open to others (mode {:o}): set mode 700", dir.display(), mode & 0o777);
         }
         FaultPoint::FolderMade.pass();
         let lock = take_lock(&folder)?;
         Ok(Self { folder, _lock: lock })
     }
 
-    /// The path of the database, whose file is made if it is missing.
+    /// The path of the database; creates a missing file.
     pub(super) fn database(&self) -> Result<PathBuf, StoreError> {
         // SQLite gives its log the mode of the database file.
         self.folder.open_own_file(OsStr::new(DATABASE_NAME), FILE_MODE)?;
@@ -58,23 +58,23 @@ impl Folder {
     }
 }
 
-/// Where the database of a state folder is.
+/// The path of a state folder's database.
 #[must_use]
 pub fn database_in(state_dir: &Path) -> PathBuf {
     state_dir.join(DATABASE_NAME)
 }
 
-/// Makes the names in a folder durable.
+/// Syncs the names in a folder.
 pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Makes a private file that must not exist yet.
+/// Creates a private file that must not exist yet.
 pub(super) fn new_private_file(path: &Path) -> Result<File, StoreError> {
     OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path).map_err(at("create", path))
 }
 
-/// For `map_err`: what was tried with which file.
+/// For `map_err`: the failed action and its file.
 pub(super) fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::File { action, path, source }
@@ -89,7 +89,7 @@ fn take_lock(folder: &FolderHandle) -> Result<File, StoreError> {
         }
         let mut text = String::new();
         let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
-        return Err(StoreError::Held { path: path.to_owned(), pid });
+        return Err(StoreError::Locked { path: path.to_owned(), pid });
     }
     FaultPoint::FolderLocked.pass();
     let write = |file: &mut File| -> io::Result<()> {
@@ -110,23 +110,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holder_is_told_who_holds_it() {
+    fn a_second_daemon_learns_which_process_holds_the_lock() {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path().join("a/state");
-        let held = Folder::hold(&dir).unwrap();
-        let error = Folder::hold(&dir).unwrap_err();
-        assert!(matches!(&error, StoreError::Held { pid: Some(pid), .. } if *pid == std::process::id()), "{error}");
+        let held = Folder::lock(&dir).unwrap();
+        let error = Folder::lock(&dir).unwrap_err();
+        assert!(matches!(&error, StoreError::Locked { pid: Some(pid), .. } if *pid == std::process::id()), "{error}");
         assert!(error.to_string().contains(&format!("process {}", std::process::id())));
         drop(held);
         // A process that another test starts keeps the lock until it runs its program.
-        assert!((0..10_000).any(|_| Folder::hold(&dir).is_ok()));
+        assert!((0..10_000).any(|_| Folder::lock(&dir).is_ok()));
     }
 
     #[test]
     fn folder_and_files_are_private() {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path().join("state");
-        let folder = Folder::hold(&dir).unwrap();
+        let folder = Folder::lock(&dir).unwrap();
         let database = folder.database().unwrap();
         for (path, mode) in [(&dir, 0o700), (&database, 0o600), (&dir.join(LOCK_NAME), 0o600)] {
             assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, mode, "{}", path.display());
@@ -138,7 +138,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("file");
         fs::write(&file, "").unwrap();
-        let error = Folder::hold(&file.join("state")).unwrap_err().to_string();
+        let error = Folder::lock(&file.join("state")).unwrap_err().to_string();
         assert_eq!(error, format!("{}: expected a folder", file.canonicalize().unwrap().display()));
     }
 
@@ -151,7 +151,7 @@ mod tests {
         fs::write(&secret, "a root-only file").unwrap();
         for name in [LOCK_NAME, DATABASE_NAME] {
             symlink(&secret, dir.join(name)).unwrap();
-            let refused = Folder::hold(&dir).and_then(|folder| folder.database()).unwrap_err().to_string();
+            let refused = Folder::lock(&dir).and_then(|folder| folder.database()).unwrap_err().to_string();
             assert!(
                 refused.ends_with(&format!("/{name} is a symbolic link; expected a path without links")),
                 "{refused}"
@@ -159,7 +159,7 @@ mod tests {
             fs::remove_file(dir.join(name)).unwrap();
         }
         assert_eq!(fs::read_to_string(&secret).unwrap(), "a root-only file");
-        Folder::hold(&dir).unwrap().database().unwrap();
+        Folder::lock(&dir).unwrap().database().unwrap();
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         fs::create_dir(&dir).unwrap();
         for mode in [0o777, 0o1777] {
             fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
-            let refused = Folder::hold(&dir).unwrap_err().to_string();
+            let refused = Folder::lock(&dir).unwrap_err().to_string();
             assert!(refused.contains("writable for others") && refused.contains("chmod"), "{refused}");
         }
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);

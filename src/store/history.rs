@@ -1,4 +1,4 @@
-//! Reads price and spending over time, beside the writer and without it: what is seen is durable.
+//! Reads price and spending over time on its own connection: what it sees is durable.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ impl LedgerReader {
         self.read(|database| prices(database, page))
     }
 
-    /// What a queue has paid over time; none if there is no such queue and never was. Blocks on the disk.
+    /// Spending of a queue over time; none if the queue never existed. Blocks on the disk.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -44,9 +44,9 @@ fn spans(database: &Connection, page: HistoryPage) -> rusqlite::Result<Spans> {
 
 /// From the newest tick backwards.
 fn prices(database: &mut Connection, page: HistoryPage) -> rusqlite::Result<PriceHistory> {
-    let moment = database.transaction()?;
-    let spans = spans(&moment, page)?;
-    let mut select = moment.prepare("SELECT number, wall_ms, price_units FROM tick ORDER BY number DESC")?;
+    let snapshot = database.transaction()?;
+    let spans = spans(&snapshot, page)?;
+    let mut select = snapshot.prepare("SELECT number, wall_ms, price_units FROM tick ORDER BY number DESC")?;
     let mut rows = select.query([])?;
     let mut points: BTreeMap<u32, PricePoint> = BTreeMap::new();
     while let Some(row) = rows.next()? {
@@ -63,14 +63,14 @@ fn spending(
     queue: &QueueName,
     page: HistoryPage,
 ) -> rusqlite::Result<Option<SpendingHistory>> {
-    let moment = database.transaction()?;
+    let snapshot = database.transaction()?;
     let known =
         "SELECT EXISTS (SELECT 1 FROM account WHERE queue = ?1) OR EXISTS (SELECT 1 FROM ledger WHERE queue = ?1)";
-    if !moment.query_row(known, [queue.as_str()], |row| row.get(0))? {
+    if !snapshot.query_row(known, [queue.as_str()], |row| row.get(0))? {
         return Ok(None);
     }
-    let spans = spans(&moment, page)?;
-    let mut select = moment.prepare(
+    let spans = spans(&snapshot, page)?;
+    let mut select = snapshot.prepare(
         "SELECT wall_ms, amount_units, movements, map_slots, reduce_slots, rate_units
          FROM ledger WHERE queue = ?1 AND reason = 'charge' ORDER BY number DESC",
     )?;

@@ -1,7 +1,7 @@
-//! When old detail is folded and thinned, and finished jobs are deleted: in small steps, at idle moments and now and then
-//! between commits; the former once a day, the latter whenever jobs end.
+//! Schedules ledger compaction and tick pruning (once a day) and deletion of finished jobs (when jobs end): in small
+//! steps, when the writer is idle and, at times, between commits.
 //!
-//! The last tick's time, or that of the last end of a job, is the clock, so the same facts always fold alike.
+//! The clock is the time of the last tick or the last end of a job, so the same facts always give the same rows.
 
 use rusqlite::Connection;
 
@@ -9,31 +9,31 @@ use crate::engine::Fact;
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 
-use super::folding::fold_some;
+use super::ledger_compaction::compact_ledger;
 use super::options::Retention;
 use super::retention::{count_finished, delete_some};
-use super::thinning::thin_some;
+use super::tick_pruning::prune_ticks;
 
-/// Rows of one step: some milliseconds for which replies may have to wait.
+/// Rows of one step: a few milliseconds, which replies may have to wait.
 const STEP_ROWS: usize = 250;
-/// Rows of jobs deleted in one step: they come faster than others, and go with less ado.
+/// Rows of jobs deleted in one step: they grow faster than the others, and a deletion costs less.
 const STEP_JOB_ROWS: usize = 1000;
-/// Commits after which a step is made although there was no idle moment.
+/// Commits after which a step runs although the writer was never idle.
 const COMMITS_BEFORE_STEP: u32 = 16;
 const DAY_MS: i64 = 86_400_000;
 
-/// Whether there is something to do, as far as is known.
+/// Which work may be due.
 #[derive(Debug)]
 pub(super) struct Housekeeping {
     detail_days: u32,
     retention: Retention,
     is_ledger_due: bool,
     are_jobs_due: bool,
-    /// The day of the last tick heard of, counted from the epoch.
+    /// Day of the last tick recorded, from the epoch.
     tick_day: Option<i64>,
-    /// The day of the last end of a job heard of.
+    /// Day of the last end of a job recorded.
     end_day: Option<i64>,
-    /// Finished jobs on the disk, once they have been counted.
+    /// Finished jobs in the database, once counted.
     finished: Option<u64>,
     commits: u32,
 }
@@ -41,7 +41,7 @@ pub(super) struct Housekeeping {
 // === impl Housekeeping ===
 
 impl Housekeeping {
-    /// It is due at a start: the last one may have been cut short.
+    /// All work is due at a start: the last run may have been interrupted.
     pub(super) fn new(detail_days: u32, retention: Retention) -> Self {
         Self {
             detail_days,
@@ -55,8 +55,8 @@ impl Housekeeping {
         }
     }
 
-    /// Hears of facts that are durable now.
-    pub(super) fn hear(&mut self, facts: &[Fact]) {
+    /// Updates what is due from facts that are durable now.
+    pub(super) fn observe(&mut self, facts: &[Fact]) {
         for fact in facts {
             match fact {
                 Fact::Market(MarketFact::Tick(tick)) => {
@@ -74,39 +74,40 @@ impl Housekeeping {
         }
     }
 
-    /// Whether an idle moment is welcome.
+    /// Whether a step should run when the writer is idle.
     pub(super) fn is_due(&self) -> bool {
         self.is_ledger_due || self.are_jobs_due
     }
 
-    /// Whether a step should be made after this commit, idle moment or not.
+    /// Whether a step should run after this commit, idle or not.
     pub(super) fn is_overdue(&mut self) -> bool {
         self.commits = if self.is_due() { self.commits + 1 } else { 0 };
         self.commits >= COMMITS_BEFORE_STEP
     }
 
-    /// One bounded step. What fails is left for the next day, or the next end of a job: nothing depends on it.
+    /// Runs one bounded step. After a failure the work waits for the next day or the next end of a job: nothing depends
+    /// on it.
     pub(super) fn step(&mut self, database: &mut Connection) {
         self.commits = 0;
         if self.is_ledger_due {
-            let folded = fold_some(database, self.detail_days, STEP_ROWS);
-            let done = folded.and_then(|has_more| Ok(thin_some(database, STEP_ROWS)? | has_more));
+            let folded = compact_ledger(database, self.detail_days, STEP_ROWS);
+            let done = folded.and_then(|has_more| Ok(prune_ticks(database, STEP_ROWS)? | has_more));
             self.is_ledger_due = done.unwrap_or_else(|error| {
-                tracing::warn!("the ledger keeps its old detail for another day: {error}");
+                tracing::warn!("cannot compact the ledger, next try in a day: {error}");
                 false
             });
         }
         if self.are_jobs_due {
             self.are_jobs_due = self.delete_jobs(database).unwrap_or_else(|error| {
-                tracing::warn!("finished jobs beyond the limit stay for now: {error}");
+                tracing::warn!("cannot delete finished jobs beyond the limit, next try when a job ends: {error}");
                 false
             });
         }
     }
 
-    /// Tells whether there may be more to delete.
+    /// Returns whether there may be more to delete.
     fn delete_jobs(&mut self, database: &mut Connection) -> rusqlite::Result<bool> {
-        // After a failure they are counted anew: a commit can fail after it took place.
+        // After a failure they are counted again: a commit can fail after it took place.
         let finished = match self.finished.take() {
             Some(finished) => finished,
             None => count_finished(database)?,
@@ -117,7 +118,7 @@ impl Housekeeping {
     }
 }
 
-/// Whether this moment is of another day than the one before it.
+/// Whether this time is on another day than the one before.
 fn is_other_day(day: &mut Option<i64>, wall_ms: i64) -> bool {
     let of = Some(wall_ms.div_euclid(DAY_MS));
     day.replace(wall_ms.div_euclid(DAY_MS)) != of

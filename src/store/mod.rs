@@ -1,62 +1,60 @@
-//! The state database, budget images and job history files.
+//! The state database and the budget file.
 //!
-//! Facts go in through [`FactSink`], which never waits; one thread writes them in order, many at once, and tells by
-//! [`Durable`] how far they survive a crash. Invariants: facts become durable in their order and none is skipped; the
-//! durable number never goes back; nothing but the writer thread writes to `state.db`.
+//! [`FactSender`] takes facts and never waits; one thread writes them in order, many at once, and publishes by
+//! [`Durable`] which of them survive a crash. Invariants: facts become durable in their order and none is skipped; the
+//! durable number never decreases; only the writer thread writes to `state.db`.
 
 mod backup;
-mod budget_image;
+mod budget_file;
 mod counter_names;
 mod durable;
+mod enum_text;
 mod error;
+mod fact_sender;
 mod fault_point;
-mod figures;
 mod finished_jobs;
 mod folder;
-mod folding;
-pub mod gate;
 mod history;
 mod housekeeping;
-mod memory_journal;
-mod note;
-mod opened;
-mod opened_attempts;
-mod opened_counters;
-mod opened_jobs;
-mod opened_market;
+mod in_memory_store;
+mod ledger_compaction;
+mod loaded_attempts;
+mod loaded_counters;
+mod loaded_jobs;
+mod loaded_market;
+mod loaded_state;
+mod meta_writer;
 mod options;
 mod queue;
 mod retention;
 mod rows;
 mod schema;
-mod sink;
 mod split_encoding;
 mod state_store;
 mod statement;
-mod thinning;
+mod stats;
+mod tick_pruning;
 mod units_column;
-mod words;
 mod writer;
 
-pub use backup::{Copied, backup};
-pub use budget_image::{
-    BudgetBackEnd, BudgetImage, BudgetImageError, ImageAtStart, ImageNotes, ImageWatch, Precedence,
+pub use backup::{BackupSummary, backup};
+pub use budget_file::{
+    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetFileHashes, BudgetPublisher, BudgetStatus, Precedence,
 };
-pub use durable::{Durable, Health, Rowless};
-pub use error::StoreError;
+pub use durable::{Durable, Health, MissedUpdates};
+pub use error::{SchemaFound, StoreError};
+pub use fact_sender::{FactReceiver, FactSender, Pressure};
 pub use fault_point::FaultPoint;
-pub use figures::Figures;
 pub use finished_jobs::FinishedJobReader;
 pub use folder::database_in;
-pub use gate::GatedStore;
-pub use memory_journal::MemoryJournal;
-pub use opened::Opened;
+pub use in_memory_store::InMemoryStore;
+pub use loaded_jobs::LoadedJobs;
+pub use loaded_state::LoadedState;
 #[cfg(test)]
-pub(crate) use opened::{finished_after, opened_after};
-pub use opened_jobs::OpenedJobs;
+pub(crate) use loaded_state::{finished_after, loaded_after};
 pub use options::{Retention, StoreOptions};
-pub use schema::{SchemaVersions, schema_versions};
-pub use sink::{FactSink, Pressure};
+pub use schema::check_schema;
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
 pub use state_store::Store;
 pub use statement::LedgerReader;
+pub use stats::StoreStats;

@@ -1,4 +1,4 @@
-//! What can be set about a store.
+//! Settings of a store.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use crate::model::JobId;
 
-/// Which finished jobs stay on the disk: both limits hold.
+/// Which finished jobs stay in the database: both limits hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// Most finished jobs. 0: no limit.
     pub jobs: u64,
     /// Whole days for which a finished job stays. 0: no limit.
     pub days: u32,
-    /// So many stay in any case, those that ended last.
+    /// Most recently finished jobs that stay in any case.
     pub always: u64,
 }
 
 // === impl Retention ===
 
 impl Retention {
-    /// Most finished jobs, all told.
+    /// Most finished jobs that may stay.
     pub(super) fn most(&self) -> u64 {
         if self.jobs == 0 { u64::MAX } else { self.jobs.max(self.always) }
     }
@@ -31,25 +31,25 @@ impl Retention {
 pub struct StoreOptions {
     /// The folder of `state.db`, made if it is missing.
     pub dir: PathBuf,
-    /// Facts handed in but not durable above which [`Pressure::High`](super::Pressure::High) is reported.
+    /// Facts sent but not durable above which [`Pressure::High`](super::Pressure::High) is reported.
     pub backlog_limit_facts: u64,
-    /// Facts after which a transaction is closed although more wait, so that the first need not wait for the last.
+    /// Most facts of one transaction, so that the first need not wait for the last.
     pub transaction_limit_facts: usize,
-    /// Size of the write-ahead log above which it is moved into the database between two transactions, bytes.
+    /// Size of the write-ahead log above which it is checkpointed between two transactions, bytes.
     pub checkpoint_bytes: u64,
-    /// Idle time after which the write-ahead log is moved into the database however small it is.
+    /// Idle time after which the write-ahead log is checkpointed however small it is.
     pub checkpoint_idle: Duration,
-    /// Pause before a failed commit is tried again; doubles at each failure.
+    /// Pause before a failed commit is retried; doubles at each failure.
     pub retry_pause_min: Duration,
     /// The longest such pause.
     pub retry_pause_max: Duration,
     /// Whole days for which the ledger keeps every movement; older ones become daily sums.
     pub ledger_detail_days: u32,
-    /// Finished jobs that a start tells of, the newest.
+    /// Newest finished jobs that a start loads.
     pub finished_jobs: usize,
-    /// Finished jobs that stay on the disk.
+    /// Limits on finished jobs in the database.
     pub retention: Retention,
-    /// Jobs of which a start tells whether they are known, however long they are over.
+    /// Jobs that a start looks up, however long ago they ended: see [`LoadedState::looked_for`](super::LoadedState).
     pub look_for: BTreeSet<JobId>,
 }
 

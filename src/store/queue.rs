@@ -1,4 +1,4 @@
-//! What waits to be written. Invariant: the facts in it are numbered without a gap, after the last durable one.
+//! The writer's queue. Invariant: its facts are numbered without a gap, from the one after the last durable fact.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
@@ -6,41 +6,34 @@ use std::sync::mpsc::Sender;
 use crate::engine::Fact;
 use crate::model::FactNumber;
 
-/// What the writer is told.
+/// A message to the writer thread.
 #[derive(Debug)]
 pub(super) enum Message {
     /// Facts to record, numbered upwards from `first`.
-    Facts {
-        /// Number of the first.
-        first: FactNumber,
-        /// The facts.
-        facts: Vec<Fact>,
-    },
-    /// A note to keep in `meta`, behind all facts handed in before.
-    Note {
-        /// Its key.
+    Facts { first: FactNumber, facts: Vec<Fact> },
+    /// A value to set in `meta`, after all facts sent before.
+    Meta {
         key: &'static str,
-        /// Its value.
         value: String,
-        /// Told once it is durable.
+        /// Notified once it is durable.
         done: Sender<()>,
     },
     /// Write what waits and end.
     Close,
 }
 
-/// What waits to be written.
+/// Facts and values that wait to be written.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) batches: VecDeque<Batch>,
     pub(super) facts: usize,
-    pub(super) notes: Vec<Note>,
-    /// The number that the next fact to come must have.
+    pub(super) meta_values: Vec<MetaValue>,
+    /// The number that the next fact must have.
     next: FactNumber,
     pub(super) closing: bool,
 }
 
-/// Facts that were handed in together.
+/// Facts of one call: they become durable together.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) first: FactNumber,
@@ -49,7 +42,7 @@ pub(super) struct Batch {
 
 /// A value for `meta`.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(super) struct MetaValue {
     pub(super) key: &'static str,
     pub(super) value: String,
     pub(super) done: Sender<()>,
@@ -60,7 +53,7 @@ pub(super) struct Note {
 impl Queue {
     pub(super) fn after(last: FactNumber) -> Self {
         let next = FactNumber(last.0 + 1);
-        Self { batches: VecDeque::new(), facts: 0, notes: Vec::new(), next, closing: false }
+        Self { batches: VecDeque::new(), facts: 0, meta_values: Vec::new(), next, closing: false }
     }
 
     /// Takes a message in; an error says what is wrong with its facts.
@@ -74,14 +67,14 @@ impl Queue {
                 self.facts += facts.len();
                 self.batches.push_back(Batch { first, facts });
             }
-            Message::Note { key, value, done } => self.notes.push(Note { key, value, done }),
+            Message::Meta { key, value, done } => self.meta_values.push(MetaValue { key, value, done }),
             Message::Close => self.closing = true,
         }
         Ok(())
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.batches.is_empty() && self.notes.is_empty()
+        self.batches.is_empty() && self.meta_values.is_empty()
     }
 
     /// How many batches the next transaction takes: whole ones, at least one.

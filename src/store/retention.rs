@@ -1,7 +1,7 @@
-//! The oldest finished jobs go from the disk once there are too many of them, or once they are too old.
+//! Deletes the oldest finished jobs once they are too many or too old.
 //!
-//! Laws: a job goes with all that is known of it, and only once no tracker is owed a word about it; the sum of what the
-//! jobs of a queue have cost stays the same; no id is used twice. How the work is cut into steps changes nothing.
+//! Invariants: a job is deleted with all its rows, and only once every tracker has acknowledged its end; the sum of
+//! what the jobs of a queue have cost stays the same; no id is used twice. The size of the steps changes nothing.
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
@@ -16,32 +16,31 @@ use super::units_column::units_column;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Key in `meta` of the job that is gone already, while attempts and events of it are left. Empty: none is.
+/// Key in `meta` of the deleted job of which attempts and events are left. Empty: none.
 const BEING_DELETED: &str = "job_being_deleted";
 
-/// What one step has done.
+/// Result of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deleted {
     pub(super) jobs: u64,
-    /// There may be more to do.
+    /// There may be more to delete.
     pub(super) has_more: bool,
 }
 
-/// A finished job that no tracker is owed a word about.
+/// A finished job whose end every tracker has acknowledged.
 struct Candidate {
     job: String,
     queue: String,
     finish_ms: i64,
 }
 
-/// How many finished jobs there are.
+/// Counts the finished jobs in the database.
 pub(super) fn count_finished(database: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT count(*) FROM job WHERE finish_ms IS NOT NULL";
     database.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
 }
 
-/// Deletes some of what is beyond the limits, of `finished` jobs, no more than `limit_rows` in all: the jobs that ended
-/// first go first.
+/// Deletes jobs beyond the limits, of `finished` ones, at most `limit_rows` rows: the jobs that ended first go first.
 pub(super) fn delete_some(
     database: &mut Connection,
     retention: &Retention,
@@ -64,7 +63,7 @@ pub(super) fn delete_some(
         if let Some(job) = unfinished.take() {
             rows_left -= delete_tasks(&transaction, &job, rows_left)?;
             if rows_left == 0 {
-                // Perhaps that was the last one; the next step sees.
+                // Perhaps that was the last row; the next step finds out.
                 set_meta(&transaction, BEING_DELETED, &job)?;
                 deleted.has_more = true;
                 break;
@@ -88,7 +87,7 @@ fn being_deleted(database: &Connection) -> rusqlite::Result<Option<String>> {
     Ok(meta::<String>(database, BEING_DELETED)?.filter(|job| !job.is_empty()))
 }
 
-/// Jobs that ended before this are too old. The clock is what was recorded last: the last tick, or the last end of a job.
+/// Jobs that ended before this are too old. The clock is the last tick or the last end of a job.
 fn too_old_before_ms(database: &Connection, retention: &Retention) -> rusqlite::Result<i64> {
     if retention.days == 0 {
         return Ok(i64::MIN);
@@ -107,7 +106,7 @@ fn oldest(database: &Connection) -> rusqlite::Result<Option<Candidate>> {
     database.prepare_cached(sql)?.query_row([], read).optional()
 }
 
-/// Deletes the job itself; its id stays used, and its cost that of its queue.
+/// Deletes the job itself; its id stays used, and its cost is added to its queue's.
 fn delete_job(transaction: &Transaction<'_>, Candidate { job, queue, .. }: &Candidate) -> rusqlite::Result<()> {
     let id: JobId = job.parse().map_err(|_| failed(format!("job.job holds {job:?}")))?;
     let sql = "INSERT INTO deleted_job (identifier, last_number, jobs) VALUES (?1, ?2, 1)
@@ -117,7 +116,7 @@ fn delete_job(transaction: &Transaction<'_>, Candidate { job, queue, .. }: &Cand
     transaction.prepare_cached("DELETE FROM job WHERE job = ?1")?.execute([job]).map(drop)
 }
 
-/// Adds what a job has cost to what the deleted jobs of its queue have cost.
+/// Adds a job's cost to that of the deleted jobs of its queue.
 fn fold_cost(transaction: &Transaction<'_>, job: &str, queue: &str) -> rusqlite::Result<()> {
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, units_column(row, 2)?));
     let own = "SELECT map_slots, reduce_slots, cost_units FROM job_cost WHERE job = ?1";
@@ -127,7 +126,7 @@ fn fold_cost(transaction: &Transaction<'_>, job: &str, queue: &str) -> rusqlite:
     let before = "SELECT map_slots, reduce_slots, cost_units FROM deleted_job_cost WHERE queue = ?1";
     let before = transaction.prepare_cached(before)?.query_row([queue], read).optional()?;
     let (maps_before, reduces_before, cost_before) = before.unwrap_or((0, 0, Credits::ZERO));
-    let out_of_range = || failed(format!("what the deleted jobs of {queue} have cost is out of range"));
+    let out_of_range = || failed(format!("the cost of the deleted jobs of {queue} is out of range"));
     let cost = cost_before.checked_add(cost).ok_or_else(out_of_range)?;
     let maps = maps_before.checked_add(maps).ok_or_else(out_of_range)?;
     let reduces = reduces_before.checked_add(reduces).ok_or_else(out_of_range)?;
@@ -142,10 +141,10 @@ fn fold_cost(transaction: &Transaction<'_>, job: &str, queue: &str) -> rusqlite:
     transaction.prepare_cached("DELETE FROM job_cost WHERE job = ?1")?.execute([job]).map(drop)
 }
 
-/// Deletes at most so many attempts and events of a job; tells how many.
+/// Deletes at most `limit_rows` attempts and events of a job; returns how many.
 fn delete_tasks(transaction: &Transaction<'_>, job: &str, limit_rows: usize) -> rusqlite::Result<usize> {
     let [first, end] = attempts_of(job);
-    // Whoever was told of these attempts is past that answer: the job is over, and no tracker is owed a word about it.
+    // No tracker can repeat the heartbeats that launched these attempts: each has acknowledged the end of the job.
     let answers = "DELETE FROM launch_answer WHERE (tracker, response_id) IN (
                        SELECT tracker, response_id FROM attempt
                            WHERE rowid IN (SELECT rowid FROM attempt WHERE attempt >= ?1 AND attempt < ?2 LIMIT ?3)

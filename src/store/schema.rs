@@ -1,27 +1,20 @@
-//! The schema of `state.db`, and how an older one becomes the present one.
+//! The schema of `state.db`: made by the first start, and refused where it is of another version.
 
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::error::StoreError;
+use super::error::{SchemaFound, StoreError};
 use super::fault_point::FaultPoint;
 
-/// Each step leads from the version before it to its own; a new database takes all of them.
-const STEPS: [&str; 5] = [
-    include_str!("schema.sql"),
-    include_str!("schema_2.sql"),
-    include_str!("schema_3.sql"),
-    include_str!("schema_4.sql"),
-    include_str!("schema_5.sql"),
-];
+const SCHEMA: &str = include_str!("schema.sql");
 
-/// The newest version known here.
-pub(super) const VERSION: u32 = STEPS.len() as u32;
+/// The version of [`SCHEMA`], in the database's `user_version`. No other version can be read.
+pub(super) const VERSION: u32 = 1;
 
-/// Key of the schema's version in `meta`.
-const SCHEMA_VERSION: &str = "schema_version";
+/// In the database's `application_id`.
+const APPLICATION_ID: u32 = u32::from_be_bytes(*b"jobt");
 
 /// Key of the last fact's number in `meta`.
 pub(super) const LAST_FACT: &str = "last_fact";
@@ -35,48 +28,37 @@ const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 /// Statements kept prepared: more than there are kinds of facts.
 const STATEMENT_CACHE: usize = 64;
 
-/// Which version of the schema a database has, and which this program gives it when it opens it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SchemaVersions {
-    /// The database's.
-    pub found: u32,
-    /// This program's.
-    pub known: u32,
-}
-
-/// Looks at the database of a state folder, also while a daemon writes to it.
+/// Checks the schema version of a state folder's database, also while a daemon writes to it.
 ///
 /// # Errors
-/// It cannot be read, or is of a newer program.
-pub fn schema_versions(state_dir: &Path) -> Result<SchemaVersions, StoreError> {
+/// The database cannot be read, or has another schema version than this program's.
+pub fn check_schema(state_dir: &Path) -> Result<(), StoreError> {
     let path = super::folder::database_in(state_dir);
     let failed = |source| StoreError::Database { action: "read the schema version of", path: path.clone(), source };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(&path, flags).map_err(failed)?;
     database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-    let found = version(&database).map_err(failed)?;
-    if found > VERSION {
-        return Err(StoreError::NewerSchema { path, found, known: VERSION });
-    }
-    Ok(SchemaVersions { found, known: VERSION })
+    refuse_other(&path, find_schema(&database).map_err(failed)?)
 }
 
-/// Opens the database for the writer and brings it to the present version.
+/// Opens the database for the writer, and creates the schema in an empty one.
 pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
     let mut database = Connection::open(path).map_err(failed("open"))?;
+    database.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
+    let found = find_schema(&database).map_err(failed("read the schema version of"))?;
+    if found != SchemaFound::None {
+        refuse_other(path, found)?;
+    }
     set_up(&database).map_err(failed("set up"))?;
     FaultPoint::DatabaseOpened.pass();
-    let found = version(&database).map_err(failed("read the schema version of"))?;
-    if found > VERSION {
-        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: VERSION });
+    if found == SchemaFound::None {
+        create(&mut database).map_err(failed("create the schema of"))?;
     }
-    migrate(&mut database, found).map_err(failed("migrate"))?;
     Ok(database)
 }
 
 fn set_up(database: &Connection) -> rusqlite::Result<()> {
-    database.busy_timeout(BUSY_TIMEOUT)?;
     database.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     database.pragma_update(None, "journal_mode", "WAL")?;
     database.pragma_update(None, "synchronous", "FULL")?;
@@ -88,37 +70,52 @@ fn set_up(database: &Connection) -> rusqlite::Result<()> {
     database.pragma_update(None, "trusted_schema", false)
 }
 
-/// A new database that is gone with its connection.
+/// A new database in memory, lost with its connection.
 pub(super) fn in_memory() -> rusqlite::Result<Connection> {
     let mut database = Connection::open_in_memory()?;
     database.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    migrate(&mut database, 0)?;
+    create(&mut database)?;
     Ok(database)
 }
 
-/// The version of the database; 0 while it is empty.
-pub(super) fn version(database: &Connection) -> rusqlite::Result<u32> {
-    if !database.table_exists(None, "meta")? {
-        return Ok(0);
+/// The schema that the database has now.
+fn find_schema(database: &Connection) -> rusqlite::Result<SchemaFound> {
+    let pragma = |name| database.pragma_query_value(None, name, |row| row.get::<_, u32>(0));
+    let (application_id, version) = (pragma("application_id")?, pragma("user_version")?);
+    if application_id == APPLICATION_ID {
+        return Ok(SchemaFound::Version(version));
     }
-    Ok(meta(database, SCHEMA_VERSION)?.unwrap_or(0))
+    if database.query_row("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))? {
+        return Ok(SchemaFound::None);
+    }
+    // Programs before version 1 kept their version there.
+    let is_unreleased = database.table_exists(None, "meta")? && database.column_exists(None, "meta", "value")?;
+    let unreleased = if is_unreleased { meta::<u32>(database, "schema_version")? } else { None };
+    Ok(unreleased.map_or(SchemaFound::Foreign, SchemaFound::Unreleased))
 }
 
-fn migrate(database: &mut Connection, found: u32) -> rusqlite::Result<()> {
-    if found == VERSION {
-        return Ok(());
+fn refuse_other(path: &Path, found: SchemaFound) -> Result<(), StoreError> {
+    match found {
+        SchemaFound::Version(VERSION) => Ok(()),
+        found => Err(StoreError::OtherSchema { path: path.to_owned(), found, expected: VERSION }),
     }
+}
+
+fn create(database: &mut Connection) -> rusqlite::Result<()> {
     let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
     FaultPoint::SchemaBegun.pass();
-    for step in &STEPS[found as usize..] {
-        transaction.execute_batch(step)?;
-        FaultPoint::SchemaStep.pass();
-    }
-    set_meta(&transaction, SCHEMA_VERSION, VERSION)?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
     FaultPoint::SchemaCommit.pass();
     transaction.commit()?;
     FaultPoint::SchemaCommitted.pass();
     Ok(())
+}
+
+/// The schema version of a database of ours.
+pub(super) fn version(database: &Connection) -> rusqlite::Result<u32> {
+    database.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// A value of `meta`.
@@ -141,54 +138,54 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("state.db");
         let database = open_for_writing(&path).unwrap();
-        assert_eq!(meta::<u32>(&database, SCHEMA_VERSION).unwrap(), Some(VERSION));
+        assert_eq!(version(&database).unwrap(), VERSION);
         let pragma = |name: &str| database.pragma_query_value(None, name, |row| row.get::<_, String>(0));
         assert_eq!(pragma("journal_mode").unwrap(), "wal");
         let number = |name: &str| database.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!((number("synchronous"), number("wal_autocheckpoint")), (2, 0));
+        check_schema(scratch.path()).unwrap();
         drop(database);
         open_for_writing(&path).unwrap();
     }
 
-    #[test]
-    fn a_database_of_version_1_check_stop_with_all_it_has() {
+    /// What a start says of a database made by these statements; it and the check leave the file alone.
+    fn refusal(statements: &str) -> String {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("state.db");
-        let old = Connection::open(&path).unwrap();
-        old.execute_batch(STEPS[0]).unwrap();
-        old.execute_batch(
-            "INSERT INTO meta VALUES ('schema_version', 1), ('last_fact', 17);
-             INSERT INTO account VALUES ('alice', '7.0', '7000000000000', '0.5', '500000000000');
-             INSERT INTO ledger VALUES (1, 0, 5, 'alice', 'endowment', NULL, NULL, NULL, NULL, '8.0', '8000000000000',
-                 'issued', 'queue:alice');
-             INSERT INTO ledger VALUES (2, 1, 9, 'alice', 'charge', '0.5', '500000000000', 2, 0, '1.0', '1000000000000',
-                 'queue:alice', 'revenue');",
-        )
-        .unwrap();
-        drop(old);
-        let database = open_for_writing(&path).unwrap();
-        assert_eq!(version(&database).unwrap(), VERSION);
-        assert_eq!(meta::<i64>(&database, LAST_FACT).unwrap(), Some(17));
-        let row = "SELECT group_concat(number || ' ' || amount_units || ' ' || movements || ' ' || (day IS NULL), ', ')
-                   FROM ledger ORDER BY number";
-        let rows: String = database.query_row(row, [], |row| row.get(0)).unwrap();
-        assert_eq!(rows, "1 8000000000000 1 1, 2 1000000000000 1 1");
-        drop(database);
-        assert_eq!(version(&open_for_writing(&path).unwrap()).unwrap(), VERSION);
+        Connection::open(&path).unwrap().execute_batch(statements).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let error = open_for_writing(&path).unwrap_err().to_string();
+        assert_eq!(check_schema(scratch.path()).unwrap_err().to_string(), error);
+        assert!(before == std::fs::read(&path).unwrap(), "{error}");
+        let path = format!("{} ", path.display());
+        error.strip_prefix(&path).unwrap_or_else(|| panic!("{error}")).to_owned()
     }
 
     #[test]
-    fn a_newer_schema_is_refused_and_left_alone() {
-        let scratch = tempfile::tempdir().unwrap();
-        let path = scratch.path().join("state.db");
-        let database = open_for_writing(&path).unwrap();
-        database.execute("UPDATE meta SET value = 7 WHERE key = 'schema_version'", []).unwrap();
-        drop(database);
-        let error = open_for_writing(&path).unwrap_err();
-        assert!(matches!(error, StoreError::NewerSchema { found: 7, known: VERSION, .. }));
-        let told = format!("has schema version 7, this program knows versions up to {VERSION}");
-        assert!(error.to_string().contains(&told), "{error}");
-        assert_eq!(version(&Connection::open(&path).unwrap()).unwrap(), 7);
+    fn a_schema_of_before_version_1_is_refused_and_left_alone() {
+        for old in [1, 5] {
+            let text = refusal(&format!("{SCHEMA}; INSERT INTO meta VALUES ('schema_version', {old})"));
+            let expected =
+                format!("has schema version {old} of an unreleased program, expected schema version 1: move state.db");
+            assert!(text.starts_with(&expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn another_version_of_ours_is_refused_and_left_alone() {
+        let text = refusal(&format!("{SCHEMA}; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 7"));
+        assert!(
+            text.starts_with("has schema version 7, expected schema version 1: start the program that wrote it"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_database_of_another_program_is_refused_and_left_alone() {
+        for foreign in ["CREATE TABLE songs (name)", "CREATE TABLE meta (key, value)", "CREATE TABLE meta (name)"] {
+            let text = refusal(foreign);
+            assert!(text.starts_with("is a database of another program, expected schema version 1"), "{text}");
+        }
     }
 
     #[test]
@@ -202,10 +199,8 @@ mod tests {
 
     #[test]
     fn no_column_holds_a_floating_point_number() {
-        for step in STEPS {
-            for line in step.lines().filter(|line| !line.trim_start().starts_with("--")) {
-                assert!(!line.to_uppercase().split_whitespace().any(|word| word == "REAL"), "{line}");
-            }
+        for line in SCHEMA.lines().filter(|line| !line.trim_start().starts_with("--")) {
+            assert!(!line.to_uppercase().split_whitespace().any(|word| word == "REAL"), "{line}");
         }
     }
 }

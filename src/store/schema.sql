@@ -1,10 +1,10 @@
--- Schema version 1 of state.db.
+-- Schema version 1 of state.db. The version is in `PRAGMA user_version`, `PRAGMA application_id` says `jobt`.
 --
--- Times are milliseconds since the epoch. Money stands twice: as an exact decimal number of credits, for people, and as
+-- Times are milliseconds since the epoch. Money is in two columns: an exact decimal number of credits, for people, and
 -- the whole number of units of 10^-12 credit (`_units`), for programs; both are text, since neither fits a number of
 -- SQLite. States are spelled as Hadoop spells them.
 
--- schema_version, last_fact (number of the last fact recorded), hashes of the budget image.
+-- last_fact (number of the last fact recorded), hashes of the budget file, progress of housekeeping.
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value ANY NOT NULL
@@ -25,34 +25,35 @@ CREATE TABLE job (
     queue TEXT GENERATED ALWAYS AS (spec ->> 'queue') VIRTUAL,
     name TEXT GENERATED ALWAYS AS (spec ->> 'name') VIRTUAL,
     splits BLOB NOT NULL,            -- compact, with a version of its own
-    token_file BLOB,                 -- secret; dropped at the end of the job
-    priority TEXT NOT NULL,          -- as it is now; the spec has the submitted one
+    token_file BLOB,                 -- secret; cleared when the job ends
+    priority TEXT NOT NULL,          -- the current one; the spec has the submitted one
     state TEXT NOT NULL,             -- PREP, RUNNING, SUCCEEDED, FAILED, KILLED
     running_ms INTEGER,              -- when it left PREP
-    outcome TEXT,                    -- how it ends: set before the cleanup of a failed or killed job runs
+    outcome TEXT,                    -- the state it will end in: set before the cleanup of a failed or killed job runs
     reason TEXT,                     -- why, for such an end
     finish_ms INTEGER,
     failure_info TEXT,
-    counters TEXT                    -- final; JSON [[counter_name.id, value], ...]
+    counters TEXT,                   -- final; JSON [[counter_name.id, value], ...]
+    first_attempt INTEGER NOT NULL DEFAULT 0  -- lowest number of new attempts; others may have used those below
 ) STRICT;
 CREATE UNIQUE INDEX job_by_order ON job (accept_order);
 CREATE INDEX job_unfinished ON job (accept_order) WHERE finish_ms IS NULL;
+CREATE INDEX job_finished ON job (finish_ms, accept_order) WHERE finish_ms IS NOT NULL;
 
--- All attempts of a job lie side by side: their ids begin alike.
+-- The attempts of a job are adjacent: their ids have a common prefix.
 CREATE TABLE attempt (
     attempt TEXT PRIMARY KEY,
     job TEXT NOT NULL,
     role TEXT NOT NULL,              -- job_setup, job_cleanup, work
     tracker TEXT NOT NULL,
-    response_id INTEGER NOT NULL,    -- of the answer that carried the launch
+    response_id INTEGER NOT NULL,    -- of the heartbeat response that carried the launch
     launch_ms INTEGER NOT NULL,
-    cleanup_tracker TEXT,            -- where and when the cleaning up after the attempt was launched, unless it was lost
+    cleanup_tracker TEXT,            -- where and when the task cleanup was launched, unless it was lost
     cleanup_response_id INTEGER,
     cleanup_launch_ms INTEGER,
     state TEXT NOT NULL,
-    kill_asked TEXT,                 -- KILLED or FAILED: what somebody asked it to become; PREEMPTED: told to end; when it
-                                     -- waits for its cleaning up, what somebody asked is granted, and only what was asked
-                                     -- since stands here
+    kill_asked TEXT,                 -- the requested end: KILLED or FAILED by a user, PREEMPTED by the scheduler; while
+                                     -- the attempt waits for its task cleanup, only requests made since then
     commit_granted INTEGER NOT NULL DEFAULT 0,
     start_ms INTEGER,                -- this and the next three: the tracker's clock, 0 = never
     shuffle_finish_ms INTEGER,
@@ -64,7 +65,7 @@ CREATE TABLE attempt (
     counters TEXT                    -- JSON [[counter_name.id, value], ...]
 ) STRICT;
 
--- The names that counters point to. A row without name stands for a group without counters.
+-- The names that counters refer to. A row without name is a group without counters.
 CREATE TABLE counter_name (
     id INTEGER PRIMARY KEY,
     group_name TEXT NOT NULL,
@@ -81,7 +82,7 @@ CREATE VIEW job_counter AS
     SELECT job, label.group_name, label.name, pair.value ->> 1 AS value
     FROM job, json_each(job.counters) AS pair JOIN counter_name AS label ON label.id = pair.value ->> 0;
 
--- The last answer with launches of each tracker, byte for byte.
+-- The last heartbeat response with launches of each tracker, byte for byte.
 CREATE TABLE launch_answer (
     tracker TEXT PRIMARY KEY,
     response_id INTEGER NOT NULL,
@@ -100,7 +101,7 @@ CREATE TABLE completion_event (
     PRIMARY KEY (job, event_id)
 ) STRICT, WITHOUT ROWID;
 
--- Trackers that have yet to be told that a job is over.
+-- Trackers that have not yet acknowledged the KillJobAction of a completed job.
 CREATE TABLE kill_debt (
     job TEXT NOT NULL,
     tracker TEXT NOT NULL,
@@ -126,8 +127,8 @@ CREATE TABLE allocation (
     reduce_slots INTEGER GENERATED ALWAYS AS (interval ->> '$.quota.reduce') VIRTUAL
 ) STRICT, WITHOUT ROWID;
 
--- Every credit that ever moved, from `debit` to `credit`: issued, revenue or queue:NAME. Old rows are daily sums:
--- see schema_2.sql.
+-- Every credit that ever moved, from `debit` to `credit`: issued, revenue or queue:NAME. Old detail is compacted into
+-- daily sums in this table; a sum over the whole ledger is the same before and after.
 CREATE TABLE ledger (
     number INTEGER PRIMARY KEY,
     tick INTEGER NOT NULL,
@@ -141,9 +142,14 @@ CREATE TABLE ledger (
     amount TEXT NOT NULL,
     amount_units TEXT NOT NULL,
     debit TEXT NOT NULL,
-    credit TEXT NOT NULL
+    credit TEXT NOT NULL,
+    day TEXT,                        -- UTC day of a daily sum, such as 2026-11-21; NULL: the row is one movement. A sum
+                                     -- has number, tick and time of its last movement, the sum of their slots, and a
+                                     -- rate only if all of them had the same
+    movements INTEGER NOT NULL DEFAULT 1      -- how many the row stands for
 ) STRICT;
 CREATE INDEX ledger_by_queue ON ledger (queue, number);
+CREATE UNIQUE INDEX ledger_by_day ON ledger (day, reason, debit, credit) WHERE day IS NOT NULL;
 
 -- The last signature used, by its place of use, user and key.
 CREATE TABLE stamp (
@@ -166,3 +172,32 @@ CREATE TABLE tick (
     charged TEXT NOT NULL,
     charged_units TEXT NOT NULL
 ) STRICT;
+
+-- What jobs have cost. A separate table: rows of jobs are long, and these change at every tick. The sum over the jobs of
+-- a queue, deleted ones included, equals what the queue was charged for jobs.
+CREATE TABLE job_cost (
+    job TEXT PRIMARY KEY,
+    tick INTEGER NOT NULL,           -- the last one that charged for it
+    map_slots INTEGER NOT NULL,      -- paid for, summed over intervals
+    reduce_slots INTEGER NOT NULL,
+    cost TEXT NOT NULL,
+    cost_units TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Finished jobs deleted by the retention limits, by the identifier in their ids. An id up to the last number that has
+-- no row in `job` counts as used: it may have been a deleted job's.
+CREATE TABLE deleted_job (
+    identifier TEXT PRIMARY KEY,
+    last_number INTEGER NOT NULL,
+    jobs INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What the deleted jobs of each queue have cost: with `job_cost` the sum over all jobs of the queue.
+CREATE TABLE deleted_job_cost (
+    queue TEXT PRIMARY KEY,
+    jobs INTEGER NOT NULL,           -- those with a cost
+    map_slots INTEGER NOT NULL,
+    reduce_slots INTEGER NOT NULL,
+    cost TEXT NOT NULL,
+    cost_units TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

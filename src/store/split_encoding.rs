@@ -1,4 +1,4 @@
-//! The splits of a job as one compact blob.
+//! Encodes the splits of a job as one compact blob.
 //!
 //! Layout, version 1: the byte 1; the racks, the hosts (name, index of its rack), the splits (offset less the offset
 //! before, length, indexes of its hosts). Each list begins with its count. Counts and indexes are LEB128 varints,
@@ -10,13 +10,13 @@ use crate::mapreduce::SplitTable;
 
 const VERSION: u8 = 1;
 
-/// A blob that is no table of splits.
+/// An invalid blob.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitBlobError {
-    /// It begins with a version that is unknown here.
-    #[error("splits of version {0}; this program knows version 1")]
+    /// Unknown version.
+    #[error("splits of version {0}, expected version 1")]
     Version(u8),
-    /// It ends too early, or a number in it points nowhere.
+    /// It ends too early, or an index is out of range.
     #[error("splits broken at byte {at_bytes}: {expected} expected")]
     Broken {
         /// Where.

@@ -7,29 +7,29 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::watch;
 
-use super::backup::{Copied, backup};
+use super::backup::{BackupSummary, backup};
 use super::durable::Durable;
 use super::error::StoreError;
+use super::fact_sender::{Backlog, FactSender, ToWriter};
 use super::fault_point::FaultPoint;
-use super::figures::{Counts, Figures};
 use super::finished_jobs::FinishedJobReader;
 use super::folder::Folder;
 use super::housekeeping::Housekeeping;
-use super::note::NoteSink;
-use super::opened::{self, Opened};
+use super::loaded_state::{self, LoadedState};
+use super::meta_writer::MetaWriter;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema;
-use super::sink::{Backlog, FactSink};
 use super::statement::LedgerReader;
+use super::stats::{Counts, StoreStats};
 use super::writer::Writer;
 
-/// The state database. Dropping it closes it, but then nobody hears what went wrong: prefer [`Store::close`].
+/// The state database. Dropping it closes it and only logs errors: prefer [`Store::close`].
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     sender: mpsc::Sender<Message>,
-    sink: FactSink,
+    facts: FactSender,
     counts: Arc<Counts>,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
 }
@@ -37,20 +37,20 @@ pub struct Store {
 // === impl Store ===
 
 impl Store {
-    /// Takes the folder for this process, brings the database to the present schema, reads what a start needs and
-    /// starts the writer thread.
+    /// Locks the folder for this process, creates or opens the database, loads the state and starts the writer thread.
     ///
     /// # Errors
-    /// A folder or file that cannot be made or locked, a second daemon, a newer schema, a broken database.
-    pub fn open(options: StoreOptions) -> Result<(Self, Opened), StoreError> {
-        let folder = Folder::hold(&options.dir)?;
+    /// A folder or file that cannot be created or locked, a second daemon, another schema version, a damaged database.
+    pub fn open(options: StoreOptions) -> Result<(Self, LoadedState), StoreError> {
+        let folder = Folder::lock(&options.dir)?;
         let path = folder.database()?;
         let database = schema::open_for_writing(&path)?;
-        let opened = opened::load(&database, &path, &options)?;
+        let loaded = loaded_state::load(&database, &path, &options)?;
         FaultPoint::StateLoaded.pass();
         let (sender, inbox) = mpsc::channel();
-        let (durable, watcher) = watch::channel(Durable { number: opened.last_fact, ..Durable::default() });
-        let backlog = Arc::new(Backlog::new(options.backlog_limit_facts));
+        let (durable, watcher) = watch::channel(Durable { number: loaded.last_fact, ..Durable::default() });
+        let backlog = Arc::new(Backlog::default());
+        let limit_facts = options.backlog_limit_facts;
         let counts = Arc::new(Counts::default());
         let writer = Writer {
             database,
@@ -61,63 +61,63 @@ impl Store {
             housekeeping: Housekeeping::new(options.ledger_detail_days, options.retention),
             options,
             folder,
-            queue: Queue::after(opened.last_fact),
+            queue: Queue::after(loaded.last_fact),
         };
         let thread = thread::Builder::new().name("store".to_owned()).spawn(|| writer.run());
-        let sink = FactSink::to_writer(sender.clone(), watcher, backlog);
-        let store = Self { path, sender, sink, counts, thread: Some(thread.map_err(StoreError::Thread)?) };
-        Ok((store, opened))
+        let facts = FactSender::new(Arc::new(ToWriter { sender: sender.clone(), backlog }), watcher, limit_facts);
+        let store = Self { path, sender, facts, counts, thread: Some(thread.map_err(StoreError::Thread)?) };
+        Ok((store, loaded))
     }
 
-    /// Where facts are handed in.
-    pub fn sink(&self) -> FactSink {
-        self.sink.clone()
+    /// Sends facts to this store.
+    pub fn fact_sender(&self) -> FactSender {
+        self.facts.clone()
     }
 
-    /// How far the store has come.
+    /// The store's progress and health.
     pub fn durable(&self) -> watch::Receiver<Durable> {
-        self.sink.durable()
+        self.facts.durable()
     }
 
-    /// The folder of the database, a refuge for what may not be written elsewhere.
+    /// The folder of the database, for files that cannot be written elsewhere.
     pub(super) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Where notes are handed in.
-    pub(super) fn notes(&self) -> NoteSink {
-        NoteSink::new(self.sender.clone(), self.sink())
+    /// Sets values of `meta`.
+    pub(super) fn meta_writer(&self) -> MetaWriter {
+        MetaWriter::new(self.sender.clone(), self.fact_sender())
     }
 
-    /// Reads the ledger, on whatever thread.
+    /// Reads the ledger, on any thread.
     pub fn ledger(&self) -> LedgerReader {
         LedgerReader::new(&self.path)
     }
 
-    /// Reads finished jobs, on whatever thread.
+    /// Reads finished jobs, on any thread.
     pub fn finished_jobs(&self) -> FinishedJobReader {
         FinishedJobReader::new(&self.path)
     }
 
-    /// What the writer has done so far.
-    pub fn figures(&self) -> Figures {
+    /// Counts of the writer's work.
+    pub fn stats(&self) -> StoreStats {
         self.counts.read()
     }
 
-    /// Writes a consistent copy of all that is durable now to a file that must not exist yet, while the store goes
-    /// on. Blocks for as long as the copying takes.
+    /// Writes a consistent copy of all that is durable now to a file that must not exist yet; the store keeps writing
+    /// meanwhile. Blocks for as long as the copying takes.
     ///
     /// # Errors
     /// The file exists or cannot be written.
-    pub fn backup(&self, target: &Path) -> Result<Copied, StoreError> {
+    pub fn backup(&self, target: &Path) -> Result<BackupSummary, StoreError> {
         backup(&self.path, target)
     }
 
-    /// Writes what waits, moves the write-ahead log into the database and gives up the folder. Sinks that are left
-    /// over report [`Pressure::Closed`](super::Pressure::Closed).
+    /// Writes what waits, checkpoints the write-ahead log and unlocks the folder. Remaining senders report
+    /// [`Pressure::Closed`](super::Pressure::Closed).
     ///
     /// # Errors
-    /// Facts that cannot be written; only the caller can still say so.
+    /// Facts that cannot be written.
     pub fn close(mut self) -> Result<(), StoreError> {
         self.shut()
     }
@@ -128,7 +128,7 @@ impl Store {
         let _ = self.sender.send(Message::Close);
         thread.join().unwrap_or_else(|_| {
             Err(StoreError::Unwritten {
-                facts: self.sink.waiting_facts(),
+                facts: self.facts.waiting_facts(),
                 text: "the writer thread has panicked".to_owned(),
             })
         })

@@ -1,4 +1,4 @@
-//! Reads the ledger for statements, beside the writer and without it: what is seen is durable.
+//! Reads the ledger for statements on its own connection: what it sees is durable.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::market::{Credits, MovementReason, QueueName, Statement, StatementPage
 use super::error::StoreError;
 use super::units_column::{optional_units_column, units_column};
 
-/// Reads the ledger of a state database. Cheap to clone; each reading takes a connection of its own.
+/// Reads the ledger of a state database. Cheap to clone; each call opens its own connection.
 #[derive(Clone, Debug)]
 pub struct LedgerReader {
     database: PathBuf,
@@ -23,7 +23,7 @@ impl LedgerReader {
         Self { database: database.to_owned() }
     }
 
-    /// A part of the history of a queue; none if there is no such queue and never was. Blocks on the disk.
+    /// A part of a queue's history; none if the queue never existed. Blocks on the disk.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -31,7 +31,7 @@ impl LedgerReader {
         self.read(|database| read(database, queue, page, StatementPage::MOST_ROWS))
     }
 
-    /// Reads by a connection of its own.
+    /// Reads on a new connection.
     pub(super) fn read<T>(&self, read: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -1,4 +1,4 @@
-//! Money as it stands in a column: a text that is a whole number of units of 10^-12 credit.
+//! Reads columns of money: a text with a whole number of units of 10^-12 credit.
 
 use rusqlite::Row;
 use rusqlite::types::Type;

@@ -1,7 +1,7 @@
-//! The thread that writes: all facts that wait go into one transaction, whose number is published once it is synced.
+//! The writer thread: all facts that wait go into one transaction; its last number is published once it is synced.
 //!
-//! A commit that fails is tried again, after a pause that grows, with the same facts in the same order; what comes
-//! meanwhile waits behind them. The durable number moves only after a commit.
+//! A failed commit is retried, after a growing pause, with the same facts in the same order; later facts wait behind
+//! them. The durable number moves only after a commit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,19 +14,18 @@ use tokio::sync::watch;
 use crate::model::FactNumber;
 
 use super::counter_names::CounterNames;
-use super::durable::{Durable, Health, Rowless};
+use super::durable::{Durable, Health, MissedUpdates};
 use super::error::StoreError;
+use super::fact_sender::{Backlog, weight};
 use super::fault_point::FaultPoint;
-use super::figures::Counts;
 use super::folder::Folder;
 use super::housekeeping::Housekeeping;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::rows;
 use super::schema::{LAST_FACT, meta, set_meta};
-use super::sink::{Backlog, weight};
+use super::stats::Counts;
 
-/// The writer's own state.
 pub(super) struct Writer {
     pub(super) database: Connection,
     pub(super) inbox: Receiver<Message>,
@@ -35,12 +34,12 @@ pub(super) struct Writer {
     pub(super) counts: Arc<Counts>,
     pub(super) housekeeping: Housekeeping,
     pub(super) options: StoreOptions,
-    /// Held until the thread ends.
+    /// Keeps the lock until the thread ends.
     pub(super) folder: Folder,
     pub(super) queue: Queue,
 }
 
-/// A commit that is to be tried again.
+/// A failed commit and its next try.
 struct Failure {
     retry_at: Instant,
     pause: Duration,
@@ -49,21 +48,24 @@ struct Failure {
 // === impl Writer ===
 
 impl Writer {
-    /// Writes until it is told to close. An error tells what could not be written.
+    /// Writes until [`Message::Close`].
+    ///
+    /// # Errors
+    /// Facts that could not be written.
     pub(super) fn run(mut self) -> Result<(), StoreError> {
         let mut names = CounterNames::default();
         let mut failure: Option<Failure> = None;
         let mut is_log_empty = true;
         let mut broken = None;
         while !self.queue.closing {
-            let patience = match &failure {
+            let timeout = match &failure {
                 Some(failure) => Some(failure.retry_at.saturating_duration_since(now())),
                 None if !self.queue.is_empty() => Some(Duration::ZERO),
                 None if self.housekeeping.is_due() => Some(HOUSEKEEPING_IDLE),
                 None if !is_log_empty => Some(self.options.checkpoint_idle),
                 None => None,
             };
-            let is_timeout = match self.receive(patience) {
+            let is_timeout = match self.receive(timeout) {
                 Ok(is_timeout) => is_timeout,
                 Err(text) => {
                     broken = Some(text);
@@ -93,17 +95,17 @@ impl Writer {
         }
     }
 
-    /// Waits for a message as long as `patience` says, then takes all that are there, up to a transaction's worth.
-    /// Tells whether none came.
-    fn receive(&mut self, patience: Option<Duration>) -> Result<bool, String> {
-        let first = match patience {
+    /// Waits for a message, at most `timeout`, then takes all that have come, up to a transaction's worth. Returns
+    /// whether none came.
+    fn receive(&mut self, timeout: Option<Duration>) -> Result<bool, String> {
+        let first = match timeout {
             None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(patience) => self.inbox.recv_timeout(patience),
+            Some(timeout) => self.inbox.recv_timeout(timeout),
         };
         match first {
             Ok(message) => self.queue.take(message)?,
             Err(RecvTimeoutError::Timeout) => return Ok(true),
-            // Nobody can hand in anything any more.
+            // All senders are gone.
             Err(RecvTimeoutError::Disconnected) => self.queue.closing = true,
         }
         while self.queue.facts < self.options.transaction_limit_facts && !self.queue.closing {
@@ -113,16 +115,16 @@ impl Writer {
         Ok(false)
     }
 
-    /// Commits what one transaction takes; gives back the failure, if any, with the time to try again.
+    /// Commits one transaction; returns the failure, if any, with the time of the next try.
     fn try_commit(&mut self, names: &mut CounterNames, failure: Option<Failure>) -> Option<Failure> {
         let batches = self.queue.next_batches(self.options.transaction_limit_facts);
         match self.write(names, batches, failure.is_some()) {
-            Ok(rowless) => {
-                self.publish(batches, rowless);
+            Ok(missed_updates) => {
+                self.publish(batches, missed_updates);
                 None
             }
             Err(error) => {
-                // Rolled back, and with it the names.
+                // The names were rolled back too.
                 names.clear();
                 self.report(&error);
                 let longest = self.options.retry_pause_max;
@@ -132,21 +134,22 @@ impl Writer {
         }
     }
 
-    /// One transaction: these batches, all notes, the number of the last fact. Tells what found no row to change.
-    fn write(&mut self, names: &mut CounterNames, batches: usize, is_retry: bool) -> rusqlite::Result<Rowless> {
+    /// One transaction: these batches, all values of `meta`, the number of the last fact. Returns updates that found no
+    /// row.
+    fn write(&mut self, names: &mut CounterNames, batches: usize, is_retry: bool) -> rusqlite::Result<MissedUpdates> {
         FaultPoint::CommitDue.pass();
         let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         FaultPoint::CommitBegun.pass();
-        // A commit can fail after it took place: what it recorded is not recorded twice.
+        // A commit can fail after it took place: facts that it recorded are skipped.
         let recorded = match is_retry {
             true => meta::<i64>(&transaction, LAST_FACT)?.unwrap_or(0).cast_unsigned(),
             false => 0,
         };
         let mut last = None;
-        let mut rowless = Rowless::default();
+        let mut missed_updates = MissedUpdates::default();
         for batch in self.queue.batches.iter().take(batches) {
             for (number, fact) in (batch.first.0..).zip(&batch.facts).filter(|(number, _)| *number > recorded) {
-                rows::record(&transaction, names, &mut rowless, FactNumber(number), fact)?;
+                rows::record(&transaction, names, &mut missed_updates, FactNumber(number), fact)?;
                 last = Some(number);
                 FaultPoint::CommitFact.pass();
             }
@@ -154,24 +157,24 @@ impl Writer {
         if let Some(last) = last {
             set_meta(&transaction, LAST_FACT, last.cast_signed())?;
         }
-        for note in &self.queue.notes {
-            set_meta(&transaction, note.key, &note.value)?;
-            FaultPoint::CommitNote.pass();
+        for meta in &self.queue.meta_values {
+            set_meta(&transaction, meta.key, &meta.value)?;
+            FaultPoint::CommitMeta.pass();
         }
         FaultPoint::CommitWritten.pass();
         transaction.commit()?;
         FaultPoint::CommitDone.pass();
-        Ok(rowless)
+        Ok(missed_updates)
     }
 
-    /// Tells everybody that these batches, which are no longer queued, are durable.
-    fn publish(&mut self, batches: usize, rowless: Rowless) {
+    /// Removes these batches from the queue and publishes that they are durable.
+    fn publish(&mut self, batches: usize, missed_updates: MissedUpdates) {
         let (mut facts, mut weights) = (0, 0);
         let mut last = None;
         for batch in self.queue.batches.drain(..batches) {
             facts += batch.facts.len();
             weights += weight(&batch.facts);
-            self.housekeeping.hear(&batch.facts);
+            self.housekeeping.observe(&batch.facts);
             last = Some(FactNumber(batch.first.0 + batch.facts.len() as u64 - 1));
         }
         self.queue.facts -= facts;
@@ -181,16 +184,16 @@ impl Writer {
         self.durable.send_modify(|durable| {
             durable.number = last.unwrap_or(durable.number);
             durable.health = Health::Good;
-            if durable.rowless.add(rowless)
-                && let Some(complaint) = durable.rowless.complaint()
+            if durable.missed_updates.add(missed_updates)
+                && let Some(complaint) = durable.missed_updates.complaint()
             {
-                // Once: health goes on saying so.
-                tracing::error!("{complaint}: what it says is lost with the next restart");
+                // Logged once: health keeps reporting it.
+                tracing::error!("{complaint}: they are lost with the next restart");
             }
         });
-        for note in self.queue.notes.drain(..) {
-            // Whoever asked may have gone.
-            let _ = note.done.send(());
+        for meta in self.queue.meta_values.drain(..) {
+            // The caller may have stopped waiting.
+            let _ = meta.done.send(());
         }
         FaultPoint::CommitPublished.pass();
     }
@@ -210,13 +213,13 @@ impl Writer {
         });
     }
 
-    /// Moves the log into the database if it is that large. Readers and failures only put it off: the log keeps all.
+    /// Checkpoints the log if it is that large. Readers and failures only delay it: the log keeps everything.
     fn checkpoint_if_above(&mut self, bytes: u64) {
         let pages = |statement: &str| {
             let mut statement = self.database.prepare_cached(statement)?;
             statement.query_row([], |row| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))
         };
-        // Asks only: pages in the log, pages of it moved already.
+        // Only reads: pages in the log, pages of it checkpointed already.
         let Ok((in_log, moved)) = pages("PRAGMA wal_checkpoint(NOOP)") else { return };
         if in_log == moved || (in_log - moved).cast_unsigned() * PAGE_BYTES < bytes {
             return;
@@ -227,18 +230,18 @@ impl Writer {
                 FaultPoint::CheckpointDone.pass();
                 self.counts.checkpoints.fetch_add(1, Ordering::Relaxed);
             }
-            Err(error) => tracing::warn!("the log of state.db stays for now: {error}"),
+            Err(error) => tracing::warn!("cannot checkpoint state.db, the log keeps growing: {error}"),
         }
     }
 
-    /// Writes what waits, moves the log into the database and lets go of the folder.
+    /// Writes what waits, checkpoints the log and unlocks the folder.
     fn finish(mut self, names: &mut CounterNames) -> Result<(), StoreError> {
         FaultPoint::StopClosing.pass();
         let mut is_retry = self.durable.borrow().health != Health::Good;
         while !self.queue.is_empty() {
             let batches = self.queue.next_batches(self.options.transaction_limit_facts);
             match self.write(names, batches, is_retry) {
-                Ok(rowless) => self.publish(batches, rowless),
+                Ok(missed_updates) => self.publish(batches, missed_updates),
                 Err(error) => {
                     self.report(&error);
                     return Err(StoreError::Unwritten { facts: self.queue.facts as u64, text: error.to_string() });
@@ -259,15 +262,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what came before the fault, then waits to be closed: numbers do not move any more.
+    /// Writes what came before the fault, then waits for [`Message::Close`]: the durable number stays.
     fn stay_broken(mut self, names: &mut CounterNames, text: String) -> Result<(), StoreError> {
-        tracing::error!("the store stops: {text}");
+        tracing::error!("the store stops writing: {text}");
         while !self.queue.is_empty() {
             let batches = self.queue.next_batches(self.options.transaction_limit_facts);
             match self.write(names, batches, true) {
-                Ok(rowless) => self.publish(batches, rowless),
+                Ok(missed_updates) => self.publish(batches, missed_updates),
                 Err(error) => {
-                    tracing::error!("and {} facts before it cannot be written: {error}", self.queue.facts);
+                    tracing::error!("{} facts before that cannot be written: {error}", self.queue.facts);
                     break;
                 }
             }
@@ -277,14 +280,14 @@ impl Writer {
         loop {
             match self.inbox.recv() {
                 Ok(Message::Facts { facts: more, .. }) => facts += more.len() as u64,
-                Ok(Message::Note { .. }) => {}
+                Ok(Message::Meta { .. }) => {}
                 Ok(Message::Close) | Err(_) => return Err(StoreError::Unwritten { facts, text }),
             }
         }
     }
 }
 
-/// An idle moment: nothing has come for so long.
+/// The writer counts as idle after this time without messages.
 const HOUSEKEEPING_IDLE: Duration = Duration::from_millis(20);
 
 /// Size of a page of SQLite, bytes: its default, which the schema does not change.
@@ -295,7 +298,10 @@ fn now() -> Instant {
     Instant::now()
 }
 
-#[expect(clippy::disallowed_methods, reason = "tells people since when the disk fails; nothing is decided by it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "shown to people as the time since when the disk fails; nothing is decided by it"
+)]
 fn wall_ms() -> i64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
@@ -313,14 +319,14 @@ mod tests {
 
     /// A writer without its thread.
     fn idle_writer(dir: &std::path::Path) -> (Writer, watch::Receiver<Durable>) {
-        let folder = Folder::hold(dir).unwrap();
+        let folder = Folder::lock(dir).unwrap();
         let database = schema::open_for_writing(&folder.database().unwrap()).unwrap();
         let (durable, watcher) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
         let writer = Writer {
             database,
             inbox: mpsc::channel().1,
             durable,
-            backlog: Arc::new(Backlog::new(1000)),
+            backlog: Arc::default(),
             counts: Arc::new(Counts::default()),
             housekeeping: Housekeeping::new(30, StoreOptions::new(dir).retention),
             options: StoreOptions::new(dir),
@@ -348,15 +354,15 @@ mod tests {
         let first = writer.try_commit(&mut names, None).unwrap();
         let second = writer.try_commit(&mut names, Some(first)).unwrap();
         assert_eq!(second.pause, writer.options.retry_pause_min * 2);
-        let told = watcher.borrow().clone();
-        assert_eq!(told.number, FactNumber(0));
-        assert!(matches!(&told.health, Health::Failing { tries: 2, text, .. } if text.contains("full")), "{told:?}");
+        let seen = watcher.borrow().clone();
+        assert_eq!(seen.number, FactNumber(0));
+        assert!(matches!(&seen.health, Health::Failing { tries: 2, text, .. } if text.contains("full")), "{seen:?}");
         limit(&writer.database, pages + 1000);
         assert!(writer.try_commit(&mut names, Some(second)).is_none());
         assert_eq!(*watcher.borrow(), Durable { number: FactNumber(1000), ..Durable::default() });
     }
 
-    /// A commit may be told to have failed after all of it reached the disk.
+    /// A commit may report failure after all of it reached the disk.
     #[test]
     fn what_is_recorded_already_is_not_recorded_twice() {
         let scratch = tempfile::tempdir().unwrap();

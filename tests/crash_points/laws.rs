@@ -21,8 +21,6 @@ pub struct Laws {
     is_file_ours: bool,
     /// Old ticks are thinned out and old rows summed up, so that not every one of them can be held to account.
     is_aged: bool,
-    /// The first start finds a state of the first version.
-    is_schema_old: bool,
     left: Evidence,
     seen: money::Seen,
 }
@@ -36,7 +34,6 @@ impl Laws {
             first: accounts(first),
             is_file_ours: true,
             is_aged: false,
-            is_schema_old: false,
             left: Evidence::default(),
             seen: money::Seen::default(),
         }
@@ -50,16 +47,8 @@ impl Laws {
         Self { is_aged: true, ..self }
     }
 
-    pub fn with_an_old_schema(self) -> Self {
-        Self { is_schema_old: true, ..self }
-    }
-
     /// What the daemon left that was started then.
     pub fn after_death(&mut self, place: &Place, started_ms: i64, log: &str) {
-        if self.is_schema_old && rows(place, OLD_SCHEMA) == ["1"] {
-            assert_eq!(rows(place, "SELECT amount FROM ledger"), ["7.0"], "{log}");
-            return;
-        }
         let evidence = secure(place);
         let mut wrong: Vec<String> = Vec::new();
         if !self.is_aged {
@@ -99,9 +88,6 @@ impl Laws {
         assert_eq!(place.read_budget(), lines, "the file shows the ledger");
     }
 }
-
-/// 1 or more.
-const OLD_SCHEMA: &str = "SELECT value || '' FROM meta WHERE key = 'schema_version'";
 
 /// A budget file with these accounts.
 pub fn budgets(accounts: Accounts<'_>) -> String {

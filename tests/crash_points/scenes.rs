@@ -23,7 +23,7 @@ pub struct Scene {
     pub play: fn(&mut Stage),
 }
 
-pub const SCENES: [Scene; 8] = [
+pub const SCENES: [Scene; 7] = [
     Scene { name: "jobs and money", set: |_| fresh(), play: jobs_and_money },
     Scene { name: "an idle moment", set: |_| idle(), play: an_idle_moment },
     Scene { name: "budget file", set: |_| foreign(Place::new(&budgets(FIRST))), play: budget_file },
@@ -31,7 +31,6 @@ pub const SCENES: [Scene; 8] = [
     Scene { name: "a pending image", set: |_| fresh(), play: a_pending_image },
     Scene { name: "an old ledger", set: old_ledger, play: housekeeping },
     Scene { name: "too many jobs", set: crowded, play: retention },
-    Scene { name: "an old schema", set: |_| old_schema(), play: migration },
 ];
 
 const FIRST: Accounts<'_> = &[("alice", "100", "1"), ("bob", "7.5", "0.25")];
@@ -165,7 +164,7 @@ fn budget_file(stage: &mut Stage) {
 
 /// A start finds its own file, and its state does not know yet that this came to be there.
 fn a_pending_image(stage: &mut Stage) {
-    stage.begin_life_that_dies("image.renamed:1", |serving| serving.top_up("alice", "1"));
+    stage.begin_life_that_dies("budget-file.renamed:1", |serving| serving.top_up("alice", "1"));
     stage.begin_life();
     stage.ask("root", "addBudget=1&queue=alice");
     stage.wait_for_budget("alice 102.");
@@ -280,29 +279,6 @@ fn housekeeping(stage: &mut Stage) {
     stage.stop();
     stage.laws.in_the_end(&stage.place, &[("alice", "106"), ("bob", "7.5")], &[("alice", "1"), ("bob", "0.25")]);
     assert_eq!(rows(&stage.place, "SELECT amount FROM ledger WHERE day IS NULL"), ["1.0"]);
-}
-
-fn old_schema() -> (Place, Laws) {
-    let (place, laws) = fresh();
-    let database = Connection::open(place.path("state/state.db")).unwrap();
-    database.execute_batch(include_str!("../../src/store/schema.sql")).unwrap();
-    database
-        .execute_batch(
-            "INSERT INTO meta VALUES ('schema_version', 1), ('last_fact', 2);
-             INSERT INTO account VALUES ('alice', '7.0', '7000000000000', '0.5', '500000000000');
-             INSERT INTO ledger VALUES (1, 0, 5, 'alice', 'endowment', NULL, NULL, NULL, NULL, '7.0', '7000000000000',
-                 'issued', 'queue:alice');",
-        )
-        .unwrap();
-    (place, laws.with_a_foreign_file().with_an_old_schema())
-}
-
-/// A state of the first version becomes one of today, with all that it has.
-fn migration(stage: &mut Stage) {
-    stage.begin_life();
-    stage.ask("root", "addBudget=1&queue=alice");
-    stage.stop();
-    stage.laws.in_the_end(&stage.place, &[("alice", "8")], &[("alice", "0.5")]);
 }
 
 /// Plays a script, with a cut or, to count what is passed, without.

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod cluster;
+#[path = "../gated_store/mod.rs"]
+mod gated_store;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +26,8 @@ use jobtracker::lifecycle::{Daemon, Parts};
 use jobtracker::market::{BudgetLine, budget_file};
 use jobtracker::model::FactNumber;
 use jobtracker::server::{AclFile, Owner, OwnerHandle, engine_config};
-use jobtracker::store::GatedStore;
+
+use gated_store::GatedStore;
 
 /// Long enough for anything that comes at all; nothing sleeps for it.
 pub const PATIENCE: Duration = Duration::from_secs(20);

@@ -69,10 +69,13 @@ fn a_second_daemon_on_the_same_state_is_refused_and_told_who_holds_it() {
 fn a_state_of_a_newer_program_is_refused_and_left_alone() {
     let place = Place::new(BUDGETS);
     assert_eq!(place.start().stop().0, 0);
-    place.database().execute("UPDATE meta SET value = 1000 WHERE key = 'schema_version'", []).unwrap();
+    place.database().pragma_update(None, "user_version", 1000).unwrap();
     let before = std::fs::read(place.path("state/state.db")).unwrap();
     let Err((status, log)) = place.try_start(&[]) else { panic!("it starts") };
     assert_eq!(status.code(), Some(1));
-    assert!(log.contains("has schema version 1000, this program knows versions up to"), "{log}");
+    assert!(
+        log.contains("has schema version 1000, expected schema version 1: start the program that wrote it"),
+        "{log}"
+    );
     assert!(before == std::fs::read(place.path("state/state.db")).unwrap());
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use jobtracker::engine::Fact;
 use jobtracker::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable};
 use jobtracker::model::{FactNumber, JobId, Priority};
-use jobtracker::store::{Durable, FactSink, Opened, Store, StoreOptions};
+use jobtracker::store::{Durable, FactSender, LoadedState, Store, StoreOptions};
 
 /// A scratch folder for a store.
 pub struct Scratch {
@@ -27,7 +27,7 @@ impl Scratch {
         StoreOptions::new(self.dir.path().join("state"))
     }
 
-    pub fn open(&self) -> (Store, Opened) {
+    pub fn open(&self) -> (Store, LoadedState) {
         Store::open(self.options()).unwrap()
     }
 
@@ -38,18 +38,18 @@ impl Scratch {
 }
 
 /// Waits until the store says what is asked for.
-pub fn wait_until(sink: &FactSink, says: impl FnMut(&Durable) -> bool) -> Durable {
+pub fn wait_until(sink: &FactSender, says: impl FnMut(&Durable) -> bool) -> Durable {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut durable = sink.durable();
     runtime.block_on(async { durable.wait_for(says).await.unwrap().clone() })
 }
 
 /// Appends facts after those up to `last`, waits until they are durable, each in its row, gives the new last number.
-pub fn record(sink: &FactSink, last: FactNumber, facts: Vec<Fact>) -> FactNumber {
+pub fn record(sink: &FactSender, last: FactNumber, facts: Vec<Fact>) -> FactNumber {
     let end = FactNumber(last.0 + facts.len() as u64);
     sink.append(FactNumber(last.0 + 1), facts);
     let durable = wait_until(sink, |durable| durable.number >= end);
-    assert_eq!(durable.rowless.complaint(), None);
+    assert_eq!(durable.missed_updates.complaint(), None);
     end
 }
 

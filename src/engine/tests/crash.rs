@@ -2,13 +2,13 @@
 
 use crate::engine::{Engine, Fact, ForeignState, Restored};
 use crate::model::FactNumber;
-use crate::store::opened_after;
+use crate::store::loaded_after;
 
 use super::cluster::{Cluster, FakeTask, Fate, advance};
 
 /// What a start makes of all facts so far.
 pub fn restored(facts: &[Fact]) -> Restored {
-    let opened = opened_after(facts);
+    let opened = loaded_after(facts);
     assert_eq!(opened.last_fact.0, facts.len() as u64);
     opened.restored()
 }

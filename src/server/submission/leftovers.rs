@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::engine::ForeignState;
 use crate::fs::{FileUri, FsError};
 use crate::model::{Identifier, JobId};
-use crate::store::{FaultPoint, Opened};
+use crate::store::{FaultPoint, LoadedState};
 
 use super::{Submissions, system_dir};
 
@@ -46,7 +46,7 @@ struct JobFiles {
 
 impl Leftovers {
     /// Of what a start has found.
-    pub fn of(opened: &Opened, predecessors: &ForeignState) -> Self {
+    pub fn of(opened: &LoadedState, predecessors: &ForeignState) -> Self {
         let unfinished = opened.jobs.unfinished.iter().filter_map(|job| {
             let accepted = &job.accepted;
             let token_file = match &predecessors.unfinished_jobs {

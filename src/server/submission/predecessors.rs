@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::engine::{Event, ForeignJob, ForeignState, Reply};
 use crate::fs::{FileUri, FsError};
 use crate::model::{Identifier, JobId};
-use crate::store::Opened;
+use crate::store::LoadedState;
 
 use super::read::{ReadConf, Splits};
 use super::{SubmissionError, Submissions, system_dir};
@@ -53,7 +53,7 @@ impl SystemDirAtStart {
     }
 
     /// What the engine has to know of it. `recover`: whether jobs are taken in at all. Blocking.
-    pub fn predecessors(&self, opened: &Opened, recover: bool) -> ForeignState {
+    pub fn predecessors(&self, opened: &LoadedState, recover: bool) -> ForeignState {
         let of_others = |job: &&JobId| {
             // What we have made and do not know was never answered, unless the state is an older one.
             let is_answered = self.was_another_here || opened.is_copy;
@@ -80,7 +80,7 @@ impl SystemDirAtStart {
     }
 
     /// The token files of our unfinished jobs that have a directory: another JobTracker has made new ones.
-    fn tokens(&self, opened: &Opened) -> BTreeMap<JobId, Option<Arc<[u8]>>> {
+    fn tokens(&self, opened: &LoadedState) -> BTreeMap<JobId, Option<Arc<[u8]>>> {
         let unfinished = opened.jobs.unfinished.iter().map(|job| job.accepted.id);
         let present = unfinished.filter(|job| self.jobs.contains(job));
         let token = |job| system_dir::read_job_token(&self.system, job).ok().map(Arc::from);

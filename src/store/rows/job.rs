@@ -5,37 +5,38 @@ use rusqlite::{Params, Transaction, params};
 use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 use crate::model::{FactNumber, JobId, RunState};
 use crate::store::counter_names::CounterNames;
-use crate::store::durable::Rowless;
+use crate::store::durable::MissedUpdates;
+use crate::store::enum_text;
 use crate::store::split_encoding::encode_splits;
-use crate::store::words;
 use crate::wire::TaskCompletionEvent;
 
 /// Records one fact of a job.
 pub(super) fn record(
     transaction: &Transaction<'_>,
     names: &mut CounterNames,
-    rowless: &mut Rowless,
+    missed_updates: &mut MissedUpdates,
     number: FactNumber,
     fact: &JobFact,
 ) -> rusqlite::Result<()> {
-    let mut change = |sql, values: &[&dyn rusqlite::ToSql]| super::change(transaction, rowless, number, sql, values);
+    let mut change =
+        |sql, values: &[&dyn rusqlite::ToSql]| super::change(transaction, missed_updates, number, sql, values);
     match fact {
         JobFact::Accepted(job) => accept(transaction, job),
         JobFact::Running { job, at_ms } => change(
             "UPDATE job SET state = ?2, running_ms = ?3 WHERE job = ?1",
-            params![job.to_string(), words::run_state(RunState::Running), at_ms],
+            params![job.to_string(), enum_text::run_state(RunState::Running), at_ms],
         ),
         JobFact::Ending { job, outcome, reason } => change(
             "UPDATE job SET outcome = ?2, reason = ?3 WHERE job = ?1",
-            params![job.to_string(), words::run_state(*outcome), reason],
+            params![job.to_string(), enum_text::run_state(*outcome), reason],
         ),
         JobFact::Ended { job, state, finish_ms, failure_info, counters } => change(
-            // Nobody needs the secret of a job that is over.
+            // The secret of a finished job is not needed.
             "UPDATE job SET state = ?2, outcome = ?2, finish_ms = ?3, failure_info = ?4, counters = ?5, token_file = NULL
              WHERE job = ?1",
             params![
                 job.to_string(),
-                words::run_state(*state),
+                enum_text::run_state(*state),
                 finish_ms,
                 failure_info,
                 names.text(transaction, counters)?
@@ -43,7 +44,7 @@ pub(super) fn record(
         ),
         JobFact::Priority { job, priority } => change(
             "UPDATE job SET priority = ?2 WHERE job = ?1",
-            params![job.to_string(), words::priority(*priority)],
+            params![job.to_string(), enum_text::priority(*priority)],
         ),
         JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms } => change(
             "UPDATE attempt SET cleanup_tracker = ?2, cleanup_response_id = ?3, cleanup_launch_ms = ?4
@@ -57,21 +58,21 @@ pub(super) fn record(
             params![
                 attempt.to_string(),
                 attempt.task.job.to_string(),
-                words::role(*role),
+                enum_text::role(*role),
                 tracker,
                 response_id,
                 at_ms
             ],
         )
         .map(drop),
-        JobFact::AttemptEnded(ended) => end_attempt(transaction, names, rowless, number, ended),
-        // What a reduce could not fetch is not kept: it is counted anew after a restart.
+        JobFact::AttemptEnded(ended) => end_attempt(transaction, names, missed_updates, number, ended),
+        // Failed fetches of reduces are not kept: they are counted from zero after a restart.
         JobFact::AttemptReported { attempt, diagnostics, .. } => {
             change("UPDATE attempt SET diagnostics = ?2 WHERE attempt = ?1", params![attempt.to_string(), diagnostics])
         }
         JobFact::AttemptKillRequested { attempt, request } => change(
             "UPDATE attempt SET kill_asked = ?2 WHERE attempt = ?1",
-            params![attempt.to_string(), words::kill_asked(*request)],
+            params![attempt.to_string(), enum_text::kill_asked(*request)],
         ),
         JobFact::CommitGranted { attempt } => {
             change("UPDATE attempt SET commit_granted = 1 WHERE attempt = ?1", params![attempt.to_string()])
@@ -87,7 +88,7 @@ pub(super) fn record(
             execute(transaction, "DELETE FROM completion_event WHERE job = ?1", [&job])?;
             change(
                 "UPDATE job SET state = ?2, running_ms = NULL, first_attempt = ?3, token_file = ?4 WHERE job = ?1",
-                params![job, words::run_state(RunState::Prep), first_attempt, token_file],
+                params![job, enum_text::run_state(RunState::Prep), first_attempt, token_file],
             )
         }
         JobFact::AttemptBlockSkipped { job, first_attempt } => {
@@ -97,7 +98,7 @@ pub(super) fn record(
     }
 }
 
-/// Between which keys the attempts of a job lie: their ids begin alike.
+/// The range of keys of a job's attempts: their ids have a common prefix.
 pub(in crate::store) fn attempts_of(job: &str) -> [String; 2] {
     let prefix = job.replacen("job_", "attempt_", 1);
     [format!("{prefix}_"), format!("{prefix}`")]
@@ -117,8 +118,8 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
             spec,
             encode_splits(&job.splits),
             job.token_file,
-            words::priority(job.spec.priority),
-            words::run_state(RunState::Prep),
+            enum_text::priority(job.spec.priority),
+            enum_text::run_state(RunState::Prep),
             job.first_attempt,
         ],
     )
@@ -128,14 +129,14 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
 fn end_attempt(
     transaction: &Transaction<'_>,
     names: &mut CounterNames,
-    rowless: &mut Rowless,
+    missed_updates: &mut MissedUpdates,
     number: FactNumber,
     ended: &EndedAttempt,
 ) -> rusqlite::Result<()> {
     let counters = ended.counters.as_ref().map(|counters| names.text(transaction, counters)).transpose()?;
     super::change(
         transaction,
-        rowless,
+        missed_updates,
         number,
         "UPDATE attempt SET state = ?2, start_ms = ?3, finish_ms = ?4, shuffle_finish_ms = ?5, sort_finish_ms = ?6,
              output_bytes = ?7, diagnostics = ?8, state_text = ?9, counters = ?10,
@@ -143,7 +144,7 @@ fn end_attempt(
          WHERE attempt = ?1",
         params![
             ended.attempt.to_string(),
-            words::attempt_state(ended.state),
+            enum_text::attempt_state(ended.state),
             ended.start_ms,
             ended.finish_ms,
             ended.shuffle_finish_ms,
@@ -168,7 +169,7 @@ fn place_event(transaction: &Transaction<'_>, job: JobId, event: &TaskCompletion
             event.attempt.to_string(),
             event.id_within_job,
             event.is_map,
-            words::completion_status(event.status),
+            enum_text::completion_status(event.status),
             event.tracker_http.0,
             event.run_time_ms,
         ],

@@ -1,16 +1,16 @@
-//! What happens in the market, as rows.
+//! Rows of the market's facts.
 
 use rusqlite::{Transaction, params};
 
 use crate::engine::JobCost;
 use crate::market::{Consumer, Credits, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick, Turn};
 use crate::model::FactNumber;
-use crate::store::durable::Rowless;
+use crate::store::durable::MissedUpdates;
 
 /// Records one fact of the market.
 pub(super) fn record(
     transaction: &Transaction<'_>,
-    rowless: &mut Rowless,
+    missed_updates: &mut MissedUpdates,
     number: FactNumber,
     fact: &MarketFact,
 ) -> rusqlite::Result<()> {
@@ -24,11 +24,11 @@ pub(super) fn record(
         ),
         MarketFact::AccountRemoved { queue } => {
             let remove = "DELETE FROM account WHERE queue = ?1";
-            super::change(transaction, rowless, number, remove, params![queue.as_str()])?;
+            super::change(transaction, missed_updates, number, remove, params![queue.as_str()])?;
             // A new queue of that name must not find the old one's interval.
             execute("DELETE FROM allocation WHERE queue = ?1", params![queue.as_str()])
         }
-        MarketFact::Ledger(entry) => book(transaction, entry),
+        MarketFact::Ledger(entry) => record_ledger_entry(transaction, entry),
         MarketFact::Stamp(stamp) => execute(
             "INSERT OR REPLACE INTO stamp (consumer, user, key_id, timestamp_ms, uses) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![
@@ -39,19 +39,24 @@ pub(super) fn record(
                 stamp.uses
             ],
         ),
-        MarketFact::Tick(tick) => turn(transaction, rowless, number, tick),
+        MarketFact::Tick(tick) => record_tick(transaction, missed_updates, number, tick),
     }
 }
 
-/// A tick: its charges, the balances they leave, the intervals it opens, and itself.
-fn turn(transaction: &Transaction<'_>, rowless: &mut Rowless, fact: FactNumber, tick: &Tick) -> rusqlite::Result<()> {
+/// Records a tick: its charges, the balances after them, the intervals it opens, and its own row.
+fn record_tick(
+    transaction: &Transaction<'_>,
+    missed_updates: &mut MissedUpdates,
+    fact: FactNumber,
+    tick: &Tick,
+) -> rusqlite::Result<()> {
     for entry in tick.charges() {
-        book(transaction, &entry)?;
+        record_ledger_entry(transaction, &entry)?;
     }
     for Turn { queue, balance, .. } in tick.turns.iter().filter(|turn| turn.charge.amount() > Credits::ZERO) {
         let charge = "UPDATE account SET balance = ?2, balance_units = ?3 WHERE queue = ?1";
         let values = params![queue.as_str(), balance.to_string(), units(*balance)];
-        super::change(transaction, rowless, fact, charge, values)?;
+        super::change(transaction, missed_updates, fact, charge, values)?;
     }
     let mut open =
         transaction.prepare_cached("INSERT OR REPLACE INTO allocation (queue, tick, interval) VALUES (?1, ?2, ?3)")?;
@@ -84,8 +89,8 @@ fn turn(transaction: &Transaction<'_>, rowless: &mut Rowless, fact: FactNumber, 
         .map(drop)
 }
 
-/// What a job has cost up to a tick.
-pub(super) fn cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCost) -> rusqlite::Result<()> {
+/// Records the cost of a job up to a tick.
+pub(super) fn record_cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCost) -> rusqlite::Result<()> {
     let JobCost { job, cost, slots } = cost;
     transaction
         .prepare_cached(
@@ -103,7 +108,7 @@ pub(super) fn cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCost) -> 
         .map(drop)
 }
 
-fn book(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<()> {
+fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<()> {
     let (rate, slots) = match &entry.reason {
         Reason::Charge { rate, map_slots, reduce_slots } => (Some(*rate), Some((*map_slots, *reduce_slots))),
         Reason::Endowment | Reason::TopUp | Reason::Adjustment | Reason::Closing => (None, None),

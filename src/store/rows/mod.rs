@@ -1,4 +1,4 @@
-//! Facts as rows: what each fact changes in the database.
+//! Applies each fact to the rows of the database.
 
 mod job;
 mod market;
@@ -12,25 +12,25 @@ use crate::engine::Fact;
 use crate::model::FactNumber;
 
 use super::counter_names::CounterNames;
-use super::durable::Rowless;
+use super::durable::MissedUpdates;
 use super::schema::COPIED;
 
-/// Records one fact within a transaction. What should have changed a row and found none is counted in `rowless`: stopping
-/// the daemon over it would cost more than the fact.
+/// Records one fact within a transaction. An update that finds no row is counted in `missed_updates`: stopping the
+/// daemon would cost more than the fact.
 ///
-/// Which statements may find nothing: deletions, but that of an account, of what may be gone for another reason (the last answer to a tracker,
-/// which goes with its job; a paid debt; attempts and events of a job that begins anew; the mark of a copy; an interval
-/// of a queue that never had one). No update may: a job goes from the disk only once no fact can name it any more.
+/// Only deletions may find nothing (except that of an account): of rows that may be gone for another reason (a launch
+/// answer, deleted with its job; an acknowledged kill; attempts and events of a restarted job; the mark of a copy; the
+/// interval of a queue that never had one). No update may: a job is deleted only once no fact can name it.
 pub(super) fn record(
     transaction: &Transaction<'_>,
     names: &mut CounterNames,
-    rowless: &mut Rowless,
+    missed_updates: &mut MissedUpdates,
     number: FactNumber,
     fact: &Fact,
 ) -> rusqlite::Result<()> {
     match fact {
         Fact::RunStarted { identifier, start_ms } => {
-            // The facts that follow it see to what a copy does not know.
+            // The facts that follow reconcile what a copy does not know.
             transaction.prepare_cached("DELETE FROM meta WHERE key = ?1")?.execute([COPIED])?;
             transaction
                 .prepare_cached("INSERT INTO incarnation (identifier, start_ms) VALUES (?1, ?2)")?
@@ -58,22 +58,24 @@ pub(super) fn record(
             .prepare_cached("DELETE FROM kill_debt WHERE job = ?1 AND tracker = ?2")?
             .execute(params![job.to_string(), tracker])
             .map(drop),
-        Fact::JobsCharged { tick, jobs } => jobs.iter().try_for_each(|cost| market::cost(transaction, *tick, cost)),
-        Fact::Market(fact) => market::record(transaction, rowless, number, fact),
-        Fact::Job(fact) => job::record(transaction, names, rowless, number, fact),
+        Fact::JobsCharged { tick, jobs } => {
+            jobs.iter().try_for_each(|cost| market::record_cost(transaction, *tick, cost))
+        }
+        Fact::Market(fact) => market::record(transaction, missed_updates, number, fact),
+        Fact::Job(fact) => job::record(transaction, names, missed_updates, number, fact),
     }
 }
 
-/// Changes a row that an earlier fact has made; the first of `values` is its key. Counts it where there is none.
+/// Updates a row that an earlier fact has inserted; the first of `values` is its key. Counts a missing row.
 fn change(
     transaction: &Transaction<'_>,
-    rowless: &mut Rowless,
+    missed_updates: &mut MissedUpdates,
     number: FactNumber,
     sql: &str,
     values: &[&dyn ToSql],
 ) -> rusqlite::Result<()> {
     if transaction.prepare_cached(sql)?.execute(values)? == 0 {
-        rowless.note(|| format!("fact {} about {}", number.0, values.first().map(text_of).unwrap_or_default()));
+        missed_updates.count(|| format!("fact {} about {}", number.0, values.first().map(text_of).unwrap_or_default()));
     }
     Ok(())
 }

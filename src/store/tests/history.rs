@@ -44,12 +44,12 @@ fn page(since_ms: i64, points: u32) -> HistoryPage {
 fn prices_are_folded_into_spans() {
     let mut scratch = with_ticks(&[(5, 9), (10, 1), (11, 4), (19, 2), (29, 7)]);
     let history = prices(&mut scratch.database, page(10, 2)).unwrap();
-    let told: Vec<_> = history
+    let points: Vec<_> = history
         .points
         .iter()
         .map(|point| format!("{} #{} {} {}-{}", point.time_ms, point.tick, point.price, point.low, point.high))
         .collect();
-    assert_eq!((history.step_ms, told), (10, vec!["19 #4 2.0 1.0-4.0".to_owned(), "29 #5 7.0 7.0-7.0".to_owned()]));
+    assert_eq!((history.step_ms, points), (10, vec!["19 #4 2.0 1.0-4.0".to_owned(), "29 #5 7.0 7.0-7.0".to_owned()]));
     let whole = prices(&mut scratch.database, page(0, 1000)).unwrap();
     assert_eq!((whole.step_ms, whole.points.len()), (1, 5), "each tick by itself");
 }
@@ -77,7 +77,7 @@ fn spending_adds_up_and_keeps_a_rate_that_was_one() {
         charge(&scratch, number, wall_ms, amount, rate, movements);
     }
     let history = spending(&mut scratch.database, &"alice".parse().unwrap(), page(10, 2)).unwrap().unwrap();
-    let told: Vec<_> = history
+    let points: Vec<_> = history
         .points
         .iter()
         .map(|point| {
@@ -86,6 +86,6 @@ fn spending_adds_up_and_keeps_a_rate_that_was_one() {
             format!("{time_ms} {spent} {intervals} {map_slots}+{reduce_slots} {rate}")
         })
         .collect();
-    assert_eq!(told, ["15 12.0 2 4+2 2.0", "25 906.0 4 4+2 -"]);
+    assert_eq!(points, ["15 12.0 2 4+2 2.0", "25 906.0 4 4+2 -"]);
     assert_eq!(spending(&mut scratch.database, &"bob".parse().unwrap(), page(0, 2)).unwrap(), None);
 }

@@ -1,4 +1,4 @@
-//! Which finished jobs go, and what stays of them.
+//! Which finished jobs are deleted, and what stays of them.
 
 use std::collections::BTreeMap;
 
@@ -164,7 +164,7 @@ fn a_large_job_goes_in_small_steps_and_check_stop_after_a_crash() {
     let first = delete_some(&mut database, &retention(1, 0, 0), 2, 30).unwrap();
     assert_eq!(first, Deleted { jobs: 1, has_more: true });
     assert_eq!(numbers(&database), [2], "it is gone at once");
-    // What a crash forgets is counted anew: nothing is beyond the limit, yet the rest of the job goes.
+    // After a crash the finished jobs are counted again: nothing is beyond the limit, yet the rest of the job goes.
     assert!(delete_all(&mut database, retention(1, 0, 0), 30) >= 6);
     assert_nothing_is_left_over(&database);
     assert_eq!(numbers(&database), [2]);

@@ -38,12 +38,12 @@ fn alice() -> QueueName {
 }
 
 /// Number, amount and balance of each row.
-fn told(statement: &Statement) -> Vec<String> {
-    let told = |row: &StatementRow| {
+fn shown(statement: &Statement) -> Vec<String> {
+    let text = |row: &StatementRow| {
         let balance = row.balance.map_or("-".to_owned(), |balance| balance.to_string());
         format!("{} {} {balance}", row.number, row.amount)
     };
-    statement.rows.iter().map(told).collect()
+    statement.rows.iter().map(text).collect()
 }
 
 #[test]
@@ -52,11 +52,11 @@ fn each_row_has_the_balance_after_it() {
         [(5, "endowment", 100, None), (6, "charge", -30, None), (7, "top_up", -20, None), (8, "top_up", 1, None)];
     let mut scratch = ledger(Some(51), &rows);
     let statement = read(&mut scratch.database, &alice(), StatementPage::default(), 10).unwrap().unwrap();
-    assert_eq!(told(&statement), ["1 100.0 100.0", "2 -30.0 70.0", "3 -20.0 50.0", "4 1.0 51.0"]);
+    assert_eq!(shown(&statement), ["1 100.0 100.0", "2 -30.0 70.0", "3 -20.0 50.0", "4 1.0 51.0"]);
     assert_eq!((statement.balance.to_string().as_str(), statement.has_earlier), ("51.0", false));
     let since = StatementPage { since_ms: Some(7), before: None };
     let statement = read(&mut scratch.database, &alice(), since, 10).unwrap().unwrap();
-    assert_eq!(told(&statement), ["3 -20.0 50.0", "4 1.0 51.0"]);
+    assert_eq!(shown(&statement), ["3 -20.0 50.0", "4 1.0 51.0"]);
     assert!(!statement.has_earlier);
 }
 
@@ -69,7 +69,7 @@ fn pages_lead_back_to_the_first_row() {
     loop {
         let statement = read(&mut scratch.database, &alice(), page, 3).unwrap().unwrap();
         page.before = statement.rows.first().map(|row| row.number);
-        pages.push(told(&statement).join(", "));
+        pages.push(shown(&statement).join(", "));
         if !statement.has_earlier {
             break;
         }
@@ -90,7 +90,7 @@ fn within_a_folded_day_only_the_end_has_a_balance() {
     let mut scratch = ledger(Some(5), &rows);
     let statement = read(&mut scratch.database, &alice(), StatementPage::default(), 10).unwrap().unwrap();
     let expected = ["1 -130.0 -", "2 150.0 20.0", "3 -5.0 15.0", "4 -5.0 10.0", "5 -5.0 5.0"];
-    assert_eq!(told(&statement), expected);
+    assert_eq!(shown(&statement), expected);
     assert_eq!(statement.rows[2].day.as_deref(), second);
 }
 
@@ -98,7 +98,7 @@ fn within_a_folded_day_only_the_end_has_a_balance() {
 fn removed_queues_have_a_history_and_unknown_ones_none() {
     let mut removed = ledger(None, &[(1, "endowment", 9, None), (2, "closing", -9, None)]);
     let statement = read(&mut removed.database, &alice(), StatementPage::default(), 10).unwrap().unwrap();
-    assert_eq!(told(&statement), ["1 9.0 9.0", "2 -9.0 0.0"]);
+    assert_eq!(shown(&statement), ["1 9.0 9.0", "2 -9.0 0.0"]);
     assert_eq!(read(&mut removed.database, &"bob".parse().unwrap(), StatementPage::default(), 10).unwrap(), None);
     let mut fresh = ledger(Some(0), &[]);
     let statement = read(&mut fresh.database, &alice(), StatementPage::default(), 10).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Counters as a start finds them: texts of ids and values, made whole with the names that the ids stand for.
+//! Decodes stored counters: texts of ids and values, with the names of `counter_name`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::mapreduce::{CounterInterner, CounterValues};
 use crate::wire::{Counter, CounterGroup, Counters, Text};
 
 use super::error::StoreError;
-use super::opened::Loader;
+use super::loaded_state::Loader;
 
 /// A row of `counter_name`.
 struct Name {
@@ -18,11 +18,11 @@ struct Name {
     counter: Option<Counter>,
 }
 
-/// Makes counters of texts. What many tasks count is put together once.
+/// Decodes counters; name lists that many tasks share are built once.
 #[derive(Default)]
 pub(super) struct StoredCounters {
     names: BTreeMap<i64, Name>,
-    /// By the ids of a text, any counters that have their names.
+    /// By the ids of a text, counters with these names.
     known: BTreeMap<Vec<i64>, CounterValues>,
     pub(super) interner: CounterInterner,
 }
@@ -30,7 +30,7 @@ pub(super) struct StoredCounters {
 // === impl StoredCounters ===
 
 impl StoredCounters {
-    /// With all names in the database.
+    /// Loads all names.
     pub(super) fn load(loader: &Loader<'_>) -> Result<Self, StoreError> {
         let sql = "SELECT id, group_name, group_display, name, display_name FROM counter_name";
         let read = |row: &Row<'_>| {
@@ -45,7 +45,7 @@ impl StoredCounters {
         Ok(Self { names: loader.rows(sql, read)?.into_iter().collect(), ..Self::default() })
     }
 
-    /// The counters of a text `[[id,value],…]` that stands in `column`.
+    /// Decodes a text `[[id,value],…]` of `column`.
     pub(super) fn of(
         &mut self,
         loader: &Loader<'_>,
@@ -68,7 +68,7 @@ impl StoredCounters {
         Ok(counters.with_values(values))
     }
 
-    /// The names of these ids, which stand in the order of their groups; none where one has no name.
+    /// The names of these ids, which are in the order of their groups; none if an id is unknown.
     fn named(&self, ids: &[i64]) -> Option<Counters> {
         let mut groups: Vec<CounterGroup> = Vec::new();
         for id in ids {

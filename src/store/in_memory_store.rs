@@ -1,4 +1,4 @@
-//! A journal in memory, for the simulator: the same rows and loaders as of `state.db`, without a file and a thread.
+//! A store in memory, for the simulator: the rows and loaders of `state.db`, without file and thread.
 
 use std::path::Path;
 
@@ -9,59 +9,59 @@ use crate::model::FactNumber;
 use crate::sim::Journal;
 
 use super::counter_names::CounterNames;
-use super::durable::Rowless;
+use super::durable::MissedUpdates;
 use super::error::StoreError;
-use super::opened::load;
+use super::loaded_state::load as load_state;
 use super::schema::LAST_FACT;
-use super::{Opened, StoreOptions, rows, schema};
+use super::{LoadedState, StoreOptions, rows, schema};
 
-/// What the store would hold of one simulated daemon. The database is made when the first facts come.
+/// The store of one simulated daemon. The database is created with the first facts.
 #[derive(Debug, Default)]
-pub struct MemoryJournal {
+pub struct InMemoryStore {
     database: Option<Connection>,
     names: CounterNames,
 }
 
-/// What errors name in the place of a file.
+/// The path in errors.
 const NOWHERE: &str = ":memory:";
 
-// === impl MemoryJournal ===
+// === impl InMemoryStore ===
 
-impl MemoryJournal {
-    /// Writes facts that follow those so far, in one transaction.
+impl InMemoryStore {
+    /// Writes facts that follow the earlier ones, in one transaction.
     ///
     /// # Errors
     /// A row that the schema refuses, a fact that finds no row to change.
     pub fn write(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), StoreError> {
-        let rowless = self.try_write(first, facts).map_err(|source| failed("write", source))?;
-        match rowless.complaint() {
+        let missed_updates = self.try_write(first, facts).map_err(|source| failed("write", source))?;
+        match missed_updates.complaint() {
             Some(text) => Err(StoreError::Damaged { path: NOWHERE.into(), text }),
             None => Ok(()),
         }
     }
 
-    /// What a start finds now.
+    /// Loads the state, as a start does.
     ///
     /// # Errors
-    /// Rows that make no sense.
-    pub fn opened(&mut self) -> Result<Opened, StoreError> {
+    /// Invalid rows.
+    pub fn load(&mut self) -> Result<LoadedState, StoreError> {
         let database = self.database().map_err(|source| failed("set up", source))?;
-        load(database, Path::new(NOWHERE), &StoreOptions::new(NOWHERE))
+        load_state(database, Path::new(NOWHERE), &StoreOptions::new(NOWHERE))
     }
 
-    fn try_write(&mut self, first: FactNumber, facts: &[Fact]) -> rusqlite::Result<Rowless> {
+    fn try_write(&mut self, first: FactNumber, facts: &[Fact]) -> rusqlite::Result<MissedUpdates> {
         self.database()?;
-        let Self { database: Some(database), names } = self else { return Ok(Rowless::default()) };
+        let Self { database: Some(database), names } = self else { return Ok(MissedUpdates::default()) };
         let transaction = database.transaction()?;
-        let mut rowless = Rowless::default();
+        let mut missed_updates = MissedUpdates::default();
         let mut last = first.0.saturating_sub(1);
         for (number, fact) in (first.0..).zip(facts) {
-            rows::record(&transaction, names, &mut rowless, FactNumber(number), fact)?;
+            rows::record(&transaction, names, &mut missed_updates, FactNumber(number), fact)?;
             last = number;
         }
         schema::set_meta(&transaction, LAST_FACT, last.cast_signed())?;
         transaction.commit()?;
-        Ok(rowless)
+        Ok(missed_updates)
     }
 
     fn database(&mut self) -> rusqlite::Result<&Connection> {
@@ -72,13 +72,13 @@ impl MemoryJournal {
     }
 }
 
-impl Journal for MemoryJournal {
+impl Journal for InMemoryStore {
     fn record(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), String> {
         self.write(first, facts).map_err(|error| error.to_string())
     }
 
     fn reopen(&mut self) -> Result<Restored, String> {
-        self.opened().map(Opened::restored).map_err(|error| error.to_string())
+        self.load().map(LoadedState::restored).map_err(|error| error.to_string())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a start takes from the database; jobs are in `opened_jobs.rs`, the market is in `opened_market.rs`.
+//! Loads the state at a start; jobs are in `loaded_jobs.rs`, the market is in `loaded_market.rs`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,45 +10,46 @@ use crate::engine::{ForeignState, Restored, RestoredJobs};
 use crate::market::MarketFact;
 use crate::model::{FactNumber, Identifier, JobId};
 
-use super::budget_image::ImageNotes;
+use super::budget_file::BudgetFileHashes;
 use super::error::StoreError;
-use super::opened_jobs::OpenedJobs;
+use super::loaded_jobs::LoadedJobs;
 use super::options::StoreOptions;
 use super::schema::{COPIED, LAST_FACT, meta};
-use super::{budget_image, opened_jobs, opened_market};
+use super::{budget_file, loaded_jobs, loaded_market};
 
-/// What was durable when the store was opened.
+/// The durable state when the store was opened.
 #[derive(Debug, Default)]
-pub struct Opened {
-    /// No money has ever come in: the budget file is to be read.
+pub struct LoadedState {
+    /// No money was ever credited: the budget file must be read.
     pub first_start: bool,
-    /// The last fact; the next one handed in must follow it.
+    /// The last fact; the next one sent must follow it.
     pub last_fact: FactNumber,
-    /// The identifiers of all incarnations so far; a new one must differ from them all.
+    /// The identifiers of all incarnations so far; a new one must differ from each.
     pub identifiers: BTreeSet<Identifier>,
-    /// The highest order of acceptance given to a job; 0 when there was none.
+    /// The highest order of acceptance of a job; 0 without jobs.
     pub max_order: u64,
-    /// Trackers that have yet to be told that a job is over.
+    /// Trackers that have not acknowledged the end of a job.
     pub kill_debts: Vec<(JobId, Arc<str>)>,
-    /// Jobs, and what was last said to trackers about them.
-    pub jobs: OpenedJobs,
-    /// What [`Market::apply`](crate::market::Market::apply) needs to be as it was, in its order: the latest accounts,
-    /// the last tick, the ledger rows after it, the stamps.
+    /// Jobs, and the last heartbeat responses that launched their attempts.
+    pub jobs: LoadedJobs,
+    /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
+    /// accounts, the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
-    /// Of the jobs that were looked for those that are known, over or not, or may have been before they were deleted.
+    /// The jobs of [`StoreOptions::look_for`] that exist, finished or not, or may have existed before they were
+    /// deleted.
     pub looked_for: BTreeSet<JobId>,
-    /// It is a copy that was put back: what has happened since it was made is not in it.
+    /// It is a restored copy: it lacks everything since the copy was made.
     pub is_copy: bool,
-    /// What the budget file must be if nobody else has touched it.
-    pub budget_image: ImageNotes,
+    /// Hashes of the budget file as this program wrote it.
+    pub budget_image: BudgetFileHashes,
 }
 
-// === impl Opened ===
+// === impl LoadedState ===
 
-impl Opened {
-    /// What the engine goes on with, after a crash, and where no other JobTracker was at work meanwhile.
+impl LoadedState {
+    /// The engine's state after a crash, if no other JobTracker ran meanwhile.
     pub fn restored(self) -> Restored {
-        let OpenedJobs { unfinished, finished, launch_answers, costs, interner } = self.jobs;
+        let LoadedJobs { unfinished, finished, launch_answers, costs, interner } = self.jobs;
         let kill_debts = self.kill_debts;
         Restored {
             last_fact: self.last_fact,
@@ -68,18 +69,18 @@ impl Opened {
     }
 }
 
-/// Reads it, of finished jobs the newest and those that trackers have yet to hear of.
-pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -> Result<Opened, StoreError> {
+/// Loads the state; of finished jobs the newest and those whose end a tracker has not acknowledged.
+pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -> Result<LoadedState, StoreError> {
     let loader = Loader::new(database, path);
     let identifiers = loader.rows("SELECT identifier FROM incarnation", |row| row.get::<_, String>(0))?;
     let kill_debts = loader.rows("SELECT job, tracker FROM kill_debt ORDER BY job, tracker", |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, Arc<str>>(1)?))
     })?;
-    let last_fact: i64 = loader.note(LAST_FACT)?.unwrap_or(0);
+    let last_fact: i64 = loader.meta(LAST_FACT)?.unwrap_or(0);
     let max_order: i64 = loader.value("SELECT coalesce(max(accept_order), 0) FROM job")?;
     let first_start =
         loader.value("SELECT NOT EXISTS (SELECT 1 FROM ledger) AND NOT EXISTS (SELECT 1 FROM account)")?;
-    Ok(Opened {
+    Ok(LoadedState {
         first_start,
         last_fact: FactNumber(last_fact.cast_unsigned()),
         identifiers: identifiers
@@ -91,21 +92,21 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
             .into_iter()
             .map(|(job, tracker)| Ok((loader.parse("kill_debt.job", job, "a job id")?, tracker)))
             .collect::<Result<_, StoreError>>()?,
-        jobs: opened_jobs::load(&loader, options.finished_jobs)?,
-        market: opened_market::load(&loader)?,
+        jobs: loaded_jobs::load(&loader, options.finished_jobs)?,
+        market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,
-        is_copy: loader.note::<i64>(COPIED)?.is_some(),
-        budget_image: ImageNotes {
-            pending: loader.note(budget_image::PENDING)?,
-            confirmed: loader.note(budget_image::CONFIRMED)?,
-            taken: loader.note(budget_image::TAKEN)?,
-            // Every later start and change has facts, so that a mark of old can never pass for one of now.
-            is_clean: loader.note::<String>(budget_image::SHOWN)? == Some(last_fact.to_string()),
+        is_copy: loader.meta::<i64>(COPIED)?.is_some(),
+        budget_image: BudgetFileHashes {
+            pending: loader.meta(budget_file::PENDING)?,
+            confirmed: loader.meta(budget_file::CONFIRMED)?,
+            taken: loader.meta(budget_file::TAKEN)?,
+            // Every later start and change has facts, so an old mark never equals the present number.
+            is_clean: loader.meta::<String>(budget_file::SHOWN)? == Some(last_fact.to_string()),
         },
     })
 }
 
-/// Those of the jobs that there are, or may have been.
+/// The jobs that exist or, deleted since, may have existed.
 fn known(loader: &Loader<'_>, jobs: &BTreeSet<JobId>) -> Result<BTreeSet<JobId>, StoreError> {
     let mut known = BTreeSet::new();
     for job in jobs {
@@ -119,7 +120,7 @@ fn known(loader: &Loader<'_>, jobs: &BTreeSet<JobId>) -> Result<BTreeSet<JobId>,
     Ok(known)
 }
 
-/// Reads rows and says where a wrong one stands.
+/// Reads rows; its errors name the column of an invalid value.
 pub(super) struct Loader<'a> {
     database: &'a Connection,
     path: &'a Path,
@@ -128,7 +129,7 @@ pub(super) struct Loader<'a> {
 // === impl Loader ===
 
 impl<'a> Loader<'a> {
-    /// A reader of a database that lies at `path`.
+    /// A reader of the database at `path`.
     pub(super) fn new(database: &'a Connection, path: &'a Path) -> Self {
         Self { database, path }
     }
@@ -142,7 +143,7 @@ impl<'a> Loader<'a> {
         self.rows_with(sql, [], read)
     }
 
-    /// All rows of a query that is asked with `parameters`, maybe many times.
+    /// All rows of a query with `parameters`; the statement is cached.
     pub(super) fn rows_with<T>(
         &self,
         sql: &str,
@@ -167,7 +168,7 @@ impl<'a> Loader<'a> {
     }
 
     /// A value of `meta`.
-    fn note<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
+    fn meta<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
         meta(self.database, key).map_err(|source| self.failed(source))
     }
 
@@ -186,7 +187,7 @@ impl<'a> Loader<'a> {
         value.parse().map_err(|_| self.wrong(column, value, expected))
     }
 
-    /// The error about a value that is not what it must be.
+    /// The error about an invalid value.
     pub(super) fn wrong(&self, column: &'static str, value: String, expected: &'static str) -> StoreError {
         StoreError::Value { path: self.path.to_owned(), column, value, expected }
     }
@@ -196,30 +197,30 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// What a start would find after these facts, from the first one on: through the very rows, in memory.
+/// The state that a start would load after these facts, through the same rows, in memory.
 #[cfg(test)]
-pub(crate) fn opened_after(facts: &[crate::engine::Fact]) -> Opened {
+pub(crate) fn loaded_after(facts: &[crate::engine::Fact]) -> LoadedState {
     load(&recorded(facts), Path::new("memory"), &StoreOptions::new("memory")).unwrap()
 }
 
-/// What is read of a finished job after these facts.
+/// A finished job as read after these facts.
 #[cfg(test)]
 pub(crate) fn finished_after(facts: &[crate::engine::Fact], job: JobId) -> crate::mapreduce::StoredJob {
-    opened_jobs::finished_with_tasks(&Loader::new(&recorded(facts), Path::new("memory")), job).unwrap().unwrap()
+    loaded_jobs::finished_with_tasks(&Loader::new(&recorded(facts), Path::new("memory")), job).unwrap().unwrap()
 }
 
 #[cfg(test)]
 fn recorded(facts: &[crate::engine::Fact]) -> Connection {
     use super::counter_names::CounterNames;
-    use super::durable::Rowless;
+    use super::durable::MissedUpdates;
     use super::{rows, schema};
     let mut database = schema::in_memory().unwrap();
     let transaction = database.transaction().unwrap();
-    let (mut names, mut rowless) = (CounterNames::default(), Rowless::default());
+    let (mut names, mut missed_updates) = (CounterNames::default(), MissedUpdates::default());
     for (number, fact) in (1..).zip(facts) {
-        rows::record(&transaction, &mut names, &mut rowless, FactNumber(number), fact).unwrap();
+        rows::record(&transaction, &mut names, &mut missed_updates, FactNumber(number), fact).unwrap();
     }
-    assert_eq!(rowless, Rowless::default());
+    assert_eq!(missed_updates, MissedUpdates::default());
     schema::set_meta(&transaction, LAST_FACT, facts.len() as i64).unwrap();
     transaction.commit().unwrap();
     database

@@ -1,4 +1,4 @@
-//! Folding the ledger changes no sum.
+//! Compaction of the ledger changes no sum.
 
 use proptest::prelude::*;
 
@@ -101,10 +101,10 @@ proptest! {
         for (number, movement) in (1..).zip(&movements) {
             wall_ms += movement.0;
             insert(database, number, wall_ms, *movement);
-            // Folding goes on while the ledger grows.
+            // The ledger is compacted while it grows.
             if number % 40 == 0 {
                 tick(database, number, wall_ms, number);
-                fold_some(database, detail_days, limit).unwrap();
+                compact_ledger(database, detail_days, limit).unwrap();
             }
         }
         let rows = movements.len() as i64;
@@ -118,7 +118,7 @@ proptest! {
         }
         let then = sums(database);
         let mut steps = 0;
-        while fold_some(database, detail_days, limit).unwrap() {
+        while compact_ledger(database, detail_days, limit).unwrap() {
             steps += 1;
             prop_assert!(steps <= movements.len(), "it never ends");
         }
@@ -148,7 +148,7 @@ fn a_day_becomes_one_row_of_each_kind() {
         insert(database, number, DAY_0_MS + at_ms, movement);
     }
     tick(database, 9, DAY_0_MS + 31 * DAY_MS + 5, 7);
-    assert!(!fold_some(database, 30, 1000).unwrap());
+    assert!(!compact_ledger(database, 30, 1000).unwrap());
     let mut statement = database
         .prepare(
             "SELECT number || ' ' || queue || ' ' || reason || ' ' || amount_units || ' ' || movements || ' '
@@ -174,9 +174,9 @@ fn without_a_tick_or_with_damaged_rows_nothing_is_folded() {
     let mut scratch = scratch();
     let database = &mut scratch.database;
     insert(database, 1, DAY_0_MS, (0, 1, 0, 100));
-    assert!(!fold_some(database, 0, 10).unwrap());
+    assert!(!compact_ledger(database, 0, 10).unwrap());
     tick(database, 1, DAY_0_MS + 9 * DAY_MS, 1);
     database.execute("UPDATE ledger SET amount_units = 'x'", []).unwrap();
-    assert!(fold_some(database, 0, 10).is_err());
+    assert!(compact_ledger(database, 0, 10).is_err());
     assert_eq!(count(database, "day IS NULL"), 1);
 }

@@ -1,4 +1,4 @@
-//! What a demo proves: that words were counted as they were written, and that the bill is right.
+//! The result of a demo: compares the counted words with the written ones, and collects the errors of the bills.
 
 use std::fs;
 use std::path::Path;
@@ -7,22 +7,22 @@ use super::bill::Bill;
 use super::corpus::{Corpus, Counts};
 use super::error::DemoError;
 
-/// How it went.
+/// The result of the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
-    /// For people.
+pub(super) struct DemoReport {
+    /// The printed text.
     pub(super) text: String,
-    /// Whether all is as it should be.
+    /// Whether all checks passed.
     pub(super) is_right: bool,
 }
 
-/// Differing words that are named.
-const MOST_TOLD: usize = 5;
+/// Most wrong words that are listed.
+const MOST_LISTED: usize = 5;
 
-// === impl Verdict ===
+// === impl DemoReport ===
 
-impl Verdict {
-    /// From the bills, and what each user's job has counted.
+impl DemoReport {
+    /// From the bills and the counts of each user's job.
     pub(super) fn of(corpus: &Corpus, counted: &[(&str, Counts)], bills: &[Bill]) -> Self {
         let mut text = "\nThe bill".to_owned();
         let mut wrong = Vec::new();
@@ -50,22 +50,22 @@ impl Verdict {
     }
 }
 
-/// What a job has counted wrong.
+/// Words that a job has counted wrong.
 fn differences(user: &str, written: &Counts, counted: &Counts) -> Vec<String> {
     let of = |counts: &Counts, word: &str| counts.get(word).copied().unwrap_or(0);
     let words: std::collections::BTreeSet<&String> = written.keys().chain(counted.keys()).collect();
     let differing: Vec<_> =
         words.into_iter().filter(|word| of(written, word.as_str()) != of(counted, word.as_str())).collect();
-    let told = differing.iter().take(MOST_TOLD).map(|word| {
+    let listed = differing.iter().take(MOST_LISTED).map(|word| {
         let (written, counted) = (of(written, word.as_str()), of(counted, word.as_str()));
         format!("{user}'s job has counted {word} {counted} times, it was written {written} times")
     });
-    let more = differing.len().checked_sub(MOST_TOLD).filter(|more| *more > 0);
-    told.chain(more.map(|more| format!("{user}'s job has counted {more} more words wrong"))).collect()
+    let more = differing.len().checked_sub(MOST_LISTED).filter(|more| *more > 0);
+    listed.chain(more.map(|more| format!("{user}'s job has counted {more} more words wrong"))).collect()
 }
 
-/// What a job has counted, as it stands in its output. A line that is no count counts as a word that nobody wrote.
-pub(super) fn counts_in(output: &Path) -> Result<Counts, DemoError> {
+/// Reads the counts in a job's output. An invalid line counts as a word that was not written.
+pub(super) fn read_counts(output: &Path) -> Result<Counts, DemoError> {
     let mut counts = Counts::new();
     for entry in fs::read_dir(output).map_err(DemoError::file("read", output))? {
         let path = entry.map_err(DemoError::file("read", output))?.path();
@@ -76,7 +76,7 @@ pub(super) fn counts_in(output: &Path) -> Result<Counts, DemoError> {
         for line in text.lines() {
             let count = line.split_once('\t').and_then(|(word, count)| Some((word, count.parse::<u64>().ok()?)));
             let (word, count) = count.unwrap_or((line, 1));
-            // A word that comes twice is too much.
+            // A word on two lines is counted twice.
             *counts.entry(word.to_owned()).or_default() += count;
         }
     }
@@ -99,26 +99,26 @@ mod tests {
     fn all_is_right_only_if_counts_and_bill_are() {
         let corpus = Corpus { bytes: 0, words: 7, counts: counts(&[("a", 4), ("b", 3)]) };
         let right = corpus.counts.clone();
-        let verdict = Verdict::of(&corpus, &[("alice", right.clone())], &[bill(&[])]);
-        assert!(verdict.is_right);
-        insta::assert_snapshot!(verdict.text, @"
+        let report = DemoReport::of(&corpus, &[("alice", right.clone())], &[bill(&[])]);
+        assert!(report.is_right);
+        insta::assert_snapshot!(report.text, @"
         The bill
         alice: 1 credit
         Every charge is rate x slots, and what is left is what was there less the
         charges, to the last digit.
         Both jobs have counted 7 words, each of 2 as often as it was written.
         ");
-        let verdict = Verdict::of(&corpus, &[("alice", right.clone())], &[bill(&["alice, tick 3: charged 2"])]);
-        assert!(!verdict.is_right);
-        insta::assert_snapshot!(verdict.text, @"
+        let report = DemoReport::of(&corpus, &[("alice", right.clone())], &[bill(&["alice, tick 3: charged 2"])]);
+        assert!(!report.is_right);
+        insta::assert_snapshot!(report.text, @"
         The bill
         alice: 1 credit
         Both jobs have counted 7 words, each of 2 as often as it was written.
         WRONG: alice, tick 3: charged 2
         ");
-        let verdict = Verdict::of(&corpus, &[("alice", right), ("bob", counts(&[("a", 5), ("c", 3)]))], &[bill(&[])]);
-        assert!(!verdict.is_right);
-        insta::assert_snapshot!(verdict.text, @"
+        let report = DemoReport::of(&corpus, &[("alice", right), ("bob", counts(&[("a", 5), ("c", 3)]))], &[bill(&[])]);
+        assert!(!report.is_right);
+        insta::assert_snapshot!(report.text, @"
         The bill
         alice: 1 credit
         Every charge is rate x slots, and what is left is what was there less the
@@ -130,11 +130,11 @@ mod tests {
     }
 
     #[test]
-    fn many_differences_are_told_in_few_lines() {
+    fn many_differences_are_listed_in_few_lines() {
         let written = counts(&[("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1), ("f", 1), ("g", 1)]);
-        let told = differences("bob", &written, &Counts::new());
-        assert_eq!(told.len(), MOST_TOLD + 1);
-        assert_eq!(told[MOST_TOLD], "bob's job has counted 2 more words wrong");
+        let listed = differences("bob", &written, &Counts::new());
+        assert_eq!(listed.len(), MOST_LISTED + 1);
+        assert_eq!(listed[MOST_LISTED], "bob's job has counted 2 more words wrong");
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
         {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        assert_eq!(counts_in(folder.path()).unwrap(), counts(&[("a", 4), ("b", 1), ("nonsense", 1)]));
-        assert!(counts_in(&folder.path().join("none")).is_err());
+        assert_eq!(read_counts(folder.path()).unwrap(), counts(&[("a", 4), ("b", 1), ("nonsense", 1)]));
+        assert!(read_counts(&folder.path().join("none")).is_err());
     }
 }

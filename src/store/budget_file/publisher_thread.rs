@@ -1,4 +1,4 @@
-//! The thread that publishes budgets: the newest accounts, until the back-end has them.
+//! The thread that publishes budgets: retries the newest accounts until the back-end accepts them.
 
 use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -8,36 +8,38 @@ use crate::market::BudgetLine;
 use crate::model::FactNumber;
 
 use super::back_end::BudgetBackEnd;
-use super::{BudgetImageError, Shared};
+use super::{BudgetBackEndError, Shared};
 
-/// The first pause before a failed publication is tried again; doubles at each failure.
+/// The first pause before a failed publication is retried; doubles at each failure.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(200);
 /// The longest such pause.
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// What the thread is told.
+/// A request to the thread.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// Have the back-end show these accounts.
+    /// Publish all accounts.
     Publish {
-        /// All there are.
         accounts: Vec<BudgetLine>,
-        /// The last tick they have seen.
+        /// The tick that they are the balances after.
         tick: u64,
     },
-    /// Publish what waits and end.
+    /// Publish what waits, and end.
     Close {
         /// The last fact of all, where the stop is a clean one.
         shown: Option<FactNumber>,
     },
 }
 
-/// Publishes until it is told to close. An error tells why the last accounts are not shown.
+/// Publishes until [`Order::Close`].
+///
+/// # Errors
+/// The last accounts could not be published.
 pub(super) fn publish_all(
     back_end: &mut dyn BudgetBackEnd,
     orders: &Receiver<Order>,
     shared: &Shared,
-) -> Result<(), BudgetImageError> {
+) -> Result<(), BudgetBackEndError> {
     let mut waiting: Option<(Vec<BudgetLine>, u64)> = None;
     let mut pause = RETRY_PAUSE_MIN;
     let mut is_open = true;
@@ -68,7 +70,7 @@ pub(super) fn publish_all(
             }
             Some(_) if !is_open => return published,
             Some(trouble) => {
-                tracing::warn!("{trouble}; it is tried again");
+                tracing::warn!("{trouble}; retrying");
                 pause = (pause * 2).min(RETRY_PAUSE_MAX);
             }
         }

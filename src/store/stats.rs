@@ -1,21 +1,21 @@
-//! What the writer has done, for metrics and tests.
+//! Counts of the writer's work, for metrics and tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the writer has done since it started.
+/// Counts since the writer started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct StoreStats {
     /// Transactions committed.
     pub commits: u64,
-    /// Facts in them.
+    /// Facts in those transactions.
     pub facts: u64,
-    /// Tries that failed.
+    /// Failed tries.
     pub failures: u64,
-    /// Times the write-ahead log was moved into the database.
+    /// Checkpoints of the write-ahead log.
     pub checkpoints: u64,
 }
 
-/// [`Figures`] as the writer counts them.
+/// [`StoreStats`] as the writer counts them.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) commits: AtomicU64,
@@ -27,9 +27,9 @@ pub(super) struct Counts {
 // === impl Counts ===
 
 impl Counts {
-    pub(super) fn read(&self) -> Figures {
+    pub(super) fn read(&self) -> StoreStats {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Figures {
+        StoreStats {
             commits: read(&self.commits),
             facts: read(&self.facts),
             failures: read(&self.failures),

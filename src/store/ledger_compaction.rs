@@ -1,7 +1,7 @@
-//! The ledger's old detail becomes daily sums: for each day of UTC one row of each reason, debit and credit.
+//! Compacts the ledger's old detail into daily sums: for each UTC day one row of each reason, debit and credit.
 //!
-//! Law: a sum over the ledger, of whatever queue, reason or pair of accounts, is the same before and after. Only whole days
-//! are folded, and nothing after the last tick: a start reads those rows one by one.
+//! Invariant: a sum over the ledger, of any queue, reason or pair of accounts, is the same before and after. Only whole
+//! days are compacted, and nothing after the last tick: a start reads those rows one by one.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use super::fault_point::FaultPoint;
 use super::schema::{meta, set_meta};
 use super::units_column::{optional_units_column, units_column};
 
-/// Key in `meta` of the number up to which the ledger is folded.
+/// Key in `meta` of the number up to which the ledger is compacted.
 const FOLDED_THROUGH: &str = "ledger_folded_through";
 
 const DAY_MS: i64 = 86_400_000;
 
-/// What is summed by itself.
+/// The key of a daily sum.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Heading {
     day: String,
@@ -28,14 +28,14 @@ struct Heading {
     credit: String,
 }
 
-/// One movement, or the sum of some.
+/// One movement, or a sum of several.
 #[derive(Clone, Debug)]
 struct Sum {
     number: i64,
     tick: i64,
     wall_ms: i64,
     queue: Option<String>,
-    /// The one rate of all of them.
+    /// The rate, if all of them had the same.
     rate: Option<Credits>,
     map_slots: Option<i64>,
     reduce_slots: Option<i64>,
@@ -43,9 +43,9 @@ struct Sum {
     movements: i64,
 }
 
-/// Folds at most `limit_rows` of what is older than `detail_days` whole days before the last tick. Tells whether there
+/// Compacts at most `limit_rows` rows older than `detail_days` whole days before the last tick. Returns whether there
 /// may be more.
-pub(super) fn fold_some(database: &mut Connection, detail_days: u32, limit_rows: usize) -> rusqlite::Result<bool> {
+pub(super) fn compact_ledger(database: &mut Connection, detail_days: u32, limit_rows: usize) -> rusqlite::Result<bool> {
     let last_tick = "SELECT ledger_rows, wall_ms FROM tick ORDER BY number DESC LIMIT 1";
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
     let Some((ledger_rows, tick_ms)) = database.prepare_cached(last_tick)?.query_row([], read).optional()? else {
@@ -66,15 +66,15 @@ pub(super) fn fold_some(database: &mut Connection, detail_days: u32, limit_rows:
     transaction
         .prepare_cached("DELETE FROM ledger WHERE number > ?1 AND number <= ?2")?
         .execute([folded_through, through])?;
-    FaultPoint::FoldDeleted.pass();
+    FaultPoint::CompactDeleted.pass();
     for (heading, sum) in sums {
         write(&transaction, heading, sum)?;
-        FaultPoint::FoldSummed.pass();
+        FaultPoint::CompactSummed.pass();
     }
     set_meta(&transaction, FOLDED_THROUGH, through)?;
-    FaultPoint::FoldWritten.pass();
+    FaultPoint::CompactWritten.pass();
     transaction.commit()?;
-    FaultPoint::FoldDone.pass();
+    FaultPoint::CompactDone.pass();
     Ok(is_full && old == limit_rows)
 }
 
@@ -110,7 +110,7 @@ fn heading_and_sum(row: &Row<'_>) -> rusqlite::Result<(Heading, Sum)> {
     Ok((Heading { day, reason: row.get(9)?, debit: row.get(10)?, credit: row.get(11)? }, sum))
 }
 
-/// Adds a later sum to the one of its heading.
+/// Adds a later sum to the one with the same heading.
 fn add(sums: &mut BTreeMap<Heading, Sum>, heading: Heading, later: Sum) -> rusqlite::Result<()> {
     let sum = match sums.remove(&heading) {
         Some(earlier) => earlier.and(later)?,
@@ -120,7 +120,7 @@ fn add(sums: &mut BTreeMap<Heading, Sum>, heading: Heading, later: Sum) -> rusql
     Ok(())
 }
 
-/// Writes the sum of a day, with what has been summed of that day before.
+/// Writes the sum of a day, added to an earlier sum of that day.
 fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite::Result<()> {
     let place = params![heading.day, heading.reason, heading.debit, heading.credit];
     let sql = format!("{COLUMNS} WHERE day = ?1 AND reason = ?2 AND debit = ?3 AND credit = ?4");
@@ -161,7 +161,7 @@ fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite:
 // === impl Sum ===
 
 impl Sum {
-    /// Both together, at the place of the later one.
+    /// The sum of both, with number, tick and time of the later one.
     fn and(self, later: Sum) -> rusqlite::Result<Sum> {
         let too_large = || failed("a sum of the ledger is out of range".into());
         let slots = |one: Option<i64>, other: Option<i64>| match (one, other) {
@@ -184,5 +184,5 @@ fn failed(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
 }
 
 #[cfg(test)]
-#[path = "tests/folding.rs"]
+#[path = "tests/ledger_compaction.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! Attempts and completion events of one job, as a start finds them.
+//! Loads attempts and completion events of one job.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use rusqlite::{Row, params};
 use crate::mapreduce::{StoredAttempt, StoredEvent};
 use crate::model::{AttemptId, JobId, Kind};
 
+use super::enum_text;
 use super::error::StoreError;
-use super::opened::Loader;
-use super::opened_counters::StoredCounters;
-use super::words;
+use super::loaded_counters::StoredCounters;
+use super::loaded_state::Loader;
 
-/// Texts that stand in many rows, each kept once.
+/// Texts of many rows, each kept once.
 #[derive(Default)]
 pub(super) struct SharedTexts(BTreeSet<Arc<str>>);
 
@@ -30,7 +30,7 @@ impl SharedTexts {
     }
 }
 
-/// All attempts of a job lie side by side: their ids begin alike. `_` is the last character before those of no id.
+/// The attempts of a job are adjacent: their ids have a common prefix. '`' is the character after `_`.
 const ATTEMPTS: &str = "SELECT attempt, role, tracker, launch_ms, cleanup_tracker, state, kill_asked, commit_granted,
          start_ms, finish_ms, shuffle_finish_ms, sort_finish_ms, output_bytes, diagnostics, state_text, counters
      FROM attempt WHERE attempt >= ?1 AND attempt < ?2";
@@ -47,7 +47,7 @@ struct AttemptRow {
     state: String,
     kill_asked: Option<String>,
     commit_granted: bool,
-    /// Start, finish, end of copying, end of merging.
+    /// Start, finish, end of shuffle, end of sort.
     times_ms: [i64; 4],
     output_bytes: i64,
     diagnostics: String,
@@ -87,13 +87,13 @@ impl AttemptRow {
         let word = |column, text: String, value: Option<_>, expected| {
             value.ok_or_else(|| loader.wrong(column, text, expected))
         };
-        let role = words::role_named(&self.role);
+        let role = enum_text::parse_role(&self.role);
         let Some(role) = role else { return Err(loader.wrong("attempt.role", self.role, "the role of an attempt")) };
-        let state = words::attempt_state_named(&self.state);
+        let state = enum_text::parse_attempt_state(&self.state);
         let state = word("attempt.state", self.state, state, "the state of an attempt")?;
         let kill_asked = match self.kill_asked {
             None => None,
-            Some(text) => match words::kill_asked_named(&text) {
+            Some(text) => match enum_text::parse_kill_asked(&text) {
                 Some(asked) => Some(asked),
                 None => return Err(loader.wrong("attempt.kill_asked", text, "KILLED, FAILED or PREEMPTED")),
             },
@@ -156,13 +156,13 @@ pub(super) fn typed_event(
 ) -> Result<StoredEvent, StoreError> {
     let (_, attempt, status, http, run_time_ms) = row;
     let attempt: AttemptId = loader.parse("completion_event.attempt", attempt, "an attempt id")?;
-    match words::completion_status_named(&status) {
+    match enum_text::parse_completion_status(&status) {
         Some(status) => Ok(StoredEvent { attempt, status, http: texts.share(http), run_time_ms }),
         None => Err(loader.wrong("completion_event.status", status, "the status of a completion event")),
     }
 }
 
-/// The completion events of a job, each at the place that is its id.
+/// The completion events of a job, each at the index of its id.
 pub(super) fn events(loader: &Loader<'_>, job: JobId, texts: &mut SharedTexts) -> Result<Vec<StoredEvent>, StoreError> {
     let rows = loader.rows_with(EVENTS, [job.to_string()], event_row)?;
     let mut events: Vec<StoredEvent> = Vec::with_capacity(rows.len());

@@ -8,30 +8,30 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::BudgetImageError;
+use super::BudgetBackEndError;
 use crate::fs::{FsError, open_named_by_conf};
 use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
-/// Larger files are no budget files: the most queues there can be take a third of it.
+/// Limit of a budget file: three times the size that the most queues need.
 const LIMIT_BYTES: u64 = 64 << 20;
 
-/// Mode of a budget file that was not there before.
+/// Mode of a new budget file.
 const NEW_FILE_MODE: u32 = 0o640;
 
-/// A budget file's place, and the folder that takes what may not be put beside it.
+/// A budget file's path, and the folder for files that cannot be written beside it.
 #[derive(Debug)]
-pub(super) struct ImageFile {
+pub(super) struct BudgetFile {
     pub(super) path: PathBuf,
-    pub(super) refuge: PathBuf,
+    pub(super) fallback_dir: PathBuf,
 }
 
-/// How a content came into the file.
+/// How a content was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
-    /// As a new file in place of the old.
+pub(super) enum WriteMethod {
+    /// As a new file that replaced the old one.
     Replaced,
-    /// Into the file itself, since its folder takes no new one.
+    /// Into the file itself, since its folder accepts no new file.
     InPlace,
 }
 
@@ -40,12 +40,12 @@ pub(super) fn hash(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-// === impl ImageFile ===
+// === impl BudgetFile ===
 
-impl ImageFile {
-    /// The file at that path; where that is a symbolic link, the file it leads to, so that the link stays.
-    pub(super) fn at(path: &Path, refuge: &Path) -> Self {
-        Self { path: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()), refuge: refuge.to_owned() }
+impl BudgetFile {
+    /// The file at this path; for a symbolic link its target, so that the link stays.
+    pub(super) fn at(path: &Path, fallback_dir: &Path) -> Self {
+        Self { path: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()), fallback_dir: fallback_dir.to_owned() }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -53,8 +53,8 @@ impl ImageFile {
     }
 
     /// The content, or `None` when there is no such file.
-    pub(super) fn read(&self) -> Result<Option<Vec<u8>>, BudgetImageError> {
-        let unreadable = |reason| BudgetImageError::Unreadable { path: self.path.clone(), reason };
+    pub(super) fn read(&self) -> Result<Option<Vec<u8>>, BudgetBackEndError> {
+        let unreadable = |reason| BudgetBackEndError::Unreadable { path: self.path.clone(), reason };
         match open_named_by_conf(&self.path).and_then(|file| file.read_limited(LIMIT_BYTES)) {
             Ok(content) => Ok(Some(content)),
             Err(error) if error.is_not_found() => Ok(None),
@@ -64,52 +64,52 @@ impl ImageFile {
         }
     }
 
-    /// The content of the file that is there.
-    pub(super) fn present(&self) -> Result<Vec<u8>, BudgetImageError> {
+    /// The content of an existing file.
+    pub(super) fn present(&self) -> Result<Vec<u8>, BudgetBackEndError> {
         self.read()?.ok_or_else(|| at("read", &self.path)(io::ErrorKind::NotFound.into()))
     }
 
-    /// Replaces the content. At every moment of a crash the file is wholly the old or wholly the new one. The old one
-    /// stays as `NAME.previous`. Where the folder takes no new files, the content is written into the file itself.
-    pub(super) fn replace(&self, content: &[u8]) -> Result<Written, BudgetImageError> {
+    /// Replaces the content. After a crash the file is completely the old or completely the new one. The old one stays
+    /// as `NAME.previous`. Where the folder accepts no new files, the content is written into the file itself.
+    pub(super) fn replace(&self, content: &[u8]) -> Result<WriteMethod, BudgetBackEndError> {
         match self.replace_whole(content) {
-            Ok(()) => Ok(Written::Replaced),
-            Err(error) if error.is_refusal() => self.write_in_place(content).map(|()| Written::InPlace),
+            Ok(()) => Ok(WriteMethod::Replaced),
+            Err(error) if error.is_refusal() => self.write_in_place(content).map(|()| WriteMethod::InPlace),
             Err(error) => Err(error),
         }
     }
 
-    fn replace_whole(&self, content: &[u8]) -> Result<(), BudgetImageError> {
+    fn replace_whole(&self, content: &[u8]) -> Result<(), BudgetBackEndError> {
         let new = self.beside(".new");
         let mode = fs::metadata(&self.path).map_or(NEW_FILE_MODE, |metadata| metadata.mode() & 0o777);
         let replaced = write_new(&new, mode, content)
             .and_then(|()| self.keep_previous())
             .and_then(|()| fs::rename(&new, &self.path).map_err(at("replace", &self.path)));
         if replaced.is_err() {
-            // A disk that is full needs the room.
+            // Frees space on a full disk.
             let _ = fs::remove_file(&new);
         }
         replaced?;
-        FaultPoint::ImageRenamed.pass();
+        FaultPoint::BudgetFileRenamed.pass();
         let folder = match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
         sync_folder(folder).map_err(at("sync", folder))?;
-        FaultPoint::ImageReplaced.pass();
+        FaultPoint::BudgetFileReplaced.pass();
         Ok(())
     }
 
-    /// Copies the present file to `NAME.rejected-<n>` with the first free number, where it stays: beside it, or in the
-    /// refuge. A copy, since the file may come to be written in place.
-    pub(super) fn set_aside(&self) -> Result<PathBuf, BudgetImageError> {
+    /// Copies the present file to `NAME.rejected-<n>` with the first free number: beside it, or in the fallback
+    /// directory. A copy, since the file may be written in place later.
+    pub(super) fn set_aside(&self) -> Result<PathBuf, BudgetBackEndError> {
         match self.copy_aside(|ending| self.beside(ending)) {
-            Err(error) if error.is_refusal() => self.copy_aside(|ending| self.in_refuge(ending)),
+            Err(error) if error.is_refusal() => self.copy_aside(|ending| self.in_fallback_dir(ending)),
             done => done,
         }
     }
 
-    fn copy_aside(&self, place: impl Fn(&str) -> PathBuf) -> Result<PathBuf, BudgetImageError> {
+    fn copy_aside(&self, place: impl Fn(&str) -> PathBuf) -> Result<PathBuf, BudgetBackEndError> {
         let mode = fs::metadata(&self.path).map_or(NEW_FILE_MODE, |metadata| metadata.mode() & 0o777);
         let content = self.present()?;
         let mut number = 1_u32;
@@ -117,14 +117,14 @@ impl ImageFile {
             let kept = place(&format!(".rejected-{number}"));
             match OpenOptions::new().write(true).create_new(true).mode(mode).open(&kept) {
                 Ok(mut file) => {
-                    FaultPoint::ImageAsideMade.pass();
-                    let written = FaultPoint::ImageAsideTorn.write_all(&mut file, &content);
+                    FaultPoint::BudgetFileAsideMade.pass();
+                    let written = FaultPoint::BudgetFileAsideTorn.write_all(&mut file, &content);
                     let copied = written.and_then(|()| file.sync_all());
                     if copied.is_err() {
                         let _ = fs::remove_file(&kept);
                     }
                     copied.map_err(at("keep the file aside as", &kept))?;
-                    FaultPoint::ImageAsideKept.pass();
+                    FaultPoint::BudgetFileAsideKept.pass();
                     return Ok(kept);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
@@ -133,10 +133,11 @@ impl ImageFile {
         }
     }
 
-    /// A link made under a passing name and renamed, since a link cannot replace a file; a copy where links are refused.
-    fn keep_previous(&self) -> Result<(), BudgetImageError> {
+    /// Links it under a temporary name and renames that, since a link cannot replace a file; copies it where links
+    /// fail.
+    fn keep_previous(&self) -> Result<(), BudgetBackEndError> {
         let (passing, previous) = (self.beside(".previous.new"), self.beside(".previous"));
-        // Left over from a crash.
+        // A crash may have left it.
         let _ = fs::remove_file(&passing);
         let kept = fs::hard_link(&self.path, &passing).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Err(error),
@@ -144,9 +145,9 @@ impl ImageFile {
         });
         match kept {
             Ok(()) => {
-                FaultPoint::ImagePreviousLinked.pass();
+                FaultPoint::BudgetFilePreviousLinked.pass();
                 fs::rename(&passing, &previous).map_err(at("replace", &previous))?;
-                FaultPoint::ImagePreviousKept.pass();
+                FaultPoint::BudgetFilePreviousKept.pass();
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -158,12 +159,12 @@ impl ImageFile {
         with_ending(self.path.as_os_str(), ending)
     }
 
-    pub(super) fn in_refuge(&self, ending: &str) -> PathBuf {
-        with_ending(self.refuge.join(self.path.file_name().unwrap_or_default()).as_os_str(), ending)
+    pub(super) fn in_fallback_dir(&self, ending: &str) -> PathBuf {
+        with_ending(self.fallback_dir.join(self.path.file_name().unwrap_or_default()).as_os_str(), ending)
     }
 }
 
-/// A copy under a name that is free.
+/// Copies to a new file.
 fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
     let content = open_named_by_conf(from)?.read_limited(LIMIT_BYTES)?;
     let mode = fs::metadata(from)?.mode() & 0o777;
@@ -176,35 +177,35 @@ fn with_ending(path: &OsStr, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Writes a file that somebody will rename, and syncs it. What stands there is left over from a crash or is a trap, so it goes.
-pub(super) fn write_new(path: &Path, mode: u32, content: &[u8]) -> Result<(), BudgetImageError> {
+/// Writes and syncs a file for a later rename. A file of that name was left by a crash or is a trap, so it is removed.
+pub(super) fn write_new(path: &Path, mode: u32, content: &[u8]) -> Result<(), BudgetBackEndError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at("create", path)(error)),
         _ => {}
     }
     let opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     let file = opened.map_err(at("create", path))?;
-    FaultPoint::ImageNewMade.pass();
+    FaultPoint::BudgetFileNewMade.pass();
     fill(file, mode, content, path)
 }
 
-fn fill(mut file: fs::File, mode: u32, content: &[u8], path: &Path) -> Result<(), BudgetImageError> {
-    FaultPoint::ImageNewTorn.write_all(&mut file, content).map_err(at("write", path))?;
-    FaultPoint::ImageNewWritten.pass();
+fn fill(mut file: fs::File, mode: u32, content: &[u8], path: &Path) -> Result<(), BudgetBackEndError> {
+    FaultPoint::BudgetFileNewTorn.write_all(&mut file, content).map_err(at("write", path))?;
+    FaultPoint::BudgetFileNewWritten.pass();
     file.sync_all().map_err(at("write", path))?;
-    FaultPoint::ImageNewSynced.pass();
+    FaultPoint::BudgetFileNewSynced.pass();
     file.set_permissions(Permissions::from_mode(mode)).map_err(at("set the mode of", path))
 }
 
-pub(super) fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BudgetImageError {
+pub(super) fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BudgetBackEndError {
     let path = path.to_owned();
-    move |source| BudgetImageError::File { action, path, source }
+    move |source| BudgetBackEndError::File { action, path, source }
 }
 
-// === impl BudgetImageError ===
+// === impl BudgetBackEndError ===
 
-impl BudgetImageError {
-    /// The folder does not let us, whoever else it may let.
+impl BudgetBackEndError {
+    /// The folder or the mount refuses this process.
     fn is_refusal(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
         // Busy: the file alone is mounted, as containers do.
@@ -223,7 +224,7 @@ mod tests {
         let path = scratch.path().join("budget");
         fs::write(&path, "one").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o604)).unwrap();
-        let file = ImageFile::at(&path, scratch.path());
+        let file = BudgetFile::at(&path, scratch.path());
         file.replace(b"two").unwrap();
         file.replace(b"three").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "three");
@@ -243,7 +244,7 @@ mod tests {
         let (target, link) = (scratch.path().join("target"), scratch.path().join("link"));
         fs::write(&target, "one").unwrap();
         std::os::unix::fs::symlink(&target, &link).unwrap();
-        ImageFile::at(&link, scratch.path()).replace(b"two").unwrap();
+        BudgetFile::at(&link, scratch.path()).replace(b"two").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&target).unwrap(), "two");
     }
@@ -252,7 +253,7 @@ mod tests {
     fn files_set_aside_never_replace_one_another() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("budget");
-        let file = ImageFile::at(&path, scratch.path());
+        let file = BudgetFile::at(&path, scratch.path());
         for (number, content) in [(1, "one"), (2, "two")] {
             fs::write(&path, content).unwrap();
             let kept = file.set_aside().unwrap();
@@ -267,7 +268,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("budget");
         fs::write(&path, "one").unwrap();
-        let file = ImageFile::at(&path, scratch.path());
+        let file = BudgetFile::at(&path, scratch.path());
         // Takes no byte, as a full disk.
         let full = fill(OpenOptions::new().write(true).open("/dev/full").unwrap(), 0o600, b"two", &file.beside(".new"));
         let error = full.unwrap_err().to_string();
@@ -286,7 +287,7 @@ mod tests {
         let (path, secret) = (scratch.path().join("budget"), scratch.path().join("secret"));
         fs::write(&path, "one").unwrap();
         fs::write(&secret, "secret").unwrap();
-        let file = ImageFile::at(&path, scratch.path());
+        let file = BudgetFile::at(&path, scratch.path());
         for ending in [".new", ".previous", ".previous.new", ".rejected-1"] {
             std::os::unix::fs::symlink(&secret, file.beside(ending)).unwrap();
         }
@@ -298,12 +299,12 @@ mod tests {
     #[test]
     fn what_is_no_file_is_neither_read_nor_waited_for() {
         let scratch = tempfile::tempdir().unwrap();
-        let folder = ImageFile::at(scratch.path(), scratch.path()).read().unwrap_err().to_string();
+        let folder = BudgetFile::at(scratch.path(), scratch.path()).read().unwrap_err().to_string();
         assert!(folder.contains("not a file"), "{folder}");
         let pipe = scratch.path().join("pipe");
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        let pipe = ImageFile::at(&pipe, scratch.path()).read().unwrap_err().to_string();
+        let pipe = BudgetFile::at(&pipe, scratch.path()).read().unwrap_err().to_string();
         assert!(pipe.contains("not a file"), "{pipe}");
     }
 }

@@ -1,6 +1,6 @@
-//! Who does what, and when: alice has the cluster to herself, bob comes and pays more, she pays still more.
+//! The users' actions: alice has the cluster to herself, bob submits and pays more, alice raises her bid.
 //!
-//! Everything happens when the jobs have come so far, not at a time: a slow machine takes longer, and shows the same.
+//! Actions depend on the progress of the jobs, not on time: a slow machine takes longer and shows the same.
 
 use std::time::Duration;
 
@@ -17,27 +17,27 @@ use crate::lifecycle::Serving;
 use crate::market::{Credits, QueueStanding};
 
 use super::DemoOptions;
-use super::bill::{Bill, Known};
+use super::bill::{Bill, Expected};
 use super::corpus::Corpus;
 use super::error::DemoError;
-use super::moment::{JobView, Moment};
+use super::market_table::{JobView, MarketTable};
 use super::scratch::{BIDDERS, BUDGET, Bidder, Scratch, TASK_PROGRAM};
 use super::screen::Screen;
-use super::verdict::{Verdict, counts_in};
+use super::word_check::{DemoReport, read_counts};
 
-/// Between two looks.
+/// Pause between two refreshes.
 const PAUSE: Duration = Duration::from_millis(150);
-/// Looks until a moment is one: no tick came between its parts.
-const MOST_LOOKS: u32 = 3;
-/// Ticks at which alice is alone.
+/// Most reads until no tick came between the parts of a table.
+const MOST_READS: u32 = 3;
+/// Ticks during which alice is alone.
 const TICKS_ALONE: u64 = 4;
-/// What alice bids from halfway on.
+/// The bid of alice from halfway on.
 const RAISED_BID: &str = "6.6";
 const REDUCES: u32 = 2;
-/// So long all of it may take, s: on whatever machine.
-const PATIENCE_S: u64 = 600;
+/// Longest run of the scenario, s, on any machine.
+const TIMEOUT_S: u64 = 600;
 
-/// One who has a job.
+/// A user and the job.
 struct User<'a> {
     bidder: Bidder,
     signer: &'a Signer,
@@ -50,8 +50,8 @@ struct User<'a> {
     bids: Vec<Credits>,
 }
 
-/// A demo on its way.
-pub(super) struct Story<'a> {
+/// A running demo.
+pub(super) struct Scenario<'a> {
     scratch: &'a Scratch,
     options: &'a DemoOptions,
     rpc: HostPort,
@@ -63,10 +63,9 @@ pub(super) struct Story<'a> {
     has_raised: bool,
 }
 
-// === impl Story ===
+// === impl Scenario ===
 
-impl<'a> Story<'a> {
-    /// Nobody has done anything yet.
+impl<'a> Scenario<'a> {
     pub(super) fn new(scratch: &'a Scratch, options: &'a DemoOptions, serving: &Serving) -> Self {
         let rpc = HostPort { host: serving.rpc.ip().to_string(), port: serving.rpc.port() };
         let http = serving.http.to_string();
@@ -88,41 +87,41 @@ impl<'a> Story<'a> {
         Self { scratch, options, market, users, rpc, http, alone_since: None, has_raised: false }
     }
 
-    /// Plays it until a tick has found both jobs over.
+    /// Runs it until the first tick after the end of both jobs.
     pub(super) async fn play(&mut self, screen: &mut Screen) -> Result<(), DemoError> {
         let begin = Instant::now();
         self.submit(0, screen).await?;
         let mut last_tick = None;
         loop {
-            let moment = self.look(screen).await?;
-            screen.show(&moment);
+            let table = self.refresh(screen).await?;
+            screen.show(&table);
             if self.users.iter().all(User::is_over) {
-                // What the last interval has cost is booked at its end.
-                if *last_tick.get_or_insert(moment.tick) < moment.tick {
+                // The last interval is charged at its end.
+                if *last_tick.get_or_insert(table.tick) < table.tick {
                     return Ok(());
                 }
             } else {
-                self.go_on(&moment, screen).await?;
+                self.perform_due_actions(&table, screen).await?;
             }
-            if begin.elapsed().as_secs() > PATIENCE_S {
-                return Err(DemoError::TooSlow(PATIENCE_S));
+            if begin.elapsed().as_secs() > TIMEOUT_S {
+                return Err(DemoError::TooSlow(TIMEOUT_S));
             }
             sleep(PAUSE).await;
         }
     }
 
-    /// Does what is due.
-    async fn go_on(&mut self, moment: &Moment, screen: &mut Screen) -> Result<(), DemoError> {
-        let (done, all) = moment.maps(self.options.maps);
+    /// Performs the actions that are due.
+    async fn perform_due_actions(&mut self, table: &MarketTable, screen: &mut Screen) -> Result<(), DemoError> {
+        let (done, all) = table.maps(self.options.maps);
         if self.users[1].job.is_none() {
-            // A short job may be over before any tick has sold her slots.
-            let may_go_on = |view: &JobView| view.state.is_finished() || moment.is_sold_to(1);
-            let Some(alice) = self.users[0].view.filter(may_go_on) else { return Ok(()) };
-            let since = *self.alone_since.get_or_insert(moment.tick);
-            if moment.tick - since >= TICKS_ALONE || alice.map.finished * 3 >= alice.map.total {
+            // A short job may finish before any tick has sold her slots.
+            let is_ready = |view: &JobView| view.state.is_finished() || table.has_buyers(1);
+            let Some(alice) = self.users[0].view.filter(is_ready) else { return Ok(()) };
+            let since = *self.alone_since.get_or_insert(table.tick);
+            if table.tick - since >= TICKS_ALONE || alice.map.finished * 3 >= alice.map.total {
                 self.submit(1, screen).await?;
             }
-        } else if !self.has_raised && !self.users[0].is_over() && done * 2 >= all && moment.is_sold_to(2) {
+        } else if !self.has_raised && !self.users[0].is_over() && done * 2 >= all && table.has_buyers(2) {
             self.has_raised = true;
             let alice = &mut self.users[0];
             let query = format!("setSpending={RAISED_BID}&queue={}", alice.bidder.name);
@@ -154,7 +153,7 @@ impl<'a> Story<'a> {
         };
         let values = [
             format!("mapred.map.tasks={}", options.maps),
-            // So that all slots in the table are at the same work, and none is used twice for one thing.
+            // All slots in the table do the same work, and none runs a speculative attempt.
             "mapred.reduce.slowstart.completed.maps=1.0".to_owned(),
             "mapred.map.tasks.speculative.execution=false".to_owned(),
             "mapred.reduce.tasks.speculative.execution=false".to_owned(),
@@ -172,32 +171,32 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    async fn look(&mut self, screen: &mut Screen) -> Result<Moment, DemoError> {
+    async fn refresh(&mut self, screen: &mut Screen) -> Result<MarketTable, DemoError> {
         let ((tick, price), mut queues) = self.standings().await?;
         queues.retain(|queue| BIDDERS.iter().any(|bidder| bidder.name == queue.queue.as_str()));
         let mut jobs = Vec::new();
         for user in &mut self.users {
-            if let Some(end) = user.look().await? {
+            if let Some(end) = user.refresh().await? {
                 screen.say(&end);
             }
             jobs.push(user.view);
         }
-        Ok(Moment { tick, price, queues, jobs })
+        Ok(MarketTable { tick, price, queues, jobs })
     }
 
-    /// The last tick and its price, and how the queues stand after it.
+    /// The last tick with its price, and the queues after it.
     async fn standings(&self) -> Result<((u64, Credits), Vec<QueueStanding>), DemoError> {
         let mut before = self.last_tick().await?;
-        let mut looks = 1;
+        let mut reads = 1;
         loop {
             let queues = self.market.queue_statuses(None, &self.scratch.administrator).await?;
             let after = self.last_tick().await?;
-            // On a machine that is slower than the ticks one always comes between.
-            if before == after || looks == MOST_LOOKS {
+            // On a very slow machine a tick always comes between.
+            if before == after || reads == MOST_READS {
                 return Ok((after, queues));
             }
             before = after;
-            looks += 1;
+            reads += 1;
         }
     }
 
@@ -206,27 +205,27 @@ impl<'a> Story<'a> {
         Ok(history.points.last().map_or((0, Credits::ZERO), |point| (point.tick, point.price)))
     }
 
-    /// Judges what the users have got, and what they have paid.
-    pub(super) async fn verdict(&self, corpus: &Corpus) -> Result<Verdict, DemoError> {
+    /// Checks the users' output and charges.
+    pub(super) async fn check(&self, corpus: &Corpus) -> Result<DemoReport, DemoError> {
         let (mut counted, mut bills) = (Vec::new(), Vec::new());
         for User { bidder, signer, bids, lasted, .. } in &self.users {
             let statement = self.market.statement(None, None, signer).await?;
             let shown = self.market.request_signed("info", signer).await?;
             let end = shown.queues.first().map_or(Credits::ZERO, |queue| amount(&queue.budget));
-            let known = Known { start: amount(BUDGET), end, bids: bids.clone(), lasted: *lasted };
-            bills.push(Bill::of(&statement, &known));
-            counted.push((bidder.name, counts_in(&self.scratch.output_folder(*bidder))?));
+            let expected = Expected { start: amount(BUDGET), end, bids: bids.clone(), lasted: *lasted };
+            bills.push(Bill::of(&statement, &expected));
+            counted.push((bidder.name, read_counts(&self.scratch.output_folder(*bidder))?));
         }
-        Ok(Verdict::of(corpus, &counted, &bills))
+        Ok(DemoReport::of(corpus, &counted, &bills))
     }
 
-    /// What can be done with a cluster that is left running.
+    /// Commands to try with a cluster that keeps running.
     pub(super) fn next_steps(&self, scratch: &Scratch, program: &str) -> String {
         let Self { rpc, http, .. } = self;
         let [alice, _] = BIDDERS.map(|bidder| bidder.name);
         let key = scratch.key_file(alice);
         format!(
-            "\nThe cluster goes on until Ctrl-C. Look at http://{http}/, and try in another shell:\n  \
+            "\nThe cluster runs until Ctrl-C. Look at http://{http}/, and try in another shell:\n  \
              {program} job list --all --jobtracker {rpc}\n  \
              {program} queue statement --server {http} --user {alice} --key-file {}\n  \
              curl 'http://{http}/scheduler?price'",
@@ -242,8 +241,8 @@ impl User<'_> {
         self.view.is_some_and(|view| view.state.is_finished())
     }
 
-    /// Looks how the job is; says it when it is over.
-    async fn look(&mut self) -> Result<Option<String>, DemoError> {
+    /// Reads the job's progress; returns a line when it is done.
+    async fn refresh(&mut self) -> Result<Option<String>, DemoError> {
         let Some(job) = self.job.filter(|_| !self.is_over()) else { return Ok(None) };
         let line = self.jobtracker.job(job).await?;
         let map = self.jobtracker.tally(job, Kind::Map).await?;
@@ -262,7 +261,7 @@ impl User<'_> {
     }
 }
 
-/// An amount in the words of this program, or of its own server; what is none is found wrong with the bill.
+/// Parses an amount of this program or its server; an invalid one fails the check of the bill.
 fn amount(text: &str) -> Credits {
     Credits::parse_exact(text).unwrap_or_default()
 }

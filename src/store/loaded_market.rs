@@ -1,4 +1,4 @@
-//! The market as a start finds it: the facts that [`Market::apply`](crate::market::Market::apply) needs, in its order.
+//! Loads the market: the facts that restore it by [`Market::apply`](crate::market::Market::apply), in its order.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::market::{
 };
 
 use super::error::StoreError;
-use super::opened::Loader;
+use super::loaded_state::Loader;
 
 /// The latest accounts, the last tick with its intervals, the ledger rows after it and the stamps.
 pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
@@ -73,7 +73,7 @@ fn load_tick(loader: &Loader<'_>) -> Result<Option<Tick>, StoreError> {
     Ok(Some(Tick { number: number.cast_unsigned(), wall_ms, price, ledger, turns: Vec::new() }))
 }
 
-/// The intervals that a tick opened. What it charged is in the accounts.
+/// The intervals that a tick opened. Its charges are in the accounts.
 fn load_turns(
     loader: &Loader<'_>,
     tick: u64,

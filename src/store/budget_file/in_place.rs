@@ -1,7 +1,8 @@
-//! The budget file in a folder that takes no new files, as `/etc` may be: written in place, with whole copies elsewhere.
+//! The budget file in a folder that accepts no new files, as `/etc` may: written in place, with complete copies
+//! elsewhere.
 //!
-//! A crash in the middle of it leaves a torn file. Its hash is then neither that of the old nor that of the new content,
-//! so the next start keeps it aside and the ledger holds; the refuge has the old and the new one whole.
+//! A crash during the write leaves a torn file. Its hash is then neither that of the old nor that of the new content,
+//! so the next start copies it and the ledger holds; the fallback directory has the old and the new content.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,54 +12,55 @@ use std::path::Path;
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::io::Errno;
 
-use super::BudgetImageError;
-use super::file::{ImageFile, at, write_new};
+use super::BudgetBackEndError;
+use super::file::{BudgetFile, at, write_new};
 use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
 /// Mode of the copies.
 const COPY_MODE: u32 = 0o600;
 
-// === impl ImageFile: in place ===
+// === impl BudgetFile: in place ===
 
-impl ImageFile {
-    /// Overwrites the content, once the refuge has the old one as `NAME.previous` and the new one as `NAME.copy`.
-    pub(super) fn write_in_place(&self, content: &[u8]) -> Result<(), BudgetImageError> {
+impl BudgetFile {
+    /// Overwrites the content, once the fallback directory has the old one as `NAME.previous` and the new one as
+    /// `NAME.copy`.
+    pub(super) fn write_in_place(&self, content: &[u8]) -> Result<(), BudgetBackEndError> {
         let mut file = open_for_writing(&self.path).map_err(at("write", &self.path))?;
         let old = self.present()?;
-        self.keep_in_refuge(".previous", &old)?;
-        self.keep_in_refuge(".copy", content)?;
+        self.keep_in_fallback_dir(".previous", &old)?;
+        self.keep_in_fallback_dir(".copy", content)?;
         self.unlink_previous(&file)?;
-        // A disk that is full says so now, or not at all.
+        // A full disk reports an error here, before the file is touched.
         match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, content.len() as u64) {
             Err(error) if [Errno::NOSPC, Errno::DQUOT].contains(&error) => {
                 return Err(at("make room for", &self.path)(error.into()));
             }
-            // Not every file system can tell.
+            // Not every file system supports it.
             _ => {}
         }
-        FaultPoint::ImageInPlaceDue.pass();
-        FaultPoint::ImageInPlaceTorn.write_all(&mut file, content).map_err(at("write", &self.path))?;
-        FaultPoint::ImageInPlaceWritten.pass();
+        FaultPoint::BudgetFileInPlaceDue.pass();
+        FaultPoint::BudgetFileInPlaceTorn.write_all(&mut file, content).map_err(at("write", &self.path))?;
+        FaultPoint::BudgetFileInPlaceWritten.pass();
         file.set_len(content.len() as u64).map_err(at("write", &self.path))?;
-        FaultPoint::ImageInPlaceCut.pass();
+        FaultPoint::BudgetFileInPlaceCut.pass();
         file.sync_all().map_err(at("write", &self.path))?;
-        FaultPoint::ImageInPlaceDone.pass();
+        FaultPoint::BudgetFileInPlaceDone.pass();
         Ok(())
     }
 
-    fn keep_in_refuge(&self, ending: &str, content: &[u8]) -> Result<(), BudgetImageError> {
-        let (new, kept) = (self.in_refuge(".new"), self.in_refuge(ending));
+    fn keep_in_fallback_dir(&self, ending: &str, content: &[u8]) -> Result<(), BudgetBackEndError> {
+        let (new, kept) = (self.in_fallback_dir(".new"), self.in_fallback_dir(ending));
         write_new(&new, COPY_MODE, content)?;
         fs::rename(&new, &kept).map_err(at("replace", &kept))?;
-        FaultPoint::ImageRefugeRenamed.pass();
-        sync_folder(&self.refuge).map_err(at("sync", &self.refuge))?;
-        FaultPoint::ImageRefugeKept.pass();
+        FaultPoint::BudgetFileRefugeRenamed.pass();
+        sync_folder(&self.fallback_dir).map_err(at("sync", &self.fallback_dir))?;
+        FaultPoint::BudgetFileRefugeKept.pass();
         Ok(())
     }
 
-    /// Where the folder let us link the file and then not replace it, the link must not change with it.
-    fn unlink_previous(&self, file: &File) -> Result<(), BudgetImageError> {
+    /// Removes a link to the file, made before its replacement failed: its content must not change too.
+    fn unlink_previous(&self, file: &File) -> Result<(), BudgetBackEndError> {
         let previous = self.beside(".previous");
         let Ok(linked) = fs::symlink_metadata(&previous) else { return Ok(()) };
         let present = file.metadata().map_err(at("read", &self.path))?;
@@ -69,7 +71,7 @@ impl ImageFile {
     }
 }
 
-/// A regular file that is there: neither a link nor a pipe that took its place.
+/// Opens an existing regular file: neither a link nor a pipe that replaced it.
 fn open_for_writing(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open(path)?;
@@ -82,7 +84,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::store::budget_image::file::Written;
+    use crate::store::budget_file::file::WriteMethod;
 
     const NOBODY: u32 = 65_534;
 
@@ -105,14 +107,14 @@ mod tests {
         });
     }
 
-    /// A budget file in a folder of its own, and a refuge.
-    fn stage(scratch: &Path, content: &str) -> (ImageFile, std::path::PathBuf) {
-        let (folder, refuge) = (scratch.join("etc"), scratch.join("state"));
+    /// A budget file in a folder of its own, and a fallback directory.
+    fn stage(scratch: &Path, content: &str) -> (BudgetFile, std::path::PathBuf) {
+        let (folder, fallback_dir) = (scratch.join("etc"), scratch.join("state"));
         fs::create_dir(&folder).unwrap();
-        fs::create_dir(&refuge).unwrap();
+        fs::create_dir(&fallback_dir).unwrap();
         let path = folder.join("budget");
         fs::write(&path, content).unwrap();
-        (ImageFile::at(&path, &refuge), folder)
+        (BudgetFile::at(&path, &fallback_dir), folder)
     }
 
     fn set_mode(path: &Path, mode: u32) {
@@ -129,13 +131,13 @@ mod tests {
             let (file, folder) = stage(scratch, "the old one, which is longer");
             set_mode(&folder, 0o555);
             for (old, new) in [("the old one, which is longer", "new"), ("new", "newer and longer")] {
-                assert_eq!(file.replace(new.as_bytes()).unwrap(), Written::InPlace);
-                assert_eq!((read(&file.path), read(file.in_refuge(".copy"))), (new.to_owned(), new.to_owned()));
-                assert_eq!(read(file.in_refuge(".previous")), old);
+                assert_eq!(file.replace(new.as_bytes()).unwrap(), WriteMethod::InPlace);
+                assert_eq!((read(&file.path), read(file.in_fallback_dir(".copy"))), (new.to_owned(), new.to_owned()));
+                assert_eq!(read(file.in_fallback_dir(".previous")), old);
             }
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
             let kept = file.set_aside().unwrap();
-            assert_eq!(kept, file.in_refuge(".rejected-1"));
+            assert_eq!(kept, file.in_fallback_dir(".rejected-1"));
             file.replace(b"ours").unwrap();
             assert_eq!(read(kept), "newer and longer", "what is kept aside stays as it was");
             set_mode(&folder, 0o755);
@@ -148,7 +150,7 @@ mod tests {
             let (file, folder) = stage(scratch, "old");
             set_mode(&folder, 0o555);
             // No file can be made in its place.
-            fs::create_dir(file.in_refuge(".new")).unwrap();
+            fs::create_dir(file.in_fallback_dir(".new")).unwrap();
             let error = file.replace(b"new").unwrap_err().to_string();
             assert!(error.contains("cannot create") && error.contains("state"), "{error}");
             assert_eq!(read(&file.path), "old");
@@ -161,14 +163,14 @@ mod tests {
         as_nobody(|scratch| {
             let (file, _) = stage(scratch, "old");
             set_mode(&file.path, 0o444);
-            assert_eq!(file.replace(b"new").unwrap(), Written::Replaced);
+            assert_eq!(file.replace(b"new").unwrap(), WriteMethod::Replaced);
             assert_eq!((read(&file.path), read(file.beside(".previous"))), ("new".to_owned(), "old".to_owned()));
             assert_eq!(fs::metadata(&file.path).unwrap().mode() & 0o777, 0o444);
         });
     }
 
     #[test]
-    fn a_read_only_file_in_a_read_only_folder_stays_and_is_told() {
+    fn a_read_only_file_in_a_read_only_folder_stays_and_is_reported() {
         as_nobody(|scratch| {
             let (file, folder) = stage(scratch, "old");
             set_mode(&file.path, 0o444);
@@ -188,7 +190,10 @@ mod tests {
             fs::hard_link(&file.path, file.beside(".previous")).unwrap();
             file.write_in_place(b"new").unwrap();
             assert!(!fs::exists(file.beside(".previous")).unwrap());
-            assert_eq!((read(&file.path), read(file.in_refuge(".previous"))), ("new".to_owned(), "old".to_owned()));
+            assert_eq!(
+                (read(&file.path), read(file.in_fallback_dir(".previous"))),
+                ("new".to_owned(), "old".to_owned())
+            );
         });
     }
 }

@@ -13,7 +13,7 @@ fn thinned(times_ms: &[i64], limit_rows: usize) -> Vec<i64> {
         database.execute(sql, [number, START_MS + at_ms]).unwrap();
     }
     let mut steps = 0;
-    while thin_some(&mut database, limit_rows).unwrap() {
+    while prune_ticks(&mut database, limit_rows).unwrap() {
         steps += 1;
         assert!(steps <= 2 * times_ms.len(), "it never ends");
     }

@@ -1,4 +1,4 @@
-//! How states stand in the database: Hadoop's own words.
+//! Texts of enums in the database: Hadoop's own names.
 
 use crate::mapreduce::{AttemptRole, KillRequest};
 use crate::model::{AttemptState, Priority, RunState};
@@ -55,7 +55,7 @@ pub(super) fn kill_asked(request: KillRequest) -> &'static str {
     }
 }
 
-/// The role of an attempt; a task cleanup is no role of its own but part of the attempt it cleans up after.
+/// A task cleanup has no row of its own: it is part of the attempt it cleans up after.
 pub(super) fn role(role: AttemptRole) -> &'static str {
     match role {
         AttemptRole::JobSetup => "job_setup",
@@ -65,38 +65,38 @@ pub(super) fn role(role: AttemptRole) -> &'static str {
     }
 }
 
-/// The value whose word this is.
-fn named<T: Copy>(all: &[T], word: fn(T) -> &'static str, text: &str) -> Option<T> {
-    all.iter().copied().find(|value| word(*value) == text)
+/// The value with this text.
+fn parse<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Option<T> {
+    all.iter().copied().find(|value| name(*value) == text)
 }
 
-pub(super) fn run_state_named(text: &str) -> Option<RunState> {
+pub(super) fn parse_run_state(text: &str) -> Option<RunState> {
     use RunState as S;
-    named(&[S::Prep, S::Running, S::Succeeded, S::Failed, S::Killed], run_state, text)
+    parse(&[S::Prep, S::Running, S::Succeeded, S::Failed, S::Killed], run_state, text)
 }
 
-pub(super) fn attempt_state_named(text: &str) -> Option<AttemptState> {
+pub(super) fn parse_attempt_state(text: &str) -> Option<AttemptState> {
     use AttemptState as S;
     let ended = [S::Succeeded, S::Failed, S::Killed, S::FailedUnclean, S::KilledUnclean];
-    named(&ended, attempt_state, text)
-        .or_else(|| named(&[S::Running, S::Unassigned, S::CommitPending], attempt_state, text))
+    parse(&ended, attempt_state, text)
+        .or_else(|| parse(&[S::Running, S::Unassigned, S::CommitPending], attempt_state, text))
 }
 
-pub(super) fn priority_named(text: &str) -> Option<Priority> {
+pub(super) fn parse_priority(text: &str) -> Option<Priority> {
     use Priority as P;
-    named(&[P::VeryHigh, P::High, P::Normal, P::Low, P::VeryLow], priority, text)
+    parse(&[P::VeryHigh, P::High, P::Normal, P::Low, P::VeryLow], priority, text)
 }
 
-pub(super) fn completion_status_named(text: &str) -> Option<CompletionStatus> {
+pub(super) fn parse_completion_status(text: &str) -> Option<CompletionStatus> {
     use CompletionStatus as S;
-    named(&[S::Failed, S::Killed, S::Succeeded, S::Obsolete, S::TipFailed], completion_status, text)
+    parse(&[S::Failed, S::Killed, S::Succeeded, S::Obsolete, S::TipFailed], completion_status, text)
 }
 
-pub(super) fn kill_asked_named(text: &str) -> Option<KillRequest> {
-    named(&[KillRequest::Kill, KillRequest::Fail, KillRequest::Preempt], kill_asked, text)
+pub(super) fn parse_kill_asked(text: &str) -> Option<KillRequest> {
+    parse(&[KillRequest::Kill, KillRequest::Fail, KillRequest::Preempt], kill_asked, text)
 }
 
-/// The role of an attempt as its row has it.
-pub(super) fn role_named(text: &str) -> Option<AttemptRole> {
-    named(&[AttemptRole::JobSetup, AttemptRole::JobCleanup, AttemptRole::Work], role, text)
+/// The role in a row of `attempt`.
+pub(super) fn parse_role(text: &str) -> Option<AttemptRole> {
+    parse(&[AttemptRole::JobSetup, AttemptRole::JobCleanup, AttemptRole::Work], role, text)
 }

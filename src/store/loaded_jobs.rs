@@ -1,6 +1,6 @@
-//! Jobs as a start finds them.
+//! Loads jobs at a start.
 //!
-//! Invariant: nothing is read of the attempts and events of finished jobs, however many there are.
+//! Invariant: attempts and events of finished jobs are not read, however many there are.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::mapreduce::{AcceptedJob, CounterInterner, Ending, FinishedJob, JobOut
 use crate::market::Credits;
 use crate::model::{AttemptId, JobId, Kind, PerKind, RunState};
 
+use super::enum_text;
 use super::error::StoreError;
-use super::opened::Loader;
-use super::opened_attempts::{SharedTexts, attempts, events};
-use super::opened_counters::StoredCounters;
+use super::loaded_attempts::{SharedTexts, attempts, events};
+use super::loaded_counters::StoredCounters;
+use super::loaded_state::Loader;
 use super::split_encoding::decode_splits;
-use super::words;
 
-/// Jobs, and the last answers with launches.
+/// Jobs, and the last heartbeat responses with launches.
 #[derive(Debug, Default)]
-pub struct OpenedJobs {
-    /// Jobs that are not over, in the order of their acceptance.
+pub struct LoadedJobs {
+    /// Unfinished jobs, in the order of their acceptance.
     pub unfinished: Vec<StoredJob>,
-    /// Jobs that are over, those that ended first before the others.
+    /// Finished jobs, in the order of their end.
     pub finished: Vec<FinishedJob>,
-    /// The last answer with launches of each tracker: its name, the id of the answer, the exact bytes.
+    /// The last heartbeat response with launches of each tracker: its name, the response id, the exact bytes.
     pub launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
-    /// What they have cost.
+    /// Cost of the jobs, where not zero.
     pub costs: Vec<JobCost>,
     /// The names of their counters.
     pub interner: CounterInterner,
@@ -37,11 +37,11 @@ const UNFINISHED: &str =
     "SELECT job, accept_order, submit_ms, spec, splits, token_file, priority, state, outcome, reason, first_attempt
      FROM job WHERE finish_ms IS NULL ORDER BY accept_order";
 
-/// Of a job that is over; `splits`, which may be large, lie between, so that only those asked for are gone through.
+/// Of finished jobs; without `splits`, which may be large.
 const FINISHED: &str = "SELECT job, submit_ms, spec, priority, running_ms, state, finish_ms, failure_info, counters
      FROM job WHERE finish_ms IS NOT NULL";
 
-/// A job that is over, with all its attempts and events, as if its end had just been decided.
+/// A finished job with all its attempts and events, as if its end had just been decided.
 pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<StoredJob>, StoreError> {
     let sql =
         "SELECT job, accept_order, submit_ms, spec, splits, NULL, priority, iif(running_ms IS NULL, 'PREP', 'RUNNING'),
@@ -57,8 +57,8 @@ pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Opt
     Ok(Some(stored))
 }
 
-/// Reads them, of finished jobs the `newest` and those that trackers have yet to hear of.
-pub(super) fn load(loader: &Loader<'_>, newest: usize) -> Result<OpenedJobs, StoreError> {
+/// Loads jobs; of finished ones the `newest` and those whose end a tracker has not acknowledged.
+pub(super) fn load(loader: &Loader<'_>, newest: usize) -> Result<LoadedJobs, StoreError> {
     let mut counters = StoredCounters::load(loader)?;
     let mut texts = SharedTexts::default();
     let mut unfinished = Vec::new();
@@ -75,10 +75,10 @@ pub(super) fn load(loader: &Loader<'_>, newest: usize) -> Result<OpenedJobs, Sto
     let launch_answers = loader.rows(answers, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let unfinished_ids = unfinished.iter().map(|job: &StoredJob| job.accepted.id);
     let costs = costs(loader, unfinished_ids.chain(finished.iter().map(|job| job.id)))?;
-    Ok(OpenedJobs { unfinished, finished, launch_answers, costs, interner: counters.interner })
+    Ok(LoadedJobs { unfinished, finished, launch_answers, costs, interner: counters.interner })
 }
 
-/// What these jobs have cost, where it was anything.
+/// Costs of these jobs, where not zero.
 fn costs(loader: &Loader<'_>, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobCost>, StoreError> {
     let sql = "SELECT map_slots, reduce_slots, cost_units FROM job_cost WHERE job = ?1";
     let mut costs = Vec::new();
@@ -106,11 +106,11 @@ fn finished(loader: &Loader<'_>, counters: &mut StoredCounters, newest: usize) -
     Ok(jobs)
 }
 
-/// Every attempt and event must be of a task that the job has.
+/// Checks that every attempt and event belongs to a task of the job.
 fn check_tasks(loader: &Loader<'_>, job: &StoredJob) -> Result<(), StoreError> {
     const EXPECTED: &str = "an attempt at a task of the job";
     let spec = &job.accepted.spec;
-    // Behind the last map or reduce come a cleanup and a setup.
+    // The numbers after the last map or reduce are the cleanup's and the setup's.
     let has = |id: AttemptId| {
         let count = match id.task.kind {
             Kind::Map => spec.maps,
@@ -169,10 +169,10 @@ impl UnfinishedRow {
         if splits.len() != spec.maps as usize {
             return Err(loader.wrong("job.splits", format!("{} of {}", splits.len(), self.job), "one for each map"));
         }
-        let is_running = match words::run_state_named(&self.state) {
+        let is_running = match enum_text::parse_run_state(&self.state) {
             Some(RunState::Prep) => false,
             Some(RunState::Running) => true,
-            _ => return Err(loader.wrong("job.state", self.state, "PREP or RUNNING of a job that is not over")),
+            _ => return Err(loader.wrong("job.state", self.state, "PREP or RUNNING of an unfinished job")),
         };
         let ending = match self.outcome {
             None => None,
@@ -181,7 +181,7 @@ impl UnfinishedRow {
                 reason: self.reason.unwrap_or_default(),
             }),
         };
-        let Some(priority) = words::priority_named(&self.priority) else {
+        let Some(priority) = enum_text::parse_priority(&self.priority) else {
             return Err(loader.wrong("job.priority", self.priority, "a priority"));
         };
         let accepted = AcceptedJob {
@@ -227,7 +227,7 @@ impl FinishedRow {
     }
 
     fn typed(self, loader: &Loader<'_>, counters: &mut StoredCounters) -> Result<FinishedJob, StoreError> {
-        let Some(priority) = words::priority_named(&self.priority) else {
+        let Some(priority) = enum_text::parse_priority(&self.priority) else {
             return Err(loader.wrong("job.priority", self.priority, "a priority"));
         };
         Ok(FinishedJob {
@@ -252,7 +252,7 @@ fn spec_of(loader: &Loader<'_>, text: String) -> Result<JobSpec, StoreError> {
 }
 
 fn outcome_of(loader: &Loader<'_>, column: &'static str, text: String) -> Result<JobOutcome, StoreError> {
-    match words::run_state_named(&text) {
+    match enum_text::parse_run_state(&text) {
         Some(RunState::Succeeded) => Ok(JobOutcome::Succeeded),
         Some(RunState::Failed) => Ok(JobOutcome::Failed),
         Some(RunState::Killed) => Ok(JobOutcome::Killed),

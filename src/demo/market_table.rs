@@ -1,24 +1,24 @@
-//! What is seen of the market at one moment, as text.
+//! The market after a tick, as text.
 
 use crate::client::job::view::{JobState, TaskTally};
 use crate::market::{Credits, QueueStanding};
 
 use super::scratch::{BIDDERS, SLOTS};
 
-/// The market, and how the jobs stand.
+/// The market after a tick, and the progress of the jobs.
 #[derive(Clone, Debug)]
-pub(super) struct Moment {
+pub(super) struct MarketTable {
     /// The number of the last tick.
     pub(super) tick: u64,
     /// The sum of the effective rates, credits.
     pub(super) price: Credits,
-    /// The queues, in the order of [`BIDDERS`].
+    /// In the order of [`BIDDERS`].
     pub(super) queues: Vec<QueueStanding>,
-    /// The same for those who have submitted.
+    /// In the same order; none before the submission.
     pub(super) jobs: Vec<Option<JobView>>,
 }
 
-/// How a job stands.
+/// Progress of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JobView {
     pub(super) state: JobState,
@@ -26,11 +26,11 @@ pub(super) struct JobView {
     pub(super) reduce: TaskTally,
 }
 
-/// Decimals of a share that are shown.
+/// Printed decimals of a share.
 const SHARE_DECIMALS: usize = 3;
 
-/// The head of the table of ticks.
-pub(super) fn head() -> String {
+/// The header of the table of ticks.
+pub(super) fn header() -> String {
     let [alice, bob] = BIDDERS.map(|bidder| bidder.name);
     format!(
         "             each letter    {alice:<5} map slots            {bob:<5} map slots\n\
@@ -38,21 +38,21 @@ pub(super) fn head() -> String {
     )
 }
 
-// === impl Moment ===
+// === impl MarketTable ===
 
-impl Moment {
+impl MarketTable {
     /// A line of the table of ticks.
     pub(super) fn row(&self) -> String {
-        let mut text = format!("{:>4} {:>6}  {:<13}", self.tick, self.price.to_string(), self.picture());
+        let mut text = format!("{:>4} {:>6}  {:<13}", self.tick, self.price.to_string(), self.slot_letters());
         for queue in &self.queues {
             let slots = format!("{}/{}", queue.running.map, queue.quota.map);
-            text += &format!("  {:>5} {slots:>11}  {:>6}", short(&queue.share), queue.budget.to_string());
+            text += &format!("  {:>5} {slots:>11}  {:>6}", truncate_share(&queue.share), queue.budget.to_string());
         }
         text
     }
 
-    /// Who holds the map slots: a letter for each, a point for a free one.
-    fn picture(&self) -> String {
+    /// The owners of the map slots: a letter for each slot, a point for a free one.
+    fn slot_letters(&self) -> String {
         let held = self.queues.iter().flat_map(|queue| {
             let letter = queue.queue.as_str().chars().next().unwrap_or('?');
             std::iter::repeat_n(letter, queue.running.map as usize)
@@ -60,8 +60,8 @@ impl Moment {
         held.chain(std::iter::repeat('.')).take(SLOTS.map as usize).collect()
     }
 
-    /// The queues as a live table, its head first.
-    pub(super) fn table(&self) -> Vec<String> {
+    /// The lines of the live table, header first.
+    pub(super) fn live_lines(&self) -> Vec<String> {
         let head = format!(
             "tick {:<4}  price {:<4}   bid  rate  share   maps  reduces  waiting  budget",
             self.tick,
@@ -74,7 +74,7 @@ impl Moment {
                 queue.queue.as_str(),
                 queue.bid.to_string(),
                 queue.rate.to_string(),
-                short(&queue.share),
+                truncate_share(&queue.share),
                 slots(queue.running.map, queue.quota.map),
                 slots(queue.running.reduce, queue.quota.reduce),
                 queue.pending,
@@ -84,12 +84,12 @@ impl Moment {
         [head].into_iter().chain(self.queues.iter().map(row)).collect()
     }
 
-    /// Whether so many of the queues have bought map slots for the interval that runs.
-    pub(super) fn is_sold_to(&self, queues: usize) -> bool {
+    /// Whether exactly `queues` queues have bought map slots for the open interval.
+    pub(super) fn has_buyers(&self, queues: usize) -> bool {
         self.queues.iter().filter(|queue| queue.quota.map > 0).count() == queues
     }
 
-    /// Maps done and maps in all, of all jobs that are to be: `to_come` is the number of maps of one that is not there yet.
+    /// Finished maps and all maps of all jobs; a job not yet submitted has `to_come` maps.
     pub(super) fn maps(&self, to_come: u32) -> (u32, u32) {
         let of = |job: &Option<JobView>| job.map_or((0, to_come), |job| (job.map.finished, job.map.total));
         self.jobs.iter().map(of).fold((0, 0), |(done, all), (more, of)| (done + more, all + of))
@@ -99,7 +99,7 @@ impl Moment {
 // === impl JobView ===
 
 impl JobView {
-    /// What its bar says besides.
+    /// The text beside its progress bar.
     pub(super) fn bar_text(&self) -> String {
         let Self { state, map, reduce } = self;
         match state {
@@ -115,7 +115,7 @@ impl JobView {
     }
 }
 
-fn short(share: &str) -> &str {
+fn truncate_share(share: &str) -> &str {
     let end = share.find('.').map_or(share.len(), |point| point + 1 + SHARE_DECIMALS);
     share.get(..end).unwrap_or(share)
 }
@@ -140,10 +140,10 @@ mod tests {
         }
     }
 
-    fn moment() -> Moment {
+    fn table() -> MarketTable {
         let tally = TaskTally { total: 120, finished: 30, running: 5, pending: 85, failed: 0 };
         let job = JobView { state: JobState::Running, map: tally, reduce: TaskTally::default() };
-        Moment {
+        MarketTable {
             tick: 7,
             price: "3.3".parse().unwrap(),
             queues: vec![
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_line_shows_whose_the_slots_are() {
-        insta::assert_snapshot!(format!("{}\n{}", head(), moment().row()), @"
+        insta::assert_snapshot!(format!("{}\n{}", header(), table().row()), @"
                      each letter    alice map slots            bob   map slots
         tick  price  is a map slot  share used/bought  budget  share used/bought  budget
            7    3.3  aaaaabbbbbb.   0.333         5/4   943.9  0.666         6/8  1000.0
@@ -165,29 +165,29 @@ mod tests {
 
     #[test]
     fn the_table_shows_what_a_line_has_no_room_for() {
-        insta::assert_snapshot!(moment().table().join("\n"), @"
+        insta::assert_snapshot!(table().live_lines().join("\n"), @"
         tick 7     price 3.3    bid  rate  share   maps  reduces  waiting  budget
         alice                 1.1   1.1  0.333    5/4      0/1       40   943.9
         bob                   2.2   2.2  0.666    6/8      0/1       40  1000.0
         ");
-        insta::assert_snapshot!(moment().jobs[0].unwrap().bar_text(), @"5 running, 85 waiting; reduces 0/0");
+        insta::assert_snapshot!(table().jobs[0].unwrap().bar_text(), @"5 running, 85 waiting; reduces 0/0");
     }
 
     #[test]
     fn maps_of_jobs_to_come_count() {
-        assert_eq!(moment().maps(100), (30, 220));
+        assert_eq!(table().maps(100), (30, 220));
     }
 
     #[test]
     fn buyers_are_those_with_slots_of_their_own() {
-        let mut moment = moment();
-        assert!(moment.is_sold_to(2) && !moment.is_sold_to(1));
-        moment.queues[1].quota.map = 0;
-        assert!(moment.is_sold_to(1) && !moment.is_sold_to(2));
+        let mut table = table();
+        assert!(table.has_buyers(2) && !table.has_buyers(1));
+        table.queues[1].quota.map = 0;
+        assert!(table.has_buyers(1) && !table.has_buyers(2));
     }
 
     #[test]
     fn shares_are_cut_and_not_rounded() {
-        assert_eq!(["0.666666666", "1", "1.000000000", "0.5"].map(short), ["0.666", "1", "1.000", "0.5"]);
+        assert_eq!(["0.666666666", "1", "1.000000000", "0.5"].map(truncate_share), ["0.666", "1", "1.000", "0.5"]);
     }
 }

@@ -12,7 +12,7 @@ use store_stage::{Scratch, incarnation, record};
 use jobtracker::engine::Fact;
 use jobtracker::market::{BudgetLine, Market, MarketConfig, budget_file};
 use jobtracker::model::{FactNumber, Now};
-use jobtracker::store::{BudgetImage, BudgetImageError, ImageAtStart, Opened, Precedence, Store};
+use jobtracker::store::{BudgetAtStart, BudgetBackEndError, BudgetPublisher, LoadedState, Precedence, Store};
 
 /// For stops after which the mark of a clean one does not matter.
 const END: FactNumber = FactNumber(0);
@@ -39,9 +39,9 @@ impl Stage {
     fn endowed() -> Self {
         let stage = Self::new();
         fs::write(&stage.path, FIRST).unwrap();
-        let (store, opened, image, found) = stage.start();
-        let ImageAtStart::First(lines) = found else { panic!("{found:?}") };
-        let last = endow(&store, &opened, lines.clone());
+        let (store, loaded, image, found) = stage.start();
+        let BudgetAtStart::Initial(lines) = found else { panic!("{found:?}") };
+        let last = endow(&store, &loaded, lines.clone());
         image.publish(lines, 1);
         image.close(last).unwrap();
         store.close().unwrap();
@@ -51,15 +51,15 @@ impl Stage {
     /// The same, and then a crash: something has happened that no clean stop has followed.
     fn crashed() -> Self {
         let stage = Self::endowed();
-        let (store, opened) = stage.scratch.open();
-        record(&store.sink(), opened.last_fact, vec![incarnation(1)]);
+        let (store, loaded) = stage.scratch.open();
+        record(&store.fact_sender(), loaded.last_fact, vec![incarnation(1)]);
         stage
     }
 
-    fn start(&self) -> (Store, Opened, BudgetImage, ImageAtStart) {
-        let (store, opened) = self.scratch.open();
-        let (image, found) = BudgetImage::open(&store, &opened, &self.path, self.precedence).unwrap();
-        (store, opened, image, found)
+    fn start(&self) -> (Store, LoadedState, BudgetPublisher, BudgetAtStart) {
+        let (store, loaded) = self.scratch.open();
+        let (image, found) = BudgetPublisher::open(&store, &loaded, &self.path, self.precedence).unwrap();
+        (store, loaded, image, found)
     }
 
     fn read(&self, ending: &str) -> String {
@@ -71,10 +71,10 @@ impl Stage {
     }
 }
 
-fn endow(store: &Store, opened: &Opened, lines: Vec<BudgetLine>) -> FactNumber {
+fn endow(store: &Store, loaded: &LoadedState, lines: Vec<BudgetLine>) -> FactNumber {
     let config = MarketConfig { signature_window_ms: 300_000, job_signature_uses: 1, job_signature_window_ms: 300_000 };
     let facts = Market::new(config, 0).endow(lines, Now { mono_ms: 0, wall_ms: 0 });
-    record(&store.sink(), opened.last_fact, facts.into_iter().map(Fact::Market).collect())
+    record(&store.fact_sender(), loaded.last_fact, facts.into_iter().map(Fact::Market).collect())
 }
 
 #[test]
@@ -82,23 +82,23 @@ fn money_comes_in_at_first_start_and_the_file_becomes_an_image() {
     let stage = Stage::endowed();
     assert_eq!(stage.read(""), budget_file::render(&lines(FIRST)));
     assert_eq!(stage.read(".previous"), FIRST);
-    let (_store, opened, _image, found) = stage.start();
-    assert!(!opened.first_start);
-    assert_eq!(found, ImageAtStart::Ours);
+    let (_store, loaded, _image, found) = stage.start();
+    assert!(!loaded.first_start);
+    assert_eq!(found, BudgetAtStart::Unchanged);
     assert!(!stage.exists(".rejected-1"));
 }
 
 #[test]
 fn a_first_start_without_a_whole_file_is_refused() {
     let stage = Stage::new();
-    let (store, opened) = stage.scratch.open();
-    let error = BudgetImage::open(&store, &opened, &stage.path, Precedence::Ledger).unwrap_err();
-    assert!(matches!(&error, BudgetImageError::Missing { path } if *path == stage.path), "{error}");
+    let (store, loaded) = stage.scratch.open();
+    let error = BudgetPublisher::open(&store, &loaded, &stage.path, Precedence::Ledger).unwrap_err();
+    assert!(matches!(&error, BudgetBackEndError::Missing { path } if *path == stage.path), "{error}");
     fs::write(&stage.path, "alice 100 1\nbob 7.5\n").unwrap();
-    let error = BudgetImage::open(&store, &opened, &stage.path, Precedence::Ledger).unwrap_err().to_string();
+    let error = BudgetPublisher::open(&store, &loaded, &stage.path, Precedence::Ledger).unwrap_err().to_string();
     assert!(error.contains("budget:2"), "{error}");
     fs::write(&stage.path, b"alice 100 1\n\xff").unwrap();
-    let error = BudgetImage::open(&store, &opened, &stage.path, Precedence::Ledger).unwrap_err().to_string();
+    let error = BudgetPublisher::open(&store, &loaded, &stage.path, Precedence::Ledger).unwrap_err().to_string();
     assert!(error.contains("not UTF-8"), "{error}");
 }
 
@@ -107,11 +107,11 @@ fn a_first_start_without_a_whole_file_is_refused() {
 fn the_source_of_the_endowment_is_no_foreign_file() {
     let stage = Stage::new();
     fs::write(&stage.path, FIRST).unwrap();
-    let (store, opened, image, found) = stage.start();
-    let ImageAtStart::First(lines) = found else { panic!("{found:?}") };
-    endow(&store, &opened, lines);
+    let (store, loaded, image, found) = stage.start();
+    let BudgetAtStart::Initial(lines) = found else { panic!("{found:?}") };
+    endow(&store, &loaded, lines);
     drop((image, store));
-    assert_eq!(stage.start().3, ImageAtStart::Ours);
+    assert_eq!(stage.start().3, BudgetAtStart::Unchanged);
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn an_edit_after_a_crash_is_kept_aside_and_the_ledger_wins() {
     let stage = Stage::crashed();
     fs::write(&stage.path, "alice 1000000 1\n").unwrap();
     let (_store, _, image, found) = stage.start();
-    let ImageAtStart::Overruled(line) = found else { panic!("{found:?}") };
+    let BudgetAtStart::Overridden(line) = found else { panic!("{found:?}") };
     assert!(line.contains("budget.rejected-1") && line.contains("The ledger holds"), "{line}");
-    assert!(line.contains("not a clean one") && line.contains("--take-budget-file"), "{line}");
+    assert!(line.contains("was not clean") && line.contains("--take-budget-file"), "{line}");
     image.publish(lines("alice 90 1\n"), 1);
     image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines("alice 90 1\n"));
@@ -135,14 +135,14 @@ fn an_edit_after_a_clean_stop_is_taken_over_once() {
     fs::write(&stage.path, EDITED).unwrap();
     // As often as a start gets no further than this.
     for _ in 0..2 {
-        assert_eq!(stage.start().3, ImageAtStart::Edited(lines(EDITED)));
+        assert_eq!(stage.start().3, BudgetAtStart::Edited(lines(EDITED)));
     }
-    let (store, opened, image, _) = stage.start();
-    let last = record(&store.sink(), opened.last_fact, vec![incarnation(1)]);
+    let (store, loaded, image, _) = stage.start();
+    let last = record(&store.fact_sender(), loaded.last_fact, vec![incarnation(1)]);
     drop((image, store));
     // A crash after the changes came in and before the image was written: it must not come in twice.
-    let (store, opened, image, found) = stage.start();
-    assert_eq!((opened.last_fact, found), (last, ImageAtStart::Ours));
+    let (store, loaded, image, found) = stage.start();
+    assert_eq!((loaded.last_fact, found), (last, BudgetAtStart::Unchanged));
     assert!(!stage.exists(".rejected-1"));
     image.publish(lines("alice 149 1\n"), 1);
     image.close(END).unwrap();
@@ -151,7 +151,7 @@ fn an_edit_after_a_clean_stop_is_taken_over_once() {
     // The same content once more, after what is no clean stop, is an edit like any other.
     fs::write(&stage.path, EDITED).unwrap();
     let found = stage.start().3;
-    assert!(matches!(&found, ImageAtStart::Overruled(line) if line.contains("rejected-1")), "{found:?}");
+    assert!(matches!(&found, BudgetAtStart::Overridden(line) if line.contains("rejected-1")), "{found:?}");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn an_edit_that_cannot_be_understood_is_kept_aside_even_after_a_clean_stop() {
         let stage = Stage::endowed();
         fs::write(&stage.path, edited).unwrap();
         let found = stage.start().3;
-        let ImageAtStart::Overruled(line) = found else { panic!("{found:?}") };
+        let BudgetAtStart::Overridden(line) = found else { panic!("{found:?}") };
         assert!(line.contains(why) && line.contains("rejected-1"), "{line}");
         assert_eq!(stage.read(".rejected-1"), edited);
     }
@@ -172,22 +172,22 @@ fn the_administrators_word_forces_the_file() {
     let mut stage = Stage::crashed();
     stage.precedence = Precedence::File;
     fs::write(&stage.path, "alice 150 1\n").unwrap();
-    assert_eq!(stage.start().3, ImageAtStart::Edited(lines("alice 150 1\n")));
+    assert_eq!(stage.start().3, BudgetAtStart::Edited(lines("alice 150 1\n")));
     // Even our own image of before the crash.
     fs::write(&stage.path, budget_file::render(&lines(FIRST))).unwrap();
-    assert_eq!(stage.start().3, ImageAtStart::Edited(lines(FIRST)));
-    let (store, opened) = stage.scratch.open();
+    assert_eq!(stage.start().3, BudgetAtStart::Edited(lines(FIRST)));
+    let (store, loaded) = stage.scratch.open();
     let refused = |content: &str| {
         fs::write(&stage.path, content).unwrap();
-        let refused = BudgetImage::open(&store, &opened, &stage.path, Precedence::File).unwrap_err().to_string();
+        let refused = BudgetPublisher::open(&store, &loaded, &stage.path, Precedence::File).unwrap_err().to_string();
         assert_eq!(stage.read(""), content, "what is refused is left alone");
         refused
     };
     assert!(refused("alice 150\n").contains("budget:1"));
     assert!(refused("# nobody\n").contains("names no queue"));
     fs::remove_file(&stage.path).unwrap();
-    let missing = BudgetImage::open(&store, &opened, &stage.path, Precedence::File).unwrap_err();
-    assert!(matches!(missing, BudgetImageError::Missing { .. }), "{missing}");
+    let missing = BudgetPublisher::open(&store, &loaded, &stage.path, Precedence::File).unwrap_err();
+    assert!(matches!(missing, BudgetBackEndError::Missing { .. }), "{missing}");
 }
 
 #[test]
@@ -202,11 +202,11 @@ fn an_edit_while_the_daemon_runs_is_kept_aside() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_written_anew() {
+fn a_missing_file_is_rewritten() {
     let stage = Stage::endowed();
     fs::remove_file(&stage.path).unwrap();
     let (_store, _, image, found) = stage.start();
-    assert!(matches!(&found, ImageAtStart::Overruled(line) if line.contains("gone")), "{found:?}");
+    assert!(matches!(&found, BudgetAtStart::Overridden(line) if line.contains("missing")), "{found:?}");
     image.publish(lines(FIRST), 1);
     image.close(END).unwrap();
     assert_eq!(lines(&stage.read("")), lines(FIRST));
@@ -231,7 +231,7 @@ fn a_crash_between_pending_and_confirmed_is_no_edit() {
         }
         // Twice: what the next write notes must not forget what is there.
         for _ in 0..2 {
-            assert_eq!(stage.start().3, ImageAtStart::Ours, "replaced: {is_replaced}");
+            assert_eq!(stage.start().3, BudgetAtStart::Unchanged, "replaced: {is_replaced}");
         }
         let (_store, _, image, _) = stage.start();
         image.publish(lines("alice 80 1\n"), 1);
@@ -249,10 +249,10 @@ fn a_file_that_cannot_be_written_is_tried_again() {
     let obstacle = format!("{}.new", stage.path.display());
     fs::create_dir(&obstacle).unwrap();
     image.publish(lines("alice 1 1\n"), 1);
-    while image.watch().trouble().is_none() {
+    while image.watch().last_error().is_none() {
         std::thread::yield_now();
     }
-    assert!(image.watch().trouble().unwrap().contains("budget.new"));
+    assert!(image.watch().last_error().unwrap().contains("budget.new"));
     fs::remove_dir(&obstacle).unwrap();
     image.publish(lines("alice 2 1\n"), 1);
     image.close(END).unwrap();
@@ -269,13 +269,13 @@ fn what_cannot_be_read_is_never_overwritten() {
     let error = image.close(END).unwrap_err().to_string();
     assert!(error.contains("not a file"), "{error}");
     drop(store);
-    let (store, opened) = stage.scratch.open();
-    let error = BudgetImage::open(&store, &opened, &stage.path, Precedence::Ledger).unwrap_err().to_string();
+    let (store, loaded) = stage.scratch.open();
+    let error = BudgetPublisher::open(&store, &loaded, &stage.path, Precedence::Ledger).unwrap_err().to_string();
     assert!(error.contains("not a file"), "{error}");
     assert!(fs::metadata(&stage.path).unwrap().is_dir());
     fs::remove_dir(&stage.path).unwrap();
     drop(store);
-    assert!(matches!(stage.start().3, ImageAtStart::Overruled(_)), "and then it is written from the ledger");
+    assert!(matches!(stage.start().3, BudgetAtStart::Overridden(_)), "and then it is written from the ledger");
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! The owner's end of the store: takes facts without ever waiting.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+
+use tokio::sync::watch;
+
+use crate::engine::Fact;
+use crate::market::MarketFact;
+use crate::model::FactNumber;
+
+use super::durable::Durable;
+use super::queue::Message;
+
+/// Sends facts to the store. Cheap to clone, but facts have one order, so one thread appends.
+#[derive(Clone, Debug)]
+pub struct FactSender {
+    receiver: Arc<dyn FactReceiver>,
+    durable: watch::Receiver<Durable>,
+    limit_facts: u64,
+}
+
+/// What a [`FactSender`] sends to: the store's writer thread, or what stands in front of it.
+pub trait FactReceiver: fmt::Debug + Send + Sync {
+    /// Takes facts, numbered upwards from `first`, without waiting. False: it is closed, and they are lost.
+    fn receive(&self, first: FactNumber, facts: Vec<Fact>) -> bool;
+
+    /// Weight of the facts received and not yet durable: one each, of a tick as much as the queues in it.
+    fn waiting_facts(&self) -> u64;
+}
+
+/// The way to the writer thread.
+#[derive(Debug)]
+pub(super) struct ToWriter {
+    pub(super) sender: mpsc::Sender<Message>,
+    pub(super) backlog: Arc<Backlog>,
+}
+
+/// The backlog of facts against its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pressure {
+    /// Within the limit.
+    Normal,
+    /// Beyond the limit. The facts are kept, in order, but the owner should accept no new work.
+    High,
+    /// The store has been closed or its thread is gone: these facts will never be durable.
+    Closed,
+}
+
+/// Weight of facts in the backlog: one each, of a tick as much as the queues in it.
+pub(super) fn weight(facts: &[Fact]) -> u64 {
+    let one = |fact: &Fact| match fact {
+        Fact::Market(MarketFact::Tick(tick)) => 1 + tick.turns.len() as u64,
+        Fact::JobsCharged { jobs, .. } => 1 + jobs.len() as u64,
+        _ => 1,
+    };
+    facts.iter().map(one).sum()
+}
+
+/// The weight of the facts sent and not yet durable.
+#[derive(Debug, Default)]
+pub(super) struct Backlog(AtomicU64);
+
+// === impl FactSender ===
+
+impl FactSender {
+    /// Sends to `receiver`, whose progress `durable` shows; more than `limit_facts` waiting are [`Pressure::High`].
+    pub fn new(receiver: Arc<dyn FactReceiver>, durable: watch::Receiver<Durable>, limit_facts: u64) -> Self {
+        Self { receiver, durable, limit_facts }
+    }
+
+    /// Sends facts, numbered upwards from `first`, which must follow the last fact sent (or loaded). Never waits. The
+    /// facts of one call become durable together or not at all.
+    pub fn append(&self, first: FactNumber, facts: Vec<Fact>) -> Pressure {
+        if facts.is_empty() || self.receiver.receive(first, facts) { self.pressure() } else { Pressure::Closed }
+    }
+
+    /// How many facts are durable, and the store's health. The channel closes with the store's thread: then nothing
+    /// more becomes durable.
+    pub fn durable(&self) -> watch::Receiver<Durable> {
+        self.durable.clone()
+    }
+
+    /// Facts sent that are not yet durable.
+    pub fn waiting_facts(&self) -> u64 {
+        self.receiver.waiting_facts()
+    }
+
+    /// Whether the backlog is within its limit.
+    pub fn pressure(&self) -> Pressure {
+        if self.waiting_facts() > self.limit_facts { Pressure::High } else { Pressure::Normal }
+    }
+}
+
+// === impl ToWriter ===
+
+impl FactReceiver for ToWriter {
+    fn receive(&self, first: FactNumber, facts: Vec<Fact>) -> bool {
+        let count = weight(&facts);
+        // Counted before it is sent: the writer may be quicker than this thread.
+        self.backlog.add(count);
+        let is_sent = self.sender.send(Message::Facts { first, facts }).is_ok();
+        if !is_sent {
+            self.backlog.remove(count);
+        }
+        is_sent
+    }
+
+    fn waiting_facts(&self) -> u64 {
+        self.backlog.0.load(Ordering::Relaxed)
+    }
+}
+
+// === impl Backlog ===
+
+impl Backlog {
+    pub(super) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove(&self, count: u64) {
+        self.0.fetch_sub(count, Ordering::Relaxed);
+    }
+}

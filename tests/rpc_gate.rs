@@ -302,14 +302,14 @@ fn long_answers_that_wait_for_the_store_take_bounded_room() {
             rig.settle().await;
         }
         assert!(asking.iter().all(|asking| !asking.is_answered()));
-        assert_eq!(rig.owner.held_room().taken_bytes(), ROOM_BYTES);
+        assert_eq!(rig.owner.answer_memory().taken_bytes(), ROOM_BYTES);
         assert!(rig.owner.held() <= 3, "the launch, and the one answer that there is room for");
         for asking in asking {
             let (_, value) = rig.pass(asking).await;
             let Value::TaskReports(reports) = value else { panic!("{value:?}") };
             assert!(reports.len() == 4_000 && (0..).zip(&reports).all(|(number, report)| report.task.number == number));
         }
-        assert_eq!(rig.owner.held_room().taken_bytes(), 0);
+        assert_eq!(rig.owner.answer_memory().taken_bytes(), 0);
     });
 }
 
@@ -324,7 +324,11 @@ fn questions_wait_where_there_is_no_room_for_answers() {
             asking.push(rig.ask(rig.client("alice").await, status_of(id)).await);
         }
         assert!(asking.iter().all(|asking| !asking.is_answered()));
-        assert_eq!((rig.owner.held_room().taken_bytes(), rig.owner.held()), (ROOM_BYTES, 31), "the launch is held too");
+        assert_eq!(
+            (rig.owner.answer_memory().taken_bytes(), rig.owner.held()),
+            (ROOM_BYTES, 31),
+            "the launch is held too"
+        );
         // The job changes on and on: each is answered all the same, and nothing is shown before it is durable.
         for asking in asking {
             let priority = JobSubmissionCall::SetJobPriority { job: Some(id), priority: Some("HIGH".to_owned()) };

@@ -289,7 +289,7 @@ fn calls_that_come_in_part_take_bounded_room_and_keep_nobody_waiting_for_long() 
         max_frame_bytes: 1_000_000,
         waiting_call_bytes: 1_000_000,
         waiting_heartbeat_bytes: 1_000_000,
-        short_patience_ms: 500,
+        short_timeout_ms: 500,
         ..RpcLimits::default()
     };
     with_daemon(limited(limits), async |rig: Rig| {

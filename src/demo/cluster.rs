@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, watch};
 
 use crate::config::Settings;
-use crate::lifecycle::{Launch, Serving, serve};
+use crate::lifecycle::{ServeOptions, Serving, serve};
 use crate::tasktracker::daemon::{TaskTrackerSettings, run as run_worker};
 use crate::tasktracker::keeper::THIS_PROGRAM;
 
@@ -52,10 +52,10 @@ impl Cluster {
         }
         let tell = self.tell.clone();
         self.run(JOBTRACKER, move |stop| {
-            let launch = Launch { stop: Some(stop), ..Launch::default() };
+            let options = ServeOptions { stop: Some(stop), ..ServeOptions::default() };
             // It is heard as long as anybody waits for it.
             let started = |serving: &Serving| drop(tell.send(Told::Serving(serving.clone())));
-            serve(&settings, launch, started).map_err(|error| error.to_string())
+            serve(&settings, options, started).map_err(|error| error.to_string())
         })?;
         let serving = loop {
             match self.next().await? {

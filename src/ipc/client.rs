@@ -32,8 +32,8 @@ pub struct IpcClient {
     /// Received, not yet decoded.
     buffer: Vec<u8>,
     next_id: i32,
-    /// False from the first byte of a call to the last of its response. After an abandoned call the connection cannot be used,
-    /// since responses have no length.
+    /// False from the first byte of a call to the last of its response. After an abandoned call the connection cannot
+    /// be used, since responses have no length.
     in_step: bool,
 }
 
@@ -193,8 +193,8 @@ impl IpcClient {
         }
     }
 
-    /// Reads at least one byte, and at most as many as are buffered: decoding restarts after each read, so the number of reads
-    /// must not grow with the length of the response.
+    /// Reads at least one byte, and at most as many as are buffered: decoding restarts after each read, so the number
+    /// of reads must not grow with the length of the response.
     async fn read_more(&mut self) -> Result<(), IpcError> {
         let enough_bytes = self.buffer.len() * 2;
         self.buffer.reserve(8192);

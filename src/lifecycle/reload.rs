@@ -1,7 +1,7 @@
-//! SIGHUP: what can change while the daemon runs is read anew, all of it or nothing.
+//! SIGHUP: reloads what can change while the daemon runs, all of it or nothing.
 //!
-//! The same as an administrator's `refreshQueues` and `refreshNodes` together, and a look at the ACL file, whose edits
-//! are in force at once anyway.
+//! Equivalent to an administrator's `refreshQueues` and `refreshNodes`, plus a check of the ACL file, whose edits are
+//! in force at once anyway.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs};
 
 use super::supervisor::Supervisor;
 
-/// Reads anew at each SIGHUP.
+/// Reloads at each SIGHUP.
 pub(super) struct Reload {
     sources: LoadOptions,
-    /// What the daemon was started with.
+    /// The configuration at the start.
     running: Arc<Configuration>,
     acl: Option<Arc<AclFile>>,
     owner: Rc<Owner>,
     dispatcher: Rc<Dispatcher>,
 }
 
-/// What stood in the files.
-struct Found {
+/// The content of the files.
+struct ReloadedFiles {
     queues: Vec<QueueConfig>,
     hosts: HostLists,
     signers: Option<usize>,
-    /// Keys that have changed and wait for a restart, each with its place.
+    /// Keys that have changed and require a restart, each with its place.
     waiting: Vec<String>,
 }
 
@@ -46,8 +46,8 @@ impl Reload {
         Self { sources: settings.sources.clone(), running: settings.configuration.clone(), acl, owner, dispatcher }
     }
 
-    /// Reloads each time that `hang_up` comes. One that comes meanwhile is not lost: it is the next.
-    pub(super) async fn at_each(self, mut hang_up: Signal, supervisor: Supervisor) {
+    /// Reloads at each `hang_up`. One that arrives during a reload triggers the next.
+    pub(super) async fn run(self, mut hang_up: Signal, supervisor: Supervisor) {
         while hang_up.recv().await.is_some() {
             supervisor.reloading();
             match self.reload().await {
@@ -64,7 +64,7 @@ impl Reload {
         }
     }
 
-    /// What was taken over, or why nothing was.
+    /// Returns a summary, or why nothing was reloaded.
     async fn reload(&self) -> Result<String, String> {
         let (sources, running, acl) = (self.sources.clone(), self.running.clone(), self.acl.clone());
         let read = move || read(&sources, &running, acl.as_deref());
@@ -87,7 +87,7 @@ impl Reload {
             Reply::Refused(refusal) => Err(format!("{refusal:?}")),
             _ => {
                 self.dispatcher.forget_groups();
-                self.dispatcher.hosts_read();
+                self.dispatcher.apply_host_list();
                 Ok(told)
             }
         }
@@ -95,11 +95,11 @@ impl Reload {
 }
 
 /// Reads all files. Blocking.
-fn read(sources: &LoadOptions, running: &Configuration, acl: Option<&AclFile>) -> Result<Found, String> {
-    // All of it is checked: what a restart would refuse is told now.
+fn read(sources: &LoadOptions, running: &Configuration, acl: Option<&AclFile>) -> Result<ReloadedFiles, String> {
+    // Everything is checked: an error that a restart would meet is reported now.
     let (settings, _warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
     let hosts = host_lists(&settings.trackers).map_err(|error| error.to_string())?;
-    let signers = acl.map(AclFile::read_anew).transpose()?;
+    let signers = acl.map(AclFile::reload).transpose()?;
     let waiting = reread::changes_needing_restart(running, &settings.configuration);
-    Ok(Found { queues: queue_configs(&settings.queues), hosts, signers, waiting })
+    Ok(ReloadedFiles { queues: queue_configs(&settings.queues), hosts, signers, waiting })
 }

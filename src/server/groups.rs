@@ -1,5 +1,5 @@
-//! Groups of users: asked of the machine as 1.2.1 `ShellBasedUnixGroupsMapping` does, by `id -Gn`, and believed for a while
-//! (1.2.1 `Groups`).
+//! Groups of users: looked up by `id -Gn`, as 1.2.1 `ShellBasedUnixGroupsMapping` does, and cached (1.2.1
+//! `Groups`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,46 +15,46 @@ use crate::config::excerpt;
 
 use super::program;
 
-/// Names of groups; none for a user of whom they cannot be told.
+/// Names of groups; empty if the lookup fails.
 type GroupNames = Arc<[String]>;
-/// An answer and when it came. One that is under way is waited for by all who want it.
+/// A cached answer with its time. Concurrent lookups of a user share one.
 type Answer = Rc<OnceCell<(Instant, GroupNames)>>;
 
-/// The machine gets this long: it may have to ask a directory server.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Most that it may print, bytes.
+/// Timeout of a lookup, which may query a directory server.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum output of `id`, bytes.
 const MOST_OUTPUT_BYTES: usize = 1 << 20;
-/// Users asked for at one time.
+/// Concurrent lookups.
 const AT_ONE_TIME: usize = 4;
-/// Users whose groups are remembered; at most twice as many are in memory.
+/// Users in the cache; at most twice as many are in memory.
 const REMEMBERED_USERS: usize = 5_000;
-/// Longest name of a user that is asked for, bytes.
+/// Longest user name that is looked up, bytes.
 const LONGEST_NAME: usize = 256;
-/// New names of one address that are asked for at once, and the time until one more may be: names are cheap to make up, and each costs
-/// a process.
+/// Burst of new names per address, and the interval after which one more is allowed: names are cheap to make up, and
+/// each costs a process.
 const NEW_NAMES: (u32, Duration) = (100, Duration::from_millis(100));
-/// Addresses whose pace is remembered before those are forgotten that have brought in nobody for a while.
+/// Addresses with a rate in memory; beyond it idle ones are removed.
 const REMEMBERED_ADDRESSES: usize = 1_000;
 
-/// The groups of users, remembered.
+/// The groups of users, cached.
 #[derive(Debug)]
 pub(super) struct Groups {
     program: &'static str,
     believed_for: Duration,
     known: RefCell<Known>,
     turns: Semaphore,
-    /// By origin: when it would have brought in as many names as it has at the pace of [`NEW_NAMES`].
+    /// By origin: when its burst will be full again at the rate of [`NEW_NAMES`].
     paces: RefCell<BTreeMap<u128, Instant>>,
 }
 
-/// Answers by user. Those for which nobody has asked lately are forgotten first.
+/// Answers by user. Least recently used users are removed first.
 #[derive(Debug, Default)]
 struct Known {
     lately: BTreeMap<Arc<str>, Answer>,
     before: BTreeMap<Arc<str>, Answer>,
 }
 
-/// Too many new names of users come from one address.
+/// Too many new user names from one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the groups of this user are not asked for now: the limit is {} new names of users from one address, and one more each {} ms; try \
@@ -86,7 +86,7 @@ impl Known {
 // === impl Groups ===
 
 impl Groups {
-    /// Answers are believed for `cache_s` seconds (`hadoop.security.groups.cache.secs`).
+    /// Caches answers for `cache_s` seconds (`hadoop.security.groups.cache.secs`).
     pub(super) fn new(cache_s: u64) -> Self {
         Self {
             program: "id",
@@ -97,7 +97,7 @@ impl Groups {
         }
     }
 
-    /// The groups of a user, if they were asked for lately.
+    /// The cached groups of a user.
     pub(super) fn known(&self, user: &str) -> Option<GroupNames> {
         if !is_plain(user) {
             return Some(Arc::new([]));
@@ -107,22 +107,22 @@ impl Groups {
         (asked.elapsed() < self.believed_for).then(|| groups.clone())
     }
 
-    /// The groups of a user who calls from a host (see [`Ticket::origin`](crate::ipc::Ticket::origin)).
+    /// The groups of a user that calls from a host (see [`PendingCall::origin`](crate::ipc::PendingCall::origin)).
     pub(super) async fn of(&self, user: &Arc<str>, origin: u128) -> Result<GroupNames, TooManyNames> {
         if let Some(groups) = self.known(user) {
             return Ok(groups);
         }
         let answer = self.answer(user, origin)?;
-        let (_, groups) = answer.get_or_init(|| self.told(user)).await;
+        let (_, groups) = answer.get_or_init(|| self.look_up(user)).await;
         Ok(groups.clone())
     }
 
-    /// Where the answer about a user will stand: the place of one under way, or a new one.
+    /// The cell of a user's answer: that of a lookup in progress, or a new one.
     fn answer(&self, user: &Arc<str>, origin: u128) -> Result<Answer, TooManyNames> {
         let mut known = self.known.borrow_mut();
         match known.get(user) {
             Some(answer) if !answer.initialized() => return Ok(answer.clone()),
-            // One that is known to be asked for now and then; only new names are counted.
+            // Only new names are counted, not repeated lookups.
             Some(_) => {}
             None => self.count_name(origin)?,
         }
@@ -146,10 +146,10 @@ impl Groups {
         Ok(())
     }
 
-    async fn told(&self, user: &str) -> (Instant, GroupNames) {
+    async fn look_up(&self, user: &str) -> (Instant, GroupNames) {
         let _turn = self.turns.acquire().await;
         let (program, name) = (self.program, user.to_owned());
-        let asked = tokio::task::spawn_blocking(move || ask(program, &name)).await;
+        let asked = tokio::task::spawn_blocking(move || query_groups(program, &name)).await;
         let groups: GroupNames = match asked.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(groups) => groups.into(),
             Err(reason) => {
@@ -160,18 +160,17 @@ impl Groups {
         (Instant::now(), groups)
     }
 
-    /// Forgets what was told so far.
+    /// Clears the cache.
     pub(super) fn forget(&self) {
         *self.known.borrow_mut() = Known::default();
     }
 }
 
-/// Asks the machine. Blocking: not on the owner's thread, which would copy its memory's map for the new process.
-fn ask(program: &str, user: &str) -> Result<Vec<String>, String> {
+/// Runs `id`. Blocking: not on the owner's thread, where a fork would copy the memory map.
+fn query_groups(program: &str, user: &str) -> Result<Vec<String>, String> {
     let mut command = Command::new(program);
     command.args(["-Gn", "--", user]).env("LC_ALL", "C");
-    let ran =
-        program::run(&mut command, PATIENCE, MOST_OUTPUT_BYTES).map_err(|error| format!("`{program}` {error}"))?;
+    let ran = program::run(&mut command, TIMEOUT, MOST_OUTPUT_BYTES).map_err(|error| format!("`{program}` {error}"))?;
     if !ran.status.success() {
         let complaint = String::from_utf8_lossy(&ran.stderr);
         return Err(format!("`{program}` ended with {}: {}", ran.status, excerpt(complaint.trim()).escape_debug()));
@@ -180,8 +179,8 @@ fn ask(program: &str, user: &str) -> Result<Vec<String>, String> {
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Whether a name can be put to `id`: it takes a number for the id of a user, so that a user who calls himself 0 would be
-/// in the groups of root.
+/// Whether a name may be passed to `id`, which takes a number as a user id: a user named 0 would be in the groups of
+/// root.
 pub(super) fn is_plain(user: &str) -> bool {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
     let is_next = |next: char| next.is_alphanumeric() || "._-@$".contains(next);

@@ -22,8 +22,9 @@ use rustix::process::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::process_tree;
 use crate::channel::Channel;
+
+use super::process_tree;
 
 /// The argument that makes the program a keeper.
 pub const KEEP_COMMAND: &str = "keep-command";
@@ -126,10 +127,10 @@ impl KeptCommand {
         command.arg0("jobtracker").arg(KEEP_COMMAND).env_clear().process_group(0);
         let mut child = command.stdin(its_end).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         drop(command);
-        let told = channel.tell(order).and_then(|()| {
-            channel.give(&[ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()])?;
+        let told = channel.send(order).and_then(|()| {
+            channel.send_descriptors(&[ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()])?;
             drop(ends);
-            channel.hear(None)
+            channel.receive(None)
         });
         let error = match told {
             Ok(Started::Well) => return Ok((Self { channel }, child)),
@@ -137,7 +138,7 @@ impl KeptCommand {
             // It may have started the command all the same.
             Err(_) => io::Error::other("the process that keeps it has gone"),
         };
-        channel.end_talk();
+        channel.shutdown_write();
         let _ = child.wait();
         process_tree::kill_workers_in(&order.folder);
         Err(error)
@@ -146,17 +147,17 @@ impl KeptCommand {
     /// Asks the command, and all of its group, to end.
     pub fn terminate(&self) {
         // A keeper that is gone has killed them.
-        let _ = self.channel.tell_bytes(&[TERMINATE]);
+        let _ = self.channel.send_bytes(&[TERMINATE]);
     }
 
     /// Whether the keeper has gone without a word on the command.
     pub fn is_gone(&self) -> bool {
-        self.channel.is_over()
+        self.channel.is_closed()
     }
 
     /// Has everything killed that is left of the command.
     pub fn kill(&self) {
-        self.channel.end_talk();
+        self.channel.shutdown_write();
     }
 }
 
@@ -187,15 +188,15 @@ pub fn keep() -> ExitCode {
 fn keep_one() -> io::Result<i32> {
     let channel = Channel::of_stdin()?;
     rustix::process::set_child_subreaper(Some(getpid()))?;
-    let order: Order = channel.hear(None)?;
-    let mut ends = channel.take(3)?.into_iter();
+    let order: Order = channel.receive(None)?;
+    let mut ends = channel.receive_descriptors(3)?.into_iter();
     let (Some(stdin), Some(stdout), Some(stderr)) = (ends.next(), ends.next(), ends.next()) else {
         return Err(ErrorKind::UnexpectedEof.into());
     };
     let child = match order.start(OwnEnds { stdin, stdout, stderr }, pause) {
         Ok(child) => child,
         Err(error) => {
-            channel.tell(&Started::Badly(error.raw_os_error()))?;
+            channel.send(&Started::Badly(error.raw_os_error()))?;
             return Err(error);
         }
     };
@@ -217,13 +218,13 @@ impl Kept {
         let listens = kept.clone();
         std::thread::Builder::new().spawn(move || listens.listen())?;
         // Should the tasktracker be gone, the other thread hears it.
-        let _ = kept.channel.tell(&Started::Well);
+        let _ = kept.channel.send(&Started::Well);
         Ok(kept)
     }
 
     /// Hears what the tasktracker wants.
     fn listen(&self) {
-        while let Ok(heard) = self.channel.hear_bytes(1) {
+        while let Ok(heard) = self.channel.receive_bytes(1) {
             if heard == [TERMINATE] && !self.is_reaped.load(Ordering::SeqCst) {
                 let _ = kill_process_group(self.command, Signal::TERM);
             }
@@ -244,7 +245,7 @@ impl Kept {
                 Ok(Some((pid, status))) if pid == self.command => {
                     code = status_code(status);
                     self.is_reaped.store(true, Ordering::SeqCst);
-                    let _ = self.channel.tell_bytes(&[ENDED]);
+                    let _ = self.channel.send_bytes(&[ENDED]);
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return code,

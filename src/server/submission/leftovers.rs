@@ -1,4 +1,4 @@
-//! Files of jobs of before a restart: trackers find the tokens of those that go on, and nothing stays of the others.
+//! Files of jobs of earlier runs: rewrites the tokens of unfinished jobs, and removes the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -12,28 +12,28 @@ use crate::store::{FaultPoint, Opened};
 
 use super::{Submissions, system_dir};
 
-/// Between two tries while the file system does not answer.
+/// Pause between two attempts while the file system fails.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What should be in the system directory, and what was there once.
+/// What should be in the system directory, and what earlier runs put there.
 #[derive(Debug)]
 pub struct Leftovers {
     unfinished: Vec<JobFiles>,
-    /// Jobs that are over, with the staging directory that goes with them, if it does.
+    /// Finished jobs, with the staging directory if it is to be removed.
     finished: BTreeMap<JobId, Option<String>>,
-    /// Jobs whose files the engine will have removed, once trackers have heard of the end.
+    /// Jobs whose files the engine removes once trackers have received the end of the job.
     owed: BTreeSet<JobId>,
-    /// Earlier incarnations. What others have made is none of ours.
+    /// Identifiers of earlier runs. Directories of other JobTrackers' jobs are not touched.
     identifiers: BTreeSet<Identifier>,
-    /// Jobs with a directory that were ours once, whoever made their ids.
+    /// Jobs with a directory that were ours once, whichever JobTracker issued their ids.
     known: BTreeSet<JobId>,
-    /// Jobs of another JobTracker that are to be taken in.
+    /// Jobs of another JobTracker to be adopted.
     pub(crate) found: BTreeSet<JobId>,
     /// A JobTracker of 1.2.1 has started there since our last run.
     pub(crate) was_another_here: bool,
 }
 
-/// What is written for a job.
+/// The system directory of one job.
 #[derive(Debug)]
 struct JobFiles {
     job: JobId,
@@ -45,12 +45,12 @@ struct JobFiles {
 // === impl Leftovers ===
 
 impl Leftovers {
-    /// Of what a start has found.
+    /// The leftovers in the loaded state.
     pub fn of(opened: &Opened, predecessors: &Predecessors) -> Self {
         let unfinished = opened.jobs.unfinished.iter().filter_map(|job| {
             let accepted = &job.accepted;
             let token_file = match &predecessors.was_here {
-                // Another JobTracker has made it anew, or has ended the job.
+                // Another JobTracker has rewritten the token, or has ended the job.
                 Some(tokens) => tokens.get(&accepted.id)?.as_ref().unwrap_or(&accepted.token_file),
                 None => &accepted.token_file,
             };
@@ -76,7 +76,7 @@ impl Leftovers {
         }
     }
 
-    /// Writes what is missing; returns the jobs whose directories nobody needs. Blocking.
+    /// Writes what is missing; returns the jobs whose directories are not needed. Blocking.
     fn settle(&self, system: &FileUri) -> Result<Vec<JobId>, FsError> {
         let mut needed: BTreeSet<JobId> = self.owed.union(&self.found).copied().collect();
         for job in &self.owed {
@@ -100,7 +100,7 @@ impl Leftovers {
 // === impl Submissions ===
 
 impl Submissions {
-    /// Puts the system directory in order, as soon as its file system answers.
+    /// Cleans up the system directory, as soon as its file system answers.
     pub(crate) async fn settle(self: Rc<Self>, leftovers: Leftovers) {
         let leftovers = Arc::new(leftovers);
         let mut is_told = false;

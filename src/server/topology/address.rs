@@ -1,19 +1,19 @@
-//! Addresses of hosts, looked up side by side on threads: a name server that does not answer keeps a thread for as long as the system's
-//! library waits for it.
+//! Resolves host names to addresses concurrently, on threads: a name server that does not answer blocks a thread until
+//! the system's resolver times out.
 
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Names of one batch that are looked up at one time.
+/// Concurrent lookups of one batch.
 const SIDE_BY_SIDE: usize = 4;
-/// Threads that look names up, those included whose batch waits for them no more.
+/// Maximum threads, those of abandoned batches included.
 const MOST_THREADS: usize = 24;
-/// A batch gets this long; names without an answer by then are used as they are.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of a batch; names without an answer by then are used unresolved.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Looks addresses up.
+/// Resolves names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AddressLookups {
     threads: Arc<AtomicUsize>,
@@ -32,7 +32,7 @@ struct State {
     found: Vec<Option<String>>,
 }
 
-/// A thread's place.
+/// A running thread.
 struct Thread(Arc<AtomicUsize>);
 
 impl Drop for Thread {
@@ -44,8 +44,8 @@ impl Drop for Thread {
 // === impl AddressLookups ===
 
 impl AddressLookups {
-    /// What the program is given for hosts: addresses, as 1.2.1 `NetUtils.normalizeHostName` gives them; names that have none as
-    /// they are, but that none becomes an option. Blocking.
+    /// The program's arguments for hosts: addresses, as 1.2.1 `NetUtils.normalizeHostName` gives them; unresolved names
+    /// stay, without leading dashes, so that none becomes an option. Blocking.
     pub(super) fn of(&self, hosts: &[String]) -> Vec<String> {
         let is_name = |host: &&String| !host.starts_with(|first: char| first.is_ascii_digit());
         let names: Vec<String> = hosts.iter().filter(is_name).cloned().collect();
@@ -66,9 +66,9 @@ impl AddressLookups {
         if started == 0 {
             return state.found.clone();
         }
-        let waited = names.changed.wait_timeout_while(state, PATIENCE, |state| state.left > 0);
+        let waited = names.changed.wait_timeout_while(state, TIMEOUT, |state| state.left > 0);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        // Threads that are still at it take no further name.
+        // Running threads take no further name.
         state.next = count;
         state.found.clone()
     }

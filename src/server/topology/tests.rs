@@ -1,11 +1,11 @@
-//! What the program is asked, in which order, and who waits for it.
+//! Batches, order and waiters of the topology program.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// A folder with a program that notes its arguments in `asked`, one run a line.
+/// A folder with a program that appends its arguments to `asked`, one line per run.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -33,7 +33,7 @@ impl Place {
     }
 
     /// Runs of the script wait until this is called.
-    fn let_go(&self) {
+    fn dispatch_released(&self) {
         std::fs::write(self.path("go"), "").unwrap();
     }
 }
@@ -42,10 +42,10 @@ const TELL: &str = "for host; do echo /rack-$host; done";
 /// Waits for the file `go` first.
 const TELL_LATER: &str = "until [ -e go ]; do sleep 0.01; done; for host; do echo /rack-$host; done";
 
-/// What a job of the user is told, after its wait.
+/// The racks of a job of the user, after its wait.
 async fn racks(topology: &Arc<Topology>, user: &str, hosts: &[&str]) -> Vec<String> {
-    if let Some(mut asking) = topology.ask(&user.into(), hosts.iter().copied(), true) {
-        asking.wait().await;
+    if let Some(mut rack_request) = topology.request_racks(&user.into(), hosts.iter().copied(), true) {
+        rack_request.wait().await;
     }
     topology.known(hosts.iter().copied())
 }
@@ -85,24 +85,24 @@ async fn names_that_no_host_has_are_not_put_to_the_program() {
 async fn hosts_of_trackers_overtake_those_of_jobs() {
     let (place, topology) = Place::new(TELL_LATER);
     let hosts: Vec<String> = (0..100).map(|host| format!("10.1.0.{host}")).collect();
-    let asking = topology.ask(&"mallory".into(), hosts.iter().map(String::as_str), true).unwrap();
-    // All threads for jobs are at it.
+    let rack_request = topology.request_racks(&"mallory".into(), hosts.iter().map(String::as_str), true).unwrap();
+    // All threads for jobs are busy.
     while place.runs().len() < MOST_RUNS - 1 {
         tokio::task::yield_now().await;
     }
-    let trackers = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|host| topology.ask_for_tracker(host).unwrap());
-    // The thread of their own takes what there is.
+    let trackers = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|host| topology.request_for_tracker(host).unwrap());
+    // The reserved thread takes queued trackers.
     while place.runs().len() < MOST_RUNS {
         tokio::task::yield_now().await;
     }
-    place.let_go();
+    place.dispatch_released();
     for (told, host) in trackers.into_iter().zip(1..) {
         assert_eq!(told.await.unwrap(), format!("/rack-10.0.0.{host}"));
     }
     let runs = place.runs();
     let last = runs.iter().rposition(|run| run.contains("10.0.0.")).unwrap();
     assert!(last < 2 * MOST_RUNS, "{runs:?}");
-    drop(asking);
+    drop(rack_request);
 }
 
 #[tokio::test]
@@ -121,35 +121,35 @@ async fn one_bad_host_of_a_tracker_does_not_cost_the_others_their_racks() {
 #[tokio::test]
 async fn a_job_waits_for_others_jobs_only_for_a_moment() {
     let (place, topology) = Place::new(TELL_LATER);
-    let asking = |user: &str, host: &str| topology.ask(&user.into(), [host].into_iter(), true);
-    let first = asking("mallory", "10.0.0.1").unwrap();
-    assert_eq!(first.patience, JOB_PATIENCE.0);
-    assert_eq!(asking("mallory", "10.0.0.2").unwrap().patience, JOB_PATIENCE.0);
-    assert_eq!(asking("alice", "10.0.0.3").unwrap().patience, JOB_PATIENCE.1);
-    // What is known is not waited for at all.
-    place.let_go();
-    let mut second = asking("alice", "10.0.0.4").unwrap();
+    let rack_request = |user: &str, host: &str| topology.request_racks(&user.into(), [host].into_iter(), true);
+    let first = rack_request("mallory", "10.0.0.1").unwrap();
+    assert_eq!(first.timeout, JOB_TIMEOUT.0);
+    assert_eq!(rack_request("mallory", "10.0.0.2").unwrap().timeout, JOB_TIMEOUT.0);
+    assert_eq!(rack_request("alice", "10.0.0.3").unwrap().timeout, JOB_TIMEOUT.1);
+    // Known racks need no wait.
+    place.dispatch_released();
+    let mut second = rack_request("alice", "10.0.0.4").unwrap();
     second.wait().await;
-    assert!(asking("alice", "10.0.0.4").is_none());
+    assert!(rack_request("alice", "10.0.0.4").is_none());
 }
 
 #[tokio::test]
 async fn what_nobody_waits_for_any_more_gives_way() {
     let (place, topology) = Place::new(TELL_LATER);
     let hosts: Vec<String> = (0..5_000).map(|host| format!("10.1.{}.{}", host / 250, host % 250)).collect();
-    let ask = |user: &str, may_wait| topology.ask(&user.into(), hosts.iter().map(String::as_str), may_wait);
+    let ask = |user: &str, may_wait| topology.request_racks(&user.into(), hosts.iter().map(String::as_str), may_wait);
     for number in 0..1_000 {
         drop(ask(&format!("mallory{}", number % 100), number % 3 == 0));
     }
     let (requests, waiting) = {
-        let line = topology.line();
-        (line.requests(), line.waiting_hosts())
+        let queue = topology.queue();
+        (queue.requests(), queue.waiting_hosts())
     };
     assert!(requests <= 64 && waiting <= 64 * 1_000, "{requests} requests, {waiting} hosts");
-    let mut asking = topology.ask(&"alice".into(), ["10.0.0.1"].into_iter(), true).unwrap();
-    place.let_go();
-    asking.wait().await;
+    let mut rack_request = topology.request_racks(&"alice".into(), ["10.0.0.1"].into_iter(), true).unwrap();
+    place.dispatch_released();
+    rack_request.wait().await;
     assert_eq!(topology.known(["10.0.0.1"].into_iter()), ["/rack-10.0.0.1"], "before all for which nobody waits");
-    let asking = ask("bob", true).unwrap();
-    asking.withdraw();
+    let rack_request = ask("bob", true).unwrap();
+    rack_request.withdraw();
 }

@@ -1,30 +1,30 @@
-//! One bound, in bytes, for all answers that are made and wait for the store.
+//! A memory bound for all answers that wait for the store.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What one place stands for, bytes.
+/// Granularity of reservations, bytes.
 const PLACE_BYTES: usize = 1 << 10;
 
-/// The room for answers that wait for the store, those being made included. Whoever waits for a part of it gets it in
-/// turn.
+/// The memory bound for answers that wait for the store or are being built. Reservations are granted in order of
+/// request.
 #[derive(Debug)]
-pub struct HeldRoom {
+pub struct AnswerMemory {
     places: Arc<Semaphore>,
     all: usize,
 }
 
-/// A part of the room, until this is dropped.
+/// A reservation, released when dropped.
 #[derive(Debug)]
-pub struct HeldPlaces {
+pub struct MemoryReservation {
     places: Option<OwnedSemaphorePermit>,
 }
 
-// === impl HeldPlaces ===
+// === impl MemoryReservation ===
 
-impl HeldPlaces {
-    /// Keeps both until this is dropped.
+impl MemoryReservation {
+    /// Merges another reservation into this one.
     pub fn join(&mut self, other: Self) {
         match (&mut self.places, other.places) {
             (Some(places), Some(more)) => places.merge(more),
@@ -34,33 +34,33 @@ impl HeldPlaces {
     }
 }
 
-// === impl HeldRoom ===
+// === impl AnswerMemory ===
 
-impl HeldRoom {
-    /// Room for so many bytes in all.
+impl AnswerMemory {
+    /// A bound of so many bytes.
     pub fn new(bytes: usize) -> Self {
         let all = (bytes / PLACE_BYTES).max(1);
         Self { places: Arc::new(Semaphore::new(all)), all }
     }
 
-    /// Room for so many bytes, if it is there now.
-    pub fn try_take(&self, bytes: usize) -> Option<HeldPlaces> {
+    /// Reserves so many bytes if they are free now.
+    pub fn try_take(&self, bytes: usize) -> Option<MemoryReservation> {
         let places = self.places.clone().try_acquire_many_owned(self.count(bytes)).ok()?;
-        Some(HeldPlaces { places: Some(places) })
+        Some(MemoryReservation { places: Some(places) })
     }
 
-    /// Room for so many bytes, once it is there.
-    pub async fn take(&self, bytes: usize) -> HeldPlaces {
-        // Nobody closes it.
-        HeldPlaces { places: self.places.clone().acquire_many_owned(self.count(bytes)).await.ok() }
+    /// Reserves so many bytes once they are free.
+    pub async fn take(&self, bytes: usize) -> MemoryReservation {
+        // The semaphore is never closed.
+        MemoryReservation { places: self.places.clone().acquire_many_owned(self.count(bytes)).await.ok() }
     }
 
-    /// Bytes that are taken.
+    /// Bytes reserved.
     pub fn taken_bytes(&self) -> usize {
         (self.all - self.places.available_permits()) * PLACE_BYTES
     }
 
-    /// What is larger than all of the room has all of it.
+    /// A request beyond the bound gets all of it.
     fn count(&self, bytes: usize) -> u32 {
         u32::try_from(bytes.div_ceil(PLACE_BYTES).clamp(1, self.all)).unwrap_or(u32::MAX)
     }
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn room_comes_back_and_the_largest_answer_fits() {
-        let room = HeldRoom::new(64 << 10);
+        let room = AnswerMemory::new(64 << 10);
         let half = room.try_take(32 << 10).unwrap();
         let little = room.try_take(1).unwrap();
         assert_eq!(room.taken_bytes(), (32 << 10) + PLACE_BYTES);

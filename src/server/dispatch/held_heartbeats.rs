@@ -1,4 +1,4 @@
-//! Heartbeats that wait for something to be found out about their sender: a bounded number of bytes.
+//! Heartbeats held while their sender is checked; bounded in bytes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -6,64 +6,64 @@ use std::rc::Rc;
 
 use tokio::sync::Notify;
 
-use crate::ipc::Ticket;
+use crate::ipc::PendingCall;
 
-/// What all that are held may weigh together, bytes.
+/// Maximum memory of all held heartbeats, bytes.
 const MOST_BYTES: usize = 64 << 20;
-/// What one weighs beside its own bytes.
+/// Memory of each beside its own bytes.
 const EACH_BYTES: usize = 4 << 10;
 
-/// All heartbeats that are held, by the host they come from.
+/// All held heartbeats, by host.
 #[derive(Debug, Default)]
-pub(super) struct Holds {
-    held: RefCell<BTreeMap<u128, BTreeMap<u64, Rc<Held>>>>,
+pub(super) struct HeldHeartbeats {
+    held: RefCell<BTreeMap<u128, BTreeMap<u64, Rc<HeldHeartbeat>>>>,
     bytes: Cell<usize>,
     last: Cell<u64>,
 }
 
-/// One heartbeat that is held, until this is dropped.
+/// Keeps one heartbeat held until dropped.
 #[derive(Debug)]
-pub(super) struct Hold {
-    holds: Rc<Holds>,
+pub(super) struct HeartbeatHold {
+    held_heartbeats: Rc<HeldHeartbeats>,
     origin: u128,
     number: u64,
-    held: Rc<Held>,
+    held: Rc<HeldHeartbeat>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldHeartbeat {
     bytes: usize,
     is_given_up: Cell<bool>,
     woken: Notify,
 }
 
-// === impl Holds ===
+// === impl HeldHeartbeats ===
 
-impl Holds {
-    /// Holds the heartbeat of this ticket. If that is too much the hosts with the most give up their oldest, maybe this
-    /// very one.
-    pub(super) fn hold(self: &Rc<Self>, ticket: &Ticket) -> Hold {
-        self.add(ticket.origin(), ticket.bytes())
+impl HeldHeartbeats {
+    /// Holds a heartbeat. Beyond the bound the hosts with the most bytes lose their oldest, possibly this
+    /// one.
+    pub(super) fn hold(self: &Rc<Self>, pending: &PendingCall) -> HeartbeatHold {
+        self.add(pending.origin(), pending.bytes())
     }
 
-    fn add(self: &Rc<Self>, origin: u128, bytes: usize) -> Hold {
+    fn add(self: &Rc<Self>, origin: u128, bytes: usize) -> HeartbeatHold {
         let number = self.last.get() + 1;
         self.last.set(number);
         let bytes = bytes + EACH_BYTES;
-        let held = Rc::new(Held { bytes, is_given_up: Cell::new(false), woken: Notify::new() });
+        let held = Rc::new(HeldHeartbeat { bytes, is_given_up: Cell::new(false), woken: Notify::new() });
         self.held.borrow_mut().entry(origin).or_default().insert(number, held.clone());
         self.bytes.set(self.bytes.get() + bytes);
         while self.bytes.get() > MOST_BYTES && self.give_up_oldest_of_greediest() {}
-        Hold { holds: self.clone(), origin, number, held }
+        HeartbeatHold { held_heartbeats: self.clone(), origin, number, held }
     }
 
-    /// Gives up all: their senders come again.
+    /// Drops all: their senders retry.
     pub(super) fn give_up_all(&self) {
         while self.give_up_oldest_of_greediest() {}
     }
 
     fn give_up_oldest_of_greediest(&self) -> bool {
-        let weight = |held: &BTreeMap<u64, Rc<Held>>| held.values().map(|held| held.bytes).sum::<usize>();
+        let weight = |held: &BTreeMap<u64, Rc<HeldHeartbeat>>| held.values().map(|held| held.bytes).sum::<usize>();
         let greediest = self.held.borrow().iter().max_by_key(|(_, held)| weight(held)).map(|(origin, _)| *origin);
         let Some(origin) = greediest else { return false };
         let oldest = self.held.borrow().get(&origin).and_then(|held| held.keys().next().copied());
@@ -73,7 +73,7 @@ impl Holds {
         true
     }
 
-    fn remove(&self, origin: u128, number: u64) -> Option<Rc<Held>> {
+    fn remove(&self, origin: u128, number: u64) -> Option<Rc<HeldHeartbeat>> {
         let mut all = self.held.borrow_mut();
         let of_origin = all.get_mut(&origin)?;
         let held = of_origin.remove(&number)?;
@@ -85,23 +85,23 @@ impl Holds {
     }
 }
 
-// === impl Hold ===
+// === impl HeartbeatHold ===
 
-impl Hold {
-    /// Whether it takes too much room: its connection is to be closed, the sender comes again.
+impl HeartbeatHold {
+    /// Whether it was dropped for its memory: close its connection, the sender retries.
     pub(super) fn is_given_up(&self) -> bool {
         self.held.is_given_up.get()
     }
 
-    /// Completes when it is given up.
+    /// Completes when it is dropped for its memory.
     pub(super) async fn given_up(&self) {
         self.held.woken.notified().await;
     }
 }
 
-impl Drop for Hold {
+impl Drop for HeartbeatHold {
     fn drop(&mut self) {
-        self.holds.remove(self.origin, self.number);
+        self.held_heartbeats.remove(self.origin, self.number);
     }
 }
 
@@ -111,23 +111,23 @@ mod tests {
 
     #[test]
     fn the_host_that_holds_the_most_gives_up_its_oldest() {
-        let holds = Rc::new(Holds::default());
-        let modest = holds.add(1, 100);
-        let greedy: Vec<Hold> = (0..20).map(|_| holds.add(2, 4 << 20)).collect();
+        let held_heartbeats = Rc::new(HeldHeartbeats::default());
+        let modest = held_heartbeats.add(1, 100);
+        let greedy: Vec<HeartbeatHold> = (0..20).map(|_| held_heartbeats.add(2, 4 << 20)).collect();
         assert!(!modest.is_given_up());
         let kept: Vec<bool> = greedy.iter().map(|hold| !hold.is_given_up()).collect();
         assert_eq!(kept, [vec![false; 5], vec![true; 15]].concat());
         drop((modest, greedy));
-        assert!(holds.held.borrow().is_empty());
-        assert_eq!(holds.bytes.get(), 0);
+        assert!(held_heartbeats.held.borrow().is_empty());
+        assert_eq!(held_heartbeats.bytes.get(), 0);
     }
 
     #[test]
     fn one_that_is_larger_than_all_room_is_given_up_itself() {
-        let holds = Rc::new(Holds::default());
-        let (large, small) = (holds.add(1, MOST_BYTES), holds.add(2, 0));
+        let held_heartbeats = Rc::new(HeldHeartbeats::default());
+        let (large, small) = (held_heartbeats.add(1, MOST_BYTES), held_heartbeats.add(2, 0));
         assert!(large.is_given_up() && !small.is_given_up());
-        holds.give_up_all();
+        held_heartbeats.give_up_all();
         assert!(small.is_given_up());
     }
 }

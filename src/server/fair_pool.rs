@@ -1,4 +1,4 @@
-//! Turns for work that may hang on somebody's files: a share for each user, a deadline for each turn, and a bound on what is stuck.
+//! Blocking work on users' files, which may hang: a share per user, a deadline per run, and a bound on stuck threads.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,53 +9,53 @@ use std::time::Duration;
 
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Users whose shares are remembered before those that hold nothing are forgotten.
+/// Users with a share in memory; beyond it idle ones are removed.
 const REMEMBERED_USERS: usize = 1_000;
 
-/// Places of which one user cannot hold all.
+/// Permits of which one user cannot hold all.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct FairShares {
     all: Arc<Semaphore>,
     share: usize,
-    users: RefCell<BTreeMap<Arc<str>, Share>>,
+    users: RefCell<BTreeMap<Arc<str>, UserShare>>,
 }
 
-/// What one user may hold.
+/// One user's permits.
 #[derive(Clone, Debug)]
-struct Share {
+struct UserShare {
     places: Arc<Semaphore>,
     stuck: Rc<Cell<usize>>,
 }
 
-/// A place that is held.
+/// A permit.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct FairPermit {
     of_all: OwnedSemaphorePermit,
     of_share: OwnedSemaphorePermit,
 }
 
-// === impl Places ===
+// === impl FairShares ===
 
-impl Places {
-    /// So many places, of which one user holds at most `share`.
+impl FairShares {
+    /// `all` permits, of which one user may hold `share`.
     pub(super) fn new(all: usize, share: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(all)), share, users: RefCell::default() }
     }
 
-    /// A place, when the user has one left and one is free. Users wait in line only with what their share allows, so nobody
-    /// waits behind more than a share of each other user.
-    pub(super) async fn acquire(&self, user: &Arc<str>) -> Result<Place, AcquireError> {
+    /// Waits for a permit. Users queue only with the permits of their share, so a wait is never longer than one share
+    /// of each other user.
+    pub(super) async fn acquire(&self, user: &Arc<str>) -> Result<FairPermit, AcquireError> {
         let of_share = self.share_of(user).places.acquire_owned().await?;
-        Ok(Place { of_all: self.all.clone().acquire_owned().await?, of_share })
+        Ok(FairPermit { of_all: self.all.clone().acquire_owned().await?, of_share })
     }
 
-    /// A place, if there is one for this user now.
-    pub(super) fn try_acquire(&self, user: &Arc<str>) -> Option<Place> {
+    /// A permit, if this user can have one now.
+    pub(super) fn try_acquire(&self, user: &Arc<str>) -> Option<FairPermit> {
         let of_share = self.share_of(user).places.try_acquire_owned().ok()?;
-        Some(Place { of_all: self.all.clone().try_acquire_owned().ok()?, of_share })
+        Some(FairPermit { of_all: self.all.clone().try_acquire_owned().ok()?, of_share })
     }
 
-    fn share_of(&self, user: &Arc<str>) -> Share {
+    fn share_of(&self, user: &Arc<str>) -> UserShare {
         let mut users = self.users.borrow_mut();
         if let Some(share) = users.get(user) {
             return share.clone();
@@ -64,102 +64,102 @@ impl Places {
         if users.len() >= REMEMBERED_USERS {
             users.retain(|_, share| Arc::strong_count(&share.places) > 1);
         }
-        let share = Share { places: Arc::new(Semaphore::new(self.share)), stuck: Rc::default() };
+        let share = UserShare { places: Arc::new(Semaphore::new(self.share)), stuck: Rc::default() };
         users.insert(user.clone(), share.clone());
         share
     }
 }
 
-/// How many turns hang, for any thread.
+/// The number of stuck threads, readable on any thread.
 #[derive(Clone, Debug)]
-pub struct StuckTurns {
+pub struct StuckThreads {
     stuck: Arc<AtomicUsize>,
     most: usize,
 }
 
-// === impl StuckTurns ===
+// === impl StuckThreads ===
 
-impl StuckTurns {
+impl StuckThreads {
     #[cfg(test)]
     pub(super) fn of(stuck: usize, most: usize) -> Self {
         Self { stuck: Arc::new(AtomicUsize::new(stuck)), most }
     }
 
-    /// What hangs, once something does: how many turns, and how many may.
+    /// The stuck threads and their limit, if any are stuck.
     #[must_use]
     pub fn stuck(&self) -> Option<(usize, usize)> {
         let stuck = self.stuck.load(Ordering::Relaxed);
         (stuck > 0).then_some((stuck, self.most))
     }
 
-    /// Whether no turn is left.
+    /// Whether all threads are stuck.
     #[must_use]
     pub fn are_all(&self) -> bool {
         self.stuck.load(Ordering::Relaxed) >= self.most
     }
 }
 
-/// Turns on threads.
+/// A pool of blocking threads with shares per user.
 #[derive(Debug)]
-pub(super) struct Turns {
-    places: Places,
+pub(super) struct FairPool {
+    places: FairShares,
     deadline: Duration,
-    stuck: StuckTurns,
+    stuck: StuckThreads,
 }
 
-/// Why a piece of work gave no result.
+/// Why work gave no result.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TurnError {
-    /// Too much of everybody hangs.
+pub(super) enum FairPoolError {
+    /// All threads are stuck.
     #[error(
         "no turn is left for files of jobs, for all {0} hang on files that do not answer: ask the administrator to look at the file system"
     )]
     AllHang(usize),
-    /// Too much of the user's hangs.
+    /// All threads of the user are stuck.
     #[error(
-        "{0} turns of this user hang on files that do not answer, the most that one user may hold: try again when they do"
+        "{0} pool of this user hang on files that do not answer, the most that one user may hold: try again when they do"
     )]
     UserHangs(usize),
-    /// None came free.
+    /// No thread became free.
     #[error("no turn for files of jobs came free within {} s, for those before hang: try again soon", .0.as_secs())]
-    NoTurn(Duration),
-    /// The work itself takes too long; the receiver completes when it has ended.
+    NoThread(Duration),
+    /// The work missed its deadline; the receiver completes when it ends.
     #[error("files of the job have not answered within {} s: try again when they do", .0.as_secs())]
     Overdue(Duration, oneshot::Receiver<()>),
-    /// The work has panicked, or the daemon ends.
+    /// The work panicked, or the daemon stops.
     #[error("the JobTracker failed at it: {0}")]
     Failed(#[from] tokio::task::JoinError),
-    /// The daemon ends.
+    /// The daemon stops.
     #[error("the JobTracker is stopping: {0}")]
     Closed(#[from] AcquireError),
 }
 
-// === impl Turns ===
+// === impl FairPool ===
 
-impl Turns {
-    /// `all` turns at one time, `share` of one user. After `deadline` a turn is given back, whether its work has ended or
-    /// not; while `most_stuck` have not, there is none.
+impl FairPool {
+    /// `all` threads, `share` of one user. After `deadline` a thread counts as stuck and its permit is released; with
+    /// `most_stuck` stuck threads, work is rejected.
     pub(super) fn new(all: usize, share: usize, deadline: Duration, most_stuck: usize) -> Self {
-        let stuck = StuckTurns { stuck: Arc::default(), most: most_stuck };
-        Self { places: Places::new(all, share), deadline, stuck }
+        let stuck = StuckThreads { stuck: Arc::default(), most: most_stuck };
+        Self { places: FairShares::new(all, share), deadline, stuck }
     }
 
-    /// How many hang.
-    pub(super) fn stuck(&self) -> StuckTurns {
+    /// The stuck threads.
+    pub(super) fn stuck(&self) -> StuckThreads {
         self.stuck.clone()
     }
 
-    /// Runs blocking work for a user on a thread when it is his turn. Must run where local tasks can be spawned.
+    /// Runs blocking work for a user. Requires a `LocalSet` or a local runtime.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         user: &Arc<str>,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, TurnError> {
+    ) -> Result<T, FairPoolError> {
         let share = self.places.share_of(user);
         self.check(&share)?;
-        // Those before have their deadlines too, so this is long enough for all who do not hang.
+        // Earlier runs have deadlines too, so this is enough unless they are stuck.
         let place = tokio::time::timeout(self.deadline * 2, self.places.acquire(user)).await;
-        let Place { of_all, of_share } = place.map_err(|_| TurnError::NoTurn(self.deadline * 2))??;
+        let FairPermit { of_all, of_share } = place.map_err(|_| FairPoolError::NoThread(self.deadline * 2))??;
         self.check(&share)?;
         let mut working = tokio::task::spawn_blocking(work);
         if let Ok(ended) = tokio::time::timeout(self.deadline, &mut working).await {
@@ -171,22 +171,22 @@ impl Turns {
         share.stuck.set(share.stuck.get() + 1);
         let stuck = self.stuck.stuck.clone();
         tokio::task::spawn_local(async move {
-            // Whatever it says, nobody waits for it any more.
+            // The late result is discarded.
             let _ = working.await;
             stuck.fetch_sub(1, Ordering::Relaxed);
             share.stuck.set(share.stuck.get().saturating_sub(1));
             drop(of_share);
             let _ = ended.send(());
         });
-        Err(TurnError::Overdue(self.deadline, end))
+        Err(FairPoolError::Overdue(self.deadline, end))
     }
 
-    fn check(&self, share: &Share) -> Result<(), TurnError> {
+    fn check(&self, share: &UserShare) -> Result<(), FairPoolError> {
         if self.stuck.are_all() {
-            return Err(TurnError::AllHang(self.stuck.most));
+            return Err(FairPoolError::AllHang(self.stuck.most));
         }
         match share.stuck.get() {
-            stuck if stuck >= self.places.share => Err(TurnError::UserHangs(stuck)),
+            stuck if stuck >= self.places.share => Err(FairPoolError::UserHangs(stuck)),
             _ => Ok(()),
         }
     }
@@ -217,22 +217,22 @@ mod tests {
     async fn work_that_hangs_gives_its_turn_back() {
         LocalSet::new()
             .run_until(async {
-                let turns = Turns::new(1, 1, DEADLINE, 2);
+                let pool = FairPool::new(1, 1, DEADLINE, 2);
                 let (first, work) = hang();
-                let Err(TurnError::Overdue(_, ended)) = turns.run(&user("alice"), work).await else {
+                let Err(FairPoolError::Overdue(_, ended)) = pool.run(&user("alice"), work).await else {
                     panic!("it hangs")
                 };
-                assert_eq!(turns.stuck().stuck(), Some((1, 2)));
-                assert_eq!(turns.run(&user("bob"), || 7).await.unwrap(), 7, "the only turn is free again");
-                let error = turns.run(&user("alice"), || 7).await.unwrap_err();
-                assert!(matches!(error, TurnError::UserHangs(1)), "{error}");
+                assert_eq!(pool.stuck().stuck(), Some((1, 2)));
+                assert_eq!(pool.run(&user("bob"), || 7).await.unwrap(), 7, "the only turn is free again");
+                let error = pool.run(&user("alice"), || 7).await.unwrap_err();
+                assert!(matches!(error, FairPoolError::UserHangs(1)), "{error}");
                 let (second, work) = hang();
-                assert!(turns.run(&user("carol"), work).await.is_err());
-                let error = turns.run(&user("bob"), || 7).await.unwrap_err();
-                assert!(matches!(error, TurnError::AllHang(2)) && turns.stuck().are_all(), "{error}");
+                assert!(pool.run(&user("carol"), work).await.is_err());
+                let error = pool.run(&user("bob"), || 7).await.unwrap_err();
+                assert!(matches!(error, FairPoolError::AllHang(2)) && pool.stuck().are_all(), "{error}");
                 drop(first);
                 ended.await.unwrap();
-                assert_eq!(turns.run(&user("alice"), || 7).await.unwrap(), 7);
+                assert_eq!(pool.run(&user("alice"), || 7).await.unwrap(), 7);
                 drop(second);
             })
             .await;
@@ -240,7 +240,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_user_leaves_places_to_others() {
-        let places = Places::new(4, 2);
+        let places = FairShares::new(4, 2);
         let held = [places.try_acquire(&user("alice")), places.try_acquire(&user("alice"))];
         assert!(held.iter().all(Option::is_some));
         assert!(places.try_acquire(&user("alice")).is_none());
@@ -251,7 +251,7 @@ mod tests {
 
     #[tokio::test]
     async fn names_of_users_do_not_fill_the_memory() {
-        let places = Places::new(10_000, 1);
+        let places = FairShares::new(10_000, 1);
         let held = places.try_acquire(&user("alice"));
         for number in 0..3 * REMEMBERED_USERS {
             drop(places.try_acquire(&user(&format!("u{number}"))));

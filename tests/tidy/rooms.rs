@@ -39,7 +39,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "model",
             "scheduler",
             "store",
-            "tasktracker",
+            "streaming",
             "web",
             "wire",
         ],
@@ -48,11 +48,13 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
         "lifecycle",
         &["channel", "clock", "config", "engine", "fs", "ipc", "market", "model", "server", "store", "web", "wire"],
     ),
-    ("tasktracker", &["channel", "config", "fs", "http", "ipc", "model", "wire"]),
+    ("supervisor", &["channel"]),
+    ("streaming", &["config", "fs", "model", "supervisor", "wire"]),
+    ("worker", &["clock", "config", "fs", "http", "ipc", "model", "streaming", "supervisor", "wire"]),
     // What the server tells in JSON is read into what it was written from.
     ("client", &["config", "engine::explanation", "fs", "ipc", "market", "model", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "model", "scheduler", "wire"]),
-    ("demo", &["client", "clock", "config", "fs", "lifecycle", "log", "market", "model", "tasktracker"]),
+    ("demo", &["client", "clock", "config", "fs", "lifecycle", "log", "market", "model", "supervisor", "worker"]),
     (
         "cli",
         &[
@@ -68,7 +70,8 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "scheduler::OrderClass",
             "sim",
             "store",
-            "tasktracker",
+            "supervisor",
+            "worker",
         ],
     ),
 ];

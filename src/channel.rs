@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(u32::from_be_bytes(number_bytes), number as u32);
         }
         sending.join().unwrap();
-        assert!(theirs.receive::<u32>(None).is_err(), "nobody is there any more");
+        assert!(theirs.receive::<u32>(None).is_err(), "the peer is gone");
     }
 
     #[test]

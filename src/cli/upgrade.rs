@@ -66,7 +66,7 @@ pub fn run(arguments: &UpgradeArguments) -> Result<String, UpgradeFailure> {
     // The daemon may run in another directory.
     let program = program.map_err(|source| UpgradeFailure::Program { program: named, source })?;
     match request_upgrade(&arguments.configuration.load_options().state_dir()?, &program)? {
-        UpgradeOutcome::Done { told, .. } => Ok(format!("{told}\n")),
+        UpgradeOutcome::Done { summary, .. } => Ok(format!("{summary}\n")),
         UpgradeOutcome::Refused { why } => Err(UpgradeFailure::Refused(why)),
     }
 }

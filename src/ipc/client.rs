@@ -62,7 +62,7 @@ pub enum IpcError {
     #[error("response: {0}")]
     Wire(#[from] WireError),
     /// A response to another call.
-    #[error("a response to call {found} while call {expected} waits")]
+    #[error("received a response to call {found}, expected call {expected}")]
     WrongCall {
         /// The pending call.
         expected: i32,
@@ -70,7 +70,7 @@ pub enum IpcError {
         found: i32,
     },
     /// A response longer than the limit.
-    #[error("a response of more than {0} bytes")]
+    #[error("the response exceeds the limit of {0} bytes")]
     TooLong(usize),
     /// The server closed the connection.
     #[error("the server closed the connection")]

@@ -449,7 +449,7 @@ impl Connection {
         let shared = connection.shared.clone();
         match connection.into_inherited(read, introduction, unread) {
             Some(inherited) => shared.detached.borrow_mut().push(inherited),
-            None => tracing::warn!("a connection could not be handed over and is closed"),
+            None => tracing::warn!("cannot hand a connection over, closing it"),
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_
         if let LogDecision::Write { .. } = shared.log_rate.decide(address, now_ms) {
             tracing::warn!(
                 "{address} has {} connections without a heartbeat, its share is {share} (a quarter of jobtracker.rpc.max-connections): \
-                 closed {count} that were silent for {idle_ms} ms or more",
+                 closed {count} that were silent for at least {idle_ms} ms",
                 connections.len(),
             );
         }

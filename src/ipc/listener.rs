@@ -68,7 +68,7 @@ impl<S: Service> RpcServer<S> {
                 Err(error) => {
                     // Logged once: the accept is retried until it succeeds.
                     if !std::mem::replace(&mut is_refused, true) {
-                        tracing::warn!("connections cannot be accepted for now and wait: {error}");
+                        tracing::warn!("cannot accept connections, retrying: {error}");
                     }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
@@ -76,7 +76,7 @@ impl<S: Service> RpcServer<S> {
             };
             is_refused = false;
             if let Err(error) = prepare(&stream) {
-                tracing::debug!("a connection was gone at once: {error}");
+                tracing::debug!("a connection closed right after the accept: {error}");
                 continue;
             }
             let (read, write) = stream.into_split();
@@ -108,7 +108,7 @@ impl<S: Service> RpcServer<S> {
         {
             let session = Session::resumed(self.service.clone(), introduction, !unread.is_empty());
             let (Some(session), Ok(stream)) = (session, TcpStream::from_std(socket.into())) else {
-                tracing::warn!("a connection that was handed over cannot be gone on with and is closed");
+                tracing::warn!("cannot resume a connection that was handed over, closing it");
                 continue;
             };
             let (read, write) = stream.into_split();
@@ -197,7 +197,7 @@ impl<S: Service> RpcServer<S> {
                 clients += usize::from(!connection.has_sent_heartbeat());
                 let (waiting, since_ms) = connection.waits();
                 if now_ms.saturating_sub(since_ms) >= self.timeout_ms(waiting, &connection) {
-                    tracing::debug!(?waiting, since_ms, "a connection was given up");
+                    tracing::debug!(?waiting, since_ms, "dropped a connection after its timeout");
                     connection.abandon();
                 }
                 true

@@ -8,7 +8,7 @@ use super::pending_call::{PendingCall, RemoteError};
 #[derive(Debug)]
 pub struct PartedAnswer {
     pending: PendingCall,
-    has_begun: bool,
+    is_started: bool,
 }
 
 // === impl PendingCall ===
@@ -17,7 +17,7 @@ impl PendingCall {
     /// Answers in parts; waits until the connection has no other such answer in progress.
     pub async fn in_parts(self) -> PartedAnswer {
         self.connection.begin_long().await;
-        PartedAnswer { pending: self, has_begun: false }
+        PartedAnswer { pending: self, is_started: false }
     }
 }
 
@@ -39,7 +39,7 @@ impl PartedAnswer {
     pub fn is_behind(&self) -> bool {
         let connection = &self.pending.connection;
         // Answers queued behind this one do not count.
-        let is_unread = if self.has_begun { connection.has_unsent() } else { connection.has_outgoing() };
+        let is_unread = if self.is_started { connection.has_unsent() } else { connection.has_outgoing() };
         (is_unread || !connection.shared().unread.has_room()) && !connection.shared().stopping.get()
     }
 
@@ -54,7 +54,7 @@ impl PartedAnswer {
 
     /// Sends a part.
     pub fn send(&mut self, part: &[u8]) {
-        if !std::mem::replace(&mut self.has_begun, true) {
+        if !std::mem::replace(&mut self.is_started, true) {
             self.pending.connection.begin_parts();
         }
         self.pending.connection.send_next(part);
@@ -62,7 +62,7 @@ impl PartedAnswer {
 
     /// Sends the last part.
     pub fn finish(mut self, part: Vec<u8>) {
-        if std::mem::replace(&mut self.has_begun, false) {
+        if std::mem::replace(&mut self.is_started, false) {
             self.pending.connection.send_next(&part);
             self.pending.connection.end_parts();
         } else {
@@ -72,7 +72,7 @@ impl PartedAnswer {
 
     /// Rejects the call. If a part was sent, only closing the connection can report it.
     pub fn refuse(self, error: &RemoteError) {
-        if !self.has_begun {
+        if !self.is_started {
             let mut response = Vec::new();
             encode_error(&mut response, self.pending.id, error.class, &error.message);
             self.pending.connection.send(&response);
@@ -82,7 +82,7 @@ impl PartedAnswer {
 
 impl Drop for PartedAnswer {
     fn drop(&mut self) {
-        if self.has_begun {
+        if self.is_started {
             self.pending.connection.abandon();
             self.pending.connection.end_parts();
         }

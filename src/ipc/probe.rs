@@ -49,7 +49,7 @@ impl Probe {
         match last_ack_ms(local, client) {
             Ok(ago_ms) => Some(ago_ms <= since_ms.min(window_ms)),
             Err(error) => {
-                tracing::debug!("the kernel does not tell whether {client} is there: {error}");
+                tracing::debug!("the kernel does not report whether {client} is alive: {error}");
                 None
             }
         }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stands_for_what_it_was_asked_of() {
+    fn a_class_name_has_the_kind_it_was_made_from() {
         let served = Protocol::ALL.into_iter().filter(|protocol| *protocol != Protocol::TaskUmbilical);
         for kind in served.map(ProtocolKind::Served).chain([ProtocolKind::Foreign, ProtocolKind::Nameless]) {
             assert_eq!(ProtocolKind::from_class_name(kind.class_name()), Some(kind));

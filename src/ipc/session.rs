@@ -176,7 +176,7 @@ impl<S: Service> Session<S> {
                         self.stage = check_header(connection, header)?;
                     }
                     Err(error) => {
-                        tracing::debug!("a connection was closed: {error}");
+                        tracing::debug!("closed a connection: {error}");
                         return Err(CloseKind::Silent);
                     }
                 },
@@ -188,12 +188,12 @@ impl<S: Service> Session<S> {
                         take_call(&self.service, connection, kind, user, frame)?;
                     }
                     Err(error @ FrameError::TooLong { .. }) => {
-                        tracing::warn!(%user, "a connection was closed: {error} (jobtracker.rpc.max-frame-bytes)");
+                        tracing::warn!(%user, "closed a connection: {error} (jobtracker.rpc.max-frame-bytes)");
                         connection.send_fatal(IO_EXCEPTION, &format!("{error} (jobtracker.rpc.max-frame-bytes)"));
                         return Err(CloseKind::WithMessage);
                     }
                     Err(error) => {
-                        tracing::debug!(%user, "a connection was closed: {error}");
+                        tracing::debug!(%user, "closed a connection: {error}");
                         return Err(CloseKind::Silent);
                     }
                 },
@@ -205,7 +205,7 @@ impl<S: Service> Session<S> {
 /// Checks the header of a connection.
 fn check_header(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<Stage, CloseKind> {
     let Some(kind) = ProtocolKind::from_class_name(&header.protocol) else {
-        tracing::debug!(protocol = %header.protocol, "a connection was closed: its protocol is not known");
+        tracing::debug!(protocol = %header.protocol, "closed a connection with an unknown protocol");
         return Err(CloseKind::Silent);
     };
     // The stock server lets a client without a name act as the server's own user.
@@ -262,12 +262,12 @@ fn take_call<S: Service>(
             return Ok(());
         }
         (Err(CallError::Disallowed { id, text }), _) => {
-            tracing::debug!("a TaskTracker is disallowed: {text}");
+            tracing::debug!("refused a TaskTracker: {text}");
             pending(id).answer(&Answer::Error(RemoteError::new(DISALLOWED_EXCEPTION, text)));
             return Ok(());
         }
         (Err(CallError::Close(error)), _) => {
-            tracing::debug!(%user, "a connection was closed: {error}");
+            tracing::debug!(%user, "closed a connection: {error}");
             return Err(CloseKind::Silent);
         }
     };

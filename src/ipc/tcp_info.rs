@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_when_the_peer_last_acknowledged() {
+    fn the_kernel_reports_when_the_peer_last_acknowledged() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             match last_ack_of(address) {
                 Ok(ms) => assert!(ms < 60_000, "{address}: {ms}"),

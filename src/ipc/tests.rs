@@ -17,9 +17,9 @@ use super::{Answer, PendingCall, RpcLimits, RpcServer};
 /// Maximum cost of an idle connection beside the kernel's and the runtime's own record of its socket.
 const IDLE_BYTES: usize = 1_000;
 
-struct Nobody;
+struct SilentService;
 
-impl Service for Nobody {
+impl Service for SilentService {
     fn handle_call(self: &Rc<Self>, _call: Call, _ticket: PendingCall) {}
     fn on_tracker_disconnected(&self, _connection: u64) {}
     fn has_room(&self) -> bool {
@@ -36,7 +36,7 @@ async fn an_idle_connection_costs_less_than_a_kilobyte() {
     let (read, write) = stream.into_split();
     let place = std::sync::Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
     let connection = Connection::new(write, shared, Some(place));
-    let task = read_calls(connection.clone(), read, Session::new(Rc::new(Nobody)), Vec::new());
+    let task = read_calls(connection.clone(), read, Session::new(Rc::new(SilentService)), Vec::new());
     let bytes = size_of_val(&task) + size_of_val(&*connection);
     assert!(
         bytes < IDLE_BYTES,
@@ -47,14 +47,14 @@ async fn an_idle_connection_costs_less_than_a_kilobyte() {
 }
 
 /// Answers more than sockets buffer.
-struct Talkative;
+struct LongAnswers;
 
 /// An answer whose bytes differ from place to place.
 fn long_value() -> Value {
     Value::EncodedHeartbeat((0..251).collect::<Vec<u8>>().repeat(1 << 16).into())
 }
 
-impl Service for Talkative {
+impl Service for LongAnswers {
     fn handle_call(self: &Rc<Self>, _call: Call, pending: PendingCall) {
         pending.answer(&Answer::Value(long_value()));
     }
@@ -65,29 +65,29 @@ impl Service for Talkative {
     async fn room(&self) {}
 }
 
-fn server() -> Rc<RpcServer<Talkative>> {
-    Rc::new(RpcServer::new(RpcLimits::default(), Clock::start(), Rc::new(Talkative)))
+fn server() -> Rc<RpcServer<LongAnswers>> {
+    Rc::new(RpcServer::new(RpcLimits::default(), Clock::start(), Rc::new(LongAnswers)))
 }
 
 /// A client that has read nothing of its answer gets all of it, the beginning from one server and the end from another;
 /// the same holds for a call that was half sent.
 #[tokio::test]
-async fn a_carried_connection_is_gone_on_with_in_the_middle_of_an_answer_and_of_a_call() {
+async fn a_connection_is_handed_over_in_the_middle_of_an_answer_and_of_a_call() {
     let local = tokio::task::LocalSet::new();
     let exchange = async {
         let listener = super::listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
         let first = server();
         let accepting = tokio::task::spawn_local(first.clone().accept(listener));
-        let mut said = Vec::new();
+        let mut sent = Vec::new();
         let user = ConnectionUser { effective: "alice".to_owned(), real: None };
         let protocol = Protocol::JobSubmission.class_name().into();
-        encode_opening(&mut said, &ConnectionHeader { protocol, user: Some(user) });
+        encode_opening(&mut sent, &ConnectionHeader { protocol, user: Some(user) });
         for id in [1, 2] {
-            encode_call(&mut said, id, &Call::JobSubmission(JobSubmissionCall::GetSystemDir));
+            encode_call(&mut sent, id, &Call::JobSubmission(JobSubmissionCall::GetSystemDir));
         }
         let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
-        let (now, later) = said.split_at(said.len() - 3);
+        let (now, later) = sent.split_at(sent.len() - 3);
         client.write_all(now).await.unwrap();
         // The answer to the first call has started to arrive.
         client.readable().await.unwrap();
@@ -102,9 +102,9 @@ async fn a_carried_connection_is_gone_on_with_in_the_middle_of_an_answer_and_of_
         for id in [1, 2] {
             let mut expected = Vec::new();
             encode_response(&mut expected, id, &long_value());
-            let mut heard = vec![0; expected.len()];
-            client.read_exact(&mut heard).await.unwrap();
-            assert!(heard == expected, "the answer to call {id}");
+            let mut received = vec![0; expected.len()];
+            client.read_exact(&mut received).await.unwrap();
+            assert!(received == expected, "the answer to call {id}");
             if id == 1 {
                 client.write_all(later).await.unwrap();
             }

@@ -21,12 +21,12 @@ pub(super) struct AclWatch {
 impl AclWatch {
     /// Triggers a check of the file at each event; without events it is checked each second.
     pub(super) fn of(acl: &AclFile) -> Option<Self> {
-        let looks = acl.looks();
+        let requests = acl.check_requests();
         // A full queue means that a check is due anyway.
-        match Self::start(acl.path(), move || drop(looks.try_send(None))) {
+        match Self::start(acl.path(), move || drop(requests.try_send(None))) {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!("{}: edits are seen within a second, not at once: {error}", acl.path().display());
+                tracing::warn!("{}: edits take effect within a second, not at once: {error}", acl.path().display());
                 None
             }
         }
@@ -34,9 +34,9 @@ impl AclWatch {
 
     /// Calls `look` after each event that may have changed the file.
     fn start(path: &Path, look: impl Fn() + Send + 'static) -> notify::Result<Self> {
-        let mut watcher = notify::recommended_watcher(move |told: notify::Result<Event>| {
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // An error may have swallowed events.
-            if told.as_ref().map_or(true, is_change) {
+            if event.as_ref().map_or(true, is_change) {
                 look();
             }
         })?;
@@ -77,9 +77,9 @@ mod tests {
 
     /// Reads the file at each event and hands the content out.
     fn watch(path: &Path) -> (AclWatch, impl Fn(&str)) {
-        let (told, looks) = mpsc::channel();
+        let (sender, looks) = mpsc::channel();
         let read = path.to_owned();
-        let watch = AclWatch::start(path, move || drop(told.send(std::fs::read_to_string(&read)))).unwrap();
+        let watch = AclWatch::start(path, move || drop(sender.send(std::fs::read_to_string(&read)))).unwrap();
         let wait_for = move |content: &str| {
             while !looks.recv_timeout(TIMEOUT).unwrap().is_ok_and(|read| read == content) {}
         };
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_in_place_and_by_replacement_are_told() {
+    fn edits_in_place_and_by_replacement_are_noticed() {
         let scratch = tempfile::tempdir().unwrap();
         let (path, new) = (scratch.path().join("hadoop.acl"), scratch.path().join("new"));
         std::fs::write(&path, "one").unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_behind_a_link_is_told() {
+    fn an_edit_behind_a_link_is_noticed() {
         let (scratch, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (link, target) = (scratch.path().join("hadoop.acl"), other.path().join("list"));
         std::fs::write(&target, "one").unwrap();

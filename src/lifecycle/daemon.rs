@@ -85,7 +85,7 @@ pub enum RunError {
     #[error(transparent)]
     StoreGone(#[from] StoreGone),
     /// A task panicked.
-    #[error("a task of the daemon has failed: {0}")]
+    #[error("a task of the daemon panicked: {0}")]
     Panicked(tokio::task::JoinError),
 }
 
@@ -220,7 +220,7 @@ impl Daemon {
                     DaemonExit::Stop => {
                         let finished = async { tokio::join!(rpc.finish(), answered) };
                         if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
-                            tracing::warn!("some calls stay unanswered: their facts or their clients are too slow");
+                            tracing::warn!("shutdown timed out with calls unanswered (slow store or slow clients)");
                         }
                         Ok(Vec::new())
                     }
@@ -277,8 +277,8 @@ impl Calls {
         let first = clients.iter().take(NAMED_CLIENTS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let calls = match clients.len() {
             0 => "all calls are answered".to_owned(),
-            count if count > NAMED_CLIENTS => format!("calls of {count} clients, {first} and others, wait"),
-            _ => format!("calls of {first} wait"),
+            count if count > NAMED_CLIENTS => format!("calls of {count} clients are unanswered ({first} and others)"),
+            _ => format!("calls of {first} are unanswered"),
         };
         let store = match self.owner.store_health() {
             Health::Good => "",

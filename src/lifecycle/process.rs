@@ -147,8 +147,8 @@ impl<'a> DaemonProcess<'a> {
                 },
                 // This process holds the connections and the state is complete: the cause may be temporary.
                 Err(error) if is_ours_again && !self.has_served => {
-                    tracing::error!("the daemon cannot go on yet, it tries again: {error}");
-                    self.supervisor.status(&format!("cannot go on yet: {error}"));
+                    tracing::error!("cannot resume serving, retrying: {error}");
+                    self.supervisor.status(&format!("cannot resume serving: {error}"));
                     let sleep = self.supervisor.keep_alive_during(tokio::time::sleep(pause));
                     tokio::select! {
                         () = self.stop.stop() => return Err(error),
@@ -194,7 +194,7 @@ impl<'a> DaemonProcess<'a> {
             drop(successor);
             match Arc::into_inner(state) {
                 Some(state) => self.inherited = state.connections,
-                None => tracing::error!("connections are lost: they are still being handed over"),
+                None => tracing::error!("connections are lost: the hand-over still holds them"),
             }
             return self.report_failed_upgrade(request, &error);
         }
@@ -205,12 +205,12 @@ impl<'a> DaemonProcess<'a> {
             control.exit();
         }
         let process = successor.process_id();
-        let told = format!(
-            "process {process} (jobtracker {}) goes on for process {} with {connections} connections; calls waited {waited_ms} ms",
+        let summary = format!(
+            "process {process} (jobtracker {}) replaced process {} with {connections} connections; calls waited {waited_ms} ms",
             successor.program_version,
             std::process::id(),
         );
-        request.answer(UpgradeOutcome::Done { process, told }).await;
+        request.answer(UpgradeOutcome::Done { process, summary }).await;
         if self.stop.is_requested() {
             successor.stop();
         }
@@ -233,7 +233,7 @@ impl<'a> DaemonProcess<'a> {
 
     /// Keeps the failure for the operator, who is answered once this process serves again.
     fn report_failed_upgrade(&mut self, request: UpgradeRequest, error: &dyn std::fmt::Display) -> HandoverResult {
-        tracing::error!("nothing is handed over, this process goes on: {error}");
+        tracing::error!("hand-over failed, this process resumes serving: {error}");
         self.failed_upgrade = Some((request, error.to_string()));
         HandoverResult::No
     }
@@ -255,7 +255,7 @@ enum HandoverResult {
 }
 
 /// Answer to an upgrade request if the daemon stops.
-pub(super) const STOPPED_MEANWHILE: &str = "the daemon was told to stop meanwhile";
+pub(super) const STOPPED_MEANWHILE: &str = "the daemon was stopped meanwhile";
 
 fn stop_source(request: Option<StopRequest>) -> Result<Stop, ServeError> {
     Stop::new(request).map_err(|source| ServeError::System { what: "signals", source })
@@ -267,14 +267,14 @@ fn check_takeover(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort
     if state != offer.state_dir {
         let (theirs, ours) = (offer.state_dir.display(), state.display());
         return Err(ServeError::TakeOver(format!(
-            "the running daemon's state is in {theirs}, the configuration now says {ours} (jobtracker.state.dir): restart it plainly"
+            "the running daemon's state is in {theirs}, the configuration names {ours} (jobtracker.state.dir): restart the daemon instead"
         )));
     }
     let schema = schema_versions(&state)?;
     if schema.found != schema.known {
         return Err(ServeError::TakeOver(format!(
-            "this program would bring state.db from schema version {} to {}, and the running daemon could not go on should \
-             this one fail: make a backup and restart it plainly",
+            "this program would migrate state.db from schema version {} to {}, which the running daemon could not resume from \
+             after a failure: make a backup and restart the daemon instead",
             schema.found, schema.known
         )));
     }

@@ -51,14 +51,14 @@ impl Reload {
         while hang_up.recv().await.is_some() {
             supervisor.reloading();
             match self.reload().await {
-                Ok(told) => {
-                    tracing::info!("SIGHUP: {told}");
-                    supervisor.ready(&told);
+                Ok(summary) => {
+                    tracing::info!("SIGHUP: {summary}");
+                    supervisor.ready(&summary);
                 }
                 Err(error) => {
-                    let told = format!("nothing is reloaded: {error}");
-                    tracing::error!("SIGHUP: {told}");
-                    supervisor.ready(&told);
+                    let summary = format!("reload failed, nothing changed: {error}");
+                    tracing::error!("SIGHUP: {summary}");
+                    supervisor.ready(&summary);
                 }
             }
         }
@@ -69,7 +69,7 @@ impl Reload {
         let (sources, running, acl) = (self.sources.clone(), self.running.clone(), self.acl.clone());
         let read = move || read(&sources, &running, acl.as_deref());
         let found = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;
-        let mut told = format!(
+        let mut summary = format!(
             "reloaded {}: {} queues, {} hosts included, {} excluded",
             self.sources.conf_dir.as_ref().map_or("the command line".into(), |folder| folder.display().to_string()),
             found.queues.len(),
@@ -77,10 +77,10 @@ impl Reload {
             found.hosts.excluded.len(),
         );
         if let Some(signers) = found.signers {
-            told += &format!(", {signers} users may sign");
+            summary += &format!(", {signers} users may sign");
         }
         if !found.waiting.is_empty() {
-            told += &format!("; changed, but in force only after a restart: {}", found.waiting.join(", "));
+            summary += &format!("; changed, but require a restart: {}", found.waiting.join(", "));
         }
         match self.owner.step(Event::ConfigurationRead { queues: found.queues, hosts: found.hosts }).0 {
             Reply::Refused(Refusal::IllegalArgument(text)) => Err(text),
@@ -88,7 +88,7 @@ impl Reload {
             _ => {
                 self.dispatcher.forget_groups();
                 self.dispatcher.apply_host_list();
-                Ok(told)
+                Ok(summary)
             }
         }
     }

@@ -93,7 +93,7 @@ impl DaemonProcess<'_> {
             // The daemon can serve without upgrades.
             match Control::open(&settings.directories.state) {
                 Ok(control) => self.control = Some(control),
-                Err(error) => tracing::warn!("`jobtracker upgrade` cannot be heard: {error}"),
+                Err(error) => tracing::warn!("cannot listen for `jobtracker upgrade`: {error}"),
             }
         }
         let predecessors = system_dir.predecessors(&opened, settings.restart_recover);
@@ -182,7 +182,7 @@ impl DaemonProcess<'_> {
                     }
                     Err(why) => {
                         request.answer(UpgradeOutcome::Refused { why: why.clone() }).await;
-                        self.supervisor.ready(&format!("{status}; no upgrade: {why}"));
+                        self.supervisor.ready(&format!("{status}; upgrade failed: {why}"));
                     }
                 }
             }
@@ -256,7 +256,7 @@ impl HandoverPreparation<'_> {
     async fn prepare(&self, request: &UpgradeRequest) -> Result<(Successor, u64), String> {
         // The same error might keep the successor from starting.
         if let Some(trouble) = self.budget.as_ref().and_then(ImageWatch::trouble) {
-            return Err(format!("the budget file must be mended first: {trouble}"));
+            return Err(format!("repair the budget file first: {trouble}"));
         }
         // A pause would time out while the store is behind.
         self.calls.durable().await?;
@@ -269,7 +269,7 @@ impl HandoverPreparation<'_> {
         let since_ms = self.clock.mono_ms();
         if let Err(why) = self.calls.pause().await {
             if let Err(error) = self.web.start() {
-                tracing::error!("the web server does not start again: {error}");
+                tracing::error!("cannot restart the web server: {error}");
             }
             return Err(why);
         }

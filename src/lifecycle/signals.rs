@@ -28,7 +28,7 @@ pub(super) struct StopSignals {
 pub async fn stop_signal() {
     match StopSignals::new() {
         Ok(mut signals) => signals.stop().await,
-        Err(error) => tracing::error!("no signals: {error}"),
+        Err(error) => tracing::error!("cannot receive signals: {error}"),
     }
 }
 
@@ -78,7 +78,7 @@ impl StopSignals {
 
     /// Whether a signal is pending.
     fn is_requested(&mut self) -> bool {
-        let mut nobody = Context::from_waker(Waker::noop());
-        self.terminate.poll_recv(&mut nobody).is_ready() || self.interrupt.poll_recv(&mut nobody).is_ready()
+        let mut no_waker = Context::from_waker(Waker::noop());
+        self.terminate.poll_recv(&mut no_waker).is_ready() || self.interrupt.poll_recv(&mut no_waker).is_ready()
     }
 }

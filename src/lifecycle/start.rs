@@ -80,10 +80,10 @@ pub enum ServeError {
         source: std::io::Error,
     },
     /// The hand-over from the running daemon failed.
-    #[error("nothing is taken over: {0}")]
+    #[error("takeover failed: {0}")]
     TakeOver(String),
     /// Serving ended with an error.
-    #[error("{0}; see the log for why. A restart goes on from what is durable")]
+    #[error("{0}: see the log; a restart continues from the durable state")]
     Run(#[from] RunError),
 }
 
@@ -180,7 +180,7 @@ fn warn_open_targets(settings: &Settings) {
     let is_open = Targets::new(&settings.end_notification_targets).are_all();
     if is_open && (has_market || rustix::process::geteuid().is_root()) {
         tracing::info!(
-            "jobs may have any host called at their end that this machine reaches: list those that may be in \
+            "end notifications of jobs may call any host that this machine reaches: list the allowed ones in \
              jobtracker.end-notification.targets"
         );
     }
@@ -233,7 +233,7 @@ fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
         rpc.max_connections =
             rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(LEAST_CONNECTIONS);
         tracing::warn!(
-            "only {allowed} file descriptors may be open (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
+            "only {allowed} file descriptors are available (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
              connections instead of {} (jobtracker.rpc.max-connections) and {} of HTTP instead of {} \
              (jobtracker.http.max-connections)",
             rpc.max_connections,
@@ -301,42 +301,42 @@ pub(super) fn build_engine(
 }
 
 /// Logs what an edited budget file has changed; all of it is in the ledger.
-fn log_taken_over(path: &Path, told: &[String]) {
+fn log_taken_over(path: &Path, changes: &[String]) {
     let path = path.display();
     tracing::warn!(
-        "{path}: the budget file was edited; {} queues differ and are taken over, booked as adjustments",
-        told.len()
+        "{path}: the budget file was edited; {} queues differ and are updated, recorded as adjustments",
+        changes.len()
     );
-    log_queues(path, told);
+    log_queues(path, changes);
 }
 
 /// Logs which amounts have more decimals than are stored, such as those of the original.
 fn log_rounded(path: &Path, lines: &[BudgetLine]) {
-    let told = lines.iter().filter(|line| line.is_budget_rounded || line.is_rate_rounded).map(|line| {
+    let changes = lines.iter().filter(|line| line.is_budget_rounded || line.is_rate_rounded).map(|line| {
         let BudgetLine { queue, budget, rate, .. } = line;
         match (line.is_budget_rounded, line.is_rate_rounded) {
             (true, true) => {
-                format!("queue {queue}: rounded to budget {budget}, booked as an adjustment, and rate {rate}")
+                format!("queue {queue}: rounded to budget {budget}, recorded as an adjustment, and rate {rate}")
             }
-            (true, false) => format!("queue {queue}: rounded to budget {budget}, booked as an adjustment"),
+            (true, false) => format!("queue {queue}: rounded to budget {budget}, recorded as an adjustment"),
             (false, _) => format!("queue {queue}: rounded to rate {rate}"),
         }
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
+    let changes: Vec<String> = changes.collect();
+    if changes.is_empty() {
         return;
     }
     let path = path.display();
-    tracing::warn!("{path}: {} queues have amounts with more than 12 decimals, which are rounded", told.len());
-    log_queues(path, &told);
+    tracing::warn!("{path}: rounded the amounts of {} queues to 12 decimals", changes.len());
+    log_queues(path, &changes);
 }
 
 /// Logs one line per queue, up to a limit.
-fn log_queues(path: std::path::Display<'_>, told: &[String]) {
-    for line in told.iter().take(LOGGED_QUEUES) {
+fn log_queues(path: std::path::Display<'_>, changes: &[String]) {
+    for line in changes.iter().take(LOGGED_QUEUES) {
         tracing::warn!("{path}: {line}");
     }
-    if let Some(more) = told.len().checked_sub(LOGGED_QUEUES).filter(|more| *more > 0) {
+    if let Some(more) = changes.len().checked_sub(LOGGED_QUEUES).filter(|more| *more > 0) {
         tracing::warn!("{path}: and {more} more");
     }
 }

@@ -42,7 +42,7 @@ impl Supervisor {
         match Socket::to(&name, sd_notify::watchdog_enabled()) {
             Ok(socket) => Self(Some(Rc::new(socket))),
             Err(error) => {
-                tracing::warn!("NOTIFY_SOCKET={}: nothing can be told there: {error}", name.display());
+                tracing::warn!("NOTIFY_SOCKET={}: cannot notify the supervisor: {error}", name.display());
                 Self(None)
             }
         }
@@ -87,7 +87,7 @@ impl Supervisor {
 
     /// Reports a stop.
     pub(super) fn stopping(&self) {
-        self.notify(&[NotifyState::Stopping, NotifyState::Status("stopping: calls in hand are answered")]);
+        self.notify(&[NotifyState::Stopping, NotifyState::Status("stopping: answering the calls in progress")]);
     }
 
     /// Reports that this thread serves, then sends watchdog messages and reports a failing store. Completes only
@@ -120,7 +120,7 @@ impl Supervisor {
     fn notify(&self, states: &[NotifyState<'_>]) {
         let Some(socket) = &self.0 else { return };
         if let Err(error) = socket.send(states) {
-            tracing::debug!("the supervisor does not hear: {error}");
+            tracing::debug!("cannot notify the supervisor: {error}");
         }
     }
 }
@@ -205,7 +205,7 @@ mod tests {
             supervisor.status("still here");
         }
         drop(theirs);
-        supervisor.status("nobody is there");
+        supervisor.status("no receiver");
     }
 
     /// The stuck thread is the one that would send.
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread", start_paused = true)]
-    async fn a_store_that_fails_is_told_until_it_is_well() {
+    async fn a_failing_store_is_reported_until_it_recovers() {
         let (_scratch, theirs, supervisor) = pair(None);
         let (sender, store) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
         theirs.set_nonblocking(true).unwrap();

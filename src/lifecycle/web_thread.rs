@@ -77,7 +77,7 @@ impl WebThread {
                         };
                         crate::web::serve(listener, state, shutdown).await;
                     }
-                    Err(error) => tracing::error!("the web server cannot serve: {error}"),
+                    Err(error) => tracing::error!("cannot start the web server: {error}"),
                 }
             });
         };
@@ -98,7 +98,7 @@ impl WebThread {
         self.begin_stop();
         let passed = self.stopped_at.map_or(Duration::ZERO, |stopped_at| stopped_at.elapsed());
         if let Err(mpsc::RecvTimeoutError::Timeout) = self.ended.recv_timeout((DRAIN + GRACE).saturating_sub(passed)) {
-            return tracing::error!("the web server's thread hangs; it is not waited for");
+            return tracing::error!("the web server's thread hangs; not waiting for it");
         }
         if self.thread.join().is_err() {
             tracing::error!("the web server's thread has panicked");

@@ -32,20 +32,20 @@ const WAITING: usize = 4;
 #[derive(Debug)]
 pub struct AclFile {
     list: Arc<List>,
-    looks: SyncSender<Look>,
+    check_requests: SyncSender<CheckRequest>,
     /// Keeps requests in order: the later of two requests of a user must not overtake the earlier one.
     order: tokio::sync::Mutex<()>,
 }
 
 /// A request to check the file, with the waiter to notify, if any.
-pub(crate) type Look = Option<oneshot::Sender<()>>;
+pub(crate) type CheckRequest = Option<oneshot::Sender<()>>;
 
 #[derive(Debug)]
 struct List {
     path: PathBuf,
     current: ArcSwap<Acl>,
     /// The file's last known mark; locked during a check.
-    seen: Mutex<Option<Mark>>,
+    seen: Mutex<Option<FileMark>>,
     /// The current error of the file.
     error: Mutex<Option<String>>,
 }
@@ -53,7 +53,7 @@ struct List {
 /// Identifies a file's content without reading it. Two changes within the file system's clock resolution still differ
 /// in change time or size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
+struct FileMark {
     inode: u64,
     size_bytes: u64,
     modified: (i64, i64),
@@ -73,7 +73,7 @@ pub enum AclFileError {
     #[error("{0}")]
     RackQueue(#[from] AclError),
     /// The thread could not be started.
-    #[error("no thread to look at the ACL file: {0}")]
+    #[error("cannot start the thread that checks the ACL file: {0}")]
     Thread(io::Error),
 }
 
@@ -82,15 +82,15 @@ pub enum AclFileError {
 impl AclFile {
     /// Reads the file for the first time; a bad file is an error.
     pub fn open(path: PathBuf) -> Result<Self, AclFileError> {
-        let mark = Mark::of(&path);
+        let mark = FileMark::of(&path);
         let acl = read(&path)?;
         let list = List { path, current: ArcSwap::from_pointee(acl), seen: Mutex::new(mark), error: Mutex::default() };
         let list = Arc::new(list);
-        let (looks, requests) = sync_channel(WAITING);
+        let (check_requests, requests) = sync_channel(WAITING);
         let theirs = Arc::clone(&list);
         let thread = std::thread::Builder::new().name("acl".to_owned());
         thread.spawn(move || theirs.run_checks(&requests)).map_err(AclFileError::Thread)?;
-        Ok(Self { list, looks, order: tokio::sync::Mutex::default() })
+        Ok(Self { list, check_requests, order: tokio::sync::Mutex::default() })
     }
 
     /// Warns if other users of this machine can read or change the keys in the file.
@@ -98,9 +98,7 @@ impl AclFile {
         let path = self.path().display();
         let access = std::fs::metadata(self.path()).ok().and_then(|metadata| access_of_others(&metadata));
         if let Some(access) = access {
-            tracing::warn!(
-                "{path} is {access} for others, who could sign with the keys of everybody: chmod o-rwx {path}"
-            );
+            tracing::warn!("{path} is {access} for others, who could sign with the keys in it: chmod o-rwx {path}");
         }
     }
 
@@ -112,25 +110,25 @@ impl AclFile {
     /// The list after a check for changes. A bad edit, or a file system that does not answer, leaves the last good list
     /// in force.
     pub async fn latest(&self) -> Arc<Acl> {
-        let _turn = self.order.lock().await;
-        let (done, looked) = oneshot::channel();
-        if self.looks.try_send(Some(done)).is_ok() {
-            let _ = timeout(CHECK_TIMEOUT, looked).await;
+        let _order = self.order.lock().await;
+        let (done, checked) = oneshot::channel();
+        if self.check_requests.try_send(Some(done)).is_ok() {
+            let _ = timeout(CHECK_TIMEOUT, checked).await;
         }
         self.current()
     }
 
     /// The queue of check requests.
-    pub(crate) fn looks(&self) -> SyncSender<Look> {
-        self.looks.clone()
+    pub(crate) fn check_requests(&self) -> SyncSender<CheckRequest> {
+        self.check_requests.clone()
     }
 
-    /// Reloads the file even if it looks unchanged, and waits for it. Returns the number of users.
+    /// Reloads the file even if it check_requests unchanged, and waits for it. Returns the number of users.
     ///
     /// # Errors
     /// The error of the file; the last good list stays in force.
     pub fn reload(&self) -> Result<usize, String> {
-        self.list.look(true);
+        self.list.check(true);
         self.error().map_or_else(|| Ok(self.current().len()), Err)
     }
 
@@ -139,6 +137,7 @@ impl AclFile {
         self.list.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.list.path
     }
@@ -148,16 +147,16 @@ impl AclFile {
 
 impl List {
     /// Runs until all senders are dropped.
-    fn run_checks(&self, requests: &Receiver<Look>) {
+    fn run_checks(&self, requests: &Receiver<CheckRequest>) {
         loop {
             let first = match requests.recv_timeout(POLL) {
-                Ok(look) => look,
+                Ok(request) => request,
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             // One check serves all requests queued by now.
-            let waiting: Vec<Look> = std::iter::once(first).chain(requests.try_iter()).collect();
-            self.look(false);
+            let waiting: Vec<CheckRequest> = std::iter::once(first).chain(requests.try_iter()).collect();
+            self.check(false);
             for done in waiting.into_iter().flatten() {
                 // The waiter may have timed out.
                 let _ = done.send(());
@@ -165,9 +164,9 @@ impl List {
         }
     }
 
-    fn look(&self, even_if_unchanged: bool) {
+    fn check(&self, even_if_unchanged: bool) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let mark = Mark::of(&self.path);
+        let mark = FileMark::of(&self.path);
         let has_changed = mark.is_none() || mark != *seen;
         if !has_changed && !even_if_unchanged {
             return;
@@ -191,9 +190,9 @@ impl List {
     }
 }
 
-// === impl Mark ===
+// === impl FileMark ===
 
-impl Mark {
+impl FileMark {
     fn of(path: &Path) -> Option<Self> {
         std::fs::metadata(path).ok().map(|metadata: Metadata| Self {
             inode: metadata.ino(),
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_edited_list_works_at_the_next_look() {
+    async fn an_edited_list_is_in_force_after_the_next_check() {
         let (_folder, path) = file("alice user k1\n");
         let acl = AclFile::open(path.clone()).unwrap();
         assert!(acl.latest().await.get("bob").is_none());
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_while_a_look_hangs_gets_the_list_of_before() {
+    fn a_request_during_a_hanging_check_gets_the_previous_list() {
         let (_folder, path) = file("alice user k1\n");
         let acl = AclFile::open(path.clone()).unwrap();
         let hangs = acl.list.seen.lock().unwrap();
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bad_edit_is_told_and_the_last_good_list_stays() {
+    async fn a_bad_edit_is_reported_and_the_last_good_list_stays() {
         let (_folder, path) = file("alice user k1\n");
         let acl = AclFile::open(path.clone()).unwrap();
         std::fs::write(&path, "alice user k1\ncarol user\n").unwrap();

@@ -205,7 +205,7 @@ impl Admission {
             Err(error) => {
                 if !std::mem::replace(&mut host.is_failing, true) {
                     let outcome = match host.addresses {
-                        Some(_) => "its last known addresses hold",
+                        Some(_) => "its last known addresses stay valid",
                         None => "its TaskTrackers wait (jobtracker.trackers.admit = listed)",
                     };
                     tracing::warn!("host {name} of mapred.hosts cannot be resolved, {outcome}: {error}");

@@ -51,7 +51,7 @@ impl Advertised {
     pub fn staging_area(&self, user: &str) -> Result<Value, RemoteError> {
         match self.directories.staging_area(user) {
             Ok(directory) => Ok(Value::String(Some(directory.to_string()))),
-            Err(error) => Err(RemoteError::io(format_args!("user `{user}` cannot have a staging directory: {error}"))),
+            Err(error) => Err(RemoteError::io(format_args!("no staging directory for user `{user}`: {error}"))),
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct FairShares {
 /// One user's permits.
 #[derive(Clone, Debug)]
 struct UserShare {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     stuck: Rc<Cell<usize>>,
 }
 
@@ -45,13 +45,13 @@ impl FairShares {
     /// Waits for a permit. Users queue only with the permits of their share, so a wait is never longer than one share
     /// of each other user.
     pub(super) async fn acquire(&self, user: &Arc<str>) -> Result<FairPermit, AcquireError> {
-        let of_share = self.share_of(user).places.acquire_owned().await?;
+        let of_share = self.share_of(user).permits.acquire_owned().await?;
         Ok(FairPermit { of_all: self.all.clone().acquire_owned().await?, of_share })
     }
 
     /// A permit, if this user can have one now.
     pub(super) fn try_acquire(&self, user: &Arc<str>) -> Option<FairPermit> {
-        let of_share = self.share_of(user).places.try_acquire_owned().ok()?;
+        let of_share = self.share_of(user).permits.try_acquire_owned().ok()?;
         Some(FairPermit { of_all: self.all.clone().try_acquire_owned().ok()?, of_share })
     }
 
@@ -62,9 +62,9 @@ impl FairShares {
         }
         // Names come from clients: they must not fill the memory.
         if users.len() >= REMEMBERED_USERS {
-            users.retain(|_, share| Arc::strong_count(&share.places) > 1);
+            users.retain(|_, share| Arc::strong_count(&share.permits) > 1);
         }
-        let share = UserShare { places: Arc::new(Semaphore::new(self.share)), stuck: Rc::default() };
+        let share = UserShare { permits: Arc::new(Semaphore::new(self.share)), stuck: Rc::default() };
         users.insert(user.clone(), share.clone());
         share
     }
@@ -102,7 +102,7 @@ impl StuckThreads {
 /// A pool of blocking threads with shares per user.
 #[derive(Debug)]
 pub(super) struct FairPool {
-    places: FairShares,
+    permits: FairShares,
     deadline: Duration,
     stuck: StuckThreads,
 }
@@ -112,22 +112,22 @@ pub(super) struct FairPool {
 pub(super) enum FairPoolError {
     /// All threads are stuck.
     #[error(
-        "no turn is left for files of jobs, for all {0} hang on files that do not answer: ask the administrator to look at the file system"
+        "all {0} threads for files of jobs are stuck on files that do not answer: ask the administrator to check the file system"
     )]
     AllHang(usize),
     /// All threads of the user are stuck.
     #[error(
-        "{0} pool of this user hang on files that do not answer, the most that one user may hold: try again when they do"
+        "{0} threads are stuck on files of this user that do not answer, the limit per user: try again when they do"
     )]
     UserHangs(usize),
     /// No thread became free.
-    #[error("no turn for files of jobs came free within {} s, for those before hang: try again soon", .0.as_secs())]
+    #[error("no thread for files of jobs became free within {} s because earlier ones are stuck: try again soon", .0.as_secs())]
     NoThread(Duration),
     /// The work missed its deadline; the receiver completes when it ends.
     #[error("files of the job have not answered within {} s: try again when they do", .0.as_secs())]
     Overdue(Duration, oneshot::Receiver<()>),
     /// The work panicked, or the daemon stops.
-    #[error("the JobTracker failed at it: {0}")]
+    #[error("the JobTracker failed internally: {0}")]
     Failed(#[from] tokio::task::JoinError),
     /// The daemon stops.
     #[error("the JobTracker is stopping: {0}")]
@@ -141,7 +141,7 @@ impl FairPool {
     /// `most_stuck` stuck threads, work is rejected.
     pub(super) fn new(all: usize, share: usize, deadline: Duration, most_stuck: usize) -> Self {
         let stuck = StuckThreads { stuck: Arc::default(), most: most_stuck };
-        Self { places: FairShares::new(all, share), deadline, stuck }
+        Self { permits: FairShares::new(all, share), deadline, stuck }
     }
 
     /// The stuck threads.
@@ -155,11 +155,11 @@ impl FairPool {
         user: &Arc<str>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, FairPoolError> {
-        let share = self.places.share_of(user);
+        let share = self.permits.share_of(user);
         self.check(&share)?;
         // Earlier runs have deadlines too, so this is enough unless they are stuck.
-        let place = tokio::time::timeout(self.deadline * 2, self.places.acquire(user)).await;
-        let FairPermit { of_all, of_share } = place.map_err(|_| FairPoolError::NoThread(self.deadline * 2))??;
+        let permit = tokio::time::timeout(self.deadline * 2, self.permits.acquire(user)).await;
+        let FairPermit { of_all, of_share } = permit.map_err(|_| FairPoolError::NoThread(self.deadline * 2))??;
         self.check(&share)?;
         let mut working = tokio::task::spawn_blocking(work);
         if let Ok(ended) = tokio::time::timeout(self.deadline, &mut working).await {
@@ -186,7 +186,7 @@ impl FairPool {
             return Err(FairPoolError::AllHang(self.stuck.most));
         }
         match share.stuck.get() {
-            stuck if stuck >= self.places.share => Err(FairPoolError::UserHangs(stuck)),
+            stuck if stuck >= self.permits.share => Err(FairPoolError::UserHangs(stuck)),
             _ => Ok(()),
         }
     }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_hangs_gives_its_turn_back() {
+    async fn stuck_work_releases_its_permit() {
         LocalSet::new()
             .run_until(async {
                 let pool = FairPool::new(1, 1, DEADLINE, 2);
@@ -223,7 +223,7 @@ mod tests {
                     panic!("it hangs")
                 };
                 assert_eq!(pool.stuck().stuck(), Some((1, 2)));
-                assert_eq!(pool.run(&user("bob"), || 7).await.unwrap(), 7, "the only turn is free again");
+                assert_eq!(pool.run(&user("bob"), || 7).await.unwrap(), 7, "the only permit is free again");
                 let error = pool.run(&user("alice"), || 7).await.unwrap_err();
                 assert!(matches!(error, FairPoolError::UserHangs(1)), "{error}");
                 let (second, work) = hang();
@@ -240,24 +240,24 @@ mod tests {
 
     #[tokio::test]
     async fn one_user_leaves_places_to_others() {
-        let places = FairShares::new(4, 2);
-        let held = [places.try_acquire(&user("alice")), places.try_acquire(&user("alice"))];
+        let permits = FairShares::new(4, 2);
+        let held = [permits.try_acquire(&user("alice")), permits.try_acquire(&user("alice"))];
         assert!(held.iter().all(Option::is_some));
-        assert!(places.try_acquire(&user("alice")).is_none());
-        assert!(places.try_acquire(&user("bob")).is_some());
+        assert!(permits.try_acquire(&user("alice")).is_none());
+        assert!(permits.try_acquire(&user("bob")).is_some());
         drop(held);
-        assert!(places.try_acquire(&user("alice")).is_some());
+        assert!(permits.try_acquire(&user("alice")).is_some());
     }
 
     #[tokio::test]
     async fn names_of_users_do_not_fill_the_memory() {
-        let places = FairShares::new(10_000, 1);
-        let held = places.try_acquire(&user("alice"));
+        let permits = FairShares::new(10_000, 1);
+        let held = permits.try_acquire(&user("alice"));
         for number in 0..3 * REMEMBERED_USERS {
-            drop(places.try_acquire(&user(&format!("u{number}"))));
+            drop(permits.try_acquire(&user(&format!("u{number}"))));
         }
-        assert!(places.users.borrow().len() <= REMEMBERED_USERS + 1);
-        assert!(places.try_acquire(&user("alice")).is_none(), "what is held is not forgotten");
+        assert!(permits.users.borrow().len() <= REMEMBERED_USERS + 1);
+        assert!(permits.try_acquire(&user("alice")).is_none(), "what is held is not forgotten");
         drop(held);
     }
 }

@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum output of `id`, bytes.
 const MOST_OUTPUT_BYTES: usize = 1 << 20;
 /// Concurrent lookups.
-const AT_ONE_TIME: usize = 4;
+const CONCURRENT_LOOKUPS: usize = 4;
 /// Users in the cache; at most twice as many are in memory.
 const REMEMBERED_USERS: usize = 5_000;
 /// Longest user name that is looked up, bytes.
@@ -40,24 +40,24 @@ const REMEMBERED_ADDRESSES: usize = 1_000;
 #[derive(Debug)]
 pub(super) struct Groups {
     program: &'static str,
-    believed_for: Duration,
+    valid_for: Duration,
     known: RefCell<Known>,
-    turns: Semaphore,
+    permits: Semaphore,
     /// By origin: when its burst will be full again at the rate of [`NEW_NAMES`].
-    paces: RefCell<BTreeMap<u128, Instant>>,
+    rates: RefCell<BTreeMap<u128, Instant>>,
 }
 
 /// Answers by user. Least recently used users are removed first.
 #[derive(Debug, Default)]
 struct Known {
-    lately: BTreeMap<Arc<str>, Answer>,
-    before: BTreeMap<Arc<str>, Answer>,
+    recent: BTreeMap<Arc<str>, Answer>,
+    older: BTreeMap<Arc<str>, Answer>,
 }
 
 /// Too many new user names from one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the groups of this user are not asked for now: the limit is {} new names of users from one address, and one more each {} ms; try \
+    "too many new user names from this address to look up their groups: the limit is {}, and one more each {} ms; try \
      again later",
     NEW_NAMES.0,
     NEW_NAMES.1.as_millis()
@@ -68,18 +68,18 @@ pub(super) struct TooManyNames;
 
 impl Known {
     fn get(&mut self, user: &str) -> Option<&Answer> {
-        if let Some((user, answer)) = self.before.remove_entry(user) {
+        if let Some((user, answer)) = self.older.remove_entry(user) {
             self.put(user, answer);
         }
-        self.lately.get(user)
+        self.recent.get(user)
     }
 
     fn put(&mut self, user: Arc<str>, answer: Answer) {
         // Names come from clients: they must not fill the memory.
-        if self.lately.len() >= REMEMBERED_USERS {
-            self.before = std::mem::take(&mut self.lately);
+        if self.recent.len() >= REMEMBERED_USERS {
+            self.older = std::mem::take(&mut self.recent);
         }
-        self.lately.insert(user, answer);
+        self.recent.insert(user, answer);
     }
 }
 
@@ -90,10 +90,10 @@ impl Groups {
     pub(super) fn new(cache_s: u64) -> Self {
         Self {
             program: "id",
-            believed_for: Duration::from_secs(cache_s),
+            valid_for: Duration::from_secs(cache_s),
             known: RefCell::default(),
-            turns: Semaphore::new(AT_ONE_TIME),
-            paces: RefCell::default(),
+            permits: Semaphore::new(CONCURRENT_LOOKUPS),
+            rates: RefCell::default(),
         }
     }
 
@@ -104,7 +104,7 @@ impl Groups {
         }
         let mut known = self.known.borrow_mut();
         let (asked, groups) = known.get(user)?.get()?;
-        (asked.elapsed() < self.believed_for).then(|| groups.clone())
+        (asked.elapsed() < self.valid_for).then(|| groups.clone())
     }
 
     /// The groups of a user that calls from a host (see [`PendingCall::origin`](crate::ipc::PendingCall::origin)).
@@ -133,11 +133,11 @@ impl Groups {
 
     fn count_name(&self, origin: u128) -> Result<(), TooManyNames> {
         let now = Instant::now();
-        let mut paces = self.paces.borrow_mut();
-        if paces.len() >= REMEMBERED_ADDRESSES {
-            paces.retain(|_, even| *even > now);
+        let mut rates = self.rates.borrow_mut();
+        if rates.len() >= REMEMBERED_ADDRESSES {
+            rates.retain(|_, even| *even > now);
         }
-        let even = paces.entry(origin).or_insert(now);
+        let even = rates.entry(origin).or_insert(now);
         let next = (*even).max(now) + NEW_NAMES.1;
         if next > now + NEW_NAMES.1 * NEW_NAMES.0 {
             return Err(TooManyNames);
@@ -147,13 +147,13 @@ impl Groups {
     }
 
     async fn look_up(&self, user: &str) -> (Instant, GroupNames) {
-        let _turn = self.turns.acquire().await;
+        let _permit = self.permits.acquire().await;
         let (program, name) = (self.program, user.to_owned());
         let asked = tokio::task::spawn_blocking(move || query_groups(program, &name)).await;
         let groups: GroupNames = match asked.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(groups) => groups.into(),
             Err(reason) => {
-                tracing::warn!("user {user} counts as in no group: {reason}");
+                tracing::warn!("cannot look up the groups of user {user}, assuming none: {reason}");
                 Arc::new([])
             }
         };
@@ -233,7 +233,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let groups = groups(&folder, "echo 'no such user' >&2; exit 1", 300);
         assert!(groups.of(&"nobody".into(), 1).await.unwrap().is_empty());
-        assert_eq!(groups.known("nobody").as_deref(), Some(&[][..]), "and is not asked for at every call");
+        assert_eq!(groups.known("nobody").as_deref(), Some(&[][..]), "and is not looked up at every call");
     }
 
     #[tokio::test]
@@ -262,7 +262,7 @@ mod tests {
             refused += u32::from(of(format!("u{number}"), 1).await == Err(TooManyNames));
         }
         assert_eq!((asked(&folder).len(), refused), (100, 200));
-        assert!(of("u1".to_owned(), 1).await.unwrap().is_empty(), "who is known is not asked for");
+        assert!(of("u1".to_owned(), 1).await.unwrap().is_empty(), "a known user is not looked up");
         assert!(of("alice".to_owned(), 2).await.is_ok(), "others notice nothing");
         tokio::time::advance(Duration::from_secs(1)).await;
         for number in 0..20 {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_names_push_out_only_those_for_which_nobody_asks() {
+    async fn many_names_displace_only_users_without_lookups() {
         let mut known = Known::default();
         known.put("alice".into(), Answer::default());
         for number in 0..4 * REMEMBERED_USERS {
@@ -279,6 +279,6 @@ mod tests {
             assert!(!number.is_multiple_of(1_000) || known.get("alice").is_some());
         }
         assert!(known.get("alice").is_some() && known.get("u0").is_none());
-        assert!(known.lately.len() + known.before.len() <= 2 * REMEMBERED_USERS);
+        assert!(known.recent.len() + known.older.len() <= 2 * REMEMBERED_USERS);
     }
 }

@@ -107,15 +107,15 @@ impl OwnerHandle {
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
     async fn read_ledger<T: Send + 'static>(
         &self,
-        turns: impl FnOnce(&Ledger) -> &Arc<Semaphore>,
+        limit: impl FnOnce(&Ledger) -> &Arc<Semaphore>,
         read: impl FnOnce(&LedgerReader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, LedgerUnreadable> {
         let unreadable = |reason: &dyn std::fmt::Display| LedgerUnreadable(reason.to_string());
         let Some(ledger) = self.ledger.clone() else { return Err(unreadable(&"there is no ledger")) };
-        let turn = turns(&ledger).clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
+        let permit = limit(&ledger).clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
         let read = tokio::task::spawn_blocking(move || {
             // Held until the read ends, even if no caller waits any more.
-            let _turn = turn;
+            let _permit = permit;
             read(&ledger.reader)
         });
         read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
@@ -171,29 +171,29 @@ impl crate::web::Owner for OwnerHandle {
         let store_error = rowless.complaint();
         let acl_error = self.acl.as_ref().and_then(|acl| acl.error());
         let budget_error = self.budget.as_ref().and_then(ImageWatch::trouble);
-        let hung = self.stuck_threads.as_ref().and_then(StuckThreads::stuck);
-        let no_turn = self.stuck_threads.as_ref().is_some_and(StuckThreads::are_all);
+        let stuck = self.stuck_threads.as_ref().and_then(StuckThreads::stuck);
+        let are_all_stuck = self.stuck_threads.as_ref().is_some_and(StuckThreads::are_all);
         let text = match (&store, store_error.as_ref().or(acl_error.as_ref()).or(budget_error.as_ref())) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),
-            _ if !is_serving => "not serving yet, or not any more".to_owned(),
+            _ if !is_serving => "not serving: starting or stopping".to_owned(),
             (StoreHealth::Failing { text, tries, .. }, _) => {
                 format!("the state store cannot write ({tries} tries so far): {text}")
             }
             (StoreHealth::Broken { text }, _) => format!("the state store is broken: {text}"),
-            (StoreHealth::Good, _) if no_turn => {
-                "no job can be submitted: no turn for files of jobs is free, for all hang on files that do not answer"
+            (StoreHealth::Good, _) if are_all_stuck => {
+                "no job can be submitted: all threads for files of jobs are stuck on files that do not answer"
                     .to_owned()
             }
             // Jobs run, though new users wait or a file is behind the ledger: the daemon is still ready.
             (StoreHealth::Good, Some(error)) => format!("ok, but {error}"),
-            (StoreHealth::Good, None) => match hung {
-                Some((hung, most)) => {
-                    format!("ok, but {hung} of {most} turns for files of jobs hang on files that do not answer")
+            (StoreHealth::Good, None) => match stuck {
+                Some((stuck, most)) => {
+                    format!("ok, but {stuck} of {most} threads for files of jobs are stuck on files that do not answer")
                 }
                 None => "ok".to_owned(),
             },
         };
-        let is_ready = is_alive && is_serving && store.is_good() && !no_turn;
+        let is_ready = is_alive && is_serving && store.is_good() && !are_all_stuck;
         Health { is_alive, is_ready, text, acl_error, budget_error, store_error, rowless_updates: rowless.updates }
     }
 }
@@ -214,7 +214,7 @@ impl Requests {
         Serving(self.serving.clone())
     }
 
-    /// Answers requests, one per turn. Completes when all handles are dropped; or, after `stopping` completes, when all
+    /// Answers requests, one per permit. Completes when all handles are dropped; or, after `stopping` completes, when all
     /// queued requests are answered.
     pub async fn answer(mut self, owner: Rc<Owner>, stopping: impl Future<Output = ()>) {
         let snapshot = Rc::new(RefCell::new(Snapshot::default()));
@@ -249,7 +249,8 @@ impl Requests {
 fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>, in_hand: &mut JoinSet<()>) {
     // Signatures, those of queries included, are recorded as used, and a query cannot be repeated with a used
     // signature. Without a reply the request is refused.
-    let Some(mut places) = owner.answer_memory().try_take(ANSWER_BYTES).filter(|_| !owner.is_overloaded()) else {
+    let Some(mut reservation) = owner.answer_memory().try_reserve(ANSWER_BYTES).filter(|_| !owner.is_overloaded())
+    else {
         return;
     };
     let (answer, wait_for) = owner.step(Event::Market(Box::new(request)));
@@ -260,15 +261,15 @@ fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<Mar
         _ => 0,
     };
     // The step is done and must be answered; its memory is charged as far as possible.
-    if let Some(all) = owner.answer_memory().try_take(queues * QUEUE_BYTES) {
-        places.join(all);
+    if let Some(all) = owner.answer_memory().try_reserve(queues * QUEUE_BYTES) {
+        reservation.merge(all);
     }
     let owner = owner.clone();
     in_hand.spawn_local(async move {
         if owner.wait_durable(wait_for).await.is_ok() {
             let _ = reply.send(result);
         }
-        drop(places);
+        drop(reservation);
     });
 }
 
@@ -353,7 +354,7 @@ mod tests {
     use crate::web::Owner as _;
 
     #[test]
-    fn health_tells_of_turns_that_hang() {
+    fn health_reports_stuck_threads() {
         let durable = Durable { number: FactNumber(0), health: StoreHealth::Good, rowless: Default::default() };
         let (_store, durable) = watch::channel(durable);
         let (handle, requests) = OwnerHandle::new(durable, None, None);
@@ -361,8 +362,11 @@ mod tests {
         let health = |stuck| handle.clone().with_stuck_threads(StuckThreads::of(stuck, 16)).health();
         assert!(health(0).is_ready && health(0).text == "ok");
         let some = health(3);
-        assert!(some.is_ready && some.text.contains("3 of 16 turns"), "{some:?}");
+        assert!(some.is_ready && some.text.contains("3 of 16 threads"), "{some:?}");
         let all = health(16);
-        assert!(!all.is_ready && all.is_alive && all.text.contains("no turn for files of jobs is free"), "{all:?}");
+        assert!(
+            !all.is_ready && all.is_alive && all.text.contains("all threads for files of jobs are stuck"),
+            "{all:?}"
+        );
     }
 }

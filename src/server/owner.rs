@@ -58,16 +58,14 @@ struct WholeStep;
 
 impl Drop for WholeStep {
     fn drop(&mut self) {
-        tracing::error!(
-            "a bug has cut a step of the engine short; the process ends, a restart goes on from what is durable"
-        );
+        tracing::error!("a bug interrupted a step of the engine; aborting, a restart continues from the durable state");
         std::process::abort();
     }
 }
 
 /// The store's thread has ended: no further fact becomes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the state store has ended; what waits for it cannot be answered")]
+#[error("the state store has stopped: calls that wait for it cannot be answered")]
 pub struct StoreGone;
 
 // === impl Owner ===
@@ -194,8 +192,8 @@ impl Owner {
         }
         let mut response = Vec::new();
         pending.encode(answer, &mut response);
-        let held = match self.answer_memory.try_take(response.len()) {
-            Some(places) => DelayedAnswer::Read(pending, response, places),
+        let held = match self.answer_memory.try_reserve(response.len()) {
+            Some(reservation) => DelayedAnswer::Read(pending, response, reservation),
             None => DelayedAnswer::Retry(pending, Box::new(retry)),
         };
         self.hold(number, held);
@@ -290,7 +288,7 @@ impl Owner {
                     LogDecision::Suppress => continue,
                     LogDecision::Write { suppressed: 0 } => {}
                     LogDecision::Write { suppressed } => {
-                        let text = format!("{suppressed} more lines that {caller} caused were suppressed");
+                        let text = format!("suppressed {suppressed} more lines caused by {caller}");
                         kept.push(Effect::Log { level: LogLevel::Warning, text });
                     }
                 }
@@ -311,7 +309,7 @@ impl Owner {
     fn dispatch_released(&self, held: DelayedAnswer) {
         match held {
             DelayedAnswer::Answer(pending, answer) => pending.answer(&answer),
-            DelayedAnswer::Read(pending, response, _places) => pending.answer_encoded(response),
+            DelayedAnswer::Read(pending, response, _reservation) => pending.answer_encoded(response),
             DelayedAnswer::Retry(pending, retry) => retry(pending),
             // A receiver may be gone: its daemon stops, or its caller has left.
             DelayedAnswer::Effects(effects) => effects.into_iter().for_each(|effect| drop(self.effects.send(effect))),

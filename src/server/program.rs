@@ -147,7 +147,7 @@ fn now() -> Instant {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a program whose outputs are closed has most often ended; its end wakes nobody"
+    reason = "a program whose outputs are closed has most often ended; its exit sends no event"
 )]
 fn pause() {
     std::thread::sleep(PAUSE);

@@ -66,7 +66,7 @@ fn it_is_told_of_start_reload_and_stop() {
     send(&serving, Signal::HUP);
     assert!(supervisor.hear_news().starts_with("RELOADING=1\n"));
     let ready = supervisor.hear_news();
-    assert!(ready.starts_with("READY=1\nSTATUS=nothing is reloaded: "), "{ready}");
+    assert!(ready.starts_with("READY=1\nSTATUS=reload failed, nothing changed: "), "{ready}");
     send(&serving, Signal::TERM);
     assert!(supervisor.hear_news().starts_with("STOPPING=1\n"));
     assert_eq!(serving.stop().0, 0);

@@ -115,7 +115,7 @@ fn a_request_over_http_is_answered_by_the_one_that_has_it() {
     held.write_all(b"GET /healthz HTTP/1.1\r\nHost: h\r\n").unwrap();
     assert_eq!(serving.get("/healthz", "").status, 200);
     let mut asked = crate::stage::ask_for_upgrade(&place, &[]).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    serving.log.wait_for("asks for an upgrade");
+    serving.log.wait_for("requested an upgrade");
     held.write_all(b"\r\n").unwrap();
     let mut answer = String::new();
     held.read_to_string(&mut answer).unwrap();

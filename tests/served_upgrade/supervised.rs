@@ -30,7 +30,7 @@ fn it_hears_who_serves_before_that_one_is_ready() {
     assert_eq!(fail_to_upgrade(&place, &["--program", "/bin/false"]).0, 1);
     assert!(hear().starts_with("RELOADING=1\n"));
     let ready = hear();
-    assert!(ready.starts_with("READY=1\nSTATUS=serving ") && ready.contains("; no upgrade: "), "{ready}");
+    assert!(ready.starts_with("READY=1\nSTATUS=serving ") && ready.contains("; upgrade failed: "), "{ready}");
     assert_eq!(serving.stop().0, 0);
     assert!(hear().starts_with("STOPPING=1\n"));
 }

@@ -42,7 +42,7 @@ pub enum UpgradeOutcome {
         /// Its process id.
         process: u32,
         /// A summary for the operator.
-        told: String,
+        summary: String,
     },
     /// The old process continues to serve.
     Refused {
@@ -55,7 +55,7 @@ pub enum UpgradeOutcome {
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// No daemon listens.
-    #[error("no daemon is reached by {path}: {source}")]
+    #[error("cannot reach a daemon at {path}: {source}")]
     Unreached {
         /// The socket.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum ControlError {
         source: io::Error,
     },
     /// No answer, or one that cannot be parsed.
-    #[error("the daemon has not sent what came of it ({0}); its log tells")]
+    #[error("the daemon did not report the outcome ({0}): see its log")]
     Unanswered(io::Error),
 }
 
@@ -184,12 +184,12 @@ async fn accept(listener: tokio::net::UnixListener, requests: mpsc::Sender<Upgra
                 let (requests, busy) = (requests.clone(), busy.clone());
                 tokio::task::spawn_local(async move {
                     if let Err(error) = read_request(stream, requests, busy).await {
-                        tracing::debug!("an operator's request is not understood: {error}");
+                        tracing::debug!("cannot read an operator's request: {error}");
                     }
                 });
             }
             Err(error) => {
-                tracing::warn!("an operator cannot be received: {error}");
+                tracing::warn!("cannot accept a control connection, retrying: {error}");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }
@@ -209,10 +209,10 @@ async fn read_request(
         let mut reader = tokio::io::BufReader::new((&mut stream).take(MAX_REQUEST_BYTES));
         tokio::time::timeout(REQUEST_TIMEOUT, reader.read_line(&mut line)).await??;
         match serde_json::from_str(&line) {
-            Err(error) => format!("the request is not understood: {error}"),
-            Ok(ControlRequest::Upgrade { .. }) if busy.get() => "an upgrade is under way already".to_owned(),
+            Err(error) => format!("cannot parse the request: {error}"),
+            Ok(ControlRequest::Upgrade { .. }) if busy.get() => "an upgrade is already in progress".to_owned(),
             Ok(ControlRequest::Upgrade { program }) => {
-                tracing::info!("user {user} asks for an upgrade by {}", program.display());
+                tracing::info!("user {user} requested an upgrade to {}", program.display());
                 busy.set(true);
                 let _ = requests.send(UpgradeRequest { program, stream, _turn: Turn(busy) }).await;
                 return Ok(());
@@ -234,8 +234,8 @@ impl UpgradeRequest {
     /// Sends the outcome to the operator.
     pub(in crate::lifecycle) async fn answer(mut self, outcome: UpgradeOutcome) {
         match &outcome {
-            UpgradeOutcome::Done { told, .. } => tracing::info!("upgrade: {told}"),
-            UpgradeOutcome::Refused { why } => tracing::error!("no upgrade: {why}"),
+            UpgradeOutcome::Done { summary, .. } => tracing::info!("upgrade: {summary}"),
+            UpgradeOutcome::Refused { why } => tracing::error!("upgrade failed: {why}"),
         }
         // The operator may have disconnected.
         let _ = write(&mut self.stream, &outcome).await;

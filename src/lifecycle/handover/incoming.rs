@@ -47,7 +47,7 @@ impl Predecessor {
         let theirs = offer.get("version").cloned().unwrap_or_default();
         if theirs != VERSION {
             let why = format!(
-                "the running daemon hands over by version {theirs}, this program by {VERSION}: restart it plainly"
+                "the running daemon speaks hand-over version {theirs}, this program {VERSION}: restart the daemon instead"
             );
             let _ = channel.send(&FromSuccessor::Refused { why: why.clone() });
             return Err(io::Error::other(why));

@@ -54,17 +54,17 @@ pub(in crate::lifecycle) struct HandoverState {
 /// Why the new process does not take over. It is dead by then.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::lifecycle) enum SuccessorError {
-    #[error("{program} cannot be started: {source}")]
+    #[error("cannot start {program}: {source}")]
     Start { program: String, source: io::Error },
     #[error("the new process refuses: {0}")]
     Refused(String),
-    #[error("the new process ended ({status}) before it {before}; its last lines in the log send why")]
+    #[error("the new process exited ({status}) before it {before}: see its last lines in the log")]
     Ended { status: ExitStatus, before: &'static str },
-    #[error("the new process did not send within {} seconds that it {before}", timeout.as_secs())]
+    #[error("the new process did not report within {} seconds that it {before}", timeout.as_secs())]
     Silent { before: &'static str, timeout: Duration },
-    #[error("the new process cannot be talked to: {0}")]
+    #[error("cannot communicate with the new process: {0}")]
     Channel(io::Error),
-    #[error("the new process hands over by version {theirs}, this one by {VERSION}: restart it plainly")]
+    #[error("the new process speaks hand-over version {theirs}, this one {VERSION}: restart the daemon instead")]
     Version { theirs: u32 },
 }
 
@@ -136,7 +136,7 @@ impl Successor {
     pub(in crate::lifecycle) fn stop(&self) {
         let process = rustix::process::Pid::from_child(&self.child);
         if let Err(error) = rustix::process::kill_process(process, rustix::process::Signal::TERM) {
-            tracing::warn!("process {} cannot be told to stop: {error}", self.process_id());
+            tracing::warn!("cannot stop process {}: {error}", self.process_id());
         }
     }
 
@@ -181,7 +181,7 @@ impl Drop for Successor {
         if !self.is_serving
             && let Err(error) = self.kill()
         {
-            tracing::error!("process {}, which was to take over, cannot be ended: {error}", self.process_id());
+            tracing::error!("cannot kill process {}, which was to take over: {error}", self.process_id());
         }
     }
 }

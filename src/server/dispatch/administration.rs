@@ -84,14 +84,14 @@ impl Dispatcher {
                     (caller, pending),
                     async |this: Rc<Self>, caller: Caller| {
                         this.callers.forget_groups();
-                        tracing::info!("{} had the groups of all users forgotten", caller.user);
+                        tracing::info!("{} discarded the cached groups of all users", caller.user);
                         (Answer::Value(Value::Void), FactNumber::default())
                     },
                 );
             }
             // Impersonation is never allowed, whatever the conf folder says.
             RefreshUserMappingsCall::RefreshSuperUserGroupsConfiguration => {
-                tracing::info!("{} had the proxy users read anew, of which there are none", pending.user());
+                tracing::info!("{} reloaded the proxy users, of which there are none", pending.user());
                 self.answer_value(pending, Value::Void);
             }
         }
@@ -101,7 +101,7 @@ impl Dispatcher {
     /// itself.
     pub(super) fn refresh_authorization_policy(&self, call: RefreshAuthorizationPolicyCall, pending: PendingCall) {
         let RefreshAuthorizationPolicyCall::RefreshServiceAcl = call;
-        tracing::info!("{} asked for refreshServiceAcl, but hadoop.security.authorization is off", pending.user());
+        tracing::info!("{} called refreshServiceAcl, but hadoop.security.authorization is off", pending.user());
         let class = "org.apache.hadoop.security.authorize.AuthorizationException";
         self.refuse(pending, RemoteError { class, message: String::new() });
     }
@@ -120,7 +120,7 @@ impl Dispatcher {
                 return (answer_of(reply), wait_for);
             }
             Ok(Err(text)) => Refusal::Invalid(text).into(),
-            Err(error) => RemoteError::io(format_args!("the JobTracker failed at it: {error}")),
+            Err(error) => RemoteError::io(format_args!("the JobTracker failed internally: {error}")),
         };
         (Answer::Error(error), FactNumber::default())
     }
@@ -136,11 +136,11 @@ fn read_queues(sources: &LoadOptions) -> Result<Vec<QueueConfig>, String> {
 
 fn read_hosts(sources: &LoadOptions) -> Result<HostLists, String> {
     let trackers = reread::trackers(sources).map_err(unchanged)?;
-    host_lists(&trackers).map_err(|error| format!("{error}; what was read before holds on"))
+    host_lists(&trackers).map_err(|error| format!("{error}; the previous values stay in force"))
 }
 
 fn unchanged(error: ConfigError) -> String {
-    format!("{error}; what was read before holds on")
+    format!("{error}; the previous values stay in force")
 }
 
 /// The error for an unsupported call.

@@ -15,19 +15,19 @@ use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{Value, encode_response};
 
 /// Concurrent reads.
-const AT_ONE_TIME: usize = 2;
+const CONCURRENT_READS: usize = 2;
 
 /// Answers from the database, if there is one.
 pub(super) struct FinishedJobs {
     reader: OnceCell<FinishedJobReader>,
-    turns: Rc<Semaphore>,
+    permits: Rc<Semaphore>,
 }
 
 // === impl FinishedJobs ===
 
 impl FinishedJobs {
     pub(super) fn new() -> Self {
-        Self { reader: OnceCell::new(), turns: Rc::new(Semaphore::new(AT_ONE_TIME)) }
+        Self { reader: OnceCell::new(), permits: Rc::new(Semaphore::new(CONCURRENT_READS)) }
     }
 
     /// Sets the reader of finished jobs.
@@ -44,9 +44,9 @@ impl FinishedJobs {
         read: impl FnOnce(&FinishedJobReader) -> Result<Value, StoreError> + Send + 'static,
     ) -> Result<(), PendingCall> {
         let Some(reader) = self.reader.get().cloned() else { return Err(pending) };
-        let (owner, turns) = (owner.clone(), self.turns.clone());
+        let (owner, permits) = (owner.clone(), self.permits.clone());
         tokio::task::spawn_local(async move {
-            let _turn = turns.acquire().await;
+            let _permit = permits.acquire().await;
             let id = pending.id();
             // Encoded there too: the answer may be long.
             let read = move || {
@@ -59,7 +59,7 @@ impl FinishedJobs {
                 // Everything read is durable.
                 Ok(Ok(response)) => return pending.answer_encoded(response),
                 Ok(Err(error)) => Answer::Error(RemoteError::io(error)),
-                Err(error) => Answer::Error(RemoteError::io(format_args!("the JobTracker failed at it: {error}"))),
+                Err(error) => Answer::Error(RemoteError::io(format_args!("the JobTracker failed internally: {error}"))),
             };
             owner.answer(pending, answer, FactNumber::default());
         });

@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 use crate::ipc::PendingCall;
 
 /// Maximum memory of all held heartbeats, bytes.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// Memory of each beside its own bytes.
-const EACH_BYTES: usize = 4 << 10;
+const OVERHEAD_BYTES: usize = 4 << 10;
 
 /// All held heartbeats, by host.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(super) struct HeartbeatHold {
 #[derive(Debug)]
 struct HeldHeartbeat {
     bytes: usize,
-    is_given_up: Cell<bool>,
+    is_dropped: Cell<bool>,
     woken: Notify,
 }
 
@@ -49,26 +49,26 @@ impl HeldHeartbeats {
     fn add(self: &Rc<Self>, origin: u128, bytes: usize) -> HeartbeatHold {
         let number = self.last.get() + 1;
         self.last.set(number);
-        let bytes = bytes + EACH_BYTES;
-        let held = Rc::new(HeldHeartbeat { bytes, is_given_up: Cell::new(false), woken: Notify::new() });
+        let bytes = bytes + OVERHEAD_BYTES;
+        let held = Rc::new(HeldHeartbeat { bytes, is_dropped: Cell::new(false), woken: Notify::new() });
         self.held.borrow_mut().entry(origin).or_default().insert(number, held.clone());
         self.bytes.set(self.bytes.get() + bytes);
-        while self.bytes.get() > MOST_BYTES && self.give_up_oldest_of_greediest() {}
+        while self.bytes.get() > MAX_BYTES && self.drop_oldest_of_largest_host() {}
         HeartbeatHold { held_heartbeats: self.clone(), origin, number, held }
     }
 
     /// Drops all: their senders retry.
-    pub(super) fn give_up_all(&self) {
-        while self.give_up_oldest_of_greediest() {}
+    pub(super) fn drop_all(&self) {
+        while self.drop_oldest_of_largest_host() {}
     }
 
-    fn give_up_oldest_of_greediest(&self) -> bool {
-        let weight = |held: &BTreeMap<u64, Rc<HeldHeartbeat>>| held.values().map(|held| held.bytes).sum::<usize>();
-        let greediest = self.held.borrow().iter().max_by_key(|(_, held)| weight(held)).map(|(origin, _)| *origin);
-        let Some(origin) = greediest else { return false };
+    fn drop_oldest_of_largest_host(&self) -> bool {
+        let total_bytes = |held: &BTreeMap<u64, Rc<HeldHeartbeat>>| held.values().map(|held| held.bytes).sum::<usize>();
+        let largest = self.held.borrow().iter().max_by_key(|(_, held)| total_bytes(held)).map(|(origin, _)| *origin);
+        let Some(origin) = largest else { return false };
         let oldest = self.held.borrow().get(&origin).and_then(|held| held.keys().next().copied());
         let Some(held) = oldest.and_then(|number| self.remove(origin, number)) else { return false };
-        held.is_given_up.set(true);
+        held.is_dropped.set(true);
         held.woken.notify_one();
         true
     }
@@ -89,12 +89,12 @@ impl HeldHeartbeats {
 
 impl HeartbeatHold {
     /// Whether it was dropped for its memory: close its connection, the sender retries.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.held.is_given_up.get()
+    pub(super) fn is_dropped(&self) -> bool {
+        self.held.is_dropped.get()
     }
 
     /// Completes when it is dropped for its memory.
-    pub(super) async fn given_up(&self) {
+    pub(super) async fn dropped(&self) {
         self.held.woken.notified().await;
     }
 }
@@ -110,12 +110,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_that_holds_the_most_gives_up_its_oldest() {
+    fn the_host_with_the_most_bytes_loses_its_oldest() {
         let held_heartbeats = Rc::new(HeldHeartbeats::default());
         let modest = held_heartbeats.add(1, 100);
         let greedy: Vec<HeartbeatHold> = (0..20).map(|_| held_heartbeats.add(2, 4 << 20)).collect();
-        assert!(!modest.is_given_up());
-        let kept: Vec<bool> = greedy.iter().map(|hold| !hold.is_given_up()).collect();
+        assert!(!modest.is_dropped());
+        let kept: Vec<bool> = greedy.iter().map(|hold| !hold.is_dropped()).collect();
         assert_eq!(kept, [vec![false; 5], vec![true; 15]].concat());
         drop((modest, greedy));
         assert!(held_heartbeats.held.borrow().is_empty());
@@ -123,11 +123,11 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_larger_than_all_room_is_given_up_itself() {
+    fn one_larger_than_the_bound_is_dropped_itself() {
         let held_heartbeats = Rc::new(HeldHeartbeats::default());
-        let (large, small) = (held_heartbeats.add(1, MOST_BYTES), held_heartbeats.add(2, 0));
-        assert!(large.is_given_up() && !small.is_given_up());
-        held_heartbeats.give_up_all();
-        assert!(small.is_given_up());
+        let (large, small) = (held_heartbeats.add(1, MAX_BYTES), held_heartbeats.add(2, 0));
+        assert!(large.is_dropped() && !small.is_dropped());
+        held_heartbeats.drop_all();
+        assert!(small.is_dropped());
     }
 }

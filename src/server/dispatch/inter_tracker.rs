@@ -67,7 +67,7 @@ impl Dispatcher {
             Reply::Refused(refusal) if !matches!(refusal, Refusal::DisallowedTracker(_)) => {
                 // After an error the tracker would retry at once. Without an answer it stays quiet until an operator
                 // looks.
-                tracing::error!("the engine refused a heartbeat, which stays unanswered: {refusal}");
+                tracing::error!("the engine refused a heartbeat, leaving it unanswered: {refusal}");
                 return;
             }
             reply => answer_of(reply),

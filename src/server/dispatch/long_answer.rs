@@ -30,10 +30,10 @@ impl Dispatcher {
         };
         let mut part = Vec::new();
         answer.start(&mut part);
-        while let Some(places) = self.room_for(part_bytes, &answer).await {
+        while let Some(reservation) = self.reserve_part(part_bytes, &answer).await {
             let slice = self.make_part(&mut read, &mut part).await;
             if slice.then == Then::Gone {
-                return answer.refuse(&RemoteError::io("the job was forgotten while its tasks were reported"));
+                return answer.refuse(&RemoteError::io("the job was retired while its task reports were sent"));
             }
             if self.owner.wait_durable(slice.wait_for).await.is_err() {
                 return;
@@ -42,12 +42,12 @@ impl Dispatcher {
                 return answer.finish(part);
             }
             answer.send(&std::mem::take(&mut part));
-            drop(places);
+            drop(reservation);
         }
     }
 
     /// Waits until the client has read all parts sent and memory is free; `None` when the client disconnected.
-    async fn room_for(&self, part_bytes: usize, answer: &PartedAnswer) -> Option<MemoryReservation> {
+    async fn reserve_part(&self, part_bytes: usize, answer: &PartedAnswer) -> Option<MemoryReservation> {
         loop {
             while answer.is_behind() && !answer.is_gone() {
                 answer.caught_up().await;
@@ -55,10 +55,10 @@ impl Dispatcher {
             if answer.is_gone() {
                 return None;
             }
-            let places = self.owner.answer_memory().take(part_bytes).await;
+            let reservation = self.owner.answer_memory().reserve(part_bytes).await;
             // Other answers may have become unread meanwhile.
             if !answer.is_behind() && !answer.is_gone() {
-                return Some(places);
+                return Some(reservation);
             }
         }
     }
@@ -66,7 +66,7 @@ impl Dispatcher {
     /// Builds slices up to the size of a part, and yields after each.
     async fn make_part(&self, read: &mut LongRead, part: &mut Vec<u8>) -> Slice {
         loop {
-            let _turn = self.slices.acquire().await;
+            let _permit = self.slices.acquire().await;
             let slice = self.owner.with_engine(|engine| read.next(engine, part));
             tokio::task::yield_now().await;
             match slice.then {

@@ -53,7 +53,8 @@ pub struct Dispatcher {
 }
 
 /// The error while too many facts wait for the store.
-const STORE_OVERLOADED: &str = "nothing is changed now, for too much waits for the state store: try again soon";
+const STORE_OVERLOADED: &str =
+    "the call was rejected because too many changes wait for the state store: try again soon";
 
 // === impl Dispatcher ===
 
@@ -216,7 +217,7 @@ impl Service for Dispatcher {
     }
 
     fn abandon_held_calls(&self) {
-        self.held_heartbeats.give_up_all();
+        self.held_heartbeats.drop_all();
     }
 
     fn has_room(&self) -> bool {
@@ -258,7 +259,7 @@ pub(super) fn answer_of(reply: Reply) -> Answer {
         Reply::Refused(refusal) => return Answer::Error(refusal.into()),
         // Never the reply to a call: replies within a submission, and the market's.
         Reply::Submission(SubmissionReply::ReadFiles | SubmissionReply::WriteSystemDir { .. }) | Reply::Market(_) => {
-            return Answer::Error(RemoteError::io("the JobTracker gave an answer to another question"));
+            return Answer::Error(RemoteError::io("the JobTracker produced a reply of the wrong kind"));
         }
     })
 }

@@ -37,8 +37,10 @@ impl Dispatcher {
     ) {
         let waiting = &rate_limited(self).waiting;
         if waiting.borrow().contains_key(&pending.connection()) {
-            return self
-                .refuse(pending, RemoteError::io("an earlier call of this connection for the same is under way"));
+            return self.refuse(
+                pending,
+                RemoteError::io("an earlier call of this connection for the same refresh is in progress"),
+            );
         }
         waiting.borrow_mut().insert(pending.connection(), (caller, pending));
         if !rate_limited(self).is_running.replace(true) {

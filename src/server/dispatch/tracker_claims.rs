@@ -24,7 +24,7 @@ use crate::wire::HeartbeatRequest;
 use super::{Dispatcher, answer_of};
 
 /// Timeout for the peer of an own connection to answer, ms; for a heartbeat of it, its interval is added.
-const TIMEOUT_MS: u64 = 5_000;
+const PROBE_TIMEOUT_MS: u64 = 5_000;
 /// Maximum time that a heartbeat is held until the addresses of its host are known, ms.
 const RESOLVED_MS: u64 = 10_000;
 /// Maximum bytes of a client's text that a message repeats.
@@ -106,7 +106,7 @@ impl Dispatcher {
             if pending.has_left() {
                 return;
             }
-            if hold.is_given_up() {
+            if hold.is_dropped() {
                 return pending.close_connection();
             }
             let now = self.owner.clock().now();
@@ -123,10 +123,10 @@ impl Dispatcher {
                 claim = Some((own.connection, now.mono_ms, found));
             }
             let Some((_, began_ms, claim)) = &claim else { return };
-            let timeout_ms = TIMEOUT_MS + self.owner.with_engine(|engine| engine.longest_interval_ms());
+            let timeout_ms = PROBE_TIMEOUT_MS + self.owner.with_engine(|engine| engine.longest_interval_ms());
             let until_ms = match decision(&own, *began_ms, now.mono_ms, timeout_ms, &claim.probe) {
                 ClaimDecision::IsTracker => {
-                    claim.log(&tracker, &pending, "the peer there does not answer, so this is the tracker");
+                    claim.log(&tracker, &pending, "the peer there does not answer, so the claimant is the tracker");
                     claim.probe.close();
                     now.mono_ms + timeout_ms
                 }
@@ -135,12 +135,12 @@ impl Dispatcher {
                     return self.take_heartbeat(request, pending);
                 }
                 ClaimDecision::IsAnother if own.is_sure && !own.is_silent => {
-                    claim.log(&tracker, &pending, "refused, for that one lives");
+                    claim.log(&tracker, &pending, "refused because that connection is alive");
                     return self.refuse_claim(&tracker, pending);
                 }
                 ClaimDecision::IsAnother => {
-                    let outcome = "not served while that connection is open, for either may be it; jobtracker.trackers.admit = \
-                                   listed distinguishes them by their addresses";
+                    let outcome = "not served while that connection is open because either may be the tracker; set jobtracker.trackers.admit = \
+                                   listed to distinguish them by address";
                     claim.log(&tracker, &pending, outcome);
                     now.mono_ms + timeout_ms
                 }
@@ -148,7 +148,7 @@ impl Dispatcher {
             };
             tokio::select! {
                 () = claim.changed.notified() => {}
-                () = hold.given_up() => {}
+                () = hold.dropped() => {}
                 () = pending.connection_changed() => {}
                 () = tokio::time::sleep_until(self.owner.clock().instant(until_ms)) => {}
             }
@@ -176,11 +176,11 @@ impl Dispatcher {
                     return self.decide_claim(request, pending).await;
                 }
                 // It retries, and is not refused before anything is known.
-                Admitted::Unknown if is_late || hold.is_given_up() => return pending.close_connection(),
+                Admitted::Unknown if is_late || hold.is_dropped() => return pending.close_connection(),
                 Admitted::Unknown => {
                     tokio::select! {
                         () = self.admission.changed() => {}
-                        () = hold.given_up() => {}
+                        () = hold.dropped() => {}
                         () = pending.connection_changed() => {}
                         () = tokio::time::sleep_until(self.owner.clock().instant(deadline_ms)) => {}
                     }
@@ -207,8 +207,8 @@ impl Dispatcher {
 
     fn refuse_claim(&self, tracker: &str, pending: PendingCall) {
         let text = format!(
-            "TaskTracker {} is connected already and served there, so another connection is not; give each TaskTracker a name of \
-             its own (slave.host.name, mapred.task.tracker.report.address)",
+            "TaskTracker {} is already connected and served on another connection; give each TaskTracker a unique name \
+             (slave.host.name, mapred.task.tracker.report.address)",
             shown(tracker)
         );
         let answer = answer_of(Reply::Refused(Refusal::DisallowedTracker(text)));
@@ -223,7 +223,7 @@ fn decision(own: &OwnConnection, began_ms: u64, now_ms: u64, timeout_ms: u64, pr
     if now_ms < began_ms + timeout_ms {
         return ClaimDecision::Unknown(began_ms + timeout_ms);
     }
-    match probe.is_answered(TIMEOUT_MS) {
+    match probe.is_answered(PROBE_TIMEOUT_MS) {
         Some(false) => ClaimDecision::IsTracker,
         // If the kernel does not report it, keepalive has closed the connection of a dead peer by now.
         Some(true) | None => ClaimDecision::IsAnother,

@@ -27,7 +27,7 @@ use super::fair_pool::FairShares;
 pub use targets::Targets;
 
 /// Concurrent calls, and those to one host.
-const AT_ONE_TIME: (usize, usize) = (16, 4);
+const CONCURRENT_CALLS: (usize, usize) = (16, 4);
 /// Concurrent name lookups. Each occupies a thread until the system's resolver times out.
 const LOOKUPS: usize = 8;
 /// Pending notifications, and those of one user; further ones are dropped.
@@ -48,7 +48,7 @@ const NOT_IN_URLS: &AsciiSet =
 #[derive(Debug)]
 pub(crate) struct Notifier {
     targets: Targets,
-    places: FairShares,
+    permits: FairShares,
     lookups: Arc<Semaphore>,
     /// By user.
     waiting: RefCell<BTreeMap<Arc<str>, usize>>,
@@ -66,19 +66,19 @@ struct Target {
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 enum CallError {
-    #[error("it is no URL: {0}")]
+    #[error("invalid URL: {0}")]
     NotAUrl(#[from] hyper::http::Error),
-    #[error("only http: is spoken, with a host")]
+    #[error("expected an http: URL with a host")]
     NotHttp,
-    #[error("host {0:?} is not among those of jobtracker.end-notification.targets")]
+    #[error("host {0:?} is not listed in jobtracker.end-notification.targets")]
     NotATarget(String),
     #[error("{0}")]
     Io(#[from] std::io::Error),
     #[error("{0}")]
     Http(#[from] hyper::Error),
-    #[error("it answered {0}")]
+    #[error("the server answered {0}")]
     Status(StatusCode),
-    #[error("it did not answer within {0} ms")]
+    #[error("no answer within {0} ms")]
     TooSlow(u64),
 }
 
@@ -98,7 +98,7 @@ impl Notifier {
     pub(crate) fn new(targets: Targets) -> Self {
         Self {
             targets,
-            places: FairShares::new(AT_ONE_TIME.0, AT_ONE_TIME.1),
+            permits: FairShares::new(CONCURRENT_CALLS.0, CONCURRENT_CALLS.1),
             lookups: Arc::new(Semaphore::new(LOOKUPS)),
             waiting: RefCell::default(),
             least_interval_ms: INTERVALS_MS.0,
@@ -113,7 +113,7 @@ impl Notifier {
             let of_user = waiting.entry(user.clone()).or_default();
             if all >= MOST_WAITING.0 || *of_user >= MOST_WAITING.1 {
                 return tracing::warn!(
-                    "the end of {job} is told to nobody: {all} notifications wait already, {of_user} of them of its user; the limits are \
+                    "dropped the end notification of {job}: {all} notifications are pending, {of_user} of them for its user; the limits are \
                      {} and {}",
                     MOST_WAITING.0,
                     MOST_WAITING.1
@@ -124,7 +124,7 @@ impl Notifier {
         tokio::task::spawn_local(async move {
             if let Err((error, calls)) = self.deliver(&notification).await {
                 // A URL may include a secret, so it is not logged.
-                tracing::warn!("the owner of {job} could not be told of its end: {error}; {calls} calls");
+                tracing::warn!("end notification of {job} failed after {calls} calls: {error}");
             }
             let mut waiting = self.waiting.borrow_mut();
             if let Some(of_user) = waiting.get_mut(&user) {
@@ -167,7 +167,7 @@ impl Notifier {
     /// One GET, within the limits per host. Any status of success counts; a redirect does not.
     async fn call(&self, target: &Target, timeout_ms: u64) -> Result<(), CallError> {
         let key = format!("{}:{}", target.host.to_ascii_lowercase(), target.port).into();
-        let _place = self.places.acquire(&key).await;
+        let _permit = self.permits.acquire(&key).await;
         let status = tokio::time::timeout(Duration::from_millis(timeout_ms), self.get(target)).await;
         match status.map_err(|_| CallError::TooSlow(timeout_ms))?? {
             status if status.is_success() => Ok(()),
@@ -250,13 +250,13 @@ mod tests {
     const BAD: &str = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
 
     #[tokio::test]
-    async fn an_owner_is_called_until_he_has_heard() {
+    async fn an_owner_is_notified_until_a_call_succeeds() {
         let (listener, address) = listener().await;
         let url = notification(format!("http://{address}/end?job={JOB}&by=a b"), 2);
         let notifier = notifier();
         // A closed connection is an answer too.
-        let (asked, heard) = tokio::join!(serve(&listener, &[BAD, "", GOOD]), notifier.tell(&url));
-        assert!(heard.is_ok());
+        let (asked, result) = tokio::join!(serve(&listener, &[BAD, "", GOOD]), notifier.deliver(&url));
+        assert!(result.is_ok());
         assert_eq!(asked.len(), 3);
         let first = asked[0].to_lowercase();
         assert!(asked[0].starts_with(&format!("GET /end?job={JOB}&by=a%20b HTTP/1.1\r\n")), "{}", asked[0]);
@@ -268,8 +268,8 @@ mod tests {
         let (listener, address) = listener().await;
         let notifier = notifier();
         let url = notification(format!("http://{address}"), 1);
-        let (asked, heard) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.tell(&url));
-        assert!(matches!(heard, Err((CallError::Status(_), 2))));
+        let (asked, result) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.deliver(&url));
+        assert!(matches!(result, Err((CallError::Status(_), 2))));
         assert!(asked.iter().all(|asked| asked.starts_with("GET / HTTP/1.1\r\n")));
     }
 
@@ -279,7 +279,7 @@ mod tests {
         for url in ["https://localhost/", "nonsense", "", "/end", "file:///etc/passwd", "http://[::1/"] {
             // With an interval too long for a test to wait.
             let never = EndNotification { retry_interval_ms: u64::MAX >> 20, ..notification(url.to_owned(), 3) };
-            assert!(matches!(notifier.tell(&never).await, Err((error, 0)) if !error.may_pass()), "{url}");
+            assert!(matches!(notifier.deliver(&never).await, Err((error, 0)) if !error.may_pass()), "{url}");
         }
     }
 
@@ -298,8 +298,8 @@ mod tests {
         let greedy =
             EndNotification { retry_interval_ms: 0, ..notification(format!("http://{address}"), i32::MAX as u32) };
         let notifier = notifier();
-        let (asked, heard) = tokio::join!(serve(&listener, &[BAD; 10]), notifier.tell(&greedy));
-        assert!(matches!(heard, Err((CallError::Status(_), 10))), "{heard:?}");
+        let (asked, result) = tokio::join!(serve(&listener, &[BAD; 10]), notifier.deliver(&greedy));
+        assert!(matches!(result, Err((CallError::Status(_), 10))), "{result:?}");
         assert_eq!(asked.len(), 10);
         assert_eq!(Notifier::new(Targets::new(&[])).least_interval_ms, 1_000);
     }
@@ -308,11 +308,11 @@ mod tests {
     async fn hosts_that_are_not_listed_are_not_called() {
         let (listener, address) = listener().await;
         let notifier = Notifier::new(Targets::new(&["oozie.example.com".to_owned(), "127.0.0.1:1".to_owned()]));
-        let (error, calls) = notifier.tell(&notification(format!("http://{address}/"), 3)).await.unwrap_err();
+        let (error, calls) = notifier.deliver(&notification(format!("http://{address}/"), 3)).await.unwrap_err();
         assert_eq!(calls, 0);
         assert!(error.to_string().contains("jobtracker.end-notification.targets"), "{error}");
-        let nobody = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
-        assert!(nobody.is_err());
+        let connected = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
+        assert!(connected.is_err());
     }
 
     #[tokio::test]
@@ -325,7 +325,7 @@ mod tests {
             let url = notification(format!("http://{address}/"), 0);
             let notifier = notifier();
             // The client may close while this writes.
-            let (_, heard) = tokio::join!(
+            let (_, result) = tokio::join!(
                 async {
                     let (mut stream, _) = listener.accept().await.unwrap();
                     let mut head = Vec::new();
@@ -334,12 +334,12 @@ mod tests {
                     }
                     let _ = stream.write_all(answer.as_bytes()).await;
                 },
-                notifier.tell(&url)
+                notifier.deliver(&url)
             );
-            assert!(heard.is_err(), "{heard:?}");
+            assert!(result.is_err(), "{result:?}");
         }
-        let nobody = tokio::time::timeout(Duration::from_millis(50), elsewhere.accept()).await;
-        assert!(nobody.is_err());
+        let connected = tokio::time::timeout(Duration::from_millis(50), elsewhere.accept()).await;
+        assert!(connected.is_err());
     }
 
     #[tokio::test]

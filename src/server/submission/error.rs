@@ -147,10 +147,10 @@ pub enum SubmissionError {
     #[error("jobToken in the system directory of {0} has no token of the job")]
     NoJobToken(JobId),
     /// The system provides no random bytes.
-    #[error("no random bytes for the token of {0} could be had from the system")]
+    #[error("the system provided no random bytes for the token of {0}")]
     NoRandomness(JobId),
     /// The ACL file was never valid.
-    #[error("no signature can be checked: {0}")]
+    #[error("cannot check signatures: {0}")]
     Acl(AclError),
 }
 

@@ -87,7 +87,7 @@ impl Leftovers {
             if !system_dir::is_whole(system, *job, token_file) {
                 system_dir::write(system, *job, user, submit_dir, token_file)?;
                 FaultPoint::LeftoversWritten.pass();
-                tracing::info!("the system directory of {job} is written again");
+                tracing::info!("rewrote the system directory of {job}");
             }
         }
         let mut jobs = system_dir::jobs(system)?;
@@ -103,24 +103,24 @@ impl Submissions {
     /// Cleans up the system directory, as soon as its file system answers.
     pub(crate) async fn settle(self: Rc<Self>, leftovers: Leftovers) {
         let leftovers = Arc::new(leftovers);
-        let mut is_told = false;
+        let mut is_logged = false;
         loop {
             let (system, wanted) = (self.system.clone(), leftovers.clone());
             match self.on_pool(move || wanted.settle(&system)).await {
                 Ok(Ok(unneeded)) => {
                     for job in unneeded {
                         FaultPoint::LeftoversFound.pass();
-                        tracing::info!("the system directory of {job}, which does not run, is removed");
+                        tracing::info!("removing the system directory of {job}, which does not run");
                         self.remove_files(job, leftovers.finished.get(&job).cloned().flatten()).await;
                     }
                     self.is_settled.send_replace(true);
                     return;
                 }
-                Ok(Err(error)) if !is_told => tracing::warn!("trackers may miss tokens of jobs: {error}; tried again"),
+                Ok(Err(error)) if !is_logged => tracing::warn!("trackers may miss tokens of jobs, retrying: {error}"),
                 Ok(Err(_)) => {}
-                Err(error) => tracing::warn!("trackers may miss tokens of jobs: {}; tried again", error.message),
+                Err(error) => tracing::warn!("trackers may miss tokens of jobs, retrying: {}", error.message),
             }
-            is_told = true;
+            is_logged = true;
             tokio::time::sleep(PAUSE).await;
         }
     }

@@ -43,13 +43,13 @@ use read::{ReadConf, Reading, Splits};
 use staging::{JobDirectory, StagingRoot};
 
 /// Concurrent submissions that read or write files, and those of one user.
-const AT_ONE_TIME: (usize, usize) = (16, 4);
+const CONCURRENT: (usize, usize) = (16, 4);
 /// Timeout of one step of reading or writing. A job.xml has 5 MB, a job.split 64.
 const FILE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum stuck steps; beyond it no job is accepted.
-const MOST_STUCK: usize = 16;
+const MAX_STUCK: usize = 16;
 /// Submissions held in memory beyond the call itself, and those of one user; further ones wait.
-const IN_HAND: (usize, usize) = (32, 8);
+const IN_PROGRESS: (usize, usize) = (32, 8);
 /// Submissions that wait for racks, and those of one user; others use the racks known so far.
 const WAIT_FOR_RACKS: (usize, usize) = (8, 2);
 /// Concurrent removals, and the timeout of one: removals do not compete with submissions.
@@ -62,15 +62,15 @@ pub struct Submissions {
     reading: Reading,
     system: FileUri,
     staging: StagingRoot,
-    turns: FairPool,
-    removals: FairPool,
+    file_pool: FairPool,
+    removal_pool: FairPool,
     /// Jobs whose system directory is still being written after the deadline.
-    hung: Rc<RefCell<BTreeSet<JobId>>>,
+    overdue: Rc<RefCell<BTreeSet<JobId>>>,
     /// Knows the ids that were issued before a restart.
     store: OnceCell<FinishedJobReader>,
     /// Whether the cleanup of earlier runs' directories is done.
     is_settled: watch::Sender<bool>,
-    in_hand: FairShares,
+    in_progress: FairShares,
     wait_for_racks: FairShares,
 }
 
@@ -86,19 +86,19 @@ impl Submissions {
             reading: Reading::new(settings, acl, staging.clone()),
             system: settings.directories.system.clone(),
             staging,
-            turns: FairPool::new(AT_ONE_TIME.0, AT_ONE_TIME.1, FILE_TIMEOUT, MOST_STUCK),
-            removals: FairPool::new(REMOVALS.0, REMOVALS.0, REMOVALS.1, REMOVALS.0),
-            hung: Rc::default(),
+            file_pool: FairPool::new(CONCURRENT.0, CONCURRENT.1, FILE_TIMEOUT, MAX_STUCK),
+            removal_pool: FairPool::new(REMOVALS.0, REMOVALS.0, REMOVALS.1, REMOVALS.0),
+            overdue: Rc::default(),
             store: OnceCell::new(),
             is_settled: watch::Sender::new(true),
-            in_hand: FairShares::new(IN_HAND.0, IN_HAND.1),
+            in_progress: FairShares::new(IN_PROGRESS.0, IN_PROGRESS.1),
             wait_for_racks: FairShares::new(WAIT_FOR_RACKS.0, WAIT_FOR_RACKS.1),
         })
     }
 
     /// The threads that are stuck on files of jobs.
     pub fn stuck(&self) -> StuckThreads {
-        self.turns.stuck()
+        self.file_pool.stuck()
     }
 
     /// Sets the store that knows ids issued before the restart.
@@ -138,22 +138,22 @@ impl Submissions {
         }
         // The engine knows the submission from here on; an early return abandons it.
         let mut open_submission = OpenSubmission { owner: &self.owner, id, is_settled: false };
-        if let Some(text) = unwell(&self.owner.store_health(), self.owner.is_overloaded()) {
+        if let Some(text) = store_refusal(&self.owner.store_health(), self.owner.is_overloaded()) {
             return Err(RemoteError::io(text));
         }
-        if self.hung.borrow().contains(&id) {
+        if self.overdue.borrow().contains(&id) {
             return Err(RemoteError::io(format_args!(
-                "the directory of {id} is still being written for an earlier submission of it: ask for a new job id"
+                "the directory of {id} is still being written for an earlier submission: request a new job id"
             )));
         }
-        let _in_hand = self.in_hand.acquire(&caller.user).await;
+        let _in_progress = self.in_progress.acquire(&caller.user).await;
         check_caller(id, pending)?;
         let submitter = caller.user.clone();
         let ReadConf { directory, mut spec, signature } = self.read_conf(id, &submitter, submit_dir).await?;
-        let judged = self
+        let checked = self
             .owner
             .with_engine(|engine| engine.check_job_conf(id, &caller, &spec, &signature, self.owner.clock().now()));
-        if let Err(refusal) = judged {
+        if let Err(refusal) = checked {
             self.remove_staging(id, spec.submit_dir).await;
             return Ok((Reply::Refused(refusal), FactNumber::default()));
         }
@@ -206,7 +206,7 @@ impl Submissions {
     async fn read_conf(&self, id: JobId, user: &Arc<str>, submit_dir: String) -> Result<ReadConf, RemoteError> {
         let (reading, name) = (self.reading.clone(), user.clone());
         reading.look_at_keys().await;
-        let read = self.turns.run(user, move || reading.read_conf(id, &name, &submit_dir)).await;
+        let read = self.file_pool.run(user, move || reading.read_conf(id, &name, &submit_dir)).await;
         read.map_err(RemoteError::io)?.map_err(RemoteError::io)
     }
 
@@ -227,7 +227,7 @@ impl Submissions {
             let rack_request = topology.request_racks(&name, read.splits.hosts(), may_wait);
             Ok((Splits::of(read.splits, rack_request, &topology), read.only_stock))
         };
-        let read = self.turns.run(user, read).await.map_err(RemoteError::io)?;
+        let read = self.file_pool.run(user, read).await.map_err(RemoteError::io)?;
         let (splits, only_stock) = read.map_err(RemoteError::io)?;
         let (builder, mut rack_request) = match splits {
             Splits::Built(splits) => return Ok((splits, only_stock)),
@@ -241,7 +241,7 @@ impl Submissions {
             }
         }
         let topology = self.topology.clone();
-        let built = self.turns.run(user, move || Splits::build(builder, &topology)).await;
+        let built = self.file_pool.run(user, move || Splits::build(builder, &topology)).await;
         Ok((built.map_err(RemoteError::io)?, only_stock))
     }
 
@@ -255,7 +255,7 @@ impl Submissions {
     ) -> Result<(), RemoteError> {
         let system = self.system.clone();
         let write = move || system_dir::write(&system, id, &user, &submit_dir, &token_file);
-        let written = self.turns.run(submitter, write).await;
+        let written = self.file_pool.run(submitter, write).await;
         let error = match written {
             Ok(written) => return written.map_err(RemoteError::io),
             Err(error) => error,
@@ -263,15 +263,15 @@ impl Submissions {
         let text = error.to_string();
         if let FairPoolError::Overdue(_, ended) = error {
             // It may still write; remove that afterwards.
-            let (hung, system) = (self.hung.clone(), self.system.clone());
-            hung.borrow_mut().insert(id);
+            let (overdue, system) = (self.overdue.clone(), self.system.clone());
+            overdue.borrow_mut().insert(id);
             tokio::task::spawn_local(async move {
                 let _ = ended.await;
                 let removed = tokio::task::spawn_blocking(move || system_dir::remove(&system, id)).await;
                 if let Ok(Err(error)) = removed {
-                    tracing::warn!("files of a job stay behind: {error}");
+                    tracing::warn!("cannot remove files of a job: {error}");
                 }
-                hung.borrow_mut().remove(&id);
+                overdue.borrow_mut().remove(&id);
             });
         }
         Err(RemoteError::io(text))
@@ -307,19 +307,19 @@ impl Submissions {
     fn report(&self, removed: Result<Result<(), crate::fs::FsError>, RemoteError>) {
         match removed {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!("files of a job stay behind: {error}"),
-            Err(error) => tracing::warn!("files of a job stay behind: {}", error.message),
+            Ok(Err(error)) => tracing::warn!("cannot remove files of a job: {error}"),
+            Err(error) => tracing::warn!("cannot remove files of a job: {}", error.message),
         }
     }
 
     /// Removes files of jobs, within the limit on removals.
     async fn remove<T: Send + 'static>(&self, removal: impl FnOnce() -> T + Send + 'static) -> Result<T, RemoteError> {
-        self.removals.run(&Arc::from(""), removal).await.map_err(RemoteError::io)
+        self.removal_pool.run(&Arc::from(""), removal).await.map_err(RemoteError::io)
     }
 
     /// Runs work that has no concurrency limit, since there is one of its kind at a time.
     async fn on_pool<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, RemoteError> {
-        let failed = |error| RemoteError::io(format_args!("the JobTracker failed at it: {error}"));
+        let failed = |error| RemoteError::io(format_args!("the JobTracker failed internally: {error}"));
         tokio::task::spawn_blocking(work).await.map_err(failed)
     }
 }
@@ -330,7 +330,7 @@ fn check_caller(id: JobId, pending: &PendingCall) -> Result<(), RemoteError> {
 }
 
 fn caller_left(id: JobId) -> RemoteError {
-    RemoteError::io(format_args!("{id} is not taken in, for whoever submitted it has hung up"))
+    RemoteError::io(format_args!("{id} is not accepted: its client has disconnected"))
 }
 
 /// A submission that the engine knows and that is neither accepted nor rejected.
@@ -349,15 +349,17 @@ impl Drop for OpenSubmission<'_> {
 }
 
 /// Why the store cannot accept a job.
-fn unwell(health: &Health, is_overloaded: bool) -> Option<String> {
+fn store_refusal(health: &Health, is_overloaded: bool) -> Option<String> {
     match health {
         Health::Good if is_overloaded => {
-            Some("no job is taken in now, for too much waits for the state store: try again soon".to_owned())
+            Some("no job is accepted now because too many changes wait for the state store: try again soon".to_owned())
         }
         Health::Good => None,
         Health::Failing { text, .. } => {
-            Some(format!("no job is taken in now, for the state store cannot write: {text}"))
+            Some(format!("no job is accepted now because the state store cannot write: {text}"))
         }
-        Health::Broken { text } => Some(format!("no job is taken in any more, for the state store is broken: {text}")),
+        Health::Broken { text } => {
+            Some(format!("no job is accepted any more because the state store is broken: {text}"))
+        }
     }
 }

@@ -64,11 +64,11 @@ impl SystemDirAtStart {
         let mut jobs = BTreeSet::new();
         for job in self.jobs.iter().filter(of_others) {
             if !recover {
-                tracing::warn!(
-                    "{job} is not taken in: mapred.jobtracker.restart.recover is false; its directory stays"
-                );
+                tracing::warn!("{job} is not adopted: mapred.jobtracker.restart.recover is false; its directory stays");
             } else if !system_dir::can_be_adopted(&self.system, *job) {
-                tracing::warn!("{job} is not taken in: its system directory lacks job-info or jobToken; it stays");
+                tracing::warn!(
+                    "{job} is not adopted: its system directory lacks job-info or jobToken; the directory stays"
+                );
             } else {
                 jobs.insert(*job);
             }
@@ -93,11 +93,11 @@ impl Submissions {
         for job in jobs {
             match self.adopt_job(*job).await {
                 Ok(user) => {
-                    tracing::warn!("{job} of {user} is taken in from another JobTracker; it runs from the start")
+                    tracing::warn!("adopted {job} of {user} from another JobTracker; it runs from the start")
                 }
                 Err(why) => {
                     self.owner.step(Event::JobNotFound { id: *job });
-                    tracing::warn!("{job} of another JobTracker is not taken in: {why}; its system directory stays");
+                    tracing::warn!("{job} of another JobTracker is not adopted: {why}; its system directory stays");
                 }
             }
         }

@@ -193,7 +193,7 @@ fn only_stock_splits(directory: &JobDirectory, metas: &[SplitMeta]) -> Option<St
             only_stock_split(&splits, metas.iter().map(|meta| meta.offset_bytes)).map(|reason| reason.to_string())
         }
         Err(FsError::TooLong { bytes, .. }) => {
-            Some(format!("job.split of {bytes} bytes is too long to be looked through: a stock TaskTracker runs it"))
+            Some(format!("job.split of {bytes} bytes is too long to be checked: a stock TaskTracker runs it"))
         }
         Err(_) => None,
     }

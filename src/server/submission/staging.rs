@@ -23,7 +23,7 @@ pub fn make_staging_root(root: &FileUri) -> Result<(), FsError> {
     match open_trusted_folder(root.as_path(), ROOT_MODE, Privacy::Shared) {
         Ok(found) => found.warnings.iter().for_each(|warning| tracing::warn!("{warning}")),
         Err(error @ FsError::Refused { .. }) => {
-            tracing::warn!("no job can be staged before its folder is there: {error}")
+            tracing::warn!("no job can be staged until the staging root exists: {error}")
         }
         Err(error) => return Err(error),
     }
@@ -74,7 +74,7 @@ impl StagingRoot {
     /// stays. Blocking.
     pub(super) fn remove(&self, job: JobId, named: &str) -> Result<bool, FsError> {
         let Some(user) = FileUri::parse(named).ok().and_then(|uri| self.user_of(job, &uri)) else {
-            tracing::warn!("the directory of {job} stays: expected one in {}/USER/{AREA}", self.root);
+            tracing::warn!("not removing the directory of {job}: expected one in {}/USER/{AREA}", self.root);
             return Ok(false);
         };
         let removed = self.find(&user, job).and_then(|(area, _, _)| area.remove(job.to_string().as_ref()));

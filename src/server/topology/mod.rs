@@ -84,9 +84,9 @@ impl Topology {
 
     /// The rack of a tracker's host.
     pub(super) async fn rack_of_tracker(self: &Arc<Self>, host: &str) -> String {
-        let told = self.request_for_tracker(host);
-        let rack = match told {
-            Some(told) => told.await.ok(),
+        let answer = self.request_for_tracker(host);
+        let rack = match answer {
+            Some(answer) => answer.await.ok(),
             None => self.queue().rack(host).map(str::to_owned),
         };
         rack.unwrap_or_else(|| DEFAULT_RACK.to_owned())
@@ -96,9 +96,9 @@ impl Topology {
         if self.script.is_none() || !is_host(host) {
             return None;
         }
-        let told = self.queue().request_for_tracker(host)?;
+        let answer = self.queue().request_for_tracker(host)?;
         self.ensure_run();
-        Some(told)
+        Some(answer)
     }
 
     /// Requests the unknown racks of a job's hosts; `None` if all are known or `may_wait` is false. Time grows with the
@@ -142,7 +142,7 @@ impl Topology {
             let started = std::thread::Builder::new().name("racks".to_owned()).spawn(move || topology.work_off());
             if let Err(error) = started {
                 self.queue().end_run();
-                tracing::warn!("no thread for racks can be started: {error}");
+                tracing::warn!("cannot start a thread for the topology script: {error}");
             }
         }
     }

@@ -97,12 +97,12 @@ impl RackQueue {
             self.of_trackers.put(host.to_owned(), rack);
             return None;
         }
-        let (sender, told) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         match self.under_way.get_mut(host) {
             Some(senders) => senders.push(sender),
             None => self.trackers.push_back((host.to_owned(), sender)),
         }
-        Some(told)
+        Some(answer)
     }
 
     /// Queues a job's hosts; `None` if `may_wait` is false or the queue is full.
@@ -132,11 +132,11 @@ impl RackQueue {
             return None;
         }
         self.last_number += 1;
-        let (sender, told) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         let waiter = may_wait.then_some(sender);
         self.requests.insert(self.last_number, Request { user: user.clone(), hosts, batches_under_way: 0, waiter });
         self.order.push_back(self.last_number);
-        may_wait.then_some((self.last_number, told))
+        may_wait.then_some((self.last_number, answer))
     }
 
     /// Queued hosts of jobs.
@@ -271,7 +271,7 @@ impl RackQueue {
             return None;
         }
         self.complained = Some(Instant::now());
-        Some(format!("{failure}; {missing} hosts stand in {} for now", crate::model::DEFAULT_RACK))
+        Some(format!("{failure}; {missing} hosts are in {} for now", crate::model::DEFAULT_RACK))
     }
 
     /// Notifies the waiter of a request that is complete.

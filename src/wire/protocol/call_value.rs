@@ -4,12 +4,12 @@ use crate::wire::object::{Object, ObjectError, decode_object, encode_object};
 use crate::wire::{HeartbeatRequest, Reader, TaskStatus, Writer};
 
 /// What stands in a call for one value of ours: as a rule one object.
-pub trait Passed: Sized {
+pub trait CallValue: Sized {
     /// The declared classes, in order.
     const CLASSES: &'static [&'static str];
 
     /// Reads the objects.
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, PassedError>;
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, CallValueError>;
 
     /// Writes the objects.
     fn encode(&self, writer: &mut Writer<'_>);
@@ -17,7 +17,7 @@ pub trait Passed: Sized {
 
 /// Why a value could not be taken from a call or response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PassedError {
+pub enum CallValueError {
     /// Another class than declared, or bytes that mean nothing.
     #[error(transparent)]
     Object(#[from] ObjectError),
@@ -27,11 +27,11 @@ pub enum PassedError {
 }
 
 /// A value that may be null, or an id that nothing here can have.
-impl<T: Object> Passed for Option<T> {
+impl<T: Object> CallValue for Option<T> {
     const CLASSES: &'static [&'static str] = &[T::CLASS];
 
     #[inline]
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, PassedError> {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, CallValueError> {
         Ok(decode_object(reader)?)
     }
 
@@ -42,12 +42,12 @@ impl<T: Object> Passed for Option<T> {
 }
 
 /// A value that must be there.
-impl<T: Object> Passed for T {
+impl<T: Object> CallValue for T {
     const CLASSES: &'static [&'static str] = &[T::CLASS];
 
     #[inline]
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, PassedError> {
-        decode_object(reader)?.ok_or(PassedError::Null(T::CLASS))
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, CallValueError> {
+        decode_object(reader)?.ok_or(CallValueError::Null(T::CLASS))
     }
 
     #[inline]
@@ -59,17 +59,17 @@ impl<T: Object> Passed for T {
 macro_rules! boxed {
     ($($type:ty),*) => {$(
         /// Boxed, since it is much larger than what other methods take.
-        impl Passed for Box<$type> {
-            const CLASSES: &'static [&'static str] = <$type as Passed>::CLASSES;
+        impl CallValue for Box<$type> {
+            const CLASSES: &'static [&'static str] = <$type as CallValue>::CLASSES;
 
             #[inline]
-            fn decode(reader: &mut Reader<'_>) -> Result<Self, PassedError> {
-                <$type as Passed>::decode(reader).map(Box::new)
+            fn decode(reader: &mut Reader<'_>) -> Result<Self, CallValueError> {
+                <$type as CallValue>::decode(reader).map(Box::new)
             }
 
             #[inline]
             fn encode(&self, writer: &mut Writer<'_>) {
-                <$type as Passed>::encode(self, writer);
+                <$type as CallValue>::encode(self, writer);
             }
         }
     )*};
@@ -78,26 +78,26 @@ macro_rules! boxed {
 boxed!(HeartbeatRequest, TaskStatus);
 
 /// Five parameters that are one thing.
-impl Passed for HeartbeatRequest {
+impl CallValue for HeartbeatRequest {
     const CLASSES: &'static [&'static str] =
         &["org.apache.hadoop.mapred.TaskTrackerStatus", "boolean", "boolean", "boolean", "short"];
 
     #[inline]
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, PassedError> {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, CallValueError> {
         Ok(Self {
-            status: Passed::decode(reader)?,
-            restarted: Passed::decode(reader)?,
-            initial_contact: Passed::decode(reader)?,
-            accept_new_tasks: Passed::decode(reader)?,
-            response_id: Passed::decode(reader)?,
+            status: CallValue::decode(reader)?,
+            restarted: CallValue::decode(reader)?,
+            initial_contact: CallValue::decode(reader)?,
+            accept_new_tasks: CallValue::decode(reader)?,
+            response_id: CallValue::decode(reader)?,
         })
     }
 
     fn encode(&self, writer: &mut Writer<'_>) {
-        Passed::encode(&self.status, writer);
-        Passed::encode(&self.restarted, writer);
-        Passed::encode(&self.initial_contact, writer);
-        Passed::encode(&self.accept_new_tasks, writer);
-        Passed::encode(&self.response_id, writer);
+        CallValue::encode(&self.status, writer);
+        CallValue::encode(&self.restarted, writer);
+        CallValue::encode(&self.initial_contact, writer);
+        CallValue::encode(&self.accept_new_tasks, writer);
+        CallValue::encode(&self.response_id, writer);
     }
 }

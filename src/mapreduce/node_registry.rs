@@ -1,4 +1,4 @@
-//! What jobs need to know of the nodes their attempts run on.
+//! The registered nodes, as far as jobs need to know them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, PerKind};
 use crate::scheduler::{HostId, NodeId, RackId};
 
-/// A tracker, as jobs see it.
+/// What jobs know of a tracker.
 #[derive(Clone, Debug)]
-pub struct NodeFace {
+pub struct NodeInfo {
     /// Its name.
     pub name: Arc<str>,
     /// Its host.
@@ -21,92 +21,92 @@ pub struct NodeFace {
     pub http: Arc<str>,
     /// Whether it runs only Hadoop Streaming.
     pub streaming_only: bool,
-    /// Free room in its local directories, bytes; none while it does not tell.
+    /// Free room in its local directories, bytes; none while it reports none.
     pub free_disk_bytes: Option<u64>,
 }
 
-/// All nodes that are registered, by id.
+/// All registered nodes by id.
 #[derive(Debug, Default)]
-pub struct NodeBook {
+pub struct NodeRegistry {
     // Never iterated.
-    nodes: FxHashMap<NodeId, NodeFace>,
-    // What stands on each host; never iterated.
+    nodes: FxHashMap<NodeId, NodeInfo>,
+    // Never iterated.
     hosts: FxHashMap<HostId, HostNodes>,
     // The registered nodes of each host; never iterated.
     by_host: FxHashMap<HostId, BTreeSet<NodeId>>,
     /// Hosts with slots of a kind.
     offering: PerKind<usize>,
-    /// Those of them whose slots are not for Hadoop Streaming only.
+    /// Those of them with slots for more than Hadoop Streaming.
     stock_offering: PerKind<usize>,
-    // What nodes offer that do not offer both kinds; never iterated.
+    // Kinds of slots of nodes that do not have both; never iterated.
     offers: FxHashMap<NodeId, PerKind<bool>>,
     /// Nodes that report themselves unhealthy.
     unhealthy: BTreeSet<NodeId>,
-    /// Every host counts for both kinds, whatever slots it has.
+    /// Whether every host counts for both kinds, whatever slots it has.
     counts_all_hosts: bool,
 }
 
-/// What stands on a host.
+/// Counts of nodes on a host.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostNodes {
     nodes: u32,
-    /// Those of them that have slots of a kind.
+    /// Those with slots of a kind.
     offering: PerKind<u32>,
     /// Those of these that run more than Hadoop Streaming.
     stock_offering: PerKind<u32>,
 }
 
-/// The hosts that count for a job: all, or only those with trackers that run Java code.
+/// The hosts that a job can use: all, or only those with trackers that run Java code.
 #[derive(Clone, Copy, Debug)]
-pub struct HostsFor<'a> {
-    book: &'a NodeBook,
+pub struct EligibleHosts<'a> {
+    registry: &'a NodeRegistry,
     stock_only: bool,
 }
 
-/// What a node offers until it tells.
+/// The kinds of slots of a node before its first report.
 const BOTH: PerKind<bool> = PerKind::new(true, true);
 
-// === impl NodeBook ===
+// === impl NodeRegistry ===
 
-impl NodeBook {
-    /// One for which every host offers slots of both kinds, as for 1.2.1: there a task may wait for a host that has none of
-    /// its kind.
+impl NodeRegistry {
+    /// A registry in which every host has slots of both kinds, as in 1.2.1: there a task may wait for a host without
+    /// slots of its kind.
     pub fn counting_all_hosts() -> Self {
         Self { counts_all_hosts: true, ..Self::default() }
     }
 
-    /// Enters a node. It offers slots of both kinds until [`Self::set_slots`] tells otherwise.
-    pub fn insert(&mut self, node: NodeId, face: NodeFace) {
+    /// Adds a node, with slots of both kinds until [`Self::set_slots`].
+    pub fn insert(&mut self, node: NodeId, info: NodeInfo) {
         self.remove(node);
-        self.join_host(face.host, BOTH, face.streaming_only);
-        self.by_host.entry(face.host).or_default().insert(node);
-        self.nodes.insert(node, face);
+        self.join_host(info.host, BOTH, info.streaming_only);
+        self.by_host.entry(info.host).or_default().insert(node);
+        self.nodes.insert(node, info);
     }
 
-    /// Strikes a node out.
-    pub fn remove(&mut self, node: NodeId) -> Option<NodeFace> {
-        let face = self.nodes.remove(&node)?;
+    /// Removes a node.
+    pub fn remove(&mut self, node: NodeId) -> Option<NodeInfo> {
+        let info = self.nodes.remove(&node)?;
         self.unhealthy.remove(&node);
         let offers = self.offers.remove(&node).unwrap_or(BOTH);
-        self.leave_host(face.host, offers, face.streaming_only);
-        self.forget_on(face.host, node);
-        Some(face)
+        self.leave_host(info.host, offers, info.streaming_only);
+        self.forget_on(info.host, node);
+        Some(info)
     }
 
     /// A node that is registered.
-    pub fn get(&self, node: NodeId) -> Option<&NodeFace> {
+    pub fn get(&self, node: NodeId) -> Option<&NodeInfo> {
         self.nodes.get(&node)
     }
 
-    /// The hosts that count for a job that runs on all trackers, or on stock ones only.
-    pub fn hosts_for(&self, stock_only: bool) -> HostsFor<'_> {
-        HostsFor { book: self, stock_only }
+    /// The hosts for a job that runs on all trackers, or on stock ones only.
+    pub fn eligible_hosts(&self, stock_only: bool) -> EligibleHosts<'_> {
+        EligibleHosts { registry: self, stock_only }
     }
 
-    /// Notes how many slots a node has to give; one that is unhealthy has none.
+    /// Sets the slots of a node; an unhealthy one has none.
     pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
-        let Some(face) = self.nodes.get(&node).filter(|_| !self.counts_all_hosts) else { return };
-        let (host, streaming_only) = (face.host, face.streaming_only);
+        let Some(info) = self.nodes.get(&node).filter(|_| !self.counts_all_hosts) else { return };
+        let (host, streaming_only) = (info.host, info.streaming_only);
         let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
         let before = if offers == BOTH { self.offers.remove(&node) } else { self.offers.insert(node, offers) };
         self.join_host(host, offers, streaming_only);
@@ -123,21 +123,21 @@ impl NodeBook {
         self.nodes.is_empty()
     }
 
-    /// Notes how much room a node has left, as far as it tells.
+    /// Sets the free disk space of a node, if reported.
     pub fn set_free_disk(&mut self, node: NodeId, bytes: Option<u64>) {
-        if let Some(face) = self.nodes.get_mut(&node) {
-            face.free_disk_bytes = bytes;
+        if let Some(info) = self.nodes.get_mut(&node) {
+            info.free_disk_bytes = bytes;
         }
     }
 
-    /// Notes where the web server of a node is.
+    /// Sets the web server address of a node.
     pub fn set_http(&mut self, node: NodeId, http: &str) {
-        if let Some(face) = self.nodes.get_mut(&node).filter(|face| *face.http != *http) {
-            face.http = http.into();
+        if let Some(info) = self.nodes.get_mut(&node).filter(|info| *info.http != *http) {
+            info.http = http.into();
         }
     }
 
-    /// Notes what a node says of its health.
+    /// Sets the health of a node.
     pub fn set_healthy(&mut self, node: NodeId, healthy: bool) {
         if healthy {
             self.unhealthy.remove(&node);
@@ -146,7 +146,7 @@ impl NodeBook {
         }
     }
 
-    /// Number of nodes that take work: those that are not unhealthy.
+    /// Number of healthy nodes.
     pub fn in_service(&self) -> usize {
         self.nodes.len() - self.unhealthy.len()
     }
@@ -156,12 +156,12 @@ impl NodeBook {
         self.hosts.get(&host).map_or(0, |host| host.nodes as usize)
     }
 
-    /// The host of a node has moved to another rack, and has another id there.
-    pub fn place(&mut self, node: NodeId, host: HostId, rack: RackId) {
-        let Some(face) = self.nodes.get_mut(&node) else { return };
-        let old = std::mem::replace(&mut face.host, host);
-        face.rack = rack;
-        let streaming_only = face.streaming_only;
+    /// Sets the host of a node after it moved to another rack and got another id.
+    pub fn move_node(&mut self, node: NodeId, host: HostId, rack: RackId) {
+        let Some(info) = self.nodes.get_mut(&node) else { return };
+        let old = std::mem::replace(&mut info.host, host);
+        info.rack = rack;
+        let streaming_only = info.streaming_only;
         let offers = self.offers.get(&node).copied().unwrap_or(BOTH);
         self.join_host(host, offers, streaming_only);
         self.leave_host(old, offers, streaming_only);
@@ -213,17 +213,17 @@ impl NodeBook {
     }
 }
 
-// === impl HostsFor ===
+// === impl EligibleHosts ===
 
-impl HostsFor<'_> {
-    /// Number of different hosts that have slots of a kind to give.
+impl EligibleHosts<'_> {
+    /// Number of hosts with slots of a kind.
     pub fn offering(&self, kind: Kind) -> usize {
-        if self.stock_only { self.book.stock_offering[kind] } else { self.book.offering[kind] }
+        if self.stock_only { self.registry.stock_offering[kind] } else { self.registry.offering[kind] }
     }
 
-    /// Whether a host has slots of a kind to give.
+    /// Whether a host has slots of a kind.
     pub fn offers(&self, host: HostId, kind: Kind) -> bool {
-        let Some(host) = self.book.hosts.get(&host) else { return false };
+        let Some(host) = self.registry.hosts.get(&host) else { return false };
         let nodes = if self.stock_only { host.stock_offering } else { host.offering };
         nodes[kind] > 0
     }
@@ -240,7 +240,7 @@ mod tests {
         let [a, b] = ["a", "b"].map(|host| scheduler.topology_mut().intern_host(host, "/r"));
         let [one, two, three] = [a, a, b].map(|host| scheduler.add_node(host, PerKind::default()));
         let rack = scheduler.topology().rack_of(a);
-        let face = |host| NodeFace {
+        let info = |host| NodeInfo {
             name: "t".into(),
             host,
             rack,
@@ -248,33 +248,33 @@ mod tests {
             streaming_only: false,
             free_disk_bytes: None,
         };
-        let mut book = NodeBook::default();
-        let offering = |book: &NodeBook| {
-            let hosts = book.hosts_for(false);
+        let mut registry = NodeRegistry::default();
+        let offering = |registry: &NodeRegistry| {
+            let hosts = registry.eligible_hosts(false);
             (hosts.offering(Kind::Map), hosts.offering(Kind::Reduce))
         };
-        let offers = |book: &NodeBook, host, kind| book.hosts_for(false).offers(host, kind);
-        book.insert(one, face(a));
-        book.insert(two, face(a));
-        book.insert(three, face(b));
-        assert_eq!(offering(&book), (2, 2));
-        book.set_slots(one, PerKind::new(1, 0));
-        book.set_slots(three, PerKind::new(1, 0));
+        let offers = |registry: &NodeRegistry, host, kind| registry.eligible_hosts(false).offers(host, kind);
+        registry.insert(one, info(a));
+        registry.insert(two, info(a));
+        registry.insert(three, info(b));
+        assert_eq!(offering(&registry), (2, 2));
+        registry.set_slots(one, PerKind::new(1, 0));
+        registry.set_slots(three, PerKind::new(1, 0));
         assert_eq!(
-            (offering(&book), offers(&book, a, Kind::Reduce), offers(&book, b, Kind::Reduce)),
+            (offering(&registry), offers(&registry, a, Kind::Reduce), offers(&registry, b, Kind::Reduce)),
             ((2, 1), true, false)
         );
-        book.set_slots(two, PerKind::default());
-        assert_eq!(offering(&book), (2, 0));
-        book.place(three, a, rack);
-        assert_eq!((offering(&book), book.on_host(a)), ((1, 0), 3));
-        book.set_slots(three, PerKind::new(0, 4));
-        book.remove(one);
-        assert_eq!(offering(&book), (0, 1));
-        book.insert(one, face(b));
-        assert_eq!((offering(&book), book.on_host(b), book.on_host(a)), ((1, 2), 1, 2));
-        let mut all = NodeBook::counting_all_hosts();
-        all.insert(one, face(a));
+        registry.set_slots(two, PerKind::default());
+        assert_eq!(offering(&registry), (2, 0));
+        registry.move_node(three, a, rack);
+        assert_eq!((offering(&registry), registry.on_host(a)), ((1, 0), 3));
+        registry.set_slots(three, PerKind::new(0, 4));
+        registry.remove(one);
+        assert_eq!(offering(&registry), (0, 1));
+        registry.insert(one, info(b));
+        assert_eq!((offering(&registry), registry.on_host(b), registry.on_host(a)), ((1, 2), 1, 2));
+        let mut all = NodeRegistry::counting_all_hosts();
+        all.insert(one, info(a));
         all.set_slots(one, PerKind::default());
         assert_eq!((offering(&all), offers(&all, a, Kind::Reduce)), ((1, 1), true));
     }
@@ -285,7 +285,7 @@ mod tests {
         let [a, b] = ["a", "b"].map(|host| scheduler.topology_mut().intern_host(host, "/r"));
         let rack = scheduler.topology().rack_of(a);
         let [one, two, three] = [a, a, b].map(|host| scheduler.add_node(host, PerKind::default()));
-        let face = |host, streaming_only| NodeFace {
+        let info = |host, streaming_only| NodeInfo {
             name: "t".into(),
             host,
             rack,
@@ -293,19 +293,24 @@ mod tests {
             streaming_only,
             free_disk_bytes: None,
         };
-        let mut book = NodeBook::default();
-        book.insert(one, face(a, true));
-        book.insert(two, face(a, false));
-        book.insert(three, face(b, true));
-        let maps = |book: &NodeBook| [false, true].map(|stock| book.hosts_for(stock).offering(Kind::Map));
-        assert_eq!(maps(&book), [2, 1]);
-        assert!(book.hosts_for(true).offers(a, Kind::Map) && !book.hosts_for(true).offers(b, Kind::Map));
-        book.set_slots(two, PerKind::new(0, 1));
-        assert_eq!((maps(&book), book.hosts_for(true).offering(Kind::Reduce)), ([2, 0], 1));
-        book.set_slots(two, PerKind::new(1, 1));
-        book.place(two, b, rack);
-        assert!(!book.hosts_for(true).offers(a, Kind::Map) && book.hosts_for(true).offers(b, Kind::Map));
-        book.remove(two);
-        assert_eq!(maps(&book), [2, 0]);
+        let mut registry = NodeRegistry::default();
+        registry.insert(one, info(a, true));
+        registry.insert(two, info(a, false));
+        registry.insert(three, info(b, true));
+        let maps =
+            |registry: &NodeRegistry| [false, true].map(|stock| registry.eligible_hosts(stock).offering(Kind::Map));
+        assert_eq!(maps(&registry), [2, 1]);
+        assert!(
+            registry.eligible_hosts(true).offers(a, Kind::Map) && !registry.eligible_hosts(true).offers(b, Kind::Map)
+        );
+        registry.set_slots(two, PerKind::new(0, 1));
+        assert_eq!((maps(&registry), registry.eligible_hosts(true).offering(Kind::Reduce)), ([2, 0], 1));
+        registry.set_slots(two, PerKind::new(1, 1));
+        registry.move_node(two, b, rack);
+        assert!(
+            !registry.eligible_hosts(true).offers(a, Kind::Map) && registry.eligible_hosts(true).offers(b, Kind::Map)
+        );
+        registry.remove(two);
+        assert_eq!(maps(&registry), [2, 0]);
     }
 }

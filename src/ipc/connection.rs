@@ -437,7 +437,8 @@ impl Connection {
         })
     }
 
-    /// Becomes an [`InheritedConnection`] once this is the last reference; a flush drops its own within a turn or two.
+    /// Becomes an [`InheritedConnection`] once this is the last reference; a flush drops its own within two turns of
+    /// the loop.
     pub(super) async fn detach(mut self: Rc<Self>, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) {
         let connection = loop {
             match Rc::try_unwrap(self) {

@@ -13,12 +13,12 @@ use super::limits::RpcLimits;
 use super::origin::origin_of;
 
 /// Minimum share of an address: connections without a heartbeat.
-const LEAST_SHARE: usize = 8;
+const MIN_SHARE: usize = 8;
 
 impl RpcLimits {
     /// Connections without a heartbeat that one address may have: a quarter of all places.
     pub(super) fn share_of_address(&self) -> usize {
-        (self.max_connections / 4).max(LEAST_SHARE)
+        (self.max_connections / 4).max(MIN_SHARE)
     }
 }
 
@@ -44,8 +44,8 @@ pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_
         // An attacker can fill the places many times a second.
         if let LogDecision::Write { .. } = shared.log_rate.decide(address, now_ms) {
             tracing::warn!(
-                "{address} has {} connections without a heartbeat, its share is {share} (a quarter of jobtracker.rpc.max-connections): \
-                 closed {count} that were silent for at least {idle_ms} ms",
+                "{address} has {} connections without a heartbeat, its share is {share} (a quarter of \
+                 jobtracker.rpc.max-connections): closed {count} that were silent for at least {idle_ms} ms",
                 connections.len(),
             );
         }

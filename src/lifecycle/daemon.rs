@@ -14,8 +14,8 @@ use crate::config::Settings;
 use crate::engine::{CarriedSpeaker, Effect, Engine, Event};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
-    AclFile, Dispatcher, Edges, Leftovers, Notifier, Owner, OwnerHandle, Requests, StoreGone, Submissions, Targets,
-    Topology,
+    AclFile, Dispatcher, EffectHandler, Leftovers, Notifier, Owner, OwnerHandle, Requests, StoreGone, Submissions,
+    Targets, Topology,
 };
 use crate::store::{BudgetImage, FactSink, FinishedJobReader, Health};
 
@@ -34,7 +34,7 @@ pub struct Daemon {
     owner: Rc<Owner>,
     dispatcher: Rc<Dispatcher>,
     rpc: Rc<RpcServer<Dispatcher>>,
-    edges: Edges,
+    effect_handler: EffectHandler,
     effects: mpsc::UnboundedReceiver<Effect>,
     requests: Requests,
     leftovers: Option<Leftovers>,
@@ -45,7 +45,7 @@ pub struct Daemon {
 type BackgroundTask = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The parts of a daemon.
-pub struct Parts<'a> {
+pub struct DaemonParts<'a> {
     /// The configuration.
     pub settings: &'a Settings,
     /// Limits of the RPC server.
@@ -93,8 +93,8 @@ pub enum RunError {
 
 impl Daemon {
     /// Puts the parts together. The handle is for other threads.
-    pub fn new(parts: Parts<'_>) -> (Self, OwnerHandle) {
-        let Parts { settings, rpc_limits, mut engine, sink, clock, acl, budget_image } = parts;
+    pub fn new(parts: DaemonParts<'_>) -> (Self, OwnerHandle) {
+        let DaemonParts { settings, rpc_limits, mut engine, sink, clock, acl, budget_image } = parts;
         let (first_fact, facts) = engine.take_start_facts();
         let store = sink.durable();
         sink.append(first_fact, facts);
@@ -106,9 +106,18 @@ impl Daemon {
         let (handle, requests) = OwnerHandle::new(store, acl, budget_image.as_ref().map(|image| image.watch()));
         let handle = handle.with_stuck_threads(submissions.stuck());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
-        let edges = Edges { owner: owner.clone(), topology, submissions, notifier, budget_image };
+        let effect_handler = EffectHandler { owner: owner.clone(), topology, submissions, notifier, budget_image };
         (
-            Self { owner, dispatcher, rpc, edges, effects, requests, leftovers: None, background_tasks: Vec::new() },
+            Self {
+                owner,
+                dispatcher,
+                rpc,
+                effect_handler,
+                effects,
+                requests,
+                leftovers: None,
+                background_tasks: Vec::new(),
+            },
             handle,
         )
     }
@@ -137,14 +146,14 @@ impl Daemon {
     /// Cleans up the files of earlier runs' jobs once the daemon serves.
     #[must_use]
     pub fn with_leftovers(self, leftovers: Leftovers) -> Self {
-        self.edges.submissions.expect_leftovers();
+        self.effect_handler.submissions.expect_leftovers();
         Self { leftovers: Some(leftovers), ..self }
     }
 
     /// Reads jobs that finished before the restart with `reader`.
     #[must_use]
     pub fn with_finished_jobs(self, reader: FinishedJobReader) -> Self {
-        self.edges.submissions.find_ids_by(reader.clone());
+        self.effect_handler.submissions.find_ids_by(reader.clone());
         self.dispatcher.read_finished_jobs_by(reader);
         self
     }
@@ -170,7 +179,7 @@ impl Daemon {
         inherited: Vec<InheritedConnection>,
         exit: impl Future<Output = DaemonExit>,
     ) -> Result<Vec<InheritedConnection>, RunError> {
-        let Self { owner, dispatcher, rpc, edges, effects, requests, leftovers, background_tasks } = self;
+        let Self { owner, dispatcher, rpc, effect_handler, effects, requests, leftovers, background_tasks } = self;
         let serving = requests.serving();
         let mut tasks = JoinSet::new();
         let speakers = rpc.take_over(inherited).into_iter().map(|(connection, InheritedTracker { name, is_sure })| {
@@ -180,23 +189,23 @@ impl Daemon {
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
         tasks.spawn_local(dispatcher.clone().resolve_hosts());
-        let (taken_in, all_taken_in) = oneshot::channel::<()>();
+        let (adopted, all_adopted) = oneshot::channel::<()>();
         match leftovers {
             Some(leftovers) => {
-                let taken_in = move || drop(taken_in);
-                tasks.spawn_local(edges.submissions.clone().recover_system_dir(leftovers, taken_in));
+                let adopted = move || drop(adopted);
+                tasks.spawn_local(effect_handler.submissions.clone().recover_system_dir(leftovers, adopted));
             }
-            None => drop(taken_in),
+            None => drop(adopted),
         }
         tasks.spawn_local(async move {
             // Otherwise a client that asks about a job which is about to be adopted would get "no such job".
-            let _: Result<_, _> = tokio::time::timeout(JOB_ADOPTION_TIMEOUT, all_taken_in).await;
+            let _: Result<_, _> = tokio::time::timeout(JOB_ADOPTION_TIMEOUT, all_adopted).await;
             dispatcher.serve_clients().await;
         });
         for task in background_tasks {
             tasks.spawn_local(task);
         }
-        tasks.spawn_local(edges.perform(effects));
+        tasks.spawn_local(effect_handler.perform(effects));
         let (stop_taking_requests, stopping) = oneshot::channel::<()>();
         let (requests_answered, answered) = oneshot::channel::<()>();
         let answering = requests.answer(owner.clone(), async { drop(stopping.await) });

@@ -16,7 +16,7 @@ mod supervisor;
 mod web_thread;
 
 pub use crate::store::Precedence;
-pub use daemon::{Daemon, Parts, RunError};
+pub use daemon::{Daemon, DaemonParts, RunError};
 pub use handover::{ControlError, Predecessor, UpgradeOutcome, request_upgrade};
 pub use host_name::as_others_name;
 pub use signals::{StopRequest, stop_signal};

@@ -17,7 +17,7 @@ use crate::store::{Precedence, schema_versions};
 use super::handover::{Control, HandoverState, InheritedState, Offer, Predecessor, UpgradeOutcome, UpgradeRequest};
 use super::ports::OpenPort;
 use super::session::{PendingHandover, SessionEnd};
-use super::signals::{Stop, StopRequest};
+use super::signals::{StopRequest, StopSource};
 use super::start::{ServeError, Serving};
 use super::supervisor::Supervisor;
 
@@ -32,14 +32,14 @@ pub(super) struct DaemonProcess<'a> {
     pub(super) supervisor: Supervisor,
     /// For a successor.
     pub(super) arguments: Vec<OsString>,
-    pub(super) stop: Stop,
+    pub(super) stop: StopSource,
     pub(super) ports: Ports,
     pub(super) control: Option<Control>,
     /// Connections between two sessions.
-    pub(super) inherited: Vec<InheritedConnection>,
+    pub(super) connections: Vec<InheritedConnection>,
     /// Job ids without a submission yet, with their users, between two sessions.
     pub(super) open_ids: Vec<(JobId, Arc<str>)>,
-    /// Set until it is notified that this process serves.
+    /// The predecessor, until it is notified that this process serves.
     pub(super) predecessor: Option<Predecessor>,
     /// An upgrade that failed, and why; answered once this process serves again.
     pub(super) failed_upgrade: Option<(UpgradeRequest, String)>,
@@ -78,7 +78,7 @@ impl<'a> DaemonProcess<'a> {
             stop,
             ports,
             control: None,
-            inherited: Vec::new(),
+            connections: Vec::new(),
             open_ids: Vec::new(),
             predecessor: None,
             failed_upgrade: None,
@@ -99,7 +99,7 @@ impl<'a> DaemonProcess<'a> {
             check_takeover(settings, offer).inspect_err(|error| predecessor.refuse(&error.to_string()))?;
         let failed = |error: std::io::Error| ServeError::TakeOver(error.to_string());
         let InheritedState { rpc: theirs, http: their_http, control, connections, trackers, open_ids } =
-            predecessor.take().map_err(failed)?;
+            predecessor.receive_state().map_err(failed)?;
         let ports = Ports {
             rpc: rpc.unwrap_or_else(|| OpenPort::of(theirs, offer.rpc.bound)),
             http: http.unwrap_or_else(|| OpenPort::of(their_http, offer.http.bound)),
@@ -113,7 +113,7 @@ impl<'a> DaemonProcess<'a> {
             stop: stop_source(None)?,
             ports,
             control: control.map_err(failed)?,
-            inherited: connections,
+            connections,
             open_ids,
             predecessor: Some(predecessor),
             failed_upgrade: None,
@@ -139,9 +139,9 @@ impl<'a> DaemonProcess<'a> {
             let announce = |serving: &Serving| started.take().into_iter().for_each(|started| started(serving));
             match self.serve_session(limits, precedence, announce).await {
                 Ok(SessionEnd::Stopped) => return Ok(()),
-                Ok(SessionEnd::PendingHandover(handover)) => match self.hand_over(*handover).await {
-                    HandoverResult::Yes | HandoverResult::Stopped => return Ok(()),
-                    HandoverResult::No => {
+                Ok(SessionEnd::HandingOver(handover)) => match self.hand_over(*handover).await {
+                    HandoverResult::Done | HandoverResult::Stopped => return Ok(()),
+                    HandoverResult::Failed => {
                         (precedence, is_ours_again, pause) = (Precedence::Ledger, true, PAUSES.0);
                     }
                 },
@@ -151,7 +151,7 @@ impl<'a> DaemonProcess<'a> {
                     self.supervisor.status(&format!("cannot resume serving: {error}"));
                     let sleep = self.supervisor.keep_alive_during(tokio::time::sleep(pause));
                     tokio::select! {
-                        () = self.stop.stop() => return Err(error),
+                        () = self.stop.requested() => return Err(error),
                         () = sleep => pause = (pause * 2).min(PAUSES.1),
                     }
                 }
@@ -168,8 +168,8 @@ impl<'a> DaemonProcess<'a> {
     /// Hands over to the successor. On failure the successor is dead and its state belongs to this process again.
     async fn hand_over(&mut self, handover: PendingHandover) -> HandoverResult {
         let PendingHandover { mut successor, request, closed, clock, since_ms } = handover;
-        let connections = self.inherited.len();
-        let state = match closed.and_then(|()| self.state()) {
+        let connections = self.connections.len();
+        let state = match closed.and_then(|()| self.handover_state()) {
             Ok(state) => Arc::new(state),
             Err(error) => {
                 drop(successor);
@@ -179,7 +179,7 @@ impl<'a> DaemonProcess<'a> {
         let transfer = self.supervisor.keep_alive_during(successor.transfer(state.clone()));
         let transferred = tokio::select! {
             transferred = transfer => transferred,
-            () = self.stop.stop() => {
+            () = self.stop.requested() => {
                 self.supervisor.stopping();
                 drop(successor);
                 request.answer(UpgradeOutcome::Refused { why: STOPPED_MEANWHILE.to_owned() }).await;
@@ -193,7 +193,7 @@ impl<'a> DaemonProcess<'a> {
         if let Err(error) = outcome {
             drop(successor);
             match Arc::into_inner(state) {
-                Some(state) => self.inherited = state.connections,
+                Some(state) => self.connections = state.connections,
                 None => tracing::error!("connections are lost: the hand-over still holds them"),
             }
             return self.report_failed_upgrade(request, &error);
@@ -202,11 +202,12 @@ impl<'a> DaemonProcess<'a> {
         self.supervisor.succeeded_by(successor.process_id());
         successor.acknowledge_handover();
         if let Some(control) = self.control.take() {
-            control.exit();
+            control.release_socket();
         }
         let process = successor.process_id();
         let summary = format!(
-            "process {process} (jobtracker {}) replaced process {} with {connections} connections; calls waited {waited_ms} ms",
+            "process {process} (jobtracker {}) replaced process {} with {connections} connections; calls waited \
+             {waited_ms} ms",
             successor.program_version,
             std::process::id(),
         );
@@ -214,11 +215,11 @@ impl<'a> DaemonProcess<'a> {
         if self.stop.is_requested() {
             successor.stop();
         }
-        HandoverResult::Yes
+        HandoverResult::Done
     }
 
     /// The state for the successor; this process keeps copies.
-    fn state(&mut self) -> Result<HandoverState, ServeError> {
+    fn handover_state(&mut self) -> Result<HandoverState, ServeError> {
         let refused = |source| ServeError::System { what: "copies of listeners", source };
         let control = self.control.as_ref().map(Control::share).transpose().map_err(refused)?;
         Ok(HandoverState {
@@ -227,7 +228,7 @@ impl<'a> DaemonProcess<'a> {
             control,
             trackers: self.handed_over.iter().flatten().cloned().collect(),
             open_ids: self.open_ids.clone(),
-            connections: std::mem::take(&mut self.inherited),
+            connections: std::mem::take(&mut self.connections),
         })
     }
 
@@ -235,7 +236,7 @@ impl<'a> DaemonProcess<'a> {
     fn report_failed_upgrade(&mut self, request: UpgradeRequest, error: &dyn std::fmt::Display) -> HandoverResult {
         tracing::error!("hand-over failed, this process resumes serving: {error}");
         self.failed_upgrade = Some((request, error.to_string()));
-        HandoverResult::No
+        HandoverResult::Failed
     }
 
     /// The offer to a successor.
@@ -248,8 +249,8 @@ impl<'a> DaemonProcess<'a> {
 
 /// The result of a hand-over.
 enum HandoverResult {
-    Yes,
-    No,
+    Done,
+    Failed,
     /// Stopped meanwhile, so no process serves.
     Stopped,
 }
@@ -257,8 +258,8 @@ enum HandoverResult {
 /// Answer to an upgrade request if the daemon stops.
 pub(super) const STOPPED_MEANWHILE: &str = "the daemon was stopped meanwhile";
 
-fn stop_source(request: Option<StopRequest>) -> Result<Stop, ServeError> {
-    Stop::new(request).map_err(|source| ServeError::System { what: "signals", source })
+fn stop_source(request: Option<StopRequest>) -> Result<StopSource, ServeError> {
+    StopSource::new(request).map_err(|source| ServeError::System { what: "signals", source })
 }
 
 /// Checks the takeover before the predecessor stops; opens ports that the predecessor does not have.
@@ -267,14 +268,15 @@ fn check_takeover(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort
     if state != offer.state_dir {
         let (theirs, ours) = (offer.state_dir.display(), state.display());
         return Err(ServeError::TakeOver(format!(
-            "the running daemon's state is in {theirs}, the configuration names {ours} (jobtracker.state.dir): restart the daemon instead"
+            "the running daemon's state is in {theirs}, the configuration names {ours} (jobtracker.state.dir): restart the \
+             daemon instead"
         )));
     }
     let schema = schema_versions(&state)?;
     if schema.found != schema.known {
         return Err(ServeError::TakeOver(format!(
-            "this program would migrate state.db from schema version {} to {}, which the running daemon could not resume from \
-             after a failure: make a backup and restart the daemon instead",
+            "this program would migrate state.db from schema version {} to {}, which the running daemon could not \
+             resume from after a failure: make a backup and restart the daemon instead",
             schema.found, schema.known
         )));
     }

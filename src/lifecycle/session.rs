@@ -19,7 +19,7 @@ use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
 use crate::web::ServedNames;
 
 use super::acl_watch::AclWatch;
-use super::daemon::{Calls, Daemon, DaemonExit, Parts};
+use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
 use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
 use super::process::{DaemonProcess, Ports, STOPPED_MEANWHILE};
 use super::reload::Reload;
@@ -30,7 +30,7 @@ use super::web_thread::{WebOptions, WebThread};
 pub(super) enum SessionEnd {
     Stopped,
     /// A successor waits for the state.
-    PendingHandover(Box<PendingHandover>),
+    HandingOver(Box<PendingHandover>),
 }
 
 /// A hand-over whose successor waits for the state.
@@ -60,7 +60,7 @@ struct HandoverPreparation<'a> {
     clock: Clock,
 }
 
-// === impl DaemonProcess: options ===
+// === impl DaemonProcess: sessions ===
 
 impl DaemonProcess<'_> {
     pub(super) async fn serve_session(
@@ -104,7 +104,7 @@ impl DaemonProcess<'_> {
         let (budget_image, engine, clock) = build_engine(settings, market_precedence, &store, found, http_address)?;
         FaultPoint::EngineMade.pass();
         let budget_image = budget_image.map(Rc::new);
-        let parts = Parts {
+        let parts = DaemonParts {
             settings,
             rpc_limits,
             engine,
@@ -125,11 +125,11 @@ impl DaemonProcess<'_> {
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
         let daemon = daemon.with_background_task(reload.run(hang_up, self.supervisor.clone()));
-        let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
+        let (predecessor, failed_upgrade) = (self.predecessor.receive_state(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {
-            predecessor.restored();
+            predecessor.report_restored();
         }
-        let follow = self.supervisor.clone().report_health(store.durable(), status.clone());
+        let health_reports = self.supervisor.clone().report_health(store.durable(), status.clone());
         let daemon = daemon.with_background_task(async move {
             if let Some((request, why)) = failed_upgrade {
                 request.answer(UpgradeOutcome::Refused { why }).await;
@@ -138,7 +138,7 @@ impl DaemonProcess<'_> {
                 // The supervisor accepts messages only from a process that it knows.
                 let _ = tokio::task::spawn_blocking(|| predecessor.await_acknowledgement()).await;
             }
-            follow.await;
+            health_reports.await;
         });
         self.has_served = true;
         if let Some(control) = &mut self.control {
@@ -165,12 +165,12 @@ impl DaemonProcess<'_> {
                 };
                 let request = tokio::select! {
                     request = request => request,
-                    () = self.stop.stop() => break,
+                    () = self.stop.requested() => break,
                 };
                 self.supervisor.reloading();
                 let prepared = tokio::select! {
                     prepared = preparation.prepare(&request) => prepared,
-                    () = self.stop.stop() => {
+                    () = self.stop.requested() => {
                         request.answer(UpgradeOutcome::Refused { why: STOPPED_MEANWHILE.to_owned() }).await;
                         break;
                     }
@@ -193,7 +193,7 @@ impl DaemonProcess<'_> {
             web.begin_stop();
             DaemonExit::Stop
         };
-        let served = daemon.run_until(rpc_port, std::mem::take(&mut self.inherited), exit).await;
+        let served = daemon.run_until(rpc_port, std::mem::take(&mut self.connections), exit).await;
         web.stop();
         drop((web, acl_watch));
         self.open_ids = owner.with_engine(|engine| engine.open_ids().collect());
@@ -202,14 +202,8 @@ impl DaemonProcess<'_> {
         let closed = close(budget_image, owner, store);
         match (served, handover) {
             (Ok(inherited), Some((successor, request, since_ms))) => {
-                self.inherited = with_trackers(inherited, speakers);
-                Ok(SessionEnd::PendingHandover(Box::new(PendingHandover {
-                    successor,
-                    request,
-                    closed,
-                    clock,
-                    since_ms,
-                })))
+                self.connections = with_trackers(inherited, speakers);
+                Ok(SessionEnd::HandingOver(Box::new(PendingHandover { successor, request, closed, clock, since_ms })))
             }
             (served, _) => {
                 closed?;

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 pub type StopRequest = watch::Receiver<bool>;
 
 /// What stops the daemon.
-pub(super) enum Stop {
+pub(super) enum StopSource {
     /// Signals, for a process of its own.
     Signals(StopSignals),
     /// The process that embeds it.
@@ -27,14 +27,14 @@ pub(super) struct StopSignals {
 /// Completes at the first SIGTERM or SIGINT; at once if the system refuses signals.
 pub async fn stop_signal() {
     match StopSignals::new() {
-        Ok(mut signals) => signals.stop().await,
+        Ok(mut signals) => signals.wait().await,
         Err(error) => tracing::error!("cannot receive signals: {error}"),
     }
 }
 
-// === impl Stop ===
+// === impl StopSource ===
 
-impl Stop {
+impl StopSource {
     /// By that request, or by signals if there is none.
     pub(super) fn new(request: Option<StopRequest>) -> io::Result<Self> {
         Ok(match request {
@@ -44,9 +44,9 @@ impl Stop {
     }
 
     /// Completes at the next signal, or once a stop is requested.
-    pub(super) async fn stop(&mut self) {
+    pub(super) async fn requested(&mut self) {
         match self {
-            Self::Signals(signals) => signals.stop().await,
+            Self::Signals(signals) => signals.wait().await,
             // Without a sender no request can follow.
             Self::Request(request) => drop(request.wait_for(|stop| *stop).await),
         }
@@ -69,7 +69,7 @@ impl StopSignals {
     }
 
     /// Completes at the next signal.
-    async fn stop(&mut self) {
+    async fn wait(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => tracing::info!("SIGTERM: stopping"),
             _ = self.interrupt.recv() => tracing::info!("SIGINT: stopping"),

@@ -112,11 +112,11 @@ pub struct Serving {
 
 /// Blocking threads: all submissions and removals, as many stuck ones, and the rest for reading state, conf folders
 /// and groups.
-const MOST_THREADS: usize = 96;
+const MAX_THREADS: usize = 96;
 /// File descriptors reserved for the database, files of jobs and the runtime.
 const RESERVED_DESCRIPTORS: usize = 256;
 /// Minimum connections of either kind, however few descriptors there are.
-const LEAST_CONNECTIONS: usize = 16;
+const MIN_CONNECTIONS: usize = 16;
 
 /// Changes of an edited budget file that are logged one by one.
 const LOGGED_QUEUES: usize = 50;
@@ -142,7 +142,7 @@ pub struct ServeOptions {
 pub fn serve(settings: &Settings, options: ServeOptions, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(MOST_THREADS)
+        .max_blocking_threads(MAX_THREADS)
         .build_local(LocalOptions::default())
         .map_err(|source| ServeError::System { what: "an event queue", source })?;
     let supervisor = Supervisor::of_process();
@@ -229,9 +229,8 @@ fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
     let allowed = allow_descriptors(needed);
     if allowed < needed {
         let spare = allowed.saturating_sub(RESERVED_DESCRIPTORS);
-        http.max_connections = http.max_connections.min(spare / 8).max(LEAST_CONNECTIONS);
-        rpc.max_connections =
-            rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(LEAST_CONNECTIONS);
+        http.max_connections = http.max_connections.min(spare / 8).max(MIN_CONNECTIONS);
+        rpc.max_connections = rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(MIN_CONNECTIONS);
         tracing::warn!(
             "only {allowed} file descriptors are available (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
              connections instead of {} (jobtracker.rpc.max-connections) and {} of HTTP instead of {} \
@@ -286,7 +285,7 @@ pub(super) fn build_engine(
             // Written at the first tick, when the ledger includes it.
             ImageAtStart::Edited(lines) => {
                 log_rounded(path, &lines);
-                log_taken_over(path, &engine.take_over_budgets(lines, now));
+                log_imported(path, &engine.take_over_budgets(lines, now));
                 return image;
             }
             ImageAtStart::Ours => {}
@@ -301,7 +300,7 @@ pub(super) fn build_engine(
 }
 
 /// Logs what an edited budget file has changed; all of it is in the ledger.
-fn log_taken_over(path: &Path, changes: &[String]) {
+fn log_imported(path: &Path, changes: &[String]) {
     let path = path.display();
     tracing::warn!(
         "{path}: the budget file was edited; {} queues differ and are updated, recorded as adjustments",

@@ -92,9 +92,9 @@ impl Supervisor {
 
     /// Reports that this thread serves, then sends watchdog messages and reports a failing store. Completes only
     /// without a supervisor.
-    pub(super) async fn report_health(self, store: watch::Receiver<Durable>, good: String) {
+    pub(super) async fn report_health(self, store: watch::Receiver<Durable>, serving_status: String) {
         let Some(socket) = &self.0 else { return };
-        self.ready(&good);
+        self.ready(&serving_status);
         // Half of the timeout, as `sd_watchdog_enabled` advises.
         let pause = socket.watchdog.map_or(HEALTH_INTERVAL, |silence| (silence / 2).min(HEALTH_INTERVAL));
         let mut ticks = tokio::time::interval(pause.max(Duration::from_millis(1)));
@@ -108,7 +108,7 @@ impl Supervisor {
             let health = store.borrow().health.clone();
             match &health {
                 Health::Good if was_good => {}
-                Health::Good => self.status(&good),
+                Health::Good => self.status(&serving_status),
                 Health::Failing { text, .. } | Health::Broken { text } => {
                     self.status(&format!("state.db cannot be written: {text}"));
                 }

@@ -15,7 +15,7 @@ use crate::server::OwnerHandle;
 use crate::web::{ServedNames, WebLimits, WebState};
 
 /// Minimum header buffer of the HTTP library, bytes.
-const LEAST_HEADER_BYTES: usize = 8_192;
+const MIN_HEADER_BYTES: usize = 8_192;
 
 /// Timeout for requests in progress when the server stops.
 const DRAIN: Duration = Duration::from_secs(4);
@@ -51,7 +51,7 @@ impl WebThread {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let limits = WebLimits {
             connections: options.limits.max_connections,
-            header_bytes: options.limits.max_header_bytes.max(LEAST_HEADER_BYTES),
+            header_bytes: options.limits.max_header_bytes.max(MIN_HEADER_BYTES),
             header_read: Duration::from_millis(options.limits.header_timeout_ms),
             drain: DRAIN,
             ..WebLimits::default()

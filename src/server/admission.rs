@@ -19,13 +19,13 @@ use crate::clock::Clock;
 use crate::config::settings::AdmittedTrackers;
 
 /// Validity of resolved addresses, ms.
-const BELIEVED_MS: u64 = 300_000;
+const VALID_MS: u64 = 300_000;
 /// Pause before a name without an address is resolved again, ms; also the minimum interval after an unexpected address.
 const RETRY_MS: u64 = 10_000;
 /// Minimum interval of logged refusals, ms.
-const LINE_MS: u64 = 1_000;
+const LOG_INTERVAL_MS: u64 = 1_000;
 /// Concurrent resolutions; each occupies a thread.
-const AT_ONE_TIME: usize = 8;
+const CONCURRENT_LOOKUPS: usize = 8;
 
 /// Resolves a name to its addresses.
 type Resolve = Box<dyn Fn(String) -> Resolving>;
@@ -36,7 +36,7 @@ pub(super) struct Admission {
     clock: Clock,
     listed: Option<Listed>,
     /// When the next refusal may be logged, ms of the monotonic clock.
-    next_line_ms: Cell<u64>,
+    next_log_ms: Cell<u64>,
 }
 
 struct Listed {
@@ -63,7 +63,7 @@ struct Host {
     /// Time of the last resolution, successful or not.
     tried_ms: Option<u64>,
     is_failing: bool,
-    is_under_way: bool,
+    is_resolving: bool,
 }
 
 /// Whether a TaskTracker is served.
@@ -83,23 +83,23 @@ pub(super) enum Admitted {
 impl Admission {
     /// Admission as configured; [`Self::set_list`] sets the list.
     pub(super) fn new(admitted: AdmittedTrackers, clock: Clock) -> Self {
-        Self::resolving_by(admitted, clock, Box::new(|host| Box::pin(addresses(host))))
+        Self::with_resolver(admitted, clock, Box::new(|host| Box::pin(addresses(host))))
     }
 
-    fn resolving_by(admitted: AdmittedTrackers, clock: Clock, resolve: Resolve) -> Self {
+    fn with_resolver(admitted: AdmittedTrackers, clock: Clock, resolve: Resolve) -> Self {
         let listed = Listed { hosts: RefCell::default(), resolve, asked: Notify::new(), answered: Notify::new() };
         let listed = (admitted == AdmittedTrackers::Listed).then_some(listed);
-        Self { clock, listed, next_line_ms: Cell::new(0) }
+        Self { clock, listed, next_log_ms: Cell::new(0) }
     }
 
     /// Whether a refusal may be logged: one a second.
-    pub(super) fn may_log(&self) -> bool {
+    pub(super) fn can_log(&self) -> bool {
         let now_ms = self.clock.mono_ms();
-        let may_log = now_ms >= self.next_line_ms.get();
-        if may_log {
-            self.next_line_ms.set(now_ms + LINE_MS);
+        let can_log = now_ms >= self.next_log_ms.get();
+        if can_log {
+            self.next_log_ms.set(now_ms + LOG_INTERVAL_MS);
         }
-        may_log
+        can_log
     }
 
     /// Whether only listed hosts are admitted.
@@ -116,7 +116,7 @@ impl Admission {
         let mut before = std::mem::take(&mut hosts.by_name);
         for name in names {
             let mut host = before.remove(name).unwrap_or_default();
-            if !host.is_under_way {
+            if !host.is_resolving {
                 hosts.due.remove(&(host.due_ms, name.clone()));
                 host.due_ms = now_ms;
                 hosts.due.insert((now_ms, name.clone()));
@@ -144,7 +144,7 @@ impl Admission {
             Some(_) | None => Admitted::Unknown,
         };
         if !is_fresh {
-            hosts.hurry(host);
+            hosts.make_due(host);
             listed.asked.notify_one();
         }
         outcome
@@ -161,17 +161,17 @@ impl Admission {
     /// Resolves names as they come due. Never completes.
     pub(super) async fn resolve(self: Rc<Self>) {
         let Some(listed) = &self.listed else { return std::future::pending().await };
-        let mut under_way = JoinSet::new();
+        let mut resolutions = JoinSet::new();
         loop {
             let now_ms = self.clock.mono_ms();
-            while under_way.len() < AT_ONE_TIME
+            while resolutions.len() < CONCURRENT_LOOKUPS
                 && let Some(name) = listed.hosts.borrow_mut().next_due(now_ms)
             {
                 let resolving = (listed.resolve)(name.clone());
-                under_way.spawn_local(async move { (name, resolving.await) });
+                resolutions.spawn_local(async move { (name, resolving.await) });
             }
             let next_ms = listed.hosts.borrow().due.first().map(|(due_ms, _)| (*due_ms).max(now_ms + 1));
-            let has_room = under_way.len() < AT_ONE_TIME;
+            let has_room = resolutions.len() < CONCURRENT_LOOKUPS;
             let next = async {
                 match next_ms.filter(|_| has_room) {
                     Some(next_ms) => tokio::time::sleep_until(self.clock.instant(next_ms)).await,
@@ -179,7 +179,7 @@ impl Admission {
                 }
             };
             tokio::select! {
-                Some(resolved) = under_way.join_next() => if let Ok((name, addresses)) = resolved {
+                Some(resolved) = resolutions.join_next() => if let Ok((name, addresses)) = resolved {
                     self.resolved(listed, name, addresses);
                 },
                 () = listed.asked.notified() => {}
@@ -194,7 +194,7 @@ impl Admission {
         // The host may be off the list meanwhile.
         let Some(host) = hosts.by_name.get_mut(&name) else { return };
         host.tried_ms = Some(now_ms);
-        host.is_under_way = false;
+        host.is_resolving = false;
         match addresses {
             Ok(addresses) => {
                 if std::mem::take(&mut host.is_failing) {
@@ -212,7 +212,7 @@ impl Admission {
                 }
             }
         }
-        host.due_ms = now_ms + if host.is_failing { RETRY_MS } else { BELIEVED_MS };
+        host.due_ms = now_ms + if host.is_failing { RETRY_MS } else { VALID_MS };
         let due = (host.due_ms, name);
         hosts.due.insert(due);
         listed.answered.notify_waiters();
@@ -227,13 +227,13 @@ impl Hosts {
         let (_, name) = self.due.first().filter(|(due_ms, _)| *due_ms <= now_ms).cloned()?;
         self.due.pop_first();
         if let Some(host) = self.by_name.get_mut(&name) {
-            host.is_under_way = true;
+            host.is_resolving = true;
         }
         Some(name)
     }
 
     /// Makes a name due at once, unless it is being resolved.
-    fn hurry(&mut self, name: &str) {
+    fn make_due(&mut self, name: &str) {
         let Some(host) = self.by_name.get_mut(name) else { return };
         if self.due.remove(&(host.due_ms, name.to_owned())) {
             host.due_ms = 0;
@@ -289,7 +289,7 @@ mod tests {
                 })
             };
             let admission =
-                Rc::new(Admission::resolving_by(AdmittedTrackers::Listed, Clock::start(), Box::new(resolve)));
+                Rc::new(Admission::with_resolver(AdmittedTrackers::Listed, Clock::start(), Box::new(resolve)));
             tokio::task::spawn_local(admission.clone().resolve());
             admission
         }
@@ -392,7 +392,7 @@ mod tests {
                 admission.set_list(&hosts);
                 hosts.iter().for_each(|host| assert_eq!(admission.admits(host, ip("10.0.0.1")), Admitted::Unknown));
             }
-            assert_eq!(names.asked.get(), AT_ONE_TIME);
+            assert_eq!(names.asked.get(), CONCURRENT_LOOKUPS);
         })
         .await;
     }

@@ -14,7 +14,7 @@ use super::submission::Submissions;
 use super::topology::Topology;
 
 /// What performs effects.
-pub(crate) struct Edges {
+pub(crate) struct EffectHandler {
     pub(crate) owner: Rc<Owner>,
     pub(crate) topology: Arc<Topology>,
     pub(crate) submissions: Rc<Submissions>,
@@ -23,9 +23,9 @@ pub(crate) struct Edges {
     pub(crate) budget_image: Option<Rc<BudgetImage>>,
 }
 
-// === impl Edges ===
+// === impl EffectHandler ===
 
-impl Edges {
+impl EffectHandler {
     /// Performs effects as they arrive, concurrently. Completes when the source closes.
     pub(crate) async fn perform(self, mut effects: mpsc::UnboundedReceiver<Effect>) {
         while let Some(effect) = effects.recv().await {

@@ -112,7 +112,8 @@ pub(super) struct FairPool {
 pub(super) enum FairPoolError {
     /// All threads are stuck.
     #[error(
-        "all {0} threads for files of jobs are stuck on files that do not answer: ask the administrator to check the file system"
+        "all {0} threads for files of jobs are stuck on files that do not answer: ask the administrator to check \
+         the file system"
     )]
     AllHang(usize),
     /// All threads of the user are stuck.

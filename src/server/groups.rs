@@ -23,13 +23,13 @@ type Answer = Rc<OnceCell<(Instant, GroupNames)>>;
 /// Timeout of a lookup, which may query a directory server.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum output of `id`, bytes.
-const MOST_OUTPUT_BYTES: usize = 1 << 20;
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// Concurrent lookups.
 const CONCURRENT_LOOKUPS: usize = 4;
 /// Users in the cache; at most twice as many are in memory.
 const REMEMBERED_USERS: usize = 5_000;
 /// Longest user name that is looked up, bytes.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 /// Burst of new names per address, and the interval after which one more is allowed: names are cheap to make up, and
 /// each costs a process.
 const NEW_NAMES: (u32, Duration) = (100, Duration::from_millis(100));
@@ -170,10 +170,10 @@ impl Groups {
 fn query_groups(program: &str, user: &str) -> Result<Vec<String>, String> {
     let mut command = Command::new(program);
     command.args(["-Gn", "--", user]).env("LC_ALL", "C");
-    let ran = program::run(&mut command, TIMEOUT, MOST_OUTPUT_BYTES).map_err(|error| format!("`{program}` {error}"))?;
+    let ran = program::run(&mut command, TIMEOUT, MAX_OUTPUT_BYTES).map_err(|error| format!("`{program}` {error}"))?;
     if !ran.status.success() {
-        let complaint = String::from_utf8_lossy(&ran.stderr);
-        return Err(format!("`{program}` ended with {}: {}", ran.status, excerpt(complaint.trim()).escape_debug()));
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        return Err(format!("`{program}` ended with {}: {}", ran.status, excerpt(stderr.trim()).escape_debug()));
     }
     let text = String::from_utf8(ran.stdout).map_err(|_| format!("`{program}` printed no text"))?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
@@ -184,7 +184,7 @@ fn query_groups(program: &str, user: &str) -> Result<Vec<String>, String> {
 pub(super) fn is_plain(user: &str) -> bool {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
     let is_next = |next: char| next.is_alphanumeric() || "._-@$".contains(next);
-    user.len() <= LONGEST_NAME && user.starts_with(is_first) && user.chars().all(is_next)
+    user.len() <= MAX_NAME_BYTES && user.starts_with(is_first) && user.chars().all(is_next)
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub struct Requests {
 
 /// Whether calls are taken, shared by all handles.
 #[derive(Clone, Debug)]
-pub(crate) struct Serving(Arc<AtomicBool>);
+pub(crate) struct ServingFlag(Arc<AtomicBool>);
 
 #[derive(Debug)]
 enum Request {
@@ -198,9 +198,9 @@ impl crate::web::Owner for OwnerHandle {
     }
 }
 
-// === impl Serving ===
+// === impl ServingFlag ===
 
-impl Serving {
+impl ServingFlag {
     pub(crate) fn set(&self, is_serving: bool) {
         self.0.store(is_serving, Ordering::Relaxed);
     }
@@ -210,11 +210,11 @@ impl Serving {
 
 impl Requests {
     /// The flag for whether calls are taken.
-    pub(crate) fn serving(&self) -> Serving {
-        Serving(self.serving.clone())
+    pub(crate) fn serving(&self) -> ServingFlag {
+        ServingFlag(self.serving.clone())
     }
 
-    /// Answers requests, one per permit. Completes when all handles are dropped; or, after `stopping` completes, when all
+    /// Answers requests, one per turn. Completes when all handles are dropped; or, after `stopping` completes, when all
     /// queued requests are answered.
     pub async fn answer(mut self, owner: Rc<Owner>, stopping: impl Future<Output = ()>) {
         let snapshot = Rc::new(RefCell::new(Snapshot::default()));

@@ -24,7 +24,7 @@ pub use acl_file::{AclFile, AclFileError};
 pub use advertised::Advertised;
 pub use dispatch::Dispatcher;
 pub use durability_queue::DurabilityQueue;
-pub(crate) use effects::Edges;
+pub(crate) use effects::EffectHandler;
 pub(crate) use end_notification::{Notifier, Targets};
 pub use engine_config::{HostsError, engine_config};
 pub(crate) use engine_config::{host_lists, no_minute, queue_configs};

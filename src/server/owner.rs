@@ -54,9 +54,9 @@ enum DelayedAnswer {
 
 /// Guards a step. After a panic the state may be inconsistent and must not decide anything: the durable state is
 /// consistent, so the process aborts and a restart continues from there.
-struct WholeStep;
+struct StepGuard;
 
-impl Drop for WholeStep {
+impl Drop for StepGuard {
     fn drop(&mut self) {
         tracing::error!("a bug interrupted a step of the engine; aborting, a restart continues from the durable state");
         std::process::abort();
@@ -112,7 +112,7 @@ impl Owner {
     fn step_of(&self, caller: Option<IpAddr>, event: Event) -> (Reply, FactNumber) {
         let (step, next_timer_ms) = {
             let mut engine = self.engine.borrow_mut();
-            let whole = WholeStep;
+            let whole = StepGuard;
             let step = engine.step(event, self.clock.now());
             std::mem::forget(whole);
             (step, engine.next_timer_ms())

@@ -17,7 +17,7 @@ const READ_BYTES: usize = 16 << 10;
 
 /// The result of a program.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct ProgramOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
@@ -37,56 +37,56 @@ pub(super) enum ProgramError {
     TooLong(usize),
 }
 
-/// Runs a program with a timeout and a limit of `most_bytes` for each of its two outputs.
-pub(super) fn run(command: &mut Command, timeout: Duration, most_bytes: usize) -> Result<Ran, ProgramError> {
+/// Runs a program with a timeout and a limit of `max_bytes` for each of its two outputs.
+pub(super) fn run(command: &mut Command, timeout: Duration, max_bytes: usize) -> Result<ProgramOutput, ProgramError> {
     let deadline = now() + timeout;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
-    let outcome = read_out(&mut child, deadline, most_bytes).and_then(|(stdout, stderr)| {
-        let status = await_end(&mut child, deadline)?;
-        Ok(Ran { status, stdout, stderr })
+    let outcome = read_outputs(&mut child, deadline, max_bytes).and_then(|(stdout, stderr)| {
+        let status = await_exit(&mut child, deadline)?;
+        Ok(ProgramOutput { status, stdout, stderr })
     });
-    outcome.map_err(|stopped| {
+    outcome.map_err(|failure| {
         // It may have exited; its process group id is still reserved, since it was not waited for.
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         let _ = child.wait();
-        match stopped {
-            Stopped::Io(error) => ProgramError::Io(error),
-            Stopped::TooSlow => ProgramError::TooSlow(timeout),
-            Stopped::TooLong => ProgramError::TooLong(most_bytes),
+        match failure {
+            RunFailure::Io(error) => ProgramError::Io(error),
+            RunFailure::TooSlow => ProgramError::TooSlow(timeout),
+            RunFailure::TooLong => ProgramError::TooLong(max_bytes),
         }
     })
 }
 
-enum Stopped {
+enum RunFailure {
     Io(std::io::Error),
     TooSlow,
     TooLong,
 }
 
-impl From<std::io::Error> for Stopped {
+impl From<std::io::Error> for RunFailure {
     fn from(error: std::io::Error) -> Self {
-        Stopped::Io(error)
+        RunFailure::Io(error)
     }
 }
 
 /// Reads both outputs until the program closes them.
-fn read_out(child: &mut Child, deadline: Instant, most_bytes: usize) -> Result<(Vec<u8>, Vec<u8>), Stopped> {
+fn read_outputs(child: &mut Child, deadline: Instant, max_bytes: usize) -> Result<(Vec<u8>, Vec<u8>), RunFailure> {
     let (mut stdout, mut stderr) = (Output::of(child.stdout.take())?, Output::of(child.stderr.take())?);
     loop {
         let mut open: Vec<PollFd<'_>> = stdout.poll().into_iter().chain(stderr.poll()).collect();
         if open.is_empty() {
             return Ok((stdout.bytes, stderr.bytes));
         }
-        let left = deadline.checked_duration_since(now()).ok_or(Stopped::TooSlow)?;
-        let timeout = Timespec::try_from(left).map_err(|_| Stopped::TooSlow)?;
+        let left = deadline.checked_duration_since(now()).ok_or(RunFailure::TooSlow)?;
+        let timeout = Timespec::try_from(left).map_err(|_| RunFailure::TooSlow)?;
         match poll(&mut open, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Stopped::Io(error.into())),
+            Err(error) => return Err(RunFailure::Io(error.into())),
         }
         drop(open);
-        stdout.read(most_bytes)?;
-        stderr.read(most_bytes)?;
+        stdout.read(max_bytes)?;
+        stderr.read(max_bytes)?;
     }
 }
 
@@ -109,7 +109,7 @@ impl<R: Read + AsFd> Output<R> {
     }
 
     /// Reads what is available.
-    fn read(&mut self, most_bytes: usize) -> Result<(), Stopped> {
+    fn read(&mut self, max_bytes: usize) -> Result<(), RunFailure> {
         let Some(pipe) = &mut self.pipe else { return Ok(()) };
         let mut buffer = [0; READ_BYTES];
         loop {
@@ -118,23 +118,23 @@ impl<R: Read + AsFd> Output<R> {
                     self.pipe = None;
                     return Ok(());
                 }
-                Ok(read) if self.bytes.len() + read > most_bytes => return Err(Stopped::TooLong),
+                Ok(read) if self.bytes.len() + read > max_bytes => return Err(RunFailure::TooLong),
                 Ok(read) => self.bytes.extend_from_slice(&buffer[..read]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Stopped::Io(error)),
+                Err(error) => return Err(RunFailure::Io(error)),
             }
         }
     }
 }
 
-fn await_end(child: &mut Child, deadline: Instant) -> Result<ExitStatus, Stopped> {
+fn await_exit(child: &mut Child, deadline: Instant) -> Result<ExitStatus, RunFailure> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
         if now() >= deadline {
-            return Err(Stopped::TooSlow);
+            return Err(RunFailure::TooSlow);
         }
         pause();
     }
@@ -157,7 +157,7 @@ fn pause() {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, timeout: Duration) -> Result<Ran, ProgramError> {
+    fn shell(script: &str, timeout: Duration) -> Result<ProgramOutput, ProgramError> {
         run(Command::new("/bin/sh").args(["-c", script]), timeout, 100_000)
     }
 

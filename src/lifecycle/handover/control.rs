@@ -84,12 +84,12 @@ pub(in crate::lifecycle) struct UpgradeRequest {
     /// The program of the new process.
     pub(in crate::lifecycle) program: PathBuf,
     stream: tokio::net::UnixStream,
-    _turn: Turn,
+    _guard: UpgradeGuard,
 }
 
 /// Held while an upgrade is in progress; there is at most one.
 #[derive(Debug)]
-struct Turn(Rc<Cell<bool>>);
+struct UpgradeGuard(Rc<Cell<bool>>);
 
 /// Requests that the daemon on that state folder be replaced by `program`, and waits.
 ///
@@ -161,7 +161,7 @@ impl Control {
     }
 
     /// Leaves the socket to the other process.
-    pub(in crate::lifecycle) fn exit(mut self) {
+    pub(in crate::lifecycle) fn release_socket(mut self) {
         self.is_ours = false;
     }
 }
@@ -214,7 +214,7 @@ async fn read_request(
             Ok(ControlRequest::Upgrade { program }) => {
                 tracing::info!("user {user} requested an upgrade to {}", program.display());
                 busy.set(true);
-                let _ = requests.send(UpgradeRequest { program, stream, _turn: Turn(busy) }).await;
+                let _ = requests.send(UpgradeRequest { program, stream, _guard: UpgradeGuard(busy) }).await;
                 return Ok(());
             }
         }
@@ -242,9 +242,9 @@ impl UpgradeRequest {
     }
 }
 
-// === impl Turn ===
+// === impl UpgradeGuard ===
 
-impl Drop for Turn {
+impl Drop for UpgradeGuard {
     fn drop(&mut self) {
         self.0.set(false);
     }

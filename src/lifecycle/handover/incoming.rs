@@ -66,22 +66,22 @@ impl Predecessor {
     }
 
     /// Reports that this process is ready, and receives the state.
-    pub(in crate::lifecycle) fn take(&self) -> io::Result<InheritedState> {
+    pub(in crate::lifecycle) fn receive_state(&self) -> io::Result<InheritedState> {
         let program_version = env!("CARGO_PKG_VERSION").to_owned();
         self.channel.send(&FromSuccessor::Ready { version: VERSION, program_version })?;
         let Inventory { has_control, trackers, open_ids, connections } = self.channel.receive(None)?;
-        let mut sent = Vec::with_capacity(connections.len());
+        let mut entries = Vec::with_capacity(connections.len());
         for entry in connections {
             let unread = self.channel.receive_bytes(entry.unread_bytes)?;
             let unsent = self.channel.receive_bytes(entry.unsent_bytes)?;
-            sent.push((entry, unread, unsent));
+            entries.push((entry, unread, unsent));
         }
         let fixed = 2 + usize::from(has_control);
-        let mut descriptors = self.channel.receive_descriptors(fixed + sent.len())?.into_iter();
+        let mut descriptors = self.channel.receive_descriptors(fixed + entries.len())?.into_iter();
         let mut next = || descriptors.next().ok_or(io::ErrorKind::UnexpectedEof);
         let (rpc, http) = (next()?.into(), next()?.into());
         let control = has_control.then(&mut next).transpose()?.map(UnixListener::from);
-        let connections = sent.into_iter().zip(descriptors).map(|((entry, unread, unsent), socket)| {
+        let connections = entries.into_iter().zip(descriptors).map(|((entry, unread, unsent), socket)| {
             let ConnectionEntry { introduction, has_beaten, trackers, .. } = entry;
             let introduction = match introduction {
                 IntroductionEntry::Opening(stage) => Introduction::Opening(stage),
@@ -109,7 +109,7 @@ impl Predecessor {
 
     /// Reports the state as loaded, and waits for permission to serve. If the predecessor dies here, its store is
     /// closed, so serving is safe.
-    pub(in crate::lifecycle) fn restored(&self) {
+    pub(in crate::lifecycle) fn report_restored(&self) {
         let _ = self.channel.send(&FromSuccessor::Restored);
         let _ = self.channel.receive::<ToSuccessor>(None);
         let _ = self.channel.send(&FromSuccessor::Serving);

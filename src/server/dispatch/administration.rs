@@ -89,7 +89,7 @@ impl Dispatcher {
                     },
                 );
             }
-            // Impersonation is never allowed, whatever the conf folder says.
+            // Impersonation is never allowed, even if the conf folder does.
             RefreshUserMappingsCall::RefreshSuperUserGroupsConfiguration => {
                 tracing::info!("{} reloaded the proxy users, of which there are none", pending.user());
                 self.answer_value(pending, Value::Void);

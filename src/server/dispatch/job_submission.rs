@@ -90,9 +90,9 @@ impl Dispatcher {
                         engine.check_view_details(id.task.job, &caller)?;
                         Ok::<_, Refusal>(engine.task_diagnostics(id))
                     };
-                    let may_see = this.owner.with_engine(|engine| ask(engine).is_ok());
+                    let can_see = this.owner.with_engine(|engine| ask(engine).is_ok());
                     let stored = move |store: &FinishedJobReader| finished_jobs::diagnostics(store, id);
-                    let pending = if may_see { this.read_in_store(id.task.job, pending, stored) } else { Err(pending) };
+                    let pending = if can_see { this.read_in_store(id.task.job, pending, stored) } else { Err(pending) };
                     let Err(pending) = pending else { return };
                     this.show_if_allowed(pending, ask, Value::Strings);
                 }),

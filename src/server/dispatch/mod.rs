@@ -110,7 +110,7 @@ impl Dispatcher {
                     continue;
                 }
             };
-            let long = may_be_long(&call);
+            let long = can_be_long(&call);
             if pending.is_behind(long) && !pending.is_gone() {
                 let dispatcher = self.clone();
                 tokio::task::spawn_local(async move {
@@ -230,7 +230,7 @@ impl Service for Dispatcher {
 }
 
 /// Whether the answer to a call grows with the cluster or with a job.
-fn may_be_long(call: &Call) -> bool {
+fn can_be_long(call: &Call) -> bool {
     use crate::wire::protocol::JobSubmissionCall as Ask;
     matches!(
         call,

@@ -27,8 +27,8 @@ pub(super) type Outcome = (Answer, FactNumber);
 // === impl Dispatcher: rate_limited work ===
 
 impl Dispatcher {
-    /// Answers `pending` with the outcome of the next run of `work`, which is done in the name of one of those who
-    /// wait. A run that began before the call does not count: it may have read what has changed since.
+    /// Answers `pending` with the result of the next run of `work`, which runs on behalf of one waiting caller. A run
+    /// that started before the call does not count: it may have read what has changed since.
     pub(super) fn run_rate_limited<F: Future<Output = Outcome> + 'static>(
         self: &Rc<Self>,
         rate_limited: fn(&Self) -> &RateLimited,

@@ -26,14 +26,14 @@ use super::{Dispatcher, answer_of};
 /// Timeout for the peer of an own connection to answer, ms; for a heartbeat of it, its interval is added.
 const PROBE_TIMEOUT_MS: u64 = 5_000;
 /// Maximum time that a heartbeat is held until the addresses of its host are known, ms.
-const RESOLVED_MS: u64 = 10_000;
+const RESOLVE_TIMEOUT_MS: u64 = 10_000;
 /// Maximum bytes of a client's text that a message repeats.
 const MAX_SHOWN_BYTES: usize = 64;
 
 /// Claims in progress, by the claimed tracker's own connection.
 #[derive(Debug, Default)]
 pub(super) struct TrackerClaims {
-    claim: RefCell<BTreeMap<u64, Weak<Claim>>>,
+    claims: RefCell<BTreeMap<u64, Weak<Claim>>>,
 }
 
 /// A claim of a name whose tracker has its own connection.
@@ -49,11 +49,11 @@ struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClaimDecision {
     /// Undecided until this time, ms of the monotonic clock.
-    Unknown(u64),
+    Undecided(u64),
     /// The peer of the own connection is gone.
-    IsTracker,
+    Tracker,
     /// The tracker is alive on its own connection.
-    IsAnother,
+    OtherHost,
 }
 
 // === impl TrackerClaims ===
@@ -61,14 +61,14 @@ enum ClaimDecision {
 impl TrackerClaims {
     /// Notifies claimants that a heartbeat arrived on a connection, or that it closed.
     pub(super) fn changed(&self, connection: u64) {
-        if let Some(claim) = self.claim.borrow().get(&connection).and_then(Weak::upgrade) {
+        if let Some(claim) = self.claims.borrow().get(&connection).and_then(Weak::upgrade) {
             claim.changed.notify_waiters();
         }
     }
 
     /// The claim on an own connection, which all its claimants share; `None` if the connection has just closed.
-    fn claim(&self, own: u64, pending: &PendingCall) -> Option<Rc<Claim>> {
-        let mut all = self.claim.borrow_mut();
+    fn find_or_start(&self, own: u64, pending: &PendingCall) -> Option<Rc<Claim>> {
+        let mut all = self.claims.borrow_mut();
         if let Some(claim) = all.get(&own).and_then(Weak::upgrade) {
             return Some(claim);
         }
@@ -93,7 +93,7 @@ impl Claim {
     }
 }
 
-// === impl Dispatcher: tracker_claims ===
+// === impl Dispatcher: tracker claims ===
 
 impl Dispatcher {
     /// Holds a heartbeat until its sender is known.
@@ -115,7 +115,7 @@ impl Dispatcher {
                 Speaker::Elsewhere(own) => own,
             };
             if claim.as_ref().is_none_or(|(connection, _, _)| *connection != own.connection) {
-                let Some(found) = self.tracker_claims.claim(own.connection, &pending) else {
+                let Some(found) = self.tracker_claims.find_or_start(own.connection, &pending) else {
                     // It has closed, and the event is about to reach the engine.
                     tokio::task::yield_now().await;
                     continue;
@@ -124,27 +124,27 @@ impl Dispatcher {
             }
             let Some((_, began_ms, claim)) = &claim else { return };
             let timeout_ms = PROBE_TIMEOUT_MS + self.owner.with_engine(|engine| engine.longest_interval_ms());
-            let until_ms = match decision(&own, *began_ms, now.mono_ms, timeout_ms, &claim.probe) {
-                ClaimDecision::IsTracker => {
+            let until_ms = match decide(&own, *began_ms, now.mono_ms, timeout_ms, &claim.probe) {
+                ClaimDecision::Tracker => {
                     claim.log(&tracker, &pending, "the peer there does not answer, so the claimant is the tracker");
                     claim.probe.close();
                     now.mono_ms + timeout_ms
                 }
                 // The engine itself refuses it, unless the own connection is silent for too long.
-                ClaimDecision::IsAnother if request.initial_contact && own.is_sure => {
+                ClaimDecision::OtherHost if request.initial_contact && own.is_sure => {
                     return self.take_heartbeat(request, pending);
                 }
-                ClaimDecision::IsAnother if own.is_sure && !own.is_silent => {
+                ClaimDecision::OtherHost if own.is_sure && !own.is_silent => {
                     claim.log(&tracker, &pending, "refused because that connection is alive");
                     return self.refuse_claim(&tracker, pending);
                 }
-                ClaimDecision::IsAnother => {
-                    let outcome = "not served while that connection is open because either may be the tracker; set jobtracker.trackers.admit = \
-                                   listed to distinguish them by address";
+                ClaimDecision::OtherHost => {
+                    let outcome = "not served while that connection is open because either may be the tracker; set \
+                                   jobtracker.trackers.admit = listed to distinguish them by address";
                     claim.log(&tracker, &pending, outcome);
                     now.mono_ms + timeout_ms
                 }
-                ClaimDecision::Unknown(until_ms) => until_ms,
+                ClaimDecision::Undecided(until_ms) => until_ms,
             };
             tokio::select! {
                 () = claim.changed.notified() => {}
@@ -159,7 +159,7 @@ impl Dispatcher {
     pub(super) async fn check_host(self: Rc<Self>, request: HeartbeatRequest, pending: PendingCall) {
         let hold = self.held_heartbeats.hold(&pending);
         let (tracker, host, address) = (&request.status.name, &request.status.host, pending.address());
-        let deadline_ms = self.owner.clock().mono_ms() + RESOLVED_MS;
+        let deadline_ms = self.owner.clock().mono_ms() + RESOLVE_TIMEOUT_MS;
         loop {
             if pending.has_left() {
                 return;
@@ -192,12 +192,12 @@ impl Dispatcher {
             };
             // The text of 1.2.1, with the reason.
             let text = format!(
-                "Tasktracker denied communication with jobtracker: {} of host {} at {address}: {why} (jobtracker.trackers.admit = \
-                 listed)",
+                "Tasktracker denied communication with jobtracker: {} of host {} at {address}: {why} \
+                 (jobtracker.trackers.admit = listed)",
                 shown(tracker),
                 shown(host)
             );
-            if self.admission.may_log() {
+            if self.admission.can_log() {
                 tracing::warn!("{text}");
             }
             let answer = answer_of(Reply::Refused(Refusal::DisallowedTracker(text)));
@@ -216,17 +216,17 @@ impl Dispatcher {
     }
 }
 
-fn decision(own: &OwnConnection, began_ms: u64, now_ms: u64, timeout_ms: u64, probe: &Probe) -> ClaimDecision {
+fn decide(own: &OwnConnection, began_ms: u64, now_ms: u64, timeout_ms: u64, probe: &Probe) -> ClaimDecision {
     if own.last_seen_mono_ms > began_ms {
-        return ClaimDecision::IsAnother;
+        return ClaimDecision::OtherHost;
     }
     if now_ms < began_ms + timeout_ms {
-        return ClaimDecision::Unknown(began_ms + timeout_ms);
+        return ClaimDecision::Undecided(began_ms + timeout_ms);
     }
     match probe.is_answered(PROBE_TIMEOUT_MS) {
-        Some(false) => ClaimDecision::IsTracker,
+        Some(false) => ClaimDecision::Tracker,
         // If the kernel does not report it, keepalive has closed the connection of a dead peer by now.
-        Some(true) | None => ClaimDecision::IsAnother,
+        Some(true) | None => ClaimDecision::OtherHost,
     }
 }
 

@@ -31,15 +31,15 @@ const CONCURRENT_CALLS: (usize, usize) = (16, 4);
 /// Concurrent name lookups. Each occupies a thread until the system's resolver times out.
 const LOOKUPS: usize = 8;
 /// Pending notifications, and those of one user; further ones are dropped.
-const MOST_WAITING: (usize, usize) = (10_000, 1_000);
+const MAX_PENDING: (usize, usize) = (10_000, 1_000);
 /// Maximum timeout of one call, ms.
-const MOST_TIMEOUT_MS: u64 = 60_000;
+const MAX_TIMEOUT_MS: u64 = 60_000;
 /// Maximum calls per job.
-const MOST_CALLS: u32 = 10;
+const MAX_CALLS: u32 = 10;
 /// Minimum and maximum interval of two calls, ms.
 const INTERVALS_MS: (u64, u64) = (1_000, 3_600_000);
 /// Maximum header of an answer, bytes; the body is not read.
-const MOST_ANSWER_BYTES: usize = 16 << 10;
+const MAX_ANSWER_BYTES: usize = 16 << 10;
 /// Characters to escape, as 1.2.1 does, since users write the URL.
 const NOT_IN_URLS: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
@@ -86,7 +86,7 @@ enum CallError {
 
 impl CallError {
     /// Whether a retry may succeed.
-    fn may_pass(&self) -> bool {
+    fn is_retryable(&self) -> bool {
         !matches!(self, Self::NotAUrl(_) | Self::NotHttp | Self::NotATarget(_))
     }
 }
@@ -111,12 +111,12 @@ impl Notifier {
             let mut waiting = self.waiting.borrow_mut();
             let all: usize = waiting.values().sum();
             let of_user = waiting.entry(user.clone()).or_default();
-            if all >= MOST_WAITING.0 || *of_user >= MOST_WAITING.1 {
+            if all >= MAX_PENDING.0 || *of_user >= MAX_PENDING.1 {
                 return tracing::warn!(
-                    "dropped the end notification of {job}: {all} notifications are pending, {of_user} of them for its user; the limits are \
-                     {} and {}",
-                    MOST_WAITING.0,
-                    MOST_WAITING.1
+                    "dropped the end notification of {job}: {all} notifications are pending, {of_user} of them for its \
+                     user; the limits are {} and {}",
+                    MAX_PENDING.0,
+                    MAX_PENDING.1
                 );
             }
             *of_user += 1;
@@ -137,11 +137,11 @@ impl Notifier {
     /// Returns the error of the last call, and the number of calls.
     async fn deliver(&self, notification: &EndNotification) -> Result<(), (CallError, u32)> {
         let target = self.target(&notification.url).map_err(|error| (error, 0))?;
-        let most_calls = notification.retries.saturating_add(1).min(MOST_CALLS);
+        let max_calls = notification.retries.saturating_add(1).min(MAX_CALLS);
         let interval_ms = notification.retry_interval_ms.clamp(self.least_interval_ms, INTERVALS_MS.1);
         for calls in 1.. {
-            let Err(error) = self.call(&target, notification.timeout_ms.min(MOST_TIMEOUT_MS)).await else { break };
-            if !error.may_pass() || calls >= most_calls {
+            let Err(error) = self.call(&target, notification.timeout_ms.min(MAX_TIMEOUT_MS)).await else { break };
+            if !error.is_retryable() || calls >= max_calls {
                 return Err((error, calls));
             }
             tokio::time::sleep(Duration::from_millis(interval_ms)).await;
@@ -180,7 +180,7 @@ impl Notifier {
         let request = request.body(String::new())?;
         let stream = TcpStream::connect(&*self.addresses(target).await?).await?;
         let mut builder = http1::Builder::new();
-        let (mut sender, connection) = builder.max_buf_size(MOST_ANSWER_BYTES).handshake(TokioIo::new(stream)).await?;
+        let (mut sender, connection) = builder.max_buf_size(MAX_ANSWER_BYTES).handshake(TokioIo::new(stream)).await?;
         // Only the header of the answer matters: the connection closes with its future.
         let mut answered = pin!(sender.send_request(request));
         let response = tokio::select! {
@@ -279,7 +279,7 @@ mod tests {
         for url in ["https://localhost/", "nonsense", "", "/end", "file:///etc/passwd", "http://[::1/"] {
             // With an interval too long for a test to wait.
             let never = EndNotification { retry_interval_ms: u64::MAX >> 20, ..notification(url.to_owned(), 3) };
-            assert!(matches!(notifier.deliver(&never).await, Err((error, 0)) if !error.may_pass()), "{url}");
+            assert!(matches!(notifier.deliver(&never).await, Err((error, 0)) if !error.is_retryable()), "{url}");
         }
     }
 
@@ -348,12 +348,12 @@ mod tests {
             .run_until(async {
                 let notifier = Rc::new(notifier());
                 let never = notification("http://127.0.0.1:1/".to_owned(), 0);
-                for _ in 0..MOST_WAITING.1 + 10 {
+                for _ in 0..MAX_PENDING.1 + 10 {
                     notifier.clone().notify(JOB.parse().unwrap(), "mallory".into(), never.clone());
                 }
                 notifier.clone().notify(JOB.parse().unwrap(), "alice".into(), never);
                 let waiting: Vec<usize> = notifier.waiting.borrow().values().copied().collect();
-                assert_eq!(waiting, [1, MOST_WAITING.1]);
+                assert_eq!(waiting, [1, MAX_PENDING.1]);
             })
             .await;
     }

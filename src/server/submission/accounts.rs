@@ -14,11 +14,11 @@ use crate::server::program;
 /// Timeout of a lookup, which may query a directory server.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Validity of a cached answer.
-const BELIEVED_FOR: Duration = Duration::from_mins(5);
+const VALID_FOR: Duration = Duration::from_mins(5);
 /// Users in the cache.
 const REMEMBERED_USERS: usize = 10_000;
 /// Maximum output of `id`, bytes.
-const MOST_OUTPUT_BYTES: usize = 4 << 10;
+const MAX_OUTPUT_BYTES: usize = 4 << 10;
 
 /// Looks user ids up. Blocking: used on the pool.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Accounts {
         }
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((asked, uid)) = known().get(user)
-            && asked.elapsed() < BELIEVED_FOR
+            && asked.elapsed() < VALID_FOR
         {
             return *uid;
         }
@@ -62,7 +62,7 @@ impl Accounts {
 
 /// Runs `id -u`, which also queries directory servers.
 fn query_uid(program: &str, user: &str) -> Option<u32> {
-    let ran = program::run(Command::new(program).args(["-u", "--", user]), TIMEOUT, MOST_OUTPUT_BYTES);
+    let ran = program::run(Command::new(program).args(["-u", "--", user]), TIMEOUT, MAX_OUTPUT_BYTES);
     match ran {
         Ok(ran) => String::from_utf8_lossy(&ran.stdout).trim().parse().ok(),
         Err(error) => {

@@ -79,7 +79,7 @@ pub enum SubmissionError {
         path: PathBuf,
         /// The user in it.
         found: String,
-        /// The user who submits.
+        /// The submitter.
         expected: String,
     },
     /// job.splitmetainfo cannot be parsed.
@@ -156,8 +156,8 @@ pub enum SubmissionError {
 
 /// The beginning of a text that a client chose.
 fn shortened(text: &str) -> String {
-    const MOST_CHARACTERS: usize = 64;
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    const MAX_CHARACTERS: usize = 64;
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

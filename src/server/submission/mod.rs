@@ -39,7 +39,7 @@ pub use read::SubmissionRequest;
 pub use staging::make_staging_root;
 pub use system_dir::make_system_dir;
 
-use read::{ReadConf, Reading, Splits};
+use read::{ReadConf, Splits, SubmissionReader};
 use staging::{JobDirectory, StagingRoot};
 
 /// Concurrent submissions that read or write files, and those of one user.
@@ -59,7 +59,7 @@ const REMOVALS: (usize, Duration) = (4, Duration::from_secs(60));
 pub struct Submissions {
     owner: Rc<Owner>,
     topology: Arc<Topology>,
-    reading: Reading,
+    reader: SubmissionReader,
     system: FileUri,
     staging: StagingRoot,
     file_pool: FairPool,
@@ -83,7 +83,7 @@ impl Submissions {
         Rc::new(Self {
             owner,
             topology,
-            reading: Reading::new(settings, acl, staging.clone()),
+            reader: SubmissionReader::new(settings, acl, staging.clone()),
             system: settings.directories.system.clone(),
             staging,
             file_pool: FairPool::new(CONCURRENT.0, CONCURRENT.1, FILE_TIMEOUT, MAX_STUCK),
@@ -170,7 +170,7 @@ impl Submissions {
             splits: Arc::new(splits),
             credentials,
             signature,
-            token_secret: Reading::token_secret(id).map_err(RemoteError::io)?,
+            token_secret: SubmissionReader::token_secret(id).map_err(RemoteError::io)?,
         };
         let (reply, wait_for) = self.owner.step(Event::SubmissionRead(Box::new(read)));
         let Reply::Submission(SubmissionReply::WriteSystemDir { token_file, .. }) = reply else {
@@ -204,9 +204,9 @@ impl Submissions {
     }
 
     async fn read_conf(&self, id: JobId, user: &Arc<str>, submit_dir: String) -> Result<ReadConf, RemoteError> {
-        let (reading, name) = (self.reading.clone(), user.clone());
-        reading.look_at_keys().await;
-        let read = self.file_pool.run(user, move || reading.read_conf(id, &name, &submit_dir)).await;
+        let (reader, name) = (self.reader.clone(), user.clone());
+        reader.refresh_keys().await;
+        let read = self.file_pool.run(user, move || reader.read_conf(id, &name, &submit_dir)).await;
         read.map_err(RemoteError::io)?.map_err(RemoteError::io)
     }
 
@@ -220,11 +220,11 @@ impl Submissions {
         pending: &PendingCall,
     ) -> Result<(SplitTable, Option<String>), RemoteError> {
         let place = self.wait_for_racks.try_acquire(user);
-        let (reading, topology, name) = (self.reading.clone(), self.topology.clone(), user.clone());
-        let (maps, is_only_stock, may_wait) = (spec.maps, spec.only_stock.is_some(), place.is_some());
+        let (reader, topology, name) = (self.reader.clone(), self.topology.clone(), user.clone());
+        let (maps, is_only_stock, can_wait) = (spec.maps, spec.only_stock.is_some(), place.is_some());
         let read = move || -> Result<_, SubmissionError> {
-            let read = reading.read_splits(id, &directory, maps, is_only_stock)?;
-            let rack_request = topology.request_racks(&name, read.splits.hosts(), may_wait);
+            let read = reader.read_splits(id, &directory, maps, is_only_stock)?;
+            let rack_request = topology.request_racks(&name, read.splits.hosts(), can_wait);
             Ok((Splits::of(read.splits, rack_request, &topology), read.only_stock))
         };
         let read = self.file_pool.run(user, read).await.map_err(RemoteError::io)?;

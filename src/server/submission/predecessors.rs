@@ -110,14 +110,14 @@ impl Submissions {
 
     /// Adopts one job; returns its user, or why it cannot be adopted.
     async fn adopt_job(&self, id: JobId) -> Result<Arc<str>, String> {
-        let (system, reading) = (self.system.clone(), self.reading.clone());
+        let (system, reader) = (self.system.clone(), self.reader.clone());
         let topology = self.topology.clone();
         let read = move || -> Result<_, SubmissionError> {
             let info = system_dir::read_job_info(&system, id)?;
             let directory = info.directory.0.ok_or(SubmissionError::NoDirectory(id))?;
             let user: Arc<str> = info.user.0.into();
-            let ReadConf { directory, mut spec, .. } = reading.read_conf(id, &user, &directory)?;
-            let read = reading.read_splits(id, &directory, spec.maps, spec.only_stock.is_some())?;
+            let ReadConf { directory, mut spec, .. } = reader.read_conf(id, &user, &directory)?;
+            let read = reader.read_splits(id, &directory, spec.maps, spec.only_stock.is_some())?;
             spec.only_stock = spec.only_stock.or(read.only_stock);
             let rack_request = topology.request_racks(&user, read.splits.hosts(), true);
             let splits = Splits::of(read.splits, rack_request, &topology);
@@ -140,9 +140,9 @@ impl Submissions {
     }
 
     /// Recovers the system directory: adoption, then cleanup.
-    pub(crate) async fn recover_system_dir(self: Rc<Self>, leftovers: super::Leftovers, taken_in: impl FnOnce()) {
+    pub(crate) async fn recover_system_dir(self: Rc<Self>, leftovers: super::Leftovers, adopted: impl FnOnce()) {
         self.adopt_found_jobs(&leftovers.found, leftovers.was_another_here).await;
-        taken_in();
+        adopted();
         self.settle(leftovers).await;
     }
 }

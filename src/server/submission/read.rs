@@ -24,7 +24,7 @@ const JOB_CONF: &str = "job.xml";
 const SPLIT_META: &str = "job.splitmetainfo";
 const SPLITS: &str = "job.split";
 /// Maximum size of a `job.split` that is checked, bytes: about 150 per map.
-const LONGEST_SPLITS_BYTES: u64 = 64 << 20;
+const MAX_SPLITS_BYTES: u64 = 64 << 20;
 
 /// A submitJob call.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Splits {
 
 /// Reads submissions.
 #[derive(Clone, Debug)]
-pub(super) struct Reading {
+pub(super) struct SubmissionReader {
     configuration: Arc<Configuration>,
     limits: JobLimits,
     /// Users that may sign; `None` if the scheduler requires no signature.
@@ -87,15 +87,15 @@ pub(super) struct Reading {
     staging: StagingRoot,
 }
 
-// === impl Reading ===
+// === impl SubmissionReader ===
 
-impl Reading {
+impl SubmissionReader {
     pub(super) fn new(settings: &Settings, acl: Option<Arc<AclFile>>, staging: StagingRoot) -> Self {
         Self { configuration: settings.configuration.clone(), limits: settings.job_limits, acl, staging }
     }
 
     /// Refreshes the list of users that may sign.
-    pub(super) async fn look_at_keys(&self) {
+    pub(super) async fn refresh_keys(&self) {
         if let Some(acl) = &self.acl {
             acl.latest().await;
         }
@@ -188,7 +188,7 @@ impl Reading {
 /// Why only stock TaskTrackers can read the job's splits, if so. An unreadable file gives no reason: neither a stock
 /// JobTracker nor the rest of this one reads it, and the tasks report the error.
 fn only_stock_splits(directory: &JobDirectory, metas: &[SplitMeta]) -> Option<String> {
-    match directory.read(SPLITS, LONGEST_SPLITS_BYTES) {
+    match directory.read(SPLITS, MAX_SPLITS_BYTES) {
         Ok(splits) => {
             only_stock_split(&splits, metas.iter().map(|meta| meta.offset_bytes)).map(|reason| reason.to_string())
         }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Concurrent lookups of one batch.
-const SIDE_BY_SIDE: usize = 4;
+const CONCURRENT_LOOKUPS: usize = 4;
 /// Maximum threads, those of abandoned batches included.
-const MOST_THREADS: usize = 24;
+const MAX_THREADS: usize = 24;
 /// Timeout of a batch; names without an answer by then are used unresolved.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -61,7 +61,7 @@ impl AddressLookups {
         let count = names.len();
         let state = State { next: 0, left: count, found: vec![None; count] };
         let names = Arc::new(Names { names, state: Mutex::new(state), changed: Condvar::new() });
-        let started = (0..SIDE_BY_SIDE.min(count)).filter(|_| self.start(&names)).count();
+        let started = (0..CONCURRENT_LOOKUPS.min(count)).filter(|_| self.start(&names)).count();
         let state = names.state.lock().unwrap_or_else(PoisonError::into_inner);
         if started == 0 {
             return state.found.clone();
@@ -74,14 +74,14 @@ impl AddressLookups {
     }
 
     fn start(&self, names: &Arc<Names>) -> bool {
-        if self.threads.fetch_add(1, Ordering::Relaxed) >= MOST_THREADS {
+        if self.threads.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
             self.threads.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
         let (thread, names) = (Thread(self.threads.clone()), names.clone());
         let look_up = move || {
             let _thread = thread;
-            names.work_off();
+            names.resolve_names();
         };
         std::thread::Builder::new().name("addresses".to_owned()).spawn(look_up).is_ok()
     }
@@ -90,7 +90,7 @@ impl AddressLookups {
 // === impl Names ===
 
 impl Names {
-    fn work_off(&self) {
+    fn resolve_names(&self) {
         loop {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let index = state.next;
@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn without_a_free_thread_names_stay_as_they_are() {
-        let lookups = AddressLookups { threads: Arc::new(AtomicUsize::new(MOST_THREADS)) };
+        let lookups = AddressLookups { threads: Arc::new(AtomicUsize::new(MAX_THREADS)) };
         assert_eq!(lookups.of(&["localhost".to_owned()]), ["localhost"]);
-        assert_eq!(lookups.threads.load(Ordering::Relaxed), MOST_THREADS);
+        assert_eq!(lookups.threads.load(Ordering::Relaxed), MAX_THREADS);
     }
 }

@@ -22,9 +22,9 @@ use crate::model::DEFAULT_RACK;
 /// Maximum wait of a job for racks, while no other user waits, and while others do.
 const JOB_TIMEOUT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(500));
 /// Concurrent runs, one of them reserved for trackers.
-const MOST_RUNS: usize = 4;
+const MAX_RUNS: usize = 4;
 /// Longest host name, bytes.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 
 /// Resolves hosts to racks. After a failure a host has `/default-rack` for now and is resolved again later.
 #[derive(Debug)]
@@ -101,13 +101,13 @@ impl Topology {
         Some(answer)
     }
 
-    /// Requests the unknown racks of a job's hosts; `None` if all are known or `may_wait` is false. Time grows with the
+    /// Requests the unknown racks of a job's hosts; `None` if all are known or `can_wait` is false. Time grows with the
     /// number of hosts: not for the owner's thread.
     pub(super) fn request_racks<'a>(
         self: &Arc<Self>,
         user: &Arc<str>,
         hosts: impl Iterator<Item = &'a str>,
-        may_wait: bool,
+        can_wait: bool,
     ) -> Option<RackRequest> {
         self.script.as_ref()?;
         let mut queue = self.queue();
@@ -117,7 +117,7 @@ impl Topology {
             return None;
         }
         let timeout = if queue.is_idle_but_for(user) { JOB_TIMEOUT.0 } else { JOB_TIMEOUT.1 };
-        let asked = queue.add_request(user, unknown, may_wait);
+        let asked = queue.add_request(user, unknown, can_wait);
         drop(queue);
         self.ensure_run();
         let (number, done) = asked?;
@@ -139,7 +139,7 @@ impl Topology {
     fn ensure_run(self: &Arc<Self>) {
         if self.queue().begin_run() {
             let topology = self.clone();
-            let started = std::thread::Builder::new().name("racks".to_owned()).spawn(move || topology.work_off());
+            let started = std::thread::Builder::new().name("racks".to_owned()).spawn(move || topology.run_batches());
             if let Err(error) = started {
                 self.queue().end_run();
                 tracing::warn!("cannot start a thread for the topology script: {error}");
@@ -148,7 +148,7 @@ impl Topology {
     }
 
     /// Runs the program until the queue is empty.
-    fn work_off(self: Arc<Self>) {
+    fn run_batches(self: Arc<Self>) {
         let Some(script) = &self.script else { return };
         loop {
             let Some(batch) = self.queue().next_batch(self.hosts_per_run) else { return };
@@ -159,9 +159,9 @@ impl Topology {
                 Batch::Job(_, hosts) => script::run_script(script, hosts, &self.lookups)
                     .map(|racks| hosts.iter().cloned().zip(racks).collect()),
             };
-            let complaint = self.queue().finish(batch, racks);
-            if let Some(complaint) = complaint {
-                tracing::warn!("{} (topology.script.file.name) {complaint}", script.display());
+            let failure = self.queue().finish(batch, racks);
+            if let Some(failure) = failure {
+                tracing::warn!("{} (topology.script.file.name) {failure}", script.display());
             }
         }
     }
@@ -169,7 +169,7 @@ impl Topology {
 
 /// Whether a name may be passed to the program. Names come from clients.
 fn is_host(name: &str) -> bool {
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(|byte| byte.is_ascii_graphic())
+    !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]

@@ -7,33 +7,33 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::MOST_RUNS;
+use super::MAX_RUNS;
 use super::script::ScriptError;
 
 /// Racks remembered of jobs' hosts, and of trackers' hosts; at most twice as many are in memory.
 const REMEMBERED_HOSTS: usize = 20_000;
 /// Requests of jobs, abandoned ones included, and those of one user.
-const MOST_REQUESTS: (usize, usize) = (64, 4);
+const MAX_REQUESTS: (usize, usize) = (64, 4);
 /// Queued hosts of all requests, and those of an abandoned one.
-const MOST_WAITING_HOSTS: (usize, usize) = (100_000, 1_000);
+const MAX_WAITING_HOSTS: (usize, usize) = (100_000, 1_000);
 /// Minimum interval of log lines about the program's failures.
-const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Known racks, queued hosts and waiters.
 #[derive(Debug, Default)]
 pub(super) struct RackQueue {
-    of_trackers: Remembered,
-    of_jobs: Remembered,
+    of_trackers: RackCache,
+    of_jobs: RackCache,
     trackers: VecDeque<(String, oneshot::Sender<String>)>,
     /// Trackers' hosts in a running batch.
-    under_way: BTreeMap<String, Vec<oneshot::Sender<String>>>,
+    resolving: BTreeMap<String, Vec<oneshot::Sender<String>>>,
     requests: BTreeMap<u64, Request>,
     /// Requests with queued hosts, the next first.
     order: VecDeque<u64>,
     last_number: u64,
     runs: usize,
     runs_for_jobs: usize,
-    complained: Option<Instant>,
+    last_logged: Option<Instant>,
 }
 
 /// A job's hosts.
@@ -42,7 +42,7 @@ struct Request {
     user: Arc<str>,
     /// Hosts still queued.
     hosts: Vec<String>,
-    batches_under_way: usize,
+    running_batches: usize,
     /// `None` once abandoned.
     waiter: Option<oneshot::Sender<()>>,
 }
@@ -56,26 +56,26 @@ pub(super) enum Batch {
 
 /// Racks by host. Least recently used hosts are removed first.
 #[derive(Debug, Default)]
-struct Remembered {
-    lately: BTreeMap<String, String>,
-    before: BTreeMap<String, String>,
+struct RackCache {
+    recent: BTreeMap<String, String>,
+    older: BTreeMap<String, String>,
 }
 
-// === impl Remembered ===
+// === impl RackCache ===
 
-impl Remembered {
+impl RackCache {
     fn get(&mut self, host: &str) -> Option<&str> {
-        if let Some((host, rack)) = self.before.remove_entry(host) {
+        if let Some((host, rack)) = self.older.remove_entry(host) {
             self.put(host, rack);
         }
-        self.lately.get(host).map(String::as_str)
+        self.recent.get(host).map(String::as_str)
     }
 
     fn put(&mut self, host: String, rack: String) {
-        if self.lately.len() >= REMEMBERED_HOSTS {
-            self.before = std::mem::take(&mut self.lately);
+        if self.recent.len() >= REMEMBERED_HOSTS {
+            self.older = std::mem::take(&mut self.recent);
         }
-        self.lately.insert(host, rack);
+        self.recent.insert(host, rack);
     }
 }
 
@@ -98,45 +98,45 @@ impl RackQueue {
             return None;
         }
         let (sender, answer) = oneshot::channel();
-        match self.under_way.get_mut(host) {
+        match self.resolving.get_mut(host) {
             Some(senders) => senders.push(sender),
             None => self.trackers.push_back((host.to_owned(), sender)),
         }
         Some(answer)
     }
 
-    /// Queues a job's hosts; `None` if `may_wait` is false or the queue is full.
+    /// Queues a job's hosts; `None` if `can_wait` is false or the queue is full.
     pub(super) fn add_request(
         &mut self,
         user: &Arc<str>,
         mut hosts: Vec<String>,
-        may_wait: bool,
+        can_wait: bool,
     ) -> Option<(u64, oneshot::Receiver<()>)> {
         let of_user = |requests: &BTreeMap<u64, Request>| requests.values().filter(|r| r.user == *user).count();
-        if self.requests.len() >= MOST_REQUESTS.0 || of_user(&self.requests) >= MOST_REQUESTS.1 {
+        if self.requests.len() >= MAX_REQUESTS.0 || of_user(&self.requests) >= MAX_REQUESTS.1 {
             // Abandoned requests are removed, the oldest first and the user's own before others.
             let idle = |request: &Request| request.waiter.is_none();
             let own = self.requests.iter().find(|(_, r)| r.user == *user && idle(r)).map(|(number, _)| *number);
             let any = || self.requests.iter().find(|(_, r)| idle(r)).map(|(number, _)| *number);
-            let is_users_bound = of_user(&self.requests) >= MOST_REQUESTS.1;
+            let is_users_bound = of_user(&self.requests) >= MAX_REQUESTS.1;
             match own.or_else(|| if is_users_bound { None } else { any() }) {
                 Some(number) => self.withdraw(number),
                 None => return None,
             }
         }
-        hosts.truncate(MOST_WAITING_HOSTS.0.saturating_sub(self.waiting_hosts()));
-        if !may_wait {
-            hosts.truncate(MOST_WAITING_HOSTS.1);
+        hosts.truncate(MAX_WAITING_HOSTS.0.saturating_sub(self.waiting_hosts()));
+        if !can_wait {
+            hosts.truncate(MAX_WAITING_HOSTS.1);
         }
         if hosts.is_empty() {
             return None;
         }
         self.last_number += 1;
         let (sender, answer) = oneshot::channel();
-        let waiter = may_wait.then_some(sender);
-        self.requests.insert(self.last_number, Request { user: user.clone(), hosts, batches_under_way: 0, waiter });
+        let waiter = can_wait.then_some(sender);
+        self.requests.insert(self.last_number, Request { user: user.clone(), hosts, running_batches: 0, waiter });
         self.order.push_back(self.last_number);
-        may_wait.then_some((self.last_number, answer))
+        can_wait.then_some((self.last_number, answer))
     }
 
     /// Queued hosts of jobs.
@@ -164,15 +164,15 @@ impl RackQueue {
     pub(super) fn abandon(&mut self, number: u64) {
         if let Some(request) = self.requests.get_mut(&number) {
             request.waiter = None;
-            request.hosts.truncate(MOST_WAITING_HOSTS.1);
+            request.hosts.truncate(MAX_WAITING_HOSTS.1);
         }
     }
 
     /// Whether to start one more run, which then counts as running.
     pub(super) fn begin_run(&mut self) -> bool {
-        let has_work = !self.trackers.is_empty() || (!self.order.is_empty() && self.runs_for_jobs < MOST_RUNS - 1);
+        let has_work = !self.trackers.is_empty() || (!self.order.is_empty() && self.runs_for_jobs < MAX_RUNS - 1);
         // A run that is between two batches may take the work; one more does no harm.
-        let begins = has_work && self.runs < MOST_RUNS;
+        let begins = has_work && self.runs < MAX_RUNS;
         self.runs += usize::from(begins);
         begins
     }
@@ -183,15 +183,15 @@ impl RackQueue {
     }
 
     /// The next batch; `None` ends the run.
-    pub(super) fn next_batch(&mut self, most_hosts: usize) -> Option<Batch> {
-        if let Some(batch) = self.next_trackers(most_hosts) {
+    pub(super) fn next_batch(&mut self, max_hosts: usize) -> Option<Batch> {
+        if let Some(batch) = self.next_trackers(max_hosts) {
             return Some(batch);
         }
-        while self.runs_for_jobs < MOST_RUNS - 1 {
+        while self.runs_for_jobs < MAX_RUNS - 1 {
             let Some(number) = self.next_request() else { break };
             let Some(request) = self.requests.get_mut(&number) else { continue };
             let mut hosts = Vec::new();
-            while hosts.len() < most_hosts
+            while hosts.len() < max_hosts
                 && let Some(host) = request.hosts.pop()
             {
                 // Another job's batch may have resolved it.
@@ -199,7 +199,7 @@ impl RackQueue {
                     hosts.push(host);
                 }
             }
-            request.batches_under_way += usize::from(!hosts.is_empty());
+            request.running_batches += usize::from(!hosts.is_empty());
             if !request.hosts.is_empty() {
                 self.order.push_back(number);
             }
@@ -213,12 +213,12 @@ impl RackQueue {
         None
     }
 
-    fn next_trackers(&mut self, most_hosts: usize) -> Option<Batch> {
+    fn next_trackers(&mut self, max_hosts: usize) -> Option<Batch> {
         let mut hosts = Vec::new();
-        while hosts.len() < most_hosts
+        while hosts.len() < max_hosts
             && let Some((host, sender)) = self.trackers.pop_front()
         {
-            let senders = self.under_way.entry(host.clone()).or_default();
+            let senders = self.resolving.entry(host.clone()).or_default();
             if senders.is_empty() {
                 hosts.push(host);
             }
@@ -229,8 +229,8 @@ impl RackQueue {
 
     /// Removes the next request: those with a waiter first, in turns.
     fn next_request(&mut self) -> Option<u64> {
-        let is_waited_for = |number: &u64| self.requests.get(number).is_some_and(|request| request.waiter.is_some());
-        let index = self.order.iter().position(is_waited_for).unwrap_or(0);
+        let has_waiter = |number: &u64| self.requests.get(number).is_some_and(|request| request.waiter.is_some());
+        let index = self.order.iter().position(has_waiter).unwrap_or(0);
         self.order.remove(index)
     }
 
@@ -251,7 +251,7 @@ impl RackQueue {
                 found.into_iter().for_each(|(host, rack)| self.of_trackers.put(host, rack));
                 for host in hosts {
                     let rack = self.of_trackers.get(&host).map(str::to_owned);
-                    for sender in self.under_way.remove(&host).unwrap_or_default() {
+                    for sender in self.resolving.remove(&host).unwrap_or_default() {
                         // Dropped without an answer, it means the default rack. The waiter may be gone.
                         let _ = rack.clone().map(|rack| sender.send(rack));
                     }
@@ -261,22 +261,22 @@ impl RackQueue {
                 self.runs_for_jobs = self.runs_for_jobs.saturating_sub(1);
                 found.into_iter().for_each(|(host, rack)| self.of_jobs.put(host, rack));
                 if let Some(request) = self.requests.get_mut(&number) {
-                    request.batches_under_way = request.batches_under_way.saturating_sub(1);
+                    request.running_batches = request.running_batches.saturating_sub(1);
                     self.complete(number);
                 }
             }
         }
         let failure = failure?;
-        if self.complained.is_some_and(|complained| complained.elapsed() < COMPLAINT_PAUSE) {
+        if self.last_logged.is_some_and(|logged| logged.elapsed() < LOG_INTERVAL) {
             return None;
         }
-        self.complained = Some(Instant::now());
+        self.last_logged = Some(Instant::now());
         Some(format!("{failure}; {missing} hosts are in {} for now", crate::model::DEFAULT_RACK))
     }
 
     /// Notifies the waiter of a request that is complete.
     fn complete(&mut self, number: u64) {
-        let is_over = |request: &&mut Request| request.hosts.is_empty() && request.batches_under_way == 0;
+        let is_over = |request: &&mut Request| request.hosts.is_empty() && request.running_batches == 0;
         if self.requests.get_mut(&number).filter(is_over).is_some()
             && let Some(waiter) = self.requests.remove(&number).and_then(|request| request.waiter)
         {

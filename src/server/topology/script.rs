@@ -14,7 +14,7 @@ use super::address::AddressLookups;
 /// Timeout of a run.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum output of a run, bytes.
-const MOST_OUTPUT_BYTES: usize = 1 << 20;
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 /// Why a run gave no racks.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub(super) enum ScriptError {
 
 impl ScriptError {
     /// Whether a single host may be the cause.
-    fn may_be_one_host(&self) -> bool {
+    fn can_be_one_host(&self) -> bool {
         !matches!(self, ScriptError::Program(_))
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn run_script(
     hosts: &[String],
     lookups: &AddressLookups,
 ) -> Result<Vec<String>, ScriptError> {
-    let ran = program::run(Command::new(script).args(lookups.of(hosts)), TIMEOUT, MOST_OUTPUT_BYTES)?;
+    let ran = program::run(Command::new(script).args(lookups.of(hosts)), TIMEOUT, MAX_OUTPUT_BYTES)?;
     if !ran.status.success() {
         return Err(ScriptError::Status(ran.status));
     }
@@ -72,7 +72,7 @@ pub(super) fn resolve_or_halve(
         Ok(racks) => return Ok(hosts.iter().cloned().zip(racks).collect()),
         Err(error) => error,
     };
-    if hosts.len() < 2 || !error.may_be_one_host() {
+    if hosts.len() < 2 || !error.can_be_one_host() {
         return Err(error);
     }
     let (first, second) = hosts.split_at(hosts.len() / 2);

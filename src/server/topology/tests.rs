@@ -87,12 +87,12 @@ async fn hosts_of_trackers_overtake_those_of_jobs() {
     let hosts: Vec<String> = (0..100).map(|host| format!("10.1.0.{host}")).collect();
     let rack_request = topology.request_racks(&"mallory".into(), hosts.iter().map(String::as_str), true).unwrap();
     // All threads for jobs are busy.
-    while place.runs().len() < MOST_RUNS - 1 {
+    while place.runs().len() < MAX_RUNS - 1 {
         tokio::task::yield_now().await;
     }
     let trackers = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|host| topology.request_for_tracker(host).unwrap());
     // The reserved thread takes queued trackers.
-    while place.runs().len() < MOST_RUNS {
+    while place.runs().len() < MAX_RUNS {
         tokio::task::yield_now().await;
     }
     place.release_runs();
@@ -101,7 +101,7 @@ async fn hosts_of_trackers_overtake_those_of_jobs() {
     }
     let runs = place.runs();
     let last = runs.iter().rposition(|run| run.contains("10.0.0.")).unwrap();
-    assert!(last < 2 * MOST_RUNS, "{runs:?}");
+    assert!(last < 2 * MAX_RUNS, "{runs:?}");
     drop(rack_request);
 }
 
@@ -137,7 +137,7 @@ async fn a_job_waits_for_others_jobs_only_for_a_moment() {
 async fn abandoned_requests_give_way() {
     let (place, topology) = Place::new(PRINT_LATER);
     let hosts: Vec<String> = (0..5_000).map(|host| format!("10.1.{}.{}", host / 250, host % 250)).collect();
-    let ask = |user: &str, may_wait| topology.request_racks(&user.into(), hosts.iter().map(String::as_str), may_wait);
+    let ask = |user: &str, can_wait| topology.request_racks(&user.into(), hosts.iter().map(String::as_str), can_wait);
     for number in 0..1_000 {
         drop(ask(&format!("mallory{}", number % 100), number % 3 == 0));
     }

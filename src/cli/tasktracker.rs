@@ -62,8 +62,8 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     // Variables that are not UTF-8 are not passed on.
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment = std::env::vars_os().filter_map(text).collect();
-    let keeper = Some(PathBuf::from(THIS_PROGRAM));
-    run_tracker(settings, environment, keeper, crate::lifecycle::stop_signal(), |running| {
+    let supervisor = Some(PathBuf::from(THIS_PROGRAM));
+    run_tracker(settings, environment, supervisor, crate::lifecycle::stop_signal(), |running| {
         for line in lines(running) {
             tracing::info!("{line}");
         }

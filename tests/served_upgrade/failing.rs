@@ -39,7 +39,7 @@ fn one_that_cannot_go_on_says_why() {
     let taken = serving.rpc();
     // Nothing of these comes to the point where the old one stops.
     for (name, text, told) in [
-        ("exits", "exit 3".to_owned(), "ended (exit status: 3) before it was ready"),
+        ("exits", "exit 3".to_owned(), "exited (exit status: 3) before it was ready"),
         ("no-program", "exec /dev/null".to_owned(), "before it was ready"),
         (
             "bad-configuration",
@@ -57,7 +57,7 @@ fn one_that_cannot_go_on_says_why() {
             "other-version",
             r#"printf '\000\000\000\067{"ready":{"version":2,"program_version":"of a script"}}' >&0; cat >/dev/null"#
                 .to_owned(),
-            "hands over by version 2, this one by 1",
+            "speaks hand-over version 2, this one 1",
         ),
     ] {
         let program = script(&place, name, &text);
@@ -66,7 +66,7 @@ fn one_that_cannot_go_on_says_why() {
     place.database().execute("UPDATE meta SET value = 1000 WHERE key = 'schema_version'", []).unwrap();
     fails(&place, &serving, env!("CARGO_BIN_EXE_jobtracker"), "has schema version 1000");
     place.database().execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'", []).unwrap();
-    fails(&place, &serving, env!("CARGO_BIN_EXE_jobtracker"), "would bring state.db from schema version 1 to");
+    fails(&place, &serving, env!("CARGO_BIN_EXE_jobtracker"), "would migrate state.db from schema version 1 to");
     assert!(!place.path("elsewhere").exists());
     assert_eq!(serving.process_id(), before);
     assert!(!serving.log.text().contains("hand-over failed"), "it never stopped:\n{}", serving.log.text());

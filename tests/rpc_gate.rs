@@ -117,9 +117,9 @@ fn submit_job_waits_and_nobody_sees_the_job_before() {
 }
 
 #[test]
-fn a_heartbeat_with_nothing_to_tell_or_to_do_waits_for_nobody() {
+fn a_heartbeat_without_news_or_orders_does_not_wait() {
     with_daemon(Wanted::default(), async |rig: Rig| {
-        // The daemon's own start is a fact that nobody lets through.
+        // The daemon's own start is a fact that the gate holds back.
         let mut tracker = Tracker::new();
         let mut line = rig.tracker_client().await;
         for id in 0..3 {
@@ -140,7 +140,7 @@ fn a_launch_waits() {
 }
 
 #[test]
-fn a_report_of_progress_waits_for_nobody() {
+fn a_report_of_progress_does_not_wait() {
     with_daemon(Wanted::default(), async |rig: Rig| {
         let (_, _, mut line, mut tracker) = set_up(&rig).await;
         tracker.all_are(AttemptState::Running);
@@ -313,7 +313,8 @@ fn long_answers_that_wait_for_the_store_take_bounded_room() {
     });
 }
 
-/// There is room for four answers; who else asks is asked anew when the store has caught up, with what has happened since.
+/// There is room for four answers; further queries are repeated when the store has caught up, with what has happened
+/// since.
 #[test]
 fn questions_wait_where_there_is_no_room_for_answers() {
     const ROOM_BYTES: usize = 4 << 10;

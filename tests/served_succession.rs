@@ -115,7 +115,7 @@ fn a_recorded_job_is_taken_in_under_its_id_with_its_token() {
     let minute: String = scene.place.database().query_row(sql, [], |row| row.get(0)).unwrap();
     assert!(minute.parse::<u32>().unwrap() >= 60, "{minute}: an id that the Java one may give out");
     serving.kill();
-    // It is ours now: a restart goes on with it as with any other.
+    // It is ours now: a restart continues it as any other.
     let serving = scene.place.start();
     serving.log.wait_for("1 unfinished jobs of before the restart go on");
     assert!(!serving.log.text().contains("another JobTracker"), "{}", serving.log.text());
@@ -143,7 +143,7 @@ fn a_job_that_it_has_ended_is_closed() {
     let serving = scene.start();
     serving.log.wait_for(&format!("{JOB} is over: it has ended under another JobTracker"));
     assert_eq!(scene.row().unwrap().0, "KILLED");
-    assert!(!scene.system().join(JOB).exists(), "nobody needs it");
+    assert!(!scene.system().join(JOB).exists(), "it is not needed");
 }
 
 #[test]

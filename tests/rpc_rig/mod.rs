@@ -99,7 +99,7 @@ fn daemon(wanted: Wanted) -> (Daemon, tokio::net::TcpListener, Rig) {
     let parts =
         DaemonParts { settings: &settings, rpc_limits: wanted.limits, engine, sink, clock, acl, budget_image: None };
     let (daemon, handle) = Daemon::new(parts);
-    // The facts of the start itself, without which nobody gets a job id.
+    // The facts of the start itself, without which no job id is issued.
     gate.release_held();
     let listener = listen(SocketAddr::new(wanted.address.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0)).unwrap();
     let address = listener.local_addr().unwrap();

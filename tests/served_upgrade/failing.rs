@@ -7,7 +7,7 @@ use crate::stage::{
 
 use jobtracker::wire::protocol::{Protocol, Value};
 
-/// What a new process says when it could go on, as a script prints it.
+/// What a new process sends when it is ready, as a script prints it.
 const READY: &str =
     r#"ready() { printf '\000\000\000\067{"ready":{"version":1,"program_version":"of a script"}}' >&0; }"#;
 const RESTORED: &str = r#"restored() { printf '\000\000\000\012"restored"' >&0; }"#;
@@ -20,13 +20,13 @@ fn assert_serves(serving: &Serving, idle: &mut Client, raw: RawClient) {
     client(serving, Protocol::JobSubmission);
 }
 
-fn fails(place: &Place, serving: &Serving, program: &str, told: &str) {
+fn fails(place: &Place, serving: &Serving, program: &str, expected: &str) {
     let mut idle = client(serving, Protocol::JobSubmission);
     let raw = RawClient::that_says(serving, -3);
     let (code, text) = fail_to_upgrade(place, &["--program", program]);
     assert_eq!(code, 1, "{text}");
     assert!(text.starts_with("jobtracker: the upgrade failed and the old process continues to serve: "), "{text}");
-    assert!(text.contains(told), "{told} in {text}");
+    assert!(text.contains(expected), "{expected} in {text}");
     assert_serves(serving, &mut idle, raw);
 }
 
@@ -38,7 +38,7 @@ fn one_that_cannot_go_on_says_why() {
     let elsewhere = place.path("elsewhere").display().to_string();
     let taken = serving.rpc();
     // Nothing of these comes to the point where the old one stops.
-    for (name, text, told) in [
+    for (name, text, expected) in [
         ("exits", "exit 3".to_owned(), "exited (exit status: 3) before it was ready"),
         ("no-program", "exec /dev/null".to_owned(), "before it was ready"),
         (
@@ -61,7 +61,7 @@ fn one_that_cannot_go_on_says_why() {
         ),
     ] {
         let program = script(&place, name, &text);
-        fails(&place, &serving, program.to_str().unwrap(), told);
+        fails(&place, &serving, program.to_str().unwrap(), expected);
     }
     place.database().execute("UPDATE meta SET value = 1000 WHERE key = 'schema_version'", []).unwrap();
     fails(&place, &serving, env!("CARGO_BIN_EXE_jobtracker"), "has schema version 1000");
@@ -73,7 +73,7 @@ fn one_that_cannot_go_on_says_why() {
 }
 
 /// The store is closed and everything handed over, and then the new process is no more: the old one opens the store
-/// again and goes on with the connections it has kept.
+/// again and resumes with the connections it has kept.
 #[test]
 fn one_that_dies_with_everything_in_its_hands_is_replaced_by_the_old_one() {
     let mut place = place();

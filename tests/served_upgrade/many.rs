@@ -19,7 +19,7 @@ struct Asking {
     thread: JoinHandle<()>,
 }
 
-/// Who is told to leave off.
+/// A stop flag for clients.
 #[derive(Clone, Default)]
 struct Bell(Arc<AtomicBool>);
 

@@ -125,7 +125,7 @@ impl DaemonProcess<'_> {
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
         let daemon = daemon.with_background_task(reload.run(hang_up, self.supervisor.clone()));
-        let (predecessor, failed_upgrade) = (self.predecessor.receive_state(), self.failed_upgrade.take());
+        let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {
             predecessor.report_restored();
         }

@@ -1,10 +1,10 @@
-//! The one place that reads a clock; everybody else is told the time.
+//! The only place that reads a clock; all other code receives the time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::model::Now;
 
-/// Tells the time since it was started, and the wall time.
+/// A monotonic clock and the wall clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: tokio::time::Instant,
@@ -13,15 +13,15 @@ pub struct Clock {
 // === impl Clock ===
 
 impl Clock {
-    /// A clock whose monotonic side starts at [`Self::START_MS`] now. It follows tokio's time, so tests may pause it.
+    /// A clock whose monotonic time is [`Self::START_MS`] now. It follows tokio's time, so tests may pause it.
     pub fn start() -> Self {
         Self { origin: tokio::time::Instant::now() }
     }
 
-    /// What the monotonic side shows at the start, ms: what began before, under an earlier incarnation, has a time too.
+    /// Monotonic time at the start, ms: events of an earlier run need a time too.
     pub const START_MS: u64 = 1 << 40;
 
-    /// Milliseconds since [`Self::START_MS`] before the start; never goes back.
+    /// Monotonic time, ms: [`Self::START_MS`] plus the time since the start.
     pub fn mono_ms(&self) -> u64 {
         Self::START_MS + self.origin.elapsed().as_millis() as u64
     }

@@ -113,7 +113,7 @@ fn lists_of_hosts_are_read_when_an_administrator_says_so() {
         // A list that is gone does not let everybody in.
         std::fs::remove_file(&excluded).unwrap();
         let (_, text) = refused(&mut administrator, AdminOperationsCall::RefreshNodes).await;
-        assert!(text.contains("mapred.hosts.exclude") && text.contains("holds on"), "{text}");
+        assert!(text.contains("mapred.hosts.exclude") && text.contains("stay in force"), "{text}");
         assert_eq!(trackers(&mut client).await, (0, 2));
     });
 }

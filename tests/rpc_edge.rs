@@ -186,7 +186,7 @@ fn cluster_status(bytes: &[u8]) -> jobtracker::wire::ClusterStatus {
 fn a_client_that_must_not_authenticate_is_told_at_once() {
     with_daemon(recorded_places(), async |rig: Rig| {
         let mut stream = rig.connect().await;
-        // It sends nothing further before it has heard this.
+        // It sends nothing further before it has received this.
         send(&mut stream, b"hrpc\x04\x52").await;
         assert_eq!(read_bytes(&mut stream, 8).await, SWITCH_TO_SIMPLE);
     });

@@ -117,9 +117,9 @@ fn submit_job_waits_and_nobody_sees_the_job_before() {
 }
 
 #[test]
-fn a_heartbeat_with_nothing_to_tell_or_to_do_waits_for_nobody() {
+fn a_heartbeat_without_news_or_orders_does_not_wait() {
     with_daemon(Wanted::default(), async |rig: Rig| {
-        // The daemon's own start is a fact that nobody lets through.
+        // The daemon's own start is a fact that the gate holds back.
         let mut tracker = Tracker::new();
         let mut line = rig.tracker_client().await;
         for id in 0..3 {
@@ -140,7 +140,7 @@ fn a_launch_waits() {
 }
 
 #[test]
-fn a_report_of_progress_waits_for_nobody() {
+fn a_report_of_progress_does_not_wait() {
     with_daemon(Wanted::default(), async |rig: Rig| {
         let (_, _, mut line, mut tracker) = set_up(&rig).await;
         tracker.all_are(AttemptState::Running);
@@ -302,18 +302,19 @@ fn long_answers_that_wait_for_the_store_take_bounded_room() {
             rig.settle().await;
         }
         assert!(asking.iter().all(|asking| !asking.is_answered()));
-        assert_eq!(rig.owner.held_room().taken_bytes(), ROOM_BYTES);
+        assert_eq!(rig.owner.answer_memory().taken_bytes(), ROOM_BYTES);
         assert!(rig.owner.held() <= 3, "the launch, and the one answer that there is room for");
         for asking in asking {
             let (_, value) = rig.pass(asking).await;
             let Value::TaskReports(reports) = value else { panic!("{value:?}") };
             assert!(reports.len() == 4_000 && (0..).zip(&reports).all(|(number, report)| report.task.number == number));
         }
-        assert_eq!(rig.owner.held_room().taken_bytes(), 0);
+        assert_eq!(rig.owner.answer_memory().taken_bytes(), 0);
     });
 }
 
-/// There is room for four answers; who else asks is asked anew when the store has caught up, with what has happened since.
+/// There is room for four answers; further queries are repeated when the store has caught up, with what has happened
+/// since.
 #[test]
 fn questions_wait_where_there_is_no_room_for_answers() {
     const ROOM_BYTES: usize = 4 << 10;
@@ -324,7 +325,11 @@ fn questions_wait_where_there_is_no_room_for_answers() {
             asking.push(rig.ask(rig.client("alice").await, status_of(id)).await);
         }
         assert!(asking.iter().all(|asking| !asking.is_answered()));
-        assert_eq!((rig.owner.held_room().taken_bytes(), rig.owner.held()), (ROOM_BYTES, 31), "the launch is held too");
+        assert_eq!(
+            (rig.owner.answer_memory().taken_bytes(), rig.owner.held()),
+            (ROOM_BYTES, 31),
+            "the launch is held too"
+        );
         // The job changes on and on: each is answered all the same, and nothing is shown before it is durable.
         for asking in asking {
             let priority = JobSubmissionCall::SetJobPriority { job: Some(id), priority: Some("HIGH".to_owned()) };

@@ -119,7 +119,7 @@ fn heartbeats_that_no_tracker_sends_are_disallowed_whatever_their_size() {
             assert!(text.len() < 600, "{} bytes", text.len());
         }
         assert_eq!(rig.owner.with_engine(|engine| engine.tracker_names().count()), 0);
-        // An honest one beside it is heard.
+        // An honest one beside it is served.
         let (status, _) = answer_to(&rig, Protocol::InterTracker, &heartbeat(|_| {})).await;
         assert_eq!(status, 0);
     });
@@ -243,12 +243,12 @@ fn a_client_that_reads_nothing_is_dropped_and_holds_no_one_up() {
     let limits = RpcLimits { write_timeout_ms: 500, max_calls_in_flight: 10, ..RpcLimits::default() };
     with_daemon(limited(limits), async |rig: Rig| {
         let deaf = opened(&rig).await;
-        let (mut hear, mut say) = deaf.into_split();
+        let (mut read, mut write) = deaf.into_split();
         let shouting = tokio::task::spawn_local(async move {
             let calls: Vec<u8> = (0..100).flat_map(|id| call(id, JobSubmissionCall::GetQueues)).collect();
             let mut sent = 0_usize;
             // More answers than the buffers of both kernels hold. It ends because we drop it.
-            while tokio::io::AsyncWriteExt::write_all(&mut say, &calls).await.is_ok() {
+            while tokio::io::AsyncWriteExt::write_all(&mut write, &calls).await.is_ok() {
                 sent += 1;
                 assert!(sent < 1_000_000, "the server reads on for a client that does not");
             }
@@ -260,36 +260,36 @@ fn a_client_that_reads_nothing_is_dropped_and_holds_no_one_up() {
         }
         shouting.await.unwrap();
         let mut rest = Vec::new();
-        let _ = hear.read_to_end(&mut rest).await;
+        let _ = read.read_to_end(&mut rest).await;
         assert!(rest.len() < 64 << 20);
     });
 }
 
 #[test]
-fn calls_that_come_in_part_take_bounded_room_and_keep_nobody_waiting_for_long() {
+fn calls_that_come_in_part_take_bounded_room_and_delay_no_other_for_long() {
     let half = vec![0; 600_000];
     let opened_with_half = async |rig: &Rig, protocol| {
         let mut stream = rig.connect().await;
         send(&mut stream, &opening(protocol)).await;
         send(&mut stream, &1_000_000_i32.to_be_bytes()).await;
         let sending = half.clone();
-        let (hear, mut say) = stream.into_split();
+        let (read, mut write) = stream.into_split();
         // Kept open by the half that sends what the server takes.
         tokio::task::spawn_local(async move {
-            let _ = tokio::io::AsyncWriteExt::write_all(&mut say, &sending).await;
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut write, &sending).await;
             std::future::pending::<()>().await;
         });
-        hear
+        read
     };
-    let closed = async |mut hear: tokio::net::tcp::OwnedReadHalf| {
-        let ended = tokio::time::timeout(PATIENCE, hear.read(&mut [0; 1])).await;
+    let closed = async |mut read: tokio::net::tcp::OwnedReadHalf| {
+        let ended = tokio::time::timeout(PATIENCE, read.read(&mut [0; 1])).await;
         !matches!(ended, Ok(Ok(1..)) | Err(_))
     };
     let limits = RpcLimits {
         max_frame_bytes: 1_000_000,
         waiting_call_bytes: 1_000_000,
         waiting_heartbeat_bytes: 1_000_000,
-        short_patience_ms: 500,
+        short_timeout_ms: 500,
         ..RpcLimits::default()
     };
     with_daemon(limited(limits), async |rig: Rig| {

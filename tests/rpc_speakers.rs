@@ -103,7 +103,7 @@ fn while_a_tracker_beats_no_other_connection_reports_for_it_or_gets_its_answers(
             beat(&mut line, &mut tracker).await;
             assert_eq!(tracker.request.response_id, before.wrapping_add(1), "the tracker notices nothing");
             let text = refusal(newcomer.await.unwrap());
-            assert!(text.contains("is connected already"), "{text}");
+            assert!(text.contains("is already connected"), "{text}");
         }
         assert_eq!(run_state(&rig, id).await, RunState::Running);
         tracker.all_are(AttemptState::Succeeded);

@@ -1,4 +1,4 @@
-//! A daemon that is told to stop answers what is in hand, and nothing else.
+//! A daemon that is stopped answers the calls in progress, and nothing else.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -83,6 +83,6 @@ fn what_the_store_does_not_take_is_waited_for_four_seconds() {
         while !rig.has_ended() {
             tokio::task::yield_now().await;
         }
-        assert!(!submitting.is_answered(), "what is not durable is told to nobody");
+        assert!(!submitting.is_answered(), "what is not durable is not sent");
     });
 }

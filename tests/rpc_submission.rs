@@ -242,14 +242,14 @@ fn what_is_accepted_has_its_token_and_a_repetition_changes_nothing() {
         for (path, mode) in [(folder.clone(), 0o700), (folder.join("jobToken"), 0o600)] {
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode, "{}", path.display());
         }
-        // A client that has not heard the answer asks again.
+        // A client that has not received the answer calls again.
         client.call(&submit(id, directory)).await.unwrap();
         assert_eq!(std::fs::read(folder.join("jobToken")).unwrap(), token);
     });
 }
 
 #[test]
-fn a_system_directory_that_cannot_be_written_refuses_and_is_tried_anew() {
+fn a_system_directory_that_cannot_be_written_refuses_and_is_retried() {
     with_daemon(Wanted::default(), async |rig: Rig| {
         rig.gate.open();
         let mut client = rig.client("alice").await;
@@ -419,7 +419,7 @@ fn refusals_show_nothing_of_the_clusters_configuration() {
     });
 }
 
-/// A program that tells racks once the file `go` is there, and notes each run in `runs`.
+/// A program that prints racks once the file `go` exists, and notes each run in `runs`.
 fn slow_racks(folder: &Path) -> String {
     use std::os::unix::fs::PermissionsExt;
     let path = folder.join("racks");
@@ -494,7 +494,7 @@ fn jobs_on_made_up_hosts_keep_nobody_waiting() {
         let id = new_job_id(&mut client).await;
         let directory = rig.stage("alice", id, &[MAPS], 2);
         put_on_hosts(&rig, "alice", id, &["10.99.0.1".to_owned()]);
-        // The program tells nothing as long as this takes.
+        // The program prints nothing as long as this takes.
         let accepted = client.call(&submit(id, directory)).await.unwrap();
         assert!(matches!(accepted, Value::JobStatus(Some(status)) if status.id == id));
         std::fs::write(folder.path().join("go"), "").unwrap();

@@ -50,7 +50,7 @@ fn edited_after_a_clean_stop_the_differences_are_taken_over() {
     let place = stopped();
     fs::write(place.budget(), "alice 60 2\ncarol 5 1\n").unwrap();
     let serving = place.start();
-    serving.log.wait_for("the budget file was edited; 3 queues differ and are taken over, booked as adjustments");
+    serving.log.wait_for("the budget file was edited; 3 queues differ and are updated, recorded as adjustments");
     assert_eq!(serving.ask("root", "addBudget=0&queue=alice").queue()[..2], ["60.0", "2.0"]);
     assert_eq!(serving.ask("root", "info=bob").status, 404);
     assert_eq!(serving.stop().0, 0);
@@ -251,7 +251,7 @@ fn by_the_administrators_word_it_becomes_the_ledger_even_after_a_crash() {
     serving.kill();
     fs::write(place.budget(), "alice 60 2\n").unwrap();
     let serving = place.try_start(&["--take-budget-file"]).unwrap_or_else(|(status, log)| panic!("{status}:\n{log}"));
-    serving.log.wait_for("the budget file was edited; 2 queues differ and are taken over");
+    serving.log.wait_for("the budget file was edited; 2 queues differ and are updated");
     assert_eq!(serving.ask("root", "addBudget=0&queue=alice").queue()[..2], ["60.0", "2.0"]);
     assert_eq!(serving.stop().0, 0);
     fs::remove_file(place.budget()).unwrap();

@@ -62,7 +62,7 @@ fn a_full_disk_under_the_database_holds_answers_back_and_loses_nothing() {
         let ready = on.serving.get("/readyz", "");
         assert_eq!(ready.status, 503);
         assert!(ready.body.starts_with("the state store cannot write ("), "{}", ready.body);
-        assert_eq!(on.serving.get("/healthz", "").status, 200, "nobody should restart it for that");
+        assert_eq!(on.serving.get("/healthz", "").status, 200, "it needs no restart");
         // What was not noted in the database is not in the file either.
         assert!(place.read_budget().starts_with("alice 100") || place.read_budget().starts_with("alice 101"));
         on.make_room();
@@ -93,10 +93,10 @@ fn a_kill_while_it_is_written_in_place_leaves_a_whole_copy_and_the_ledger_holds(
         let serving = place.start();
         // A digit more or less in the first line moves all the others. The start has written nothing: it found its own image.
         let (amount, balance) = if kill % 2 == 1 { ("9000", "10000.0") } else { ("-9000", "1000.0") };
-        let (_watcher, heard) = changes(&place);
+        let (_watcher, received) = changes(&place);
         serving.top_up("q00000", amount);
         // Should the limit meet another file first, it has died of that.
-        while heard.recv_timeout(PATIENCE / 6) == Ok(Change::Copied) {
+        while received.recv_timeout(PATIENCE / 6) == Ok(Change::Copied) {
             let process = rustix::process::Pid::from_raw(serving.process_id().cast_signed());
             let limit = Rlimit { current: Some(HALF), maximum: None };
             // Where that is not allowed the kill below comes.
@@ -118,9 +118,9 @@ fn a_kill_while_it_is_written_in_place_leaves_a_whole_copy_and_the_ledger_holds(
         assert_eq!(code, 0, "{log}");
         assert!(place.read_budget() == new, "the ledger holds");
         assert_eq!(place.balance("q00000").as_deref(), Some(balance));
-        let is_told = log.contains("THE BUDGET FILE IS NOT THE ONE WRITTEN LAST AND IS NOT TAKEN OVER")
+        let is_reported = log.contains("THE BUDGET FILE IS NOT THE ONE WRITTEN LAST AND IS NOT TAKEN OVER")
             && log.contains("state/hadoop.budget.rejected-");
-        assert_eq!(is_told, is_torn, "{log}");
+        assert_eq!(is_reported, is_torn, "{log}");
     }
     println!("{torn} of {kills} kills met the file half written");
     place.set_mode("etc", 0o755);
@@ -136,7 +136,7 @@ enum Change {
 
 /// Hears how the budget file comes to be written in place.
 fn changes(place: &Place) -> (impl Watcher + use<>, mpsc::Receiver<Change>) {
-    let (sender, heard) = mpsc::channel();
+    let (sender, received) = mpsc::channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let Ok(event) = event else { return };
         let is_of = |name: &str| event.paths.iter().any(|path| path.ends_with(name));
@@ -145,12 +145,12 @@ fn changes(place: &Place) -> (impl Watcher + use<>, mpsc::Receiver<Change>) {
             EventKind::Modify(ModifyKind::Data(_)) if is_of("etc/hadoop.budget") => Change::Written,
             _ => return,
         };
-        // The test may have heard enough.
+        // The test may have ended.
         let _ = sender.send(change);
     })
     .unwrap();
     for folder in ["state", "etc"] {
         watcher.watch(&place.path(folder), RecursiveMode::NonRecursive).unwrap();
     }
-    (watcher, heard)
+    (watcher, received)
 }

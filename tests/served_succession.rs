@@ -106,7 +106,7 @@ fn prep(first_attempt: i64, token_name: &str) -> Option<(String, String, i64, Op
 fn a_recorded_job_is_taken_in_under_its_id_with_its_token() {
     let scene = Scene::new();
     let serving = scene.start();
-    serving.log.wait_for(&format!("{JOB} of h1 is taken in from another JobTracker"));
+    serving.log.wait_for(&format!("adopted {JOB} of h1 from another JobTracker"));
     assert_eq!(scene.row(), prep(1_000, "jobToken"));
     assert_eq!(fs::read(scene.system().join(JOB).join("jobToken")).unwrap(), token("jobToken"));
     assert!(scene.system().join(JOB).join("job-info").exists(), "it may be given back");
@@ -115,7 +115,7 @@ fn a_recorded_job_is_taken_in_under_its_id_with_its_token() {
     let minute: String = scene.place.database().query_row(sql, [], |row| row.get(0)).unwrap();
     assert!(minute.parse::<u32>().unwrap() >= 60, "{minute}: an id that the Java one may give out");
     serving.kill();
-    // It is ours now: a restart goes on with it as with any other.
+    // It is ours now: a restart continues it as any other.
     let serving = scene.place.start();
     serving.log.wait_for("1 unfinished jobs continue after the restart");
     assert!(!serving.log.text().contains("another JobTracker"), "{}", serving.log.text());
@@ -143,7 +143,7 @@ fn a_job_that_it_has_ended_is_closed() {
     let serving = scene.start();
     serving.log.wait_for(&format!("{JOB} is over: it has ended under another JobTracker"));
     assert_eq!(scene.row().unwrap().0, "KILLED");
-    assert!(!scene.system().join(JOB).exists(), "nobody needs it");
+    assert!(!scene.system().join(JOB).exists(), "it is not needed");
 }
 
 #[test]
@@ -152,14 +152,14 @@ fn a_job_that_cannot_be_taken_in_is_told_and_stays_for_the_next_start() {
     let splits = fs::read(scene.staging().join("job.splitmetainfo")).unwrap();
     fs::remove_file(scene.staging().join("job.splitmetainfo")).unwrap();
     let serving = scene.start();
-    let line = serving.log.wait_for("is not taken in");
+    let line = serving.log.wait_for("is not adopted");
     assert!(line.contains(JOB) && line.contains("job.splitmetainfo"), "{line}");
     assert_eq!(serving.stop().0, 0);
     assert_eq!((scene.row(), scene.system().join(JOB).join("jobToken").exists()), (None, true));
     // Somebody has mended it.
     fs::write(scene.staging().join("job.splitmetainfo"), splits).unwrap();
     let serving = scene.place.start();
-    serving.log.wait_for(&format!("{JOB} of h1 is taken in"));
+    serving.log.wait_for(&format!("adopted {JOB} of h1 from"));
     assert_eq!(serving.stop().0, 0);
     assert_eq!(scene.row(), prep(1_000, "jobToken"));
 }
@@ -169,7 +169,7 @@ fn nothing_is_taken_in_where_nothing_is_to_be_recovered() {
     let mut scene = Scene::new();
     scene.place.overrides.push("mapred.jobtracker.restart.recover=false".to_owned());
     let serving = scene.start();
-    let line = serving.log.wait_for("is not taken in");
+    let line = serving.log.wait_for("is not adopted");
     assert!(line.contains(JOB) && line.contains("mapred.jobtracker.restart.recover"), "{line}");
     assert_eq!(serving.stop().0, 0);
     assert_eq!((scene.row(), scene.system().join(JOB).join("job-info").exists()), (None, true));
@@ -179,7 +179,7 @@ fn nothing_is_taken_in_where_nothing_is_to_be_recovered() {
 fn attempts_are_numbered_on_after_a_copy_of_the_state_was_put_back() {
     let scene = Scene::new();
     let serving = scene.start();
-    serving.log.wait_for("is taken in from another JobTracker");
+    serving.log.wait_for("from another JobTracker; it runs from the start");
     let (copy, state) = (scene.place.path("copy.db"), scene.place.path("state"));
     let mut backup = Command::new(env!("CARGO_BIN_EXE_jobtracker"));
     let state_dir = format!("jobtracker.state.dir={}", state.display());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::config::settings::{AdmittedTrackers, SchedulerKind};
 use crate::config::{LoadOptions, Settings};
-use crate::lifecycle::{Launch, Precedence, Predecessor, ServeError, Serving, as_others_name};
+use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name};
 
 use super::next_steps::{StartedJobTracker, after_serve};
 
@@ -90,8 +90,8 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     if command.take_budget_file && !matches!(settings.scheduler, SchedulerKind::Dynamic(_)) {
         tracing::warn!("--take-budget-file has no effect: the configured scheduler has no budgets");
     }
-    let launch = Launch { precedence, arguments: own_arguments(), predecessor, stop: None };
-    crate::lifecycle::serve(&settings, launch, |serving| {
+    let options = ServeOptions { precedence, arguments: own_arguments(), predecessor, stop: None };
+    crate::lifecycle::serve(&settings, options, |serving| {
         for line in start_lines(&settings, serving) {
             tracing::info!("{line}");
         }

@@ -63,7 +63,7 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment = std::env::vars_os().filter_map(text).collect();
     let supervisor = Some(PathBuf::from(THIS_PROGRAM));
-    run_tracker(settings, environment, supervisor, crate::lifecycle::stop_asked(), |running| {
+    run_tracker(settings, environment, supervisor, crate::lifecycle::stop_signal(), |running| {
         for line in lines(running) {
             tracing::info!("{line}");
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::lifecycle::{AskError, Outcome, ask};
+use crate::lifecycle::{ControlError, UpgradeOutcome, request_upgrade};
 
 use super::serve::ConfigurationArguments;
 
@@ -34,7 +34,7 @@ pub enum UpgradeFailure {
     },
     /// The daemon.
     #[error("{0}")]
-    Ask(#[from] AskError),
+    Ask(#[from] ControlError),
     /// The old process continues to serve.
     #[error("the upgrade failed and the old process continues to serve: {0}")]
     Refused(String),
@@ -47,8 +47,8 @@ impl UpgradeFailure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Program { .. } => 2,
-            Self::Ask(AskError::Unreached { .. }) => 4,
-            Self::Ask(AskError::Unanswered(_)) | Self::Refused(_) => 1,
+            Self::Ask(ControlError::Unreached { .. }) => 4,
+            Self::Ask(ControlError::Unanswered(_)) | Self::Refused(_) => 1,
         }
     }
 }
@@ -65,8 +65,8 @@ pub fn run(arguments: &UpgradeArguments) -> Result<String, UpgradeFailure> {
     };
     // The daemon may run in another directory.
     let program = program.map_err(|source| UpgradeFailure::Program { program: named, source })?;
-    match ask(&arguments.configuration.load_options().state_dir()?, &program)? {
-        Outcome::Done { told, .. } => Ok(format!("{told}\n")),
-        Outcome::Refused { why } => Err(UpgradeFailure::Refused(why)),
+    match request_upgrade(&arguments.configuration.load_options().state_dir()?, &program)? {
+        UpgradeOutcome::Done { summary, .. } => Ok(format!("{summary}\n")),
+        UpgradeOutcome::Refused { why } => Err(UpgradeFailure::Refused(why)),
     }
 }

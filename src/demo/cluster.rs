@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, watch};
 
 use crate::config::Settings;
-use crate::lifecycle::{Launch, Serving, serve};
+use crate::lifecycle::{ServeOptions, Serving, serve};
 use crate::supervisor::process::THIS_PROGRAM;
 use crate::worker::{TaskTrackerSettings, run as run_worker};
 
@@ -51,9 +51,9 @@ impl Cluster {
         }
         let events = self.events.clone();
         self.run(JOBTRACKER, move |stop| {
-            let launch = Launch { stop: Some(stop), ..Launch::default() };
+            let options = ServeOptions { stop: Some(stop), ..ServeOptions::default() };
             let started = |serving: &Serving| drop(events.send(DaemonEvent::Serving(serving.clone())));
-            serve(&settings, launch, started).map_err(|error| error.to_string())
+            serve(&settings, options, started).map_err(|error| error.to_string())
         })?;
         let serving = loop {
             match self.next().await? {

@@ -1,10 +1,10 @@
-//! Bytes that all connections together may have us keep.
+//! A memory bound shared by all connections.
 
 use std::cell::Cell;
 
 use tokio::sync::Notify;
 
-/// A bound on bytes, and those who wait for room below it.
+/// A bound in bytes, with a notification when room returns.
 #[derive(Debug)]
 pub(super) struct Budget {
     kept_bytes: Cell<usize>,
@@ -19,17 +19,17 @@ impl Budget {
         Self { kept_bytes: Cell::new(0), limit_bytes, room: Notify::new() }
     }
 
-    /// Whether more may be kept.
+    /// Whether the bound is not reached.
     pub(super) fn has_room(&self) -> bool {
         self.kept_bytes.get() < self.limit_bytes
     }
 
-    /// Counts bytes that are kept from now on.
+    /// Charges bytes.
     pub(super) fn add(&self, bytes: usize) {
         self.kept_bytes.set(self.kept_bytes.get() + bytes);
     }
 
-    /// Counts bytes that are kept no longer.
+    /// Releases bytes.
     pub(super) fn remove(&self, bytes: usize) {
         let had_room = self.has_room();
         self.kept_bytes.set(self.kept_bytes.get().saturating_sub(bytes));

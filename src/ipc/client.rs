@@ -32,8 +32,8 @@ pub struct IpcClient {
     /// Received, not yet decoded.
     buffer: Vec<u8>,
     next_id: i32,
-    /// False from the first byte of a call to the last of its response. After an abandoned call the connection cannot be used,
-    /// since responses have no length.
+    /// False from the first byte of a call to the last of its response. After an abandoned call the connection cannot
+    /// be used, since responses have no length.
     in_step: bool,
 }
 
@@ -62,7 +62,7 @@ pub enum IpcError {
     #[error("response: {0}")]
     Wire(#[from] WireError),
     /// A response to another call.
-    #[error("a response to call {found} while call {expected} waits")]
+    #[error("received a response to call {found}, expected call {expected}")]
     WrongCall {
         /// The pending call.
         expected: i32,
@@ -70,7 +70,7 @@ pub enum IpcError {
         found: i32,
     },
     /// A response longer than the limit.
-    #[error("a response of more than {0} bytes")]
+    #[error("the response exceeds the limit of {0} bytes")]
     TooLong(usize),
     /// The server closed the connection.
     #[error("the server closed the connection")]
@@ -193,8 +193,8 @@ impl IpcClient {
         }
     }
 
-    /// Reads at least one byte, and at most as many as are buffered: decoding restarts after each read, so the number of reads
-    /// must not grow with the length of the response.
+    /// Reads at least one byte, and at most as many as are buffered: decoding restarts after each read, so the number
+    /// of reads must not grow with the length of the response.
     async fn read_more(&mut self) -> Result<(), IpcError> {
         let enough_bytes = self.buffer.len() * 2;
         self.buffer.reserve(8192);

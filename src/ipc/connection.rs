@@ -1,4 +1,4 @@
-//! One client's connection: what it may still ask, and what the socket has not taken yet.
+//! One client's connection: flow control of its calls and buffering of unsent answers.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,88 +18,86 @@ use crate::log::LogRate;
 use crate::wire::protocol::encode_fatal;
 
 use super::budget::Budget;
-use super::inherited_connection::{Carried, Introduction};
+use super::inherited_connection::{InheritedConnection, Introduction};
 use super::limits::RpcLimits;
-use super::memory_charge::Kept;
+use super::memory_charge::MemoryCharge;
 use super::reading::READ_BYTES;
 
-/// What a connection is in the middle of; decides which timeout holds.
+/// What a connection waits for; selects its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
-    /// For the rest of its opening.
     Opening,
-    /// For the rest of a frame.
     RestOfFrame,
-    /// For the client to read its answers.
+    /// The client to read its answers.
     Reader,
-    /// For us to answer.
+    /// The server to answer.
     Answer,
-    /// For the next call of a tracker.
+    /// A tracker's next call.
     Heartbeat,
-    /// For the next call of a client.
+    /// A client's next call.
     Call,
 }
 
-/// A connection. Buffers exist only while something is in them, so an idle one costs little.
+/// A connection. Buffers exist only while they hold bytes, so an idle connection costs little.
 pub(super) struct Connection {
     number: u64,
-    /// Its client's.
+    /// The client's address.
     address: IpAddr,
-    /// Shared only with whoever carries it over.
+    /// Shared only while the connection is being detached.
     write: OwnedWriteHalf,
     outgoing: RefCell<Vec<u8>>,
-    /// An answer is leaving in parts: others wait in `behind`.
+    /// An answer is sent in parts; other answers wait in `behind`.
     in_parts: Cell<bool>,
-    /// A long answer is in the making, or leaving: the next one is not begun.
+    /// A long answer is built or sent; the next one is not started.
     long_in_hand: Cell<bool>,
     behind: RefCell<Vec<u8>>,
-    /// Bytes of `outgoing` that were taken since the timeout began.
+    /// Bytes of `outgoing` written since the timeout started.
     taken_bytes: Cell<usize>,
-    kept: Kept,
+    charge: MemoryCharge,
     calls_in_flight: Cell<u32>,
     has_called: Cell<bool>,
-    has_beaten: Cell<bool>,
+    has_sent_heartbeat: Cell<bool>,
     stage: Cell<Waiting>,
     since_ms: Cell<u64>,
     broken: Cell<bool>,
     left: Cell<bool>,
-    /// Wakes all that wait; on one thread nothing comes between looking and waiting.
+    /// Wakes all waiters. No wake-up is lost: on one thread nothing runs between the check and the wait.
     changed: Notify,
-    /// Wakes whoever reads, which waits for bytes only.
+    /// Wakes the reader, which otherwise waits for bytes only.
     reader: Cell<Option<Waker>>,
     shared: Rc<Shared>,
-    /// None for one that was carried over although there are too many by now.
+    /// `None` for an inherited connection beyond the limit.
     _place: Option<OwnedSemaphorePermit>,
 }
 
-/// What all connections of one server have in common.
+/// State shared by all connections of one server.
 pub(super) struct Shared {
     pub(super) limits: RpcLimits,
     pub(super) clock: Clock,
-    /// Connections so far.
+    /// Number of the last connection.
     pub(super) numbers: Cell<u64>,
-    /// Those that are open, by number.
+    /// Open connections, by number.
     pub(super) open: RefCell<BTreeMap<u64, Weak<Connection>>>,
     /// No further calls are taken.
     pub(super) stopping: Cell<bool>,
-    /// Nothing is read or written any more: connections become [`Carried`].
+    /// No further reads or writes: connections become [`InheritedConnection`].
     pub(super) leaving: Cell<bool>,
-    /// Those that have.
-    pub(super) carried: RefCell<Vec<Carried>>,
-    /// One buffer for reading and one for encoding serve all connections: they run in turn on one thread.
+    /// Detached connections.
+    pub(super) detached: RefCell<Vec<InheritedConnection>>,
+    /// One read buffer and one encode buffer serve all connections, since they take turns on one thread.
     pub(super) read_buffer: RefCell<Vec<u8>>,
     pub(super) answer_buffer: RefCell<Vec<u8>>,
-    /// Calls of clients that have come in part, or wait for their answer.
+    /// Clients' calls that are incomplete or unanswered.
     pub(super) client_calls: Budget,
-    /// Calls of trackers that have come in part.
+    /// Trackers' calls that are incomplete.
     pub(super) tracker_calls: Budget,
-    /// Answers that were not read.
+    /// Answers that clients have not read.
     pub(super) unread: Budget,
-    /// Lines about connections that were closed for others.
+    /// Limits log lines about connections closed to make room.
     pub(super) log_rate: LogRate,
 }
 
-/// A client is slow that takes less than this in the time of a timeout.
+/// Progress that restarts the write timeout; a client that reads less within it is slow.
 const PROGRESS_BYTES: usize = 64 << 10;
 
 // === impl Shared ===
@@ -113,7 +111,7 @@ impl Shared {
             open: RefCell::default(),
             stopping: Cell::new(false),
             leaving: Cell::new(false),
-            carried: RefCell::default(),
+            detached: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES]),
             answer_buffer: RefCell::default(),
             // One whole call must fit.
@@ -140,10 +138,10 @@ impl Connection {
             long_in_hand: Cell::new(false),
             behind: RefCell::default(),
             taken_bytes: Cell::new(0),
-            kept: Kept::new(shared.clone()),
+            charge: MemoryCharge::new(shared.clone()),
             calls_in_flight: Cell::new(0),
             has_called: Cell::new(false),
-            has_beaten: Cell::new(false),
+            has_sent_heartbeat: Cell::new(false),
             stage: Cell::new(Waiting::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
@@ -157,12 +155,12 @@ impl Connection {
         connection
     }
 
-    /// The connection of that number, if it is open.
+    /// The open connection of that number.
     pub(super) fn sibling(&self, number: u64) -> Option<Rc<Self>> {
         self.shared.open.borrow().get(&number)?.upgrade().filter(|connection| !connection.has_left())
     }
 
-    /// Our end of it and the client's.
+    /// The local and the peer address.
     pub(super) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         Some((self.write.local_addr().ok()?, self.write.peer_addr().ok()?))
     }
@@ -171,7 +169,7 @@ impl Connection {
         self.write.as_ref()
     }
 
-    /// Nothing more is read from it, and the service knows.
+    /// Marks the connection as closed for reading, once the service is notified.
     pub(super) fn set_left(&self) {
         self.left.set(true);
         self.changed.notify_waiters();
@@ -185,26 +183,26 @@ impl Connection {
         self.write.peer_addr().ok()
     }
 
-    /// The network address of its client; unspecified when the client was gone at once.
+    /// The client's address; unspecified if the client disconnected at once.
     pub(super) fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Whether a heartbeat has come on it: until then a client speaks, whatever protocol it names.
-    pub(super) fn has_beaten(&self) -> bool {
-        self.has_beaten.get()
+    /// Whether a heartbeat arrived; until then the connection counts as a client's, whatever protocol it names.
+    pub(super) fn has_sent_heartbeat(&self) -> bool {
+        self.has_sent_heartbeat.get()
     }
 
-    pub(super) fn set_beaten(&self) {
-        self.has_beaten.set(true);
+    pub(super) fn set_sent_heartbeat(&self) {
+        self.has_sent_heartbeat.set(true);
     }
 
-    /// Its number; never used twice.
+    /// Its number; never reused.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Sends `bytes`; what the socket does not take waits in the connection's own buffer and follows by itself.
+    /// Sends `bytes`; what the socket does not accept is buffered and sent later.
     pub(super) fn send(self: &Rc<Self>, bytes: &[u8]) {
         if self.broken.get() {
             return;
@@ -212,13 +210,13 @@ impl Connection {
         if self.in_parts.get() {
             let mut behind = self.behind.borrow_mut();
             behind.extend_from_slice(bytes);
-            self.kept.set_unread(self.outgoing.borrow().len() + behind.len());
+            self.charge.set_unread(self.outgoing.borrow().len() + behind.len());
             return;
         }
         self.send_next(bytes);
     }
 
-    /// As [`Self::send`], where nothing need be copied of what is long.
+    /// As [`Self::send`], without copying a long answer.
     pub(super) fn send_whole(self: &Rc<Self>, bytes: Vec<u8>) {
         if self.broken.get() || self.in_parts.get() || self.has_outgoing() {
             return self.send(&bytes);
@@ -233,30 +231,31 @@ impl Connection {
         }
     }
 
-    /// Whether an answer is leaving in parts.
+    /// Whether an answer is being sent in parts.
     pub(super) fn is_in_parts(&self) -> bool {
         self.in_parts.get()
     }
 
-    /// Completes when no other long answer is in hand, and takes that place; or when the client is gone.
+    /// Waits until no other long answer is in progress and reserves the place; also completes when the client
+    /// disconnects.
     pub(super) async fn begin_long(&self) {
         while self.long_in_hand.replace(true) && !self.is_broken() {
             self.changed.notified().await;
         }
     }
 
-    /// The next long answer may be begun.
+    /// Allows the next long answer.
     pub(super) fn end_long(&self) {
         self.long_in_hand.set(false);
         self.changed.notify_waiters();
     }
 
-    /// From now on an answer leaves in parts, by [`Self::send_next`].
+    /// Starts an answer in parts, sent by [`Self::send_next`].
     pub(super) fn begin_parts(&self) {
         self.in_parts.set(true);
     }
 
-    /// The answer that left in parts is whole: what waited behind it follows.
+    /// Ends an answer in parts and sends the answers that waited behind it.
     pub(super) fn end_parts(self: &Rc<Self>) {
         if self.in_parts.replace(false) {
             let behind = self.behind.take();
@@ -266,7 +265,7 @@ impl Connection {
         }
     }
 
-    /// Sends a part, or what waits behind none.
+    /// Sends a part, or an answer that nothing precedes.
     pub(super) fn send_next(self: &Rc<Self>, bytes: &[u8]) {
         if self.broken.get() {
             return;
@@ -274,7 +273,7 @@ impl Connection {
         let mut outgoing = self.outgoing.borrow_mut();
         if !outgoing.is_empty() {
             outgoing.extend_from_slice(bytes);
-            self.kept.set_unread(outgoing.len() + self.behind.borrow().len());
+            self.charge.set_unread(outgoing.len() + self.behind.borrow().len());
             return;
         }
         match write_some(&self.write, bytes) {
@@ -291,15 +290,15 @@ impl Connection {
         }
     }
 
-    /// Has `outgoing`, of which the first `written` bytes are gone, follow by itself.
+    /// Sends `outgoing`, whose first `written` bytes are sent, in the background.
     fn begin_flush(self: &Rc<Self>, written: usize) {
-        self.kept.set_unread(self.outgoing.borrow().len() + self.behind.borrow().len());
+        self.charge.set_unread(self.outgoing.borrow().len() + self.behind.borrow().len());
         self.taken_bytes.set(0);
-        self.moved();
+        self.reset_timeout();
         tokio::task::spawn_local(self.clone().flush(written));
     }
 
-    /// Writes what waits as the client makes room. At most one runs for a connection: while `outgoing` is not empty.
+    /// Writes buffered bytes as the client makes room. At most one runs per connection: while `outgoing` is not empty.
     async fn flush(self: Rc<Self>, mut written: usize) {
         loop {
             let writable = tokio::select! {
@@ -315,85 +314,85 @@ impl Connection {
             }
             match self.flush_some(&mut written) {
                 Ok(true) => break self.changed.notify_waiters(),
-                // Others get their turn, however fast it is read.
+                // Yield, however fast the client reads.
                 Ok(false) => tokio::task::yield_now().await,
                 Err(_) => break self.abandon(),
             }
         }
     }
 
-    /// Writes some of what waits behind the first `written` bytes; tells whether that was all.
+    /// Writes some bytes behind the first `written`; returns whether that was all.
     fn flush_some(&self, written: &mut usize) -> io::Result<bool> {
         let mut outgoing = self.outgoing.borrow_mut();
         let more = write_some(&self.write, &outgoing[*written..])?;
         *written += more;
         self.taken_bytes.set(self.taken_bytes.get() + more);
         let is_all = *written == outgoing.len();
-        // Else a byte a minute would be enough to be waited for.
+        // Without this threshold one byte a minute would keep the connection open.
         if self.taken_bytes.get() >= PROGRESS_BYTES || is_all {
             self.taken_bytes.set(0);
-            self.moved();
+            self.reset_timeout();
         }
         if is_all {
-            self.kept.set_unread(self.behind.borrow().len());
+            self.charge.set_unread(self.behind.borrow().len());
             *outgoing = Vec::new();
         }
         Ok(is_all)
     }
 
-    /// Completes when the client has read everything and no answer is leaving in parts, or the client is gone.
+    /// Completes when the client has read everything and no answer is being sent in parts, or the client disconnected.
     pub(super) async fn flushed(&self) {
         while (self.has_outgoing() || self.in_parts.get()) && !self.is_broken() {
             self.changed.notified().await;
         }
     }
 
-    /// Whether the next call may be taken: the client reads its answers, and not too many are owed.
-    pub(super) fn may_call(&self) -> bool {
-        // While calls take too much room, one at a time.
+    /// Whether the next call may be taken: answers are read and few enough are due.
+    pub(super) fn can_take_call(&self) -> bool {
+        // One call at a time while calls exceed their memory bound.
         let most = if self.calls().has_room() { self.shared.limits.max_calls_in_flight } else { 1 };
         !self.has_outgoing() && self.calls_in_flight.get() < most && !self.shared.stopping.get()
     }
 
-    /// Whether the client has not taken everything that was sent to it.
+    /// Whether the client has not read all answers.
     pub(super) fn has_outgoing(&self) -> bool {
         !self.outgoing.borrow().is_empty() || !self.behind.borrow().is_empty()
     }
 
-    /// Whether the socket has not taken everything that is its turn.
+    /// Whether the socket has not accepted all bytes that are ready.
     pub(super) fn has_unsent(&self) -> bool {
         !self.outgoing.borrow().is_empty()
     }
 
-    /// Completes when every call that was taken is answered and the answers have left, or the client is gone.
+    /// Completes when every call is answered and every answer read, or the client disconnected.
     pub(super) async fn answered(&self) {
         while (self.calls_in_flight.get() > 0 || self.has_outgoing()) && !self.is_broken() {
             self.changed.notified().await;
         }
     }
 
-    /// Completes when every call that was taken is answered, or the client is gone.
+    /// Completes when every call is answered, or the client disconnected.
     pub(super) async fn settled(&self) {
         while !self.is_settled() {
             self.changed.notified().await;
         }
     }
 
-    /// Whether every call that was taken is answered, or nobody is there to hear.
+    /// Whether every call is answered, or the client disconnected.
     pub(super) fn is_settled(&self) -> bool {
         self.calls_in_flight.get() == 0 || self.is_broken()
     }
 
-    /// Goes on with what a connection of before has not sent.
-    pub(super) fn go_on_sending(self: &Rc<Self>, unsent: Vec<u8>) {
+    /// Sends the rest of what an inherited connection had not sent.
+    pub(super) fn resume_sending(self: &Rc<Self>, unsent: Vec<u8>) {
         if !unsent.is_empty() {
-            self.kept.set_unread(unsent.len());
+            self.charge.set_unread(unsent.len());
             *self.outgoing.borrow_mut() = unsent;
             tokio::task::spawn_local(self.clone().flush(0));
         }
     }
 
-    /// Whether it is to become [`Carried`].
+    /// Whether it is to become an [`InheritedConnection`].
     pub(super) fn is_leaving(&self) -> bool {
         self.shared.leaving.get() && !self.broken.get()
     }
@@ -405,13 +404,13 @@ impl Connection {
         }
     }
 
-    /// Who is woken by [`Self::wake`] beside those who wait for a change.
+    /// Registers the reader's waker for [`Self::wake`].
     pub(super) fn read_by(&self, waker: &Waker) {
         let known = self.reader.take().filter(|known| known.will_wake(waker));
         self.reader.set(Some(known.unwrap_or_else(|| waker.clone())));
     }
 
-    /// Has all who wait look again.
+    /// Wakes all waiters and the reader.
     pub(super) fn wake(&self) {
         self.changed.notify_waiters();
         if let Some(reader) = self.reader.take() {
@@ -419,22 +418,28 @@ impl Connection {
         }
     }
 
-    /// The socket and what its client has not heard, for somebody else. None when the system does not give it back.
-    fn carried(self, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) -> Option<Carried> {
+    /// The socket with its unsent bytes, for another server. `None` if the halves do not reunite.
+    fn into_inherited(
+        self,
+        read: OwnedReadHalf,
+        introduction: Introduction,
+        unread: Vec<u8>,
+    ) -> Option<InheritedConnection> {
         let stream = read.reunite(self.write).ok()?.into_std().ok()?;
-        Some(Carried {
+        Some(InheritedConnection {
             number: self.number,
             socket: OwnedFd::from(stream),
             introduction,
-            has_beaten: self.has_beaten.get(),
+            has_sent_heartbeat: self.has_sent_heartbeat.get(),
             trackers: Vec::new(),
             unread,
             unsent: self.outgoing.into_inner(),
         })
     }
 
-    /// Becomes [`Carried`] once nobody else holds it; whoever flushes it lets go within a turn or two.
-    pub(super) async fn carry(mut self: Rc<Self>, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) {
+    /// Becomes an [`InheritedConnection`] once this is the last reference; a flush drops its own within two turns of
+    /// the loop.
+    pub(super) async fn detach(mut self: Rc<Self>, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) {
         let connection = loop {
             match Rc::try_unwrap(self) {
                 Ok(connection) => break connection,
@@ -443,101 +448,99 @@ impl Connection {
             tokio::task::yield_now().await;
         };
         let shared = connection.shared.clone();
-        match connection.carried(read, introduction, unread) {
-            Some(carried) => shared.carried.borrow_mut().push(carried),
-            None => tracing::warn!("a connection could not be handed over and is closed"),
+        match connection.into_inherited(read, introduction, unread) {
+            Some(inherited) => shared.detached.borrow_mut().push(inherited),
+            None => tracing::warn!("cannot hand a connection over, closing it"),
         }
     }
 
-    /// Completes when something about [`Self::may_call`] may have changed.
+    /// Completes when [`Self::can_take_call`] may have changed.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Its next call is not the first of a client that lost another connection, but goes on with what was said to an earlier server.
-    pub(super) fn check_stop(&self) {
+    /// Marks the connection as resumed: its next call is not the first of a client that lost another connection.
+    pub(super) fn set_resumed(&self) {
         self.has_called.set(true);
     }
 
-    /// Counts a call that was taken, of so many bytes; tells whether it is the first one.
-    pub(super) fn call_taken(&self, bytes: usize) -> bool {
+    /// Counts a call of so many bytes; returns whether it is the connection's first.
+    pub(super) fn begin_call(&self, bytes: usize) -> bool {
         self.calls_in_flight.set(self.calls_in_flight.get() + 1);
-        // Of a heartbeat nothing is kept once it is taken.
-        if !self.kept.is_tracker() {
+        // A heartbeat's bytes are not kept after decoding.
+        if !self.charge.is_tracker() {
             self.shared.client_calls.add(bytes);
         }
         !self.has_called.replace(true)
     }
 
-    /// Counts a call that was answered, or given up.
-    pub(super) fn call_ended(&self, bytes: usize) {
+    /// Counts an answered or dropped call.
+    pub(super) fn end_call(&self, bytes: usize) {
         let before = self.calls_in_flight.get();
         self.calls_in_flight.set(before.saturating_sub(1));
-        if !self.kept.is_tracker() {
+        if !self.charge.is_tracker() {
             self.shared.client_calls.remove(bytes);
         }
         if before == 1 || before >= self.shared.limits.max_calls_in_flight || self.shared.stopping.get() {
             self.changed.notify_waiters();
         }
-        self.moved();
+        self.reset_timeout();
     }
 
-    /// The opening is over; a tracker speaks, or a client.
+    /// Marks the opening as complete; `is_tracker`: the tracker protocol was named.
     pub(super) fn set_open(&self, is_tracker: bool) {
         self.set_tracker(is_tracker);
         self.set_stage(Waiting::Call);
     }
 
-    /// A tracker speaks, or a client.
     pub(super) fn set_tracker(&self, is_tracker: bool) {
-        self.kept.set_tracker(is_tracker);
+        self.charge.set_tracker(is_tracker);
     }
 
     pub(super) fn is_tracker(&self) -> bool {
-        self.kept.is_tracker()
+        self.charge.is_tracker()
     }
 
-    /// Tells how much of a call has come that is not whole yet.
+    /// Sets the bytes received of an incomplete call.
     pub(super) fn set_begun(&self, bytes: usize) {
-        self.kept.set_begun(bytes);
+        self.charge.set_begun(bytes);
     }
 
-    /// How much of a call has come that is not whole yet.
+    /// Bytes received of an incomplete call.
     pub(super) fn begun_bytes(&self) -> usize {
-        self.kept.begun_bytes()
+        self.charge.begun_bytes()
     }
 
-    /// The room for calls like this connection's.
+    /// The memory bound for calls like this connection's.
     pub(super) fn calls(&self) -> &Budget {
-        self.kept.calls()
+        self.charge.calls()
     }
 
     pub(super) fn max_frame_bytes(&self) -> usize {
         self.shared.limits.max_frame_bytes
     }
 
-    /// Tells the client that nothing it says on this connection will be heard.
+    /// Sends a fatal error: no further call is answered on this connection.
     pub(super) fn send_fatal(self: &Rc<Self>, class: &str, text: &str) {
         let mut bytes = Vec::new();
         encode_fatal(&mut bytes, class, text);
         self.send(&bytes);
     }
 
-    /// Nothing more will be sent.
-    pub(super) fn end_writing(&self) {
-        // An error here says that the peer was faster.
+    pub(super) fn shutdown_write(&self) {
+        // An error means that the peer closed first.
         let _ = SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Write);
     }
 
-    /// Tells what the connection waits for between calls.
+    /// Sets what the connection waits for between calls.
     pub(super) fn set_stage(&self, stage: Waiting) {
         if self.stage.replace(stage) != stage {
-            self.moved();
+            self.reset_timeout();
         }
     }
 
-    /// Something went forward: timeouts start anew.
-    pub(super) fn moved(&self) {
+    /// Restarts the timeout after progress.
+    pub(super) fn reset_timeout(&self) {
         self.since_ms.set(self.shared.clock.mono_ms());
     }
 
@@ -546,30 +549,30 @@ impl Connection {
         let waiting = match self.stage.get() {
             Waiting::Opening => Waiting::Opening,
             _ if !self.outgoing.borrow().is_empty() => Waiting::Reader,
-            // Before the rest of a frame: while answers are owed, it may be us who do not read on.
+            // Before the rest of a frame: while answers are due, the delay may be the server's.
             _ if self.calls_in_flight.get() > 0 => Waiting::Answer,
             stage => stage,
         };
         (waiting, self.since_ms.get())
     }
 
-    /// Whether nothing can be sent any more.
+    /// Whether the client disconnected or was dropped.
     pub(super) fn is_broken(&self) -> bool {
         self.broken.get()
     }
 
-    /// Gives the client up: shuts the socket down, so that whatever waits for it goes on.
+    /// Drops the client: shuts the socket down, which wakes all waiters.
     pub(super) fn abandon(&self) {
         if !self.broken.replace(true) {
-            // An error here says that the peer was faster.
+            // An error means that the peer closed first.
             let _ = SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Both);
             if let Ok(mut outgoing) = self.outgoing.try_borrow_mut() {
-                self.kept.set_unread(0);
+                self.charge.set_unread(0);
                 *outgoing = Vec::new();
                 self.behind.take();
             }
-            // Counted as free at once: nobody else is given up for the same room.
-            self.kept.set_begun(0);
+            // Released at once, so that no further client is dropped for the same room.
+            self.charge.set_begun(0);
         }
         self.changed.notify_waiters();
     }
@@ -579,10 +582,10 @@ impl Connection {
     }
 }
 
-/// Most bytes that are written in one go: a reader that is as fast must not keep the thread for itself.
+/// Maximum bytes written before yielding: a fast reader must not occupy the thread.
 const WRITE_BYTES: usize = 256 << 10;
 
-/// Writes until everything is written, the socket is full or others should have their turn; tells how much went.
+/// Writes until everything is written, the socket is full or it is time to yield; returns the bytes written.
 fn write_some(write: &OwnedWriteHalf, bytes: &[u8]) -> io::Result<usize> {
     let bytes = &bytes[..bytes.len().min(WRITE_BYTES)];
     let mut written = 0;

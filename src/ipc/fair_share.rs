@@ -1,4 +1,4 @@
-//! Places for connections by address: one host's idle clients must not keep everybody else out.
+//! Connection limits per address: one host's idle clients must not block all others.
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
@@ -6,28 +6,28 @@ use std::rc::Rc;
 
 use socket2::SockRef;
 
-use crate::log::Verdict;
+use crate::log::LogDecision;
 
 use super::connection::{Connection, Shared, Waiting};
 use super::limits::RpcLimits;
 use super::origin::origin_of;
 
-/// Connections without a heartbeat that any address may have, however few places there are.
-const LEAST_SHARE: usize = 8;
+/// Minimum share of an address: connections without a heartbeat.
+const MIN_SHARE: usize = 8;
 
 impl RpcLimits {
     /// Connections without a heartbeat that one address may have: a quarter of all places.
     pub(super) fn share_of_address(&self) -> usize {
-        (self.max_connections / 4).max(LEAST_SHARE)
+        (self.max_connections / 4).max(MIN_SHARE)
     }
 }
 
-/// Closes connections of addresses that have more than their share: those that are silent the longest, down to the share,
-/// none that has sent a heartbeat, none whose call is unanswered or unread, and none that is silent for less than `idle_ms`.
+/// Closes connections of addresses beyond their share: longest silent first, down to the share; never one that sent a
+/// heartbeat, has an unanswered or unread call, or was silent for less than `idle_ms`.
 pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_ms: u64) {
     let (share, now_ms) = (shared.limits.share_of_address(), shared.clock.mono_ms());
     let mut by_origin: BTreeMap<u128, Vec<&Rc<Connection>>> = BTreeMap::new();
-    for connection in open.iter().filter(|connection| !connection.has_beaten() && !connection.is_broken()) {
+    for connection in open.iter().filter(|connection| !connection.has_sent_heartbeat() && !connection.is_broken()) {
         by_origin.entry(origin_of(connection.address())).or_default().push(connection);
     }
     for connections in by_origin.into_values() {
@@ -42,17 +42,17 @@ pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_
         let count = closed.map(|(_, connection)| connection.abandon()).count();
         let Some(address) = connections.first().filter(|_| count > 0).map(|first| first.address()) else { continue };
         // An attacker can fill the places many times a second.
-        if let Verdict::Write { .. } = shared.log_rate.judge(address, now_ms) {
+        if let LogDecision::Write { .. } = shared.log_rate.decide(address, now_ms) {
             tracing::warn!(
-                "{address} has {} connections without a heartbeat, its share is {share} (a quarter of jobtracker.rpc.max-connections): \
-                 closed {count} that were silent for {idle_ms} ms or more",
+                "{address} has {} connections without a heartbeat, its share is {share} (a quarter of \
+                 jobtracker.rpc.max-connections): closed {count} that were silent for at least {idle_ms} ms",
                 connections.len(),
             );
         }
     }
 }
 
-/// Whether its client has sent what we have not read yet.
+/// Whether the socket holds unread bytes.
 fn has_unread(connection: &Connection) -> bool {
     let mut byte = [MaybeUninit::uninit()];
     SockRef::from(connection.socket()).peek(&mut byte).is_ok_and(|bytes| bytes > 0)

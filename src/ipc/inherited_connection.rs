@@ -1,43 +1,43 @@
-//! A connection between two servers: what the one that lets go of it tells the one that goes on with it.
+//! A connection in transit between two servers.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::wire::opening::OpeningStage;
 
-/// A connection that nobody reads or writes at present, with no call in hand.
+/// A connection without a reader, a writer or an unanswered call.
 #[derive(Debug)]
-pub(crate) struct Carried {
-    /// Its number, here.
+pub(crate) struct InheritedConnection {
+    /// Its number at the old server.
     pub(crate) number: u64,
     pub(crate) socket: OwnedFd,
     pub(crate) introduction: Introduction,
-    /// A heartbeat has come on it.
-    pub(crate) has_beaten: bool,
-    /// Those that are heard on it.
-    pub(crate) trackers: Vec<CarriedTracker>,
-    /// What was read and not taken: the beginning of a frame, or frames that had to wait.
+    /// A heartbeat arrived on it.
+    pub(crate) has_sent_heartbeat: bool,
+    /// The trackers that send heartbeats on it.
+    pub(crate) trackers: Vec<InheritedTracker>,
+    /// Received and not decoded: part of a frame, or frames that had to wait.
     pub(crate) unread: Vec<u8>,
-    /// The end of answers that the client has not taken yet.
+    /// The rest of answers that the client has not read.
     pub(crate) unsent: Vec<u8>,
 }
 
-/// A tracker that is heard on a connection.
+/// A tracker that sends heartbeats on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CarriedTracker {
+pub(crate) struct InheritedTracker {
     pub(crate) name: Arc<str>,
     /// See `TrackerConnection::is_sure` of the engine.
     pub(crate) is_sure: bool,
 }
 
-/// What a client has said before its calls.
+/// What a client sent before its calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Introduction {
-    /// Not all of it yet.
+    /// Incomplete.
     Opening(OpeningStage),
-    /// Who it is and what it speaks.
+    /// Complete: user and protocol are known.
     Done {
-        /// The name of the protocol's class.
+        /// The protocol's class name.
         protocol: String,
         user: Arc<str>,
     },
@@ -46,7 +46,7 @@ pub(crate) enum Introduction {
 // === impl Introduction ===
 
 impl Introduction {
-    /// The class name of the protocol that was named, once it was.
+    /// The class name of the protocol, once it is known.
     pub(crate) fn protocol(&self) -> Option<&str> {
         match self {
             Self::Opening(_) => None,

@@ -1,45 +1,46 @@
-//! What a client may ask of us.
+//! Limits on clients.
 
 /// The limits of the RPC server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcLimits {
-    /// Longest frame, bytes: `jobtracker.rpc.max-frame-bytes`.
+    /// Maximum frame size, bytes: `jobtracker.rpc.max-frame-bytes`.
     pub max_frame_bytes: usize,
-    /// Connections at one time; beyond it no further one is accepted: `jobtracker.rpc.max-connections`.
+    /// Maximum open connections; further ones are not accepted: `jobtracker.rpc.max-connections`.
     pub max_connections: usize,
-    /// Calls of one connection that are not answered yet; beyond it no further one is read:
+    /// Maximum unanswered calls of one connection; further ones are not read:
     /// `jobtracker.rpc.max-calls-in-flight`.
     pub max_calls_in_flight: u32,
-    /// A client that takes less than 64 KiB of what waits for it in so long is dropped: `jobtracker.rpc.write-timeout-ms`.
+    /// A client that reads less than 64 KiB of its pending answers in this time is dropped:
+    /// `jobtracker.rpc.write-timeout-ms`.
     pub write_timeout_ms: u64,
-    /// An opening, or a frame that has begun, must be complete after so long.
+    /// Timeout for completing an opening, or a frame that has started.
     pub frame_timeout_ms: u64,
     /// While more than half of the places are taken, a client that is silent for so long is dropped.
     pub idle_client_ms: u64,
     /// The same for connections of trackers.
     pub idle_tracker_ms: u64,
-    /// Calls of clients that wait for their turn, over all connections.
+    /// Queued calls of clients, over all connections.
     pub waiting_calls: usize,
-    /// Bytes of clients' calls that have come in part or are not answered yet, over all connections. Beyond it a client
-    /// is heard one short call at a time.
+    /// Bytes of incomplete or unanswered clients' calls, over all connections. Beyond it each client gets one short
+    /// call at a time.
     pub waiting_call_bytes: usize,
-    /// Bytes of trackers' calls that have come in part, over all connections. Beyond it long ones wait in the socket.
+    /// Bytes of incomplete trackers' calls, over all connections. Beyond it long ones wait in the socket.
     pub waiting_heartbeat_bytes: usize,
-    /// Bytes of answers that clients have not read, over all connections. Beyond it no further long answer is made.
+    /// Bytes of answers that clients have not read, over all connections. Beyond it no further long answer is built.
     pub unread_bytes: usize,
-    /// Bytes of answers that are made and wait for the store, over all connections; beyond it questions wait to be asked.
+    /// Bytes of answers that wait for the store, over all connections; beyond it queries are delayed.
     pub held_bytes: usize,
-    /// Patience with who keeps others waiting, by the bytes above or by the last place: for an opening, a frame that has
-    /// begun, an answer that is not read.
-    pub short_patience_ms: u64,
-    /// While all places are taken, a client that is silent for so long is dropped. Stock clients hang up after ten
+    /// Shortened timeout for connections that block others, by the bytes above or by the last place: for an opening, an
+    /// incomplete frame, an unread answer.
+    pub short_timeout_ms: u64,
+    /// While all places are taken, a client that is silent for so long is dropped. Stock clients close after ten
     /// seconds of silence by themselves.
     pub full_idle_client_ms: u64,
-    /// One address may have a quarter of the places with connections that have sent no heartbeat. Beyond it those that are
-    /// silent for so long are closed.
+    /// Connections without a heartbeat beyond an address's share, a quarter of the places, are closed after so much
+    /// silence.
     pub share_idle_ms: u64,
-    /// The same while all places are taken: a newcomer waits in the kernel's queue behind those who fill it, so long for each round of
-    /// them.
+    /// The same while all places are taken: a new connection waits that long in the kernel's queue for each round of
+    /// those before it.
     pub full_share_idle_ms: u64,
 }
 
@@ -58,7 +59,7 @@ impl Default for RpcLimits {
             waiting_heartbeat_bytes: 512 << 20,
             unread_bytes: 256 << 20,
             held_bytes: 64 << 20,
-            short_patience_ms: 5_000,
+            short_timeout_ms: 5_000,
             full_idle_client_ms: 20_000,
             share_idle_ms: 5_000,
             full_share_idle_ms: 200,

@@ -1,4 +1,4 @@
-//! Taking connections in, up to the limit, and letting them go.
+//! Accepts connections up to the limit, hands them over and closes them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,20 +14,20 @@ use crate::clock::Clock;
 
 use super::connection::{Connection, Shared, Waiting};
 use super::fair_share::close_beyond_share;
-use super::inherited_connection::{Carried, CarriedTracker};
+use super::inherited_connection::{InheritedConnection, InheritedTracker};
 use super::limits::RpcLimits;
 use super::reading::{SHORT_CALL_BYTES, read_calls};
-use super::session::{Conversation, Service};
+use super::session::{Service, Session};
 
-/// Connections that wait in the kernel while we are at the limit: a restart brings all trackers at once.
+/// Connections that queue in the kernel at the limit: after a restart all trackers connect at once.
 const BACKLOG: i32 = 4_096;
-/// After this much silence the kernel asks whether the peer still lives.
+/// Silence after which the kernel probes the peer.
 pub(super) const KEEPALIVE: Duration = Duration::from_secs(120);
 /// Pause after a failed accept, for example when file descriptors are short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often silent connections are looked for while all places are taken.
+/// Interval of the search for silent connections while all places are taken.
 const FULL_PAUSE: Duration = Duration::from_millis(50);
-/// How often timeouts are looked at.
+/// Interval of the timeout check.
 const SWEEP: Duration = Duration::from_millis(1_000);
 
 /// The RPC server: accepts connections and reads their calls.
@@ -37,7 +37,7 @@ pub struct RpcServer<S> {
     shared: Rc<Shared>,
 }
 
-/// Opens the port. Must run inside a runtime.
+/// Opens the port. Requires a runtime.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
@@ -57,8 +57,8 @@ impl<S: Service> RpcServer<S> {
         Self { service, places, shared: Rc::new(shared) }
     }
 
-    /// Accepts connections for ever; the port closes when this is dropped. At the limit it waits instead of accepting: a tracker whose connection is accepted
-    /// and then closed tries again without pause, one whose connection is not accepted waits.
+    /// Accepts connections until dropped, which closes the port. At the limit it stops accepting: a tracker whose
+    /// connection is accepted and then closed retries without pause, one whose connection is not accepted waits.
     pub async fn accept(self: Rc<Self>, listener: TcpListener) {
         let mut is_refused = false;
         loop {
@@ -66,9 +66,9 @@ impl<S: Service> RpcServer<S> {
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Once for all that wait: it is tried again and again.
+                    // Logged once: the accept is retried until it succeeds.
                     if !std::mem::replace(&mut is_refused, true) {
-                        tracing::warn!("connections cannot be accepted for now and wait: {error}");
+                        tracing::warn!("cannot accept connections, retrying: {error}");
                     }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
@@ -76,17 +76,17 @@ impl<S: Service> RpcServer<S> {
             };
             is_refused = false;
             if let Err(error) = prepare(&stream) {
-                tracing::debug!("a connection was gone at once: {error}");
+                tracing::debug!("a connection closed right after the accept: {error}");
                 continue;
             }
             let (read, write) = stream.into_split();
             let connection = Connection::new(write, self.shared.clone(), Some(place));
-            let conversation = Conversation::new(self.service.clone());
-            tokio::task::spawn_local(read_calls(connection, read, conversation, Vec::new()));
+            let session = Session::new(self.service.clone());
+            tokio::task::spawn_local(read_calls(connection, read, session, Vec::new()));
         }
     }
 
-    /// A place for the next connection. While none is free, addresses beyond their share give up theirs.
+    /// A place for the next connection. While none is free, addresses beyond their share lose theirs.
     async fn place(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             if let Ok(place) = self.places.clone().try_acquire_owned() {
@@ -99,39 +99,41 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    /// Goes on with connections of an earlier server, also when they are more than are accepted by now. Tells which trackers
-    /// were heard on which.
-    pub(crate) fn take_over(&self, carried: Vec<Carried>) -> Vec<(u64, CarriedTracker)> {
+    /// Resumes connections of an earlier server, even beyond the limit. Returns the trackers of each connection, by its
+    /// new number.
+    pub(crate) fn take_over(&self, inherited: Vec<InheritedConnection>) -> Vec<(u64, InheritedTracker)> {
         let mut speakers = Vec::new();
-        for Carried { number: _, socket, introduction, has_beaten, trackers, unread, unsent } in carried {
-            let conversation = Conversation::resumed(self.service.clone(), introduction, !unread.is_empty());
-            let (Some(conversation), Ok(stream)) = (conversation, TcpStream::from_std(socket.into())) else {
-                tracing::warn!("a connection that was handed over cannot be gone on with and is closed");
+        for InheritedConnection { number: _, socket, introduction, has_sent_heartbeat, trackers, unread, unsent } in
+            inherited
+        {
+            let session = Session::resumed(self.service.clone(), introduction, !unread.is_empty());
+            let (Some(session), Ok(stream)) = (session, TcpStream::from_std(socket.into())) else {
+                tracing::warn!("cannot resume a connection that was handed over, closing it");
                 continue;
             };
             let (read, write) = stream.into_split();
             let place = self.places.clone().try_acquire_owned().ok();
             let connection = Connection::new(write, self.shared.clone(), place);
-            connection.check_stop();
-            if has_beaten {
-                connection.set_beaten();
+            connection.set_resumed();
+            if has_sent_heartbeat {
+                connection.set_sent_heartbeat();
             }
             speakers.extend(trackers.into_iter().map(|tracker| (connection.number(), tracker)));
-            if conversation.is_open() {
-                connection.set_open(conversation.is_tracker());
+            if session.is_open() {
+                connection.set_open(session.is_tracker());
             }
             connection.set_begun(unread.len());
-            connection.set_stage(conversation.waits(!unread.is_empty()));
-            connection.go_on_sending(unsent);
-            tokio::task::spawn_local(read_calls(connection, read, conversation, unread));
+            connection.set_stage(session.waits(!unread.is_empty()));
+            connection.resume_sending(unsent);
+            tokio::task::spawn_local(read_calls(connection, read, session, unread));
         }
         speakers
     }
 
-    /// No further calls are taken from now on; completes when all that were taken are answered.
+    /// Stops taking calls; completes when all calls taken are answered.
     pub(crate) async fn pause(&self) {
         self.stop_taking();
-        self.service.give_up_held();
+        self.service.abandon_held_calls();
         for connection in self.open() {
             connection.settled().await;
         }
@@ -139,13 +141,13 @@ impl<S: Service> RpcServer<S> {
 
     fn stop_taking(&self) {
         self.shared.stopping.set(true);
-        // Answers that leave in parts no longer wait for their readers.
+        // Answers in parts no longer wait for their readers.
         for connection in self.open() {
             connection.wake();
         }
     }
 
-    /// Calls are taken again.
+    /// Takes calls again.
     pub(crate) fn resume(&self) {
         self.shared.stopping.set(false);
         for connection in self.open() {
@@ -153,15 +155,15 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    /// Who keeps [`Self::pause`] from completing: the addresses of their clients.
-    pub(crate) fn unsettled(&self) -> Vec<SocketAddr> {
+    /// Clients with unanswered calls, which delay [`Self::pause`].
+    pub(crate) fn unanswered_clients(&self) -> Vec<SocketAddr> {
         let open = self.open();
         open.iter().filter(|connection| !connection.is_settled()).filter_map(|connection| connection.client()).collect()
     }
 
-    /// All connections, for another server. To be called once paused and when no further one is accepted; nothing that
-    /// clients say from now on is read here.
-    pub(crate) async fn carry_all(&self) -> Vec<Carried> {
+    /// Detaches all connections for another server. Requires a completed pause and that no further connection is
+    /// accepted; nothing sent from now on is read here.
+    pub(crate) async fn detach_all(&self) -> Vec<InheritedConnection> {
         self.shared.leaving.set(true);
         for connection in self.open() {
             connection.wake();
@@ -175,14 +177,14 @@ impl<S: Service> RpcServer<S> {
         {
             tokio::task::yield_now().await;
         }
-        self.shared.carried.take()
+        self.shared.detached.take()
     }
 
     fn open(&self) -> Vec<Rc<Connection>> {
         self.shared.open.borrow().values().filter_map(std::rc::Weak::upgrade).collect()
     }
 
-    /// Drops, for ever, clients that make others wait: see [`RpcLimits`].
+    /// Drops clients that block others, see [`RpcLimits`]. Never completes.
     pub async fn sweep(self: Rc<Self>) {
         let mut interval = tokio::time::interval(SWEEP);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -192,10 +194,10 @@ impl<S: Service> RpcServer<S> {
             let mut clients = 0;
             self.shared.open.borrow_mut().retain(|_, connection| {
                 let Some(connection) = connection.upgrade() else { return false };
-                clients += usize::from(!connection.has_beaten());
+                clients += usize::from(!connection.has_sent_heartbeat());
                 let (waiting, since_ms) = connection.waits();
-                if now_ms.saturating_sub(since_ms) >= self.patience_ms(waiting, &connection) {
-                    tracing::debug!(?waiting, since_ms, "a connection was given up");
+                if now_ms.saturating_sub(since_ms) >= self.timeout_ms(waiting, &connection) {
+                    tracing::debug!(?waiting, since_ms, "dropped a connection after its timeout");
                     connection.abandon();
                 }
                 true
@@ -206,11 +208,11 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    fn patience_ms(&self, waiting: Waiting, connection: &Connection) -> u64 {
+    fn timeout_ms(&self, waiting: Waiting, connection: &Connection) -> u64 {
         let (limits, free) = (&self.shared.limits, self.places.available_permits());
         let (crowded, full) = (free < limits.max_connections / 2, free == 0);
         let short_if = |keeps_others_waiting: bool, usual_ms: u64| {
-            if keeps_others_waiting { usual_ms.min(limits.short_patience_ms) } else { usual_ms }
+            if keeps_others_waiting { usual_ms.min(limits.short_timeout_ms) } else { usual_ms }
         };
         match waiting {
             Waiting::Opening => short_if(full, limits.frame_timeout_ms),
@@ -219,31 +221,31 @@ impl<S: Service> RpcServer<S> {
                 short_if(holds_room || (full && !connection.is_tracker()), limits.frame_timeout_ms)
             }
             Waiting::Reader => short_if(!self.shared.unread.has_room(), limits.write_timeout_ms),
-            // Who has sent no heartbeat is a client, whatever protocol it names.
-            Waiting::Heartbeat if connection.has_beaten() && crowded => limits.idle_tracker_ms,
-            Waiting::Heartbeat if connection.has_beaten() => u64::MAX,
+            // A connection without a heartbeat is a client's, whatever protocol it names.
+            Waiting::Heartbeat if connection.has_sent_heartbeat() && crowded => limits.idle_tracker_ms,
+            Waiting::Heartbeat if connection.has_sent_heartbeat() => u64::MAX,
             Waiting::Call | Waiting::Heartbeat if full => limits.full_idle_client_ms.min(limits.idle_client_ms),
             Waiting::Call | Waiting::Heartbeat if crowded => limits.idle_client_ms,
             Waiting::Call | Waiting::Heartbeat | Waiting::Answer => u64::MAX,
         }
     }
 
-    /// No further calls are read from now on; completes when all that were read are answered and the answers taken.
+    /// Stops taking calls; completes when all calls are answered and the answers read.
     pub async fn finish(&self) {
         self.stop_taking();
-        self.service.give_up_held();
+        self.service.abandon_held_calls();
         for connection in self.open() {
             connection.answered().await;
         }
     }
 
-    /// Connections that are open.
+    /// Number of open connections.
     pub fn connections(&self) -> usize {
         self.shared.limits.max_connections - self.places.available_permits()
     }
 }
 
-/// Small answers leave at once, and a peer that vanished is noticed.
+/// Sends small answers at once, and detects vanished peers.
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))

@@ -1,4 +1,4 @@
-//! What one connection has us keep, counted in the budgets of all until it is gone.
+//! Memory of one connection, charged to the shared budgets.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,29 +6,29 @@ use std::rc::Rc;
 use super::budget::Budget;
 use super::connection::Shared;
 
-/// The bytes of one connection. Dropping it gives them back.
-pub(super) struct Kept {
+/// The bytes of one connection; dropping it releases them.
+pub(super) struct MemoryCharge {
     shared: Rc<Shared>,
-    /// Of a call that has come in part.
+    /// Of an incomplete call.
     begun_bytes: Cell<usize>,
-    /// Of answers that were not read.
+    /// Of unread answers.
     unread_bytes: Cell<usize>,
     is_tracker: Cell<bool>,
 }
 
-// === impl Kept ===
+// === impl MemoryCharge ===
 
-impl Kept {
+impl MemoryCharge {
     pub(super) fn new(shared: Rc<Shared>) -> Self {
         Self { shared, begun_bytes: Cell::new(0), unread_bytes: Cell::new(0), is_tracker: Cell::new(false) }
     }
 
-    /// Whether a tracker speaks.
+    /// Whether the connection is a tracker's.
     pub(super) fn is_tracker(&self) -> bool {
         self.is_tracker.get()
     }
 
-    /// A tracker speaks, or a client: their calls have different room.
+    /// Moves the charge between the budgets of clients and trackers.
     pub(super) fn set_tracker(&self, is_tracker: bool) {
         let begun_bytes = self.begun_bytes();
         self.set_begun(0);
@@ -36,24 +36,24 @@ impl Kept {
         self.set_begun(begun_bytes);
     }
 
-    /// The room for calls like this connection's.
+    /// The memory bound for calls like this connection's.
     pub(super) fn calls(&self) -> &Budget {
         if self.is_tracker.get() { &self.shared.tracker_calls } else { &self.shared.client_calls }
     }
 
-    /// How much of a call has come that is not whole yet.
+    /// Bytes received of an incomplete call.
     pub(super) fn begun_bytes(&self) -> usize {
         self.begun_bytes.get()
     }
 
-    /// Tells how much of a call has come that is not whole yet.
+    /// Sets the bytes received of an incomplete call.
     pub(super) fn set_begun(&self, bytes: usize) {
         let before = self.begun_bytes.replace(bytes);
         self.calls().add(bytes);
         self.calls().remove(before);
     }
 
-    /// Tells how much of the answers was not read.
+    /// Sets the bytes of unread answers.
     pub(super) fn set_unread(&self, bytes: usize) {
         let before = self.unread_bytes.replace(bytes);
         self.shared.unread.add(bytes);
@@ -61,7 +61,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for MemoryCharge {
     fn drop(&mut self) {
         self.set_begun(0);
         self.set_unread(0);

@@ -1,10 +1,10 @@
 //! Hadoop's RPC, IPC version 4: a server on the owner's thread, and a client.
 //!
-//! Knows frames and a [`Service`], nothing of jobs. One task for each connection reads; a heartbeat costs one read and one write. A call
-//! that must wait is a [`Ticket`] that the service keeps, not a task. Invariants: the server never closes a connection while a tracker's
-//! call on it is unanswered, unless the peer breaks the protocol or does not read; at the limit of connections it accepts none; no
-//! connection holds more than one frame, and answers to the calls it may have in flight; all together hold no more than
-//! their `budget::Budget`s and a little for each.
+//! Knows frames and a [`Service`], nothing of jobs. One task per connection reads; a heartbeat costs one read and one
+//! write. A call that must wait is a [`PendingCall`] that the service keeps, not a task. Invariants: the server never
+//! closes a connection with an unanswered call of a tracker, unless the peer breaks the protocol or does not read; at
+//! the connection limit it stops accepting; a connection holds at most one frame and the answers to its unanswered
+//! calls; all connections together hold at most their `budget::Budget`s and a constant each.
 
 mod budget;
 pub mod client;
@@ -26,11 +26,11 @@ mod tcp_info;
 mod tests;
 
 pub use client::{IpcClient, IpcError};
-pub(crate) use inherited_connection::{Carried, CarriedTracker, Introduction};
+pub(crate) use inherited_connection::{InheritedConnection, InheritedTracker, Introduction};
 pub use limits::RpcLimits;
 pub use listener::{RpcServer, listen};
 pub use parted_answer::PartedAnswer;
-pub use pending_call::{Answer, RemoteError, Ticket};
+pub use pending_call::{Answer, PendingCall, RemoteError};
 pub use probe::Probe;
 pub use protocol_kind::served_protocol;
 pub use session::Service;

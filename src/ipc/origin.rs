@@ -1,8 +1,8 @@
-//! The host that a connection comes from, by its address.
+//! The host of a connection, by its address.
 
 use std::net::IpAddr;
 
-/// A number for the host of `address`. An IPv6 host has a /64 network to itself, so the network is what counts.
+/// A number for the host of `address`. An IPv6 host owns a /64 network, so the network counts.
 pub(super) fn origin_of(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),

@@ -1,51 +1,51 @@
-//! Answers that leave in parts.
+//! Answers sent in parts.
 
 use crate::wire::protocol::{encode_error, encode_response_start};
 
-use super::pending_call::{RemoteError, Ticket};
+use super::pending_call::{PendingCall, RemoteError};
 
-/// An answer that leaves in parts. Other answers on its connection wait until it is whole.
+/// An answer sent in parts. Other answers on its connection wait until it is complete.
 #[derive(Debug)]
 pub struct PartedAnswer {
-    ticket: Ticket,
-    has_begun: bool,
+    pending: PendingCall,
+    is_started: bool,
 }
 
-// === impl Ticket ===
+// === impl PendingCall ===
 
-impl Ticket {
-    /// Answers in parts; waits until the connection has no other such answer in hand.
+impl PendingCall {
+    /// Answers in parts; waits until the connection has no other such answer in progress.
     pub async fn in_parts(self) -> PartedAnswer {
         self.connection.begin_long().await;
-        PartedAnswer { ticket: self, has_begun: false }
+        PartedAnswer { pending: self, is_started: false }
     }
 }
 
 // === impl PartedAnswer ===
 
 impl PartedAnswer {
-    /// Appends what the answer begins with, before its value.
+    /// Appends the header of the answer.
     pub fn start(&self, out: &mut Vec<u8>) {
-        encode_response_start(out, self.ticket.id);
+        encode_response_start(out, self.pending.id);
     }
 
-    /// Whether nobody can read it any more.
+    /// Whether the client disconnected.
     pub fn is_gone(&self) -> bool {
-        self.ticket.is_gone()
+        self.pending.is_gone()
     }
 
-    /// Whether too much waits to be read for a further part to be made. Never once calls are no longer taken: then all
-    /// that is in hand is to come to its end.
+    /// Whether too many bytes are unread to build a further part. Never while the server pauses or stops: then all
+    /// answers in progress must complete.
     pub fn is_behind(&self) -> bool {
-        let connection = &self.ticket.connection;
-        // What waits behind this answer is not waited for by it.
-        let is_unread = if self.has_begun { connection.has_unsent() } else { connection.has_outgoing() };
+        let connection = &self.pending.connection;
+        // Answers queued behind this one do not count.
+        let is_unread = if self.is_started { connection.has_unsent() } else { connection.has_outgoing() };
         (is_unread || !connection.shared().unread.has_room()) && !connection.shared().stopping.get()
     }
 
     /// Completes when [`Self::is_behind`] may have changed.
     pub async fn caught_up(&self) {
-        let connection = &self.ticket.connection;
+        let connection = &self.pending.connection;
         tokio::select! {
             () = connection.changed() => {}
             () = connection.shared().unread.room(), if !connection.shared().unread.has_room() => {}
@@ -54,38 +54,38 @@ impl PartedAnswer {
 
     /// Sends a part.
     pub fn send(&mut self, part: &[u8]) {
-        if !std::mem::replace(&mut self.has_begun, true) {
-            self.ticket.connection.begin_parts();
+        if !std::mem::replace(&mut self.is_started, true) {
+            self.pending.connection.begin_parts();
         }
-        self.ticket.connection.send_next(part);
+        self.pending.connection.send_next(part);
     }
 
     /// Sends the last part.
     pub fn finish(mut self, part: Vec<u8>) {
-        if std::mem::replace(&mut self.has_begun, false) {
-            self.ticket.connection.send_next(&part);
-            self.ticket.connection.end_parts();
+        if std::mem::replace(&mut self.is_started, false) {
+            self.pending.connection.send_next(&part);
+            self.pending.connection.end_parts();
         } else {
-            self.ticket.connection.send_whole(part);
+            self.pending.connection.send_whole(part);
         }
     }
 
-    /// There is no such answer after all. Where its beginning has left only the connection's end can tell.
+    /// Rejects the call. If a part was sent, only closing the connection can report it.
     pub fn refuse(self, error: &RemoteError) {
-        if !self.has_begun {
+        if !self.is_started {
             let mut response = Vec::new();
-            encode_error(&mut response, self.ticket.id, error.class, &error.message);
-            self.ticket.connection.send(&response);
+            encode_error(&mut response, self.pending.id, error.class, &error.message);
+            self.pending.connection.send(&response);
         }
     }
 }
 
 impl Drop for PartedAnswer {
     fn drop(&mut self) {
-        if self.has_begun {
-            self.ticket.connection.abandon();
-            self.ticket.connection.end_parts();
+        if self.is_started {
+            self.pending.connection.abandon();
+            self.pending.connection.end_parts();
         }
-        self.ticket.connection.end_long();
+        self.pending.connection.end_long();
     }
 }

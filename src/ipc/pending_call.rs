@@ -1,4 +1,4 @@
-//! The right to answer one call.
+//! A call that waits for its answer.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -10,10 +10,10 @@ use super::connection::Connection;
 use super::origin::origin_of;
 use super::probe::Probe;
 
-/// What a call is answered with.
+/// The answer to a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Its result.
+    /// The result of the call.
     Value(Value),
     /// A remote exception.
     Error(RemoteError),
@@ -24,53 +24,53 @@ pub enum Answer {
 pub struct RemoteError {
     /// The Java class.
     pub class: &'static str,
-    /// What `Throwable.toString()` of it prints: the class, a colon, the text.
+    /// What its `Throwable.toString()` prints: the class, a colon, the text.
     pub message: String,
 }
 
-/// The right to answer one call, now or later, at most once.
-pub struct Ticket {
+/// A call that can be answered once, now or later; dropped, it stays unanswered.
+pub struct PendingCall {
     pub(super) connection: Rc<Connection>,
     pub(super) id: i32,
     user: Arc<str>,
-    /// What the call takes until it is answered.
+    /// Memory charged until it is answered.
     bytes: usize,
     is_first: bool,
 }
 
 const IO_EXCEPTION: &str = "java.io.IOException";
 
-/// About what a call in hand takes beside its own bytes: short ones, too, may be many.
+/// Approximate memory of a pending call beside its own bytes.
 const CALL_IN_HAND_BYTES: usize = 512;
 
-/// The answer buffer keeps no more room than this after a long answer.
+/// Capacity that the answer buffer keeps after a long answer.
 const KEPT_ANSWER_BYTES: usize = 256 << 10;
 
 // === impl RemoteError ===
 
 impl RemoteError {
-    /// An exception of `class` that says `text`.
+    /// An exception of `class` with the message `text`.
     pub fn new(class: &'static str, text: impl std::fmt::Display) -> Self {
         Self { class, message: format!("{class}: {text}") }
     }
 
-    /// A `java.io.IOException` whose message is `message`, which names the class already.
+    /// A `java.io.IOException` whose `message` includes the class.
     pub fn verbatim(message: String) -> Self {
         Self { class: IO_EXCEPTION, message }
     }
 
-    /// `java.io.IOException`
+    /// A `java.io.IOException`.
     pub fn io(text: impl std::fmt::Display) -> Self {
         Self::new(IO_EXCEPTION, text)
     }
 }
 
-// === impl Ticket ===
+// === impl PendingCall ===
 
-impl Ticket {
+impl PendingCall {
     pub(super) fn new(connection: Rc<Connection>, id: i32, user: Arc<str>, call_bytes: usize) -> Self {
         let bytes = call_bytes + CALL_IN_HAND_BYTES;
-        let is_first = connection.call_taken(bytes);
+        let is_first = connection.begin_call(bytes);
         Self { connection, id, user, bytes, is_first }
     }
 
@@ -79,27 +79,27 @@ impl Ticket {
         &self.user
     }
 
-    /// Whether nothing was called on its connection before.
+    /// Whether it is the first call on its connection.
     pub fn is_first(&self) -> bool {
         self.is_first
     }
 
-    /// The number of the connection it came on.
+    /// The number of its connection.
     pub fn connection(&self) -> u64 {
         self.connection.number()
     }
 
-    /// Of the call.
+    /// Memory charged for it.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Looks whether the peer of another connection is there; none when that is closed.
+    /// Probes the peer of another connection; `None` if that is closed.
     pub fn probe(&self, connection: u64) -> Option<Probe> {
         self.connection.sibling(connection).map(|other| Probe::begin(&other))
     }
 
-    /// Whether its connection has ended, as far as reading goes: the service was told so.
+    /// Whether its connection is closed for reading; the service was notified.
     pub fn has_left(&self) -> bool {
         self.connection.has_left() || self.connection.is_broken()
     }
@@ -109,30 +109,30 @@ impl Ticket {
         self.connection.changed().await;
     }
 
-    /// Closes its connection instead of an answer.
-    pub fn hang_up(self) {
+    /// Closes the connection instead of answering.
+    pub fn close_connection(self) {
         self.connection.abandon();
     }
 
-    /// The network address of its client.
+    /// The client's address.
     pub fn address(&self) -> IpAddr {
         self.connection.address()
     }
 
-    /// A number for the host of its client.
+    /// A number for the client's host.
     pub fn origin(&self) -> u128 {
         origin_of(self.connection.address())
     }
 
-    /// Whether earlier answers are still to be read, its own or, for a `long` one, too many of all clients: no more
-    /// should be made for it now.
+    /// Whether earlier answers are unread, this connection's or, for a `long` answer, too many of all clients: no
+    /// further answer should be built now.
     pub fn is_behind(&self, long: bool) -> bool {
         self.connection.has_outgoing()
             || self.connection.is_in_parts()
             || (long && !self.connection.shared().unread.has_room())
     }
 
-    /// Whether nobody can read an answer any more.
+    /// Whether the client disconnected.
     pub fn is_gone(&self) -> bool {
         self.connection.is_broken()
     }
@@ -152,7 +152,7 @@ impl Ticket {
         }
     }
 
-    /// Answers.
+    /// Encodes and sends the answer.
     pub fn answer(self, answer: &Answer) {
         let mut buffer = self.connection.shared().answer_buffer.borrow_mut();
         buffer.clear();
@@ -170,25 +170,25 @@ impl Ticket {
         }
     }
 
-    /// Answers with a response that is encoded already.
+    /// Answers with an encoded response.
     pub fn answer_encoded(self, response: Vec<u8>) {
         self.connection.send_whole(response);
     }
 
-    /// The call that it answers.
+    /// The call id.
     pub fn id(&self) -> i32 {
         self.id
     }
 }
 
-impl Drop for Ticket {
+impl Drop for PendingCall {
     fn drop(&mut self) {
-        self.connection.call_ended(self.bytes);
+        self.connection.end_call(self.bytes);
     }
 }
 
-impl std::fmt::Debug for Ticket {
+impl std::fmt::Debug for PendingCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ticket").field("id", &self.id).field("user", &self.user).finish_non_exhaustive()
+        f.debug_struct("PendingCall").field("id", &self.id).field("user", &self.user).finish_non_exhaustive()
     }
 }

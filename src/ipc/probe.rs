@@ -1,4 +1,4 @@
-//! Finds out whether the other end of a silent connection is still there.
+//! Detects whether the peer of a silent connection is alive.
 
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
@@ -10,16 +10,16 @@ use super::connection::Connection;
 use super::listener::KEEPALIVE;
 use super::tcp_info::last_ack_ms;
 
-/// While a probe lasts the peer's kernel is asked so often, and is gone when it leaves this many questions unanswered.
+/// Keepalive interval during a probe; the peer counts as gone after so many unanswered probes.
 const INTERVAL: Duration = Duration::from_secs(1);
 const RETRIES: u32 = 3;
-/// What the kernel does otherwise: its defaults.
+/// The kernel's defaults otherwise.
 const USUAL_INTERVAL: Duration = Duration::from_secs(75);
 const USUAL_RETRIES: u32 = 9;
 
-/// Has the kernel ask the peer of a connection every second whether it is there, until the probe is dropped. A connection whose peer
-/// resets it or does not answer ends by itself, unless answers of ours are on their way: those are sent again at longer
-/// and longer intervals, which [`Probe::is_answered`] shortens.
+/// Makes the kernel probe the peer of a connection every second until this is dropped. A connection whose peer resets
+/// it or does not answer is closed by the kernel, except while answers are unacknowledged: those are retransmitted at
+/// growing intervals; [`Probe::is_answered`] decides sooner.
 #[derive(Debug)]
 pub struct Probe {
     connection: Weak<Connection>,
@@ -35,13 +35,13 @@ impl Probe {
         Self { connection: Rc::downgrade(connection), began_ms: connection.shared().clock.mono_ms() }
     }
 
-    /// The peer.
+    /// The peer's address.
     pub fn client(&self) -> Option<SocketAddr> {
         self.connection.upgrade()?.client()
     }
 
-    /// Whether the peer's kernel has acknowledged anything within `window_ms`, or since the probe began if that is shorter;
-    /// none where our kernel does not tell.
+    /// Whether the peer's kernel acknowledged anything within `window_ms`, or since the probe started if that is
+    /// shorter; `None` if the local kernel does not report it.
     pub fn is_answered(&self, window_ms: u64) -> Option<bool> {
         let connection = self.connection.upgrade()?;
         let since_ms = connection.shared().clock.mono_ms().saturating_sub(self.began_ms);
@@ -49,14 +49,14 @@ impl Probe {
         match last_ack_ms(local, client) {
             Ok(ago_ms) => Some(ago_ms <= since_ms.min(window_ms)),
             Err(error) => {
-                tracing::debug!("the kernel does not tell whether {client} is there: {error}");
+                tracing::debug!("the kernel does not report whether {client} is alive: {error}");
                 None
             }
         }
     }
 
-    /// The peer is gone: closes the connection.
-    pub fn give_up(&self) {
+    /// Closes the connection of a peer that is gone.
+    pub fn close(&self) {
         if let Some(connection) = self.connection.upgrade() {
             connection.abandon();
         }
@@ -73,6 +73,6 @@ impl Drop for Probe {
 }
 
 fn set_keepalive(connection: &Connection, keepalive: &TcpKeepalive) {
-    // An error here says that the connection is gone.
+    // An error means that the connection is closed.
     let _ = SockRef::from(connection.socket()).set_tcp_keepalive(keepalive);
 }

@@ -1,20 +1,20 @@
-//! Which protocol a connection speaks, also when it is none of ours.
+//! The protocol of a connection, foreign ones included.
 
 use crate::wire::protocol::Protocol;
 
-/// The protocol that the header of a connection names.
+/// The protocol that a connection header names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spoken {
-    /// One that a JobTracker serves.
+pub(super) enum ProtocolKind {
+    /// Served by a JobTracker.
     Served(Protocol),
-    /// Another interface of Hadoop 1.2.1: the connection is accepted, its calls fail.
+    /// Another protocol of Hadoop 1.2.1: the connection is accepted, its calls fail.
     Foreign,
     /// The empty name: the connection is accepted, its calls fail.
     Nameless,
 }
 
-/// Protocols of Hadoop 1.2.1 that others serve. A client of one of them came to the wrong port and is told so; any
-/// other name is a class that the stock server could not load, for which it closes the connection.
+/// Protocols of Hadoop 1.2.1 that other daemons serve: a client of one of them has the wrong port and gets an error.
+/// Any other name is a class that the stock server could not load, for which it closes the connection.
 const FOREIGN: [&str; 7] = [
     "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol",
     "org.apache.hadoop.hdfs.protocol.ClientProtocol",
@@ -30,10 +30,10 @@ pub fn served_protocol(class_name: &str) -> Option<Protocol> {
     Protocol::from_class_name(class_name).filter(|protocol| *protocol != Protocol::TaskUmbilical)
 }
 
-// === impl Spoken ===
+// === impl ProtocolKind ===
 
-impl Spoken {
-    /// What that name stands for; `None` closes the connection.
+impl ProtocolKind {
+    /// The kind of a class name; `None` closes the connection.
     pub(super) fn from_class_name(name: &str) -> Option<Self> {
         match served_protocol(name) {
             Some(protocol) => Some(Self::Served(protocol)),
@@ -42,7 +42,7 @@ impl Spoken {
         }
     }
 
-    /// A name that stands for the same.
+    /// A class name of this kind.
     pub(super) fn class_name(self) -> &'static str {
         match self {
             Self::Served(protocol) => protocol.class_name(),
@@ -51,7 +51,7 @@ impl Spoken {
         }
     }
 
-    /// The protocol to read calls by: calls of a foreign one fail whatever they are.
+    /// The protocol to decode calls with; calls of a foreign one fail in any case.
     pub(super) fn read_as(self) -> Protocol {
         match self {
             Self::Served(protocol) => protocol,
@@ -65,10 +65,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stands_for_what_it_was_asked_of() {
+    fn a_class_name_has_the_kind_it_was_made_from() {
         let served = Protocol::ALL.into_iter().filter(|protocol| *protocol != Protocol::TaskUmbilical);
-        for spoken in served.map(Spoken::Served).chain([Spoken::Foreign, Spoken::Nameless]) {
-            assert_eq!(Spoken::from_class_name(spoken.class_name()), Some(spoken));
+        for kind in served.map(ProtocolKind::Served).chain([ProtocolKind::Foreign, ProtocolKind::Nameless]) {
+            assert_eq!(ProtocolKind::from_class_name(kind.class_name()), Some(kind));
         }
     }
 }

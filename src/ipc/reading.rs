@@ -9,89 +9,89 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 
 use super::connection::{Connection, Waiting};
-use super::session::{Conversation, Ended, Service};
+use super::session::{CloseKind, Service, Session};
 
-/// Bytes read at once. A heartbeat fits; longer frames take several reads.
+/// Maximum bytes per read. A heartbeat fits; longer frames take several reads.
 pub(super) const READ_BYTES: usize = 64 << 10;
 
-/// What may come of a call, of a client or of a tracker, while there is no room for more: most calls fit.
+/// Bytes of a client's or a tracker's call that are read while the memory bound is reached: most calls fit.
 pub(super) const SHORT_CALL_BYTES: usize = 4 << 10;
 const SHORT_HEARTBEAT_BYTES: usize = 64 << 10;
 
-/// Reads of a client that is no longer listened to.
-const MAX_READS_OUT: usize = 64;
+/// Maximum reads while draining a rejected client.
+const MAX_DRAIN_READS: usize = 64;
 
-/// Why nothing more is read.
-enum End {
-    /// The client has left, or was given up.
-    Left,
-    /// The conversation is over.
-    Over(Ended),
-    /// Somebody else goes on with it.
-    Carried,
+/// Why reading ended.
+enum ReadEnd {
+    /// The client disconnected or was dropped.
+    Disconnected,
+    /// The session was closed.
+    Closed(CloseKind),
+    /// Another server takes the connection over.
+    Detached,
 }
 
-/// Reads calls until the client leaves, or says something that cannot be understood; or somebody else goes on. `rest` is
-/// what was read before and not taken.
+/// Reads calls until the client disconnects, breaks the protocol, or the connection is detached. `rest`: bytes received
+/// earlier and not decoded.
 pub(super) async fn read_calls<S: Service>(
     connection: Rc<Connection>,
     mut read: OwnedReadHalf,
-    mut conversation: Conversation<S>,
+    mut session: Session<S>,
     mut rest: Vec<u8>,
 ) {
-    let end = read_until_end(&connection, &mut read, &mut conversation, &mut rest).await;
+    let end = read_until_close(&connection, &mut read, &mut session, &mut rest).await;
     connection.set_begun(0);
     match end {
-        End::Carried => connection.carry(read, conversation.introduction(), rest).await,
-        End::Left | End::Over(Ended::Silently) => conversation.left(&connection),
-        End::Over(Ended::WithLastWord) => {
-            conversation.left(&connection);
-            read_out(&connection, &mut read).await;
+        ReadEnd::Detached => connection.detach(read, session.introduction(), rest).await,
+        ReadEnd::Disconnected | ReadEnd::Closed(CloseKind::Silent) => session.left(&connection),
+        ReadEnd::Closed(CloseKind::WithMessage) => {
+            session.left(&connection);
+            drain_input(&connection, &mut read).await;
         }
     }
 }
 
-async fn read_until_end<S: Service>(
+async fn read_until_close<S: Service>(
     connection: &Rc<Connection>,
     read: &mut OwnedReadHalf,
-    conversation: &mut Conversation<S>,
-    // Holds a frame's beginning between reads, and nothing when idle.
+    session: &mut Session<S>,
+    // An incomplete frame between reads; empty when idle.
     rest: &mut Vec<u8>,
-) -> End {
+) -> ReadEnd {
     loop {
-        while conversation.is_open() && !conversation.may_call(connection) {
+        while session.is_open() && !session.can_take_call(connection) {
             if connection.is_leaving() {
-                return End::Carried;
+                return ReadEnd::Detached;
             }
-            conversation.may_have_changed(connection).await;
+            session.can_take_call_changed(connection).await;
             if connection.is_broken() {
-                return End::Left;
+                return ReadEnd::Disconnected;
             }
         }
-        let outcome = match conversation.take_left_over(connection, rest) {
+        let outcome = match session.take_left_over(connection, rest) {
             Some(outcome) => outcome,
             None => {
-                let most_bytes = room_to_read(connection, rest.len()).await;
+                let most_bytes = wait_for_read_room(connection, rest.len()).await;
                 if connection.is_broken() {
-                    return End::Left;
+                    return ReadEnd::Disconnected;
                 }
-                match read_into(read, connection, conversation, rest, most_bytes).await {
+                match read_into(read, connection, session, rest, most_bytes).await {
                     Ok(outcome) => outcome,
-                    Err(_) if connection.is_leaving() => return End::Carried,
-                    Err(_) => return End::Left,
+                    Err(_) if connection.is_leaving() => return ReadEnd::Detached,
+                    Err(_) => return ReadEnd::Disconnected,
                 }
             }
         };
         connection.set_begun(rest.len());
         if let Err(ended) = outcome {
-            return End::Over(ended);
+            return ReadEnd::Closed(ended);
         }
-        connection.set_stage(conversation.waits(!rest.is_empty()));
+        connection.set_stage(session.waits(!rest.is_empty()));
     }
 }
 
-/// Waits until more of a call may be kept, of which `begun_bytes` have come; tells how much may be read.
-async fn room_to_read(connection: &Connection, begun_bytes: usize) -> usize {
+/// Waits for memory for more of a call, of which `begun_bytes` have arrived; returns how much may be read.
+async fn wait_for_read_room(connection: &Connection, begun_bytes: usize) -> usize {
     let short_bytes = if connection.is_tracker() { SHORT_HEARTBEAT_BYTES } else { SHORT_CALL_BYTES };
     loop {
         if connection.calls().has_room() {
@@ -107,15 +107,15 @@ async fn room_to_read(connection: &Connection, begun_bytes: usize) -> usize {
     }
 }
 
-/// One read into the buffer that all connections share, and what it completes. An error when the client has left, or
-/// somebody else is to read.
+/// One read into the shared buffer, and the calls it completes. An error when the client disconnected or the connection
+/// is detached.
 async fn read_into<S: Service>(
     read: &mut OwnedReadHalf,
     connection: &Rc<Connection>,
-    conversation: &mut Conversation<S>,
+    session: &mut Session<S>,
     rest: &mut Vec<u8>,
     most_bytes: usize,
-) -> io::Result<Result<(), Ended>> {
+) -> io::Result<Result<(), CloseKind>> {
     std::future::poll_fn(|context| {
         if connection.is_leaving() {
             return Poll::Ready(Err(io::ErrorKind::Interrupted.into()));
@@ -128,17 +128,17 @@ async fn read_into<S: Service>(
         if filled.is_empty() {
             return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
-        Poll::Ready(Ok(conversation.take(connection, rest, filled)))
+        Poll::Ready(Ok(session.take(connection, rest, filled)))
     })
     .await
 }
 
-/// Reads what the client still says, to no avail, until it closes: a socket that is closed with unread bytes in it is
-/// reset, and the last word lost. Not for long: the connection counts as one whose opening does not end.
-async fn read_out(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
+/// Reads and discards until the client closes: closing a socket with unread bytes resets it, and the error would be
+/// lost. Bounded: the connection has the timeout of an opening.
+async fn drain_input(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
     connection.set_stage(Waiting::Opening);
-    connection.end_writing();
-    for _ in 0..MAX_READS_OUT {
+    connection.shutdown_write();
+    for _ in 0..MAX_DRAIN_READS {
         let last = std::future::poll_fn(|context| {
             if connection.is_leaving() {
                 return Poll::Ready(true);
@@ -155,8 +155,7 @@ async fn read_out(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
     }
 }
 
-/// What a connection waits for between calls.
-impl<S: Service> Conversation<S> {
+impl<S: Service> Session<S> {
     pub(super) fn waits(&self, frame_begun: bool) -> Waiting {
         match (self.is_open(), frame_begun) {
             (false, _) => Waiting::Opening,

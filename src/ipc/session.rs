@@ -1,4 +1,4 @@
-//! What a client says, in order: opening, then calls. Bytes in, calls out; only answers touch the socket.
+//! The protocol state of a connection: opening, then calls. Bytes in, calls out; only answers touch the socket.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,101 +10,103 @@ use crate::wire::protocol::{Call, CallError, CallFrame, InterTrackerCall, Protoc
 
 use super::connection::Connection;
 use super::inherited_connection::Introduction;
-use super::pending_call::{Answer, RemoteError, Ticket};
-use super::protocol_kind::Spoken;
+use super::pending_call::{Answer, PendingCall, RemoteError};
+use super::protocol_kind::ProtocolKind;
 
-/// Who answers calls.
+/// Answers calls.
 pub trait Service: 'static {
-    /// Takes a call. The ticket answers it, now or later; a ticket that is dropped leaves the call unanswered.
-    fn take(self: &Rc<Self>, call: Call, ticket: Ticket);
+    /// Handles a call, answered now or later; a dropped `pending` leaves the call unanswered.
+    fn handle_call(self: &Rc<Self>, call: Call, pending: PendingCall);
 
-    /// A connection that a tracker spoke on has ended.
-    fn tracker_left(&self, connection: u64);
+    /// A connection with a tracker's session has closed.
+    fn on_tracker_disconnected(&self, connection: u64);
 
-    /// Heartbeats that wait for something else than their facts are not waited for any more: the server pauses or ends.
-    fn give_up_held(&self) {}
+    /// Stops waiting for heartbeats that are held for reasons other than their facts: the server pauses or stops.
+    fn abandon_held_calls(&self) {}
 
-    /// Whether calls of clients should be read; those of trackers always are.
+    /// Whether to read clients' calls; trackers' calls are always read.
     fn has_room(&self) -> bool;
 
     /// Completes when there may be room again.
     fn room(&self) -> impl Future<Output = ()>;
 }
 
-/// One client's side of the conversation.
-pub(super) struct Conversation<S> {
+/// The session of one client.
+pub(super) struct Session<S> {
     service: Rc<S>,
     stage: Stage,
-    /// Bytes that have come may hold whole frames that had to wait.
+    /// Received bytes may include whole frames that had to wait.
     left_over: bool,
 }
 
-/// The conversation is over: what follows cannot be understood, or may not be answered.
+/// How a session is closed after a protocol violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// Without a word, as the stock server does it.
-    Silently,
-    /// With a last word that the client should get to read.
-    WithLastWord,
+pub(super) enum CloseKind {
+    /// Without an error, as the stock server does.
+    Silent,
+    /// With a fatal error that the client should be able to read.
+    WithMessage,
 }
 
 enum Stage {
     Opening(Opening),
-    Calls { spoken: Spoken, user: Arc<str> },
+    Calls { kind: ProtocolKind, user: Arc<str> },
 }
 
-// === impl Conversation ===
+// === impl Session ===
 
-impl<S: Service> Conversation<S> {
+impl<S: Service> Session<S> {
     pub(super) fn new(service: Rc<S>) -> Self {
         Self { service, stage: Stage::Opening(Opening::default()), left_over: false }
     }
 
-    /// Goes on where another has stopped; `has_rest`: bytes that it has not taken are there.
+    /// Resumes the session of another server; `has_rest`: it left undecoded bytes.
     pub(super) fn resumed(service: Rc<S>, introduction: Introduction, has_rest: bool) -> Option<Self> {
         let stage = match introduction {
             Introduction::Opening(stage) => Stage::Opening(Opening::at(stage)),
-            Introduction::Done { protocol, user } => Stage::Calls { spoken: Spoken::from_class_name(&protocol)?, user },
+            Introduction::Done { protocol, user } => {
+                Stage::Calls { kind: ProtocolKind::from_class_name(&protocol)?, user }
+            }
         };
         Some(Self { service, stage, left_over: has_rest })
     }
 
-    /// What was said before calls, for [`Self::resumed`].
+    /// The opening, for [`Self::resumed`].
     pub(super) fn introduction(&self) -> Introduction {
         match &self.stage {
             Stage::Opening(opening) => Introduction::Opening(opening.stage()),
-            Stage::Calls { spoken, user } => {
-                Introduction::Done { protocol: spoken.class_name().to_owned(), user: user.clone() }
+            Stage::Calls { kind, user } => {
+                Introduction::Done { protocol: kind.class_name().to_owned(), user: user.clone() }
             }
         }
     }
 
-    /// Whether calls may come: protocol and user are known.
+    /// Whether the opening is complete: protocol and user are known.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Calls { .. })
     }
 
-    /// Whether a tracker speaks.
+    /// Whether the protocol is the trackers'.
     pub(super) fn is_tracker(&self) -> bool {
-        matches!(self.stage, Stage::Calls { spoken: Spoken::Served(Protocol::InterTracker), .. })
+        matches!(self.stage, Stage::Calls { kind: ProtocolKind::Served(Protocol::InterTracker), .. })
     }
 
-    /// The connection has ended.
+    /// Reports the connection as closed.
     pub(super) fn left(&self, connection: &Connection) {
         connection.set_left();
         if self.is_tracker() {
-            self.service.tracker_left(connection.number());
+            self.service.on_tracker_disconnected(connection.number());
         }
     }
 
     /// Whether the next call may be taken now.
-    pub(super) fn may_call(&self, connection: &Connection) -> bool {
-        connection.may_call() && (self.is_tracker() || self.service.has_room())
+    pub(super) fn can_take_call(&self, connection: &Connection) -> bool {
+        connection.can_take_call() && (self.is_tracker() || self.service.has_room())
     }
 
-    /// Completes when [`Self::may_call`] should be asked again.
-    pub(super) async fn may_have_changed(&self, connection: &Connection) {
-        if connection.may_call() {
+    /// Completes when [`Self::can_take_call`] may have changed.
+    pub(super) async fn can_take_call_changed(&self, connection: &Connection) {
+        if connection.can_take_call() {
             tokio::select! {
                 () = self.service.room() => {}
                 () = connection.changed() => {}
@@ -114,8 +116,13 @@ impl<S: Service> Conversation<S> {
         }
     }
 
-    /// Takes `new` bytes after the `rest` of earlier ones; leaves in `rest` what is no whole frame yet, or must wait.
-    pub(super) fn take(&mut self, connection: &Rc<Connection>, rest: &mut Vec<u8>, new: &[u8]) -> Result<(), Ended> {
+    /// Decodes `new` bytes after the `rest` of earlier ones; leaves in `rest` what is incomplete or must wait.
+    pub(super) fn take(
+        &mut self,
+        connection: &Rc<Connection>,
+        rest: &mut Vec<u8>,
+        new: &[u8],
+    ) -> Result<(), CloseKind> {
         if rest.is_empty() {
             let used = self.consume(connection, new)?;
             rest.extend_from_slice(&new[used..]);
@@ -125,16 +132,16 @@ impl<S: Service> Conversation<S> {
         self.take_rest(connection, rest)
     }
 
-    /// Takes what had to wait; `None` when nothing did.
+    /// Decodes what had to wait; `None` if nothing did.
     pub(super) fn take_left_over(
         &mut self,
         connection: &Rc<Connection>,
         rest: &mut Vec<u8>,
-    ) -> Option<Result<(), Ended>> {
+    ) -> Option<Result<(), CloseKind>> {
         self.left_over.then(|| self.take_rest(connection, rest))
     }
 
-    fn take_rest(&mut self, connection: &Rc<Connection>, rest: &mut Vec<u8>) -> Result<(), Ended> {
+    fn take_rest(&mut self, connection: &Rc<Connection>, rest: &mut Vec<u8>) -> Result<(), CloseKind> {
         let used = self.consume(connection, rest)?;
         if used == rest.len() {
             // An idle connection keeps no buffer.
@@ -145,13 +152,13 @@ impl<S: Service> Conversation<S> {
         Ok(())
     }
 
-    /// Takes whole pieces from the front of `bytes`; tells how many bytes they were.
-    fn consume(&mut self, connection: &Rc<Connection>, bytes: &[u8]) -> Result<usize, Ended> {
+    /// Decodes whole frames from the front of `bytes`; returns the bytes consumed.
+    fn consume(&mut self, connection: &Rc<Connection>, bytes: &[u8]) -> Result<usize, CloseKind> {
         let mut used = 0;
         self.left_over = false;
         loop {
             let left = &bytes[used..];
-            if self.is_open() && !left.is_empty() && !self.may_call(connection) {
+            if self.is_open() && !left.is_empty() && !self.can_take_call(connection) {
                 self.left_over = true;
                 return Ok(used);
             }
@@ -166,28 +173,28 @@ impl<S: Service> Conversation<S> {
                     }
                     Ok(OpeningStep::Done { consumed, header }) => {
                         used += consumed;
-                        self.stage = introduce(connection, header)?;
+                        self.stage = check_header(connection, header)?;
                     }
                     Err(error) => {
-                        tracing::debug!("a connection was closed: {error}");
-                        return Err(Ended::Silently);
+                        tracing::debug!("closed a connection: {error}");
+                        return Err(CloseKind::Silent);
                     }
                 },
-                Stage::Calls { spoken, user } => match split_frame(left, connection.max_frame_bytes()) {
+                Stage::Calls { kind, user } => match split_frame(left, connection.max_frame_bytes()) {
                     Ok(None) => return Ok(used),
                     Ok(Some((Frame::Ping, consumed))) => used += consumed,
                     Ok(Some((Frame::Bytes(frame), consumed))) => {
                         used += consumed;
-                        take_call(&self.service, connection, spoken, user, frame)?;
+                        take_call(&self.service, connection, kind, user, frame)?;
                     }
                     Err(error @ FrameError::TooLong { .. }) => {
-                        tracing::warn!(%user, "a connection was closed: {error} (jobtracker.rpc.max-frame-bytes)");
+                        tracing::warn!(%user, "closed a connection: {error} (jobtracker.rpc.max-frame-bytes)");
                         connection.send_fatal(IO_EXCEPTION, &format!("{error} (jobtracker.rpc.max-frame-bytes)"));
-                        return Err(Ended::WithLastWord);
+                        return Err(CloseKind::WithMessage);
                     }
                     Err(error) => {
-                        tracing::debug!(%user, "a connection was closed: {error}");
-                        return Err(Ended::Silently);
+                        tracing::debug!(%user, "closed a connection: {error}");
+                        return Err(CloseKind::Silent);
                     }
                 },
             }
@@ -195,11 +202,11 @@ impl<S: Service> Conversation<S> {
     }
 }
 
-/// Judges the header of a connection.
-fn introduce(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<Stage, Ended> {
-    let Some(spoken) = Spoken::from_class_name(&header.protocol) else {
-        tracing::debug!(protocol = %header.protocol, "a connection was closed: its protocol is not known");
-        return Err(Ended::Silently);
+/// Checks the header of a connection.
+fn check_header(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<Stage, CloseKind> {
+    let Some(kind) = ProtocolKind::from_class_name(&header.protocol) else {
+        tracing::debug!(protocol = %header.protocol, "closed a connection with an unknown protocol");
+        return Err(CloseKind::Silent);
     };
     // The stock server lets a client without a name act as the server's own user.
     let refusal = match header.user {
@@ -209,8 +216,8 @@ fn introduce(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<St
             effective.len()
         ),
         Some(ConnectionUser { effective, real: None }) if !effective.is_empty() => {
-            connection.set_open(spoken == Spoken::Served(Protocol::InterTracker));
-            return Ok(Stage::Calls { spoken, user: effective.into() });
+            connection.set_open(kind == ProtocolKind::Served(Protocol::InterTracker));
+            return Ok(Stage::Calls { kind, user: effective.into() });
         }
         Some(ConnectionUser { effective, real: Some(real) }) => {
             format!("User: {} is not allowed to impersonate {effective}", excerpt(&real))
@@ -218,7 +225,7 @@ fn introduce(connection: &Rc<Connection>, header: ConnectionHeader) -> Result<St
         Some(_) | None => "a connection must name its user".to_owned(),
     };
     connection.send_fatal(AUTHORIZATION_EXCEPTION, &refusal);
-    Err(Ended::WithLastWord)
+    Err(CloseKind::WithMessage)
 }
 
 const IO_EXCEPTION: &str = "java.io.IOException";
@@ -228,43 +235,43 @@ const AUTHORIZATION_EXCEPTION: &str = "org.apache.hadoop.security.authorize.Auth
 fn take_call<S: Service>(
     service: &Rc<S>,
     connection: &Rc<Connection>,
-    spoken: &Spoken,
+    kind: &ProtocolKind,
     user: &Arc<str>,
     frame: &[u8],
-) -> Result<(), Ended> {
-    let ticket = |id| Ticket::new(connection.clone(), id, user.clone(), frame.len());
-    let error = match (decode_call(spoken.read_as(), frame), spoken) {
-        (Ok(CallFrame { id, call }), Spoken::Served(_)) => {
+) -> Result<(), CloseKind> {
+    let pending = |id| PendingCall::new(connection.clone(), id, user.clone(), frame.len());
+    let error = match (decode_call(kind.read_as(), frame), kind) {
+        (Ok(CallFrame { id, call }), ProtocolKind::Served(_)) => {
             if matches!(call, Call::InterTracker(InterTrackerCall::Heartbeat { .. })) {
-                connection.set_beaten();
+                connection.set_sent_heartbeat();
             }
-            service.take(call, ticket(id));
+            service.handle_call(call, pending(id));
             return Ok(());
         }
-        // A protocol's version may be asked on a connection of any other.
-        (Ok(CallFrame { id, call: call @ Call::ProtocolVersion { .. } }), Spoken::Foreign) => {
-            service.take(call, ticket(id));
+        // A protocol's version may be requested on a connection of any other.
+        (Ok(CallFrame { id, call: call @ Call::ProtocolVersion { .. } }), ProtocolKind::Foreign) => {
+            service.handle_call(call, pending(id));
             return Ok(());
         }
-        (Ok(CallFrame { id, call }), Spoken::Foreign) => (id, no_such_method(call.method().name)),
-        (Ok(CallFrame { id, .. }) | Err(CallError::Method { id, .. }), Spoken::Nameless) => {
+        (Ok(CallFrame { id, call }), ProtocolKind::Foreign) => (id, no_such_method(call.method().name)),
+        (Ok(CallFrame { id, .. }) | Err(CallError::Method { id, .. }), ProtocolKind::Nameless) => {
             (id, "java.lang.NullPointerException: the connection names no protocol".to_owned())
         }
         (Err(CallError::Method { id, text }), _) => {
-            ticket(id).answer(&Answer::Error(RemoteError::verbatim(text)));
+            pending(id).answer(&Answer::Error(RemoteError::verbatim(text)));
             return Ok(());
         }
         (Err(CallError::Disallowed { id, text }), _) => {
-            tracing::debug!("a TaskTracker is disallowed: {text}");
-            ticket(id).answer(&Answer::Error(RemoteError::new(DISALLOWED_EXCEPTION, text)));
+            tracing::debug!("refused a TaskTracker: {text}");
+            pending(id).answer(&Answer::Error(RemoteError::new(DISALLOWED_EXCEPTION, text)));
             return Ok(());
         }
         (Err(CallError::Close(error)), _) => {
-            tracing::debug!(%user, "a connection was closed: {error}");
-            return Err(Ended::Silently);
+            tracing::debug!(%user, "closed a connection: {error}");
+            return Err(CloseKind::Silent);
         }
     };
-    ticket(error.0).answer(&Answer::Error(RemoteError::io(error.1)));
+    pending(error.0).answer(&Answer::Error(RemoteError::io(error.1)));
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! What the kernel knows of a connection's other end, asked of it over netlink (sock_diag(7)): the standard library has no
-//! way to `TCP_INFO` without unsafe code.
+//! The kernel's `TCP_INFO` of a connection, read over netlink (sock_diag(7)): the standard library offers no way to it
+//! without unsafe code.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -26,18 +26,18 @@ const LAST_ACK_AT: usize = 56;
 /// Milliseconds since the peer of a connection last acknowledged anything.
 ///
 /// # Errors
-/// The kernel does not tell: the connection is gone, or sockets of this kind are not allowed.
+/// The kernel does not report it: the connection is closed, or sock_diag is not allowed.
 pub(super) fn last_ack_ms(local: SocketAddr, peer: SocketAddr) -> io::Result<u64> {
     let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
-    sendto(&socket, &question(local, peer), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    sendto(&socket, &encode_request(local, peer), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut buffer = vec![0; 4096];
-    // The answer is there when the question has been taken.
+    // The answer is available once the request is sent.
     let (count, _) = recv(&socket, &mut buffer[..], RecvFlags::DONTWAIT)?;
-    answer(buffer.get(..count).unwrap_or_default()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    decode_last_ack(buffer.get(..count).unwrap_or_default()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// A `struct nlmsghdr` and a `struct inet_diag_req_v2`.
-fn question(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
+fn encode_request(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
     let mut request = Vec::with_capacity(56);
     request.extend([FAMILIES[usize::from(local.is_ipv6())], TCP, 1 << (INFO - 1), 0]);
     // Any state.
@@ -67,7 +67,7 @@ fn padded(address: IpAddr) -> [u8; 16] {
     bytes
 }
 
-fn answer(message: &[u8]) -> Option<u64> {
+fn decode_last_ack(message: &[u8]) -> Option<u64> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     let mut attributes = message.get(HEADER_BYTES + MESSAGE_BYTES..).filter(|_| kind == BY_FAMILY)?;
     loop {
@@ -88,8 +88,8 @@ mod tests {
 
     use super::*;
 
-    /// The kernel's answer about one end of a connection over `address`, after that end was acknowledged something.
-    fn asked(address: &str) -> io::Result<u64> {
+    /// The kernel's answer about one end of a connection over `address`, after that end received an acknowledgement.
+    fn last_ack_of(address: &str) -> io::Result<u64> {
         let listener = TcpListener::bind(address)?;
         let mut client = TcpStream::connect(listener.local_addr()?)?;
         let (mut served, _) = listener.accept()?;
@@ -99,11 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_when_the_peer_last_acknowledged() {
+    fn the_kernel_reports_when_the_peer_last_acknowledged() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
-            match asked(address) {
+            match last_ack_of(address) {
                 Ok(ms) => assert!(ms < 60_000, "{address}: {ms}"),
-                // Not everywhere are such questions allowed, or is there IPv6: the caller lives without an answer.
+                // Some systems allow no such request, or have no IPv6: the caller copes without an answer.
                 Err(error) => eprintln!("skipped for {address}: {error}"),
             }
         }
@@ -119,12 +119,12 @@ mod tests {
         message.extend([((4 + LAST_ACK_AT + 4) as u16).to_ne_bytes(), INFO.to_ne_bytes()].concat());
         message.extend([0; LAST_ACK_AT]);
         message.extend(1_234_u32.to_ne_bytes());
-        assert_eq!(answer(&message), Some(1_234));
+        assert_eq!(decode_last_ack(&message), Some(1_234));
         for length in 0..message.len() {
-            assert_eq!(answer(&message[..length]), None, "{length}");
+            assert_eq!(decode_last_ack(&message[..length]), None, "{length}");
         }
         // The kernel's own errors have another type.
         message[4] = 2;
-        assert_eq!(answer(&message), None);
+        assert_eq!(decode_last_ack(&message), None);
     }
 }

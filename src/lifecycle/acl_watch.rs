@@ -1,6 +1,7 @@
-//! Watches the folder of the ACL file, so that an edit is in force, and a bad one told, before anybody signs.
+//! Watches the folder of the ACL file, so that an edit is in force, and a bad one logged, before the next signed
+//! request.
 //!
-//! A comfort only: some file systems send no events, and who signs has the file looked at anyway.
+//! An optimization only: some file systems send no events, and each signed request has the file checked anyway.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::server::AclFile;
 
-/// Watches for as long as it lives.
+/// Watches until dropped.
 #[derive(Debug)]
 pub(super) struct AclWatch {
     _watcher: RecommendedWatcher,
@@ -18,28 +19,28 @@ pub(super) struct AclWatch {
 // === impl AclWatch ===
 
 impl AclWatch {
-    /// Has the file looked at when something has happened to it; without events that is done each second all the same.
+    /// Triggers a check of the file at each event; without events it is checked each second.
     pub(super) fn of(acl: &AclFile) -> Option<Self> {
-        let looks = acl.looks();
-        // Where so many wait for a look that no place is left, one is about to come.
-        match Self::start(acl.path(), move || drop(looks.try_send(None))) {
+        let requests = acl.check_requests();
+        // A full queue means that a check is due anyway.
+        match Self::start(acl.path(), move || drop(requests.try_send(None))) {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!("{}: edits are seen within a second, not at once: {error}", acl.path().display());
+                tracing::warn!("{}: edits take effect within a second, not at once: {error}", acl.path().display());
                 None
             }
         }
     }
 
-    /// Calls `look` after anything that may have changed the file.
+    /// Calls `look` after each event that may have changed the file.
     fn start(path: &Path, look: impl Fn() + Send + 'static) -> notify::Result<Self> {
-        let mut watcher = notify::recommended_watcher(move |told: notify::Result<Event>| {
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // An error may have swallowed events.
-            if told.as_ref().map_or(true, is_change) {
+            if event.as_ref().map_or(true, is_change) {
                 look();
             }
         })?;
-        // The folder, since most editors put a new file in the place of the old; behind a link that of the file, too.
+        // The folder, since most editors replace the file; for a symbolic link also that of its target.
         let linked = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut folders = vec![folder(path), folder(&linked)];
         folders.dedup();
@@ -54,7 +55,7 @@ fn folder(path: &Path) -> PathBuf {
     path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// Whether a content may be complete now. Each single write of one is not waited on: half a list is no list.
+/// Whether the content may be complete now. Single writes do not count: half a list is no list.
 fn is_change(event: &Event) -> bool {
     let is_complete = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Remove(_) => true,
@@ -71,22 +72,22 @@ mod tests {
 
     use super::*;
 
-    /// Far longer than an event takes: only a failing test waits so long.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    /// Far longer than an event takes; only a failing test waits so long.
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// Reads the file at each look and hands the content out.
+    /// Reads the file at each event and hands the content out.
     fn watch(path: &Path) -> (AclWatch, impl Fn(&str)) {
-        let (told, looks) = mpsc::channel();
+        let (sender, looks) = mpsc::channel();
         let read = path.to_owned();
-        let watch = AclWatch::start(path, move || drop(told.send(std::fs::read_to_string(&read)))).unwrap();
+        let watch = AclWatch::start(path, move || drop(sender.send(std::fs::read_to_string(&read)))).unwrap();
         let wait_for = move |content: &str| {
-            while !looks.recv_timeout(PATIENCE).unwrap().is_ok_and(|read| read == content) {}
+            while !looks.recv_timeout(TIMEOUT).unwrap().is_ok_and(|read| read == content) {}
         };
         (watch, wait_for)
     }
 
     #[test]
-    fn edits_in_place_and_by_replacement_are_told() {
+    fn edits_in_place_and_by_replacement_are_noticed() {
         let scratch = tempfile::tempdir().unwrap();
         let (path, new) = (scratch.path().join("hadoop.acl"), scratch.path().join("new"));
         std::fs::write(&path, "one").unwrap();
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_behind_a_link_is_told() {
+    fn an_edit_behind_a_link_is_noticed() {
         let (scratch, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (link, target) = (scratch.path().join("hadoop.acl"), other.path().join("list"));
         std::fs::write(&target, "one").unwrap();

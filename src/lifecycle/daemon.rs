@@ -1,4 +1,4 @@
-//! The daemon: everything that runs on the owner's thread, put together.
+//! The daemon: everything that runs on the owner's thread.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -12,80 +12,80 @@ use tokio::task::JoinSet;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Effect, Engine, Event, InheritedTrackerConnection};
-use crate::ipc::{Carried, CarriedTracker, RpcLimits, RpcServer};
+use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
-    AclFile, Dispatcher, Edges, Leftovers, Notifier, Owner, OwnerHandle, Requests, StoreGone, Submissions, Targets,
-    Topology,
+    AclFile, Dispatcher, EffectHandler, Leftovers, Notifier, Owner, OwnerHandle, Requests, StoreGone, Submissions,
+    Targets, Topology,
 };
 use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
 
-/// How long those whose calls are in hand may take when somebody else goes on.
-const FAREWELL: Duration = Duration::from_secs(5);
-/// The same when the daemon stops, which it does within five seconds whatever hangs.
-const STOP_PATIENCE: Duration = Duration::from_secs(4);
-/// Clients that an error names.
-const TOLD_CLIENTS: usize = 5;
+/// Maximum time for answering the calls in progress before a hand-over.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same at a stop, which takes five seconds at most.
+const STOP_TIMEOUT: Duration = Duration::from_secs(4);
+/// Clients that an error text names.
+const NAMED_CLIENTS: usize = 5;
 
-/// How long clients wait at most for jobs of another JobTracker to be taken in.
-const TAKING_IN: Duration = Duration::from_secs(30);
+/// Maximum time that clients wait for the adoption of another JobTracker's jobs.
+const JOB_ADOPTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Everything on the owner's thread.
 pub struct Daemon {
     owner: Rc<Owner>,
     dispatcher: Rc<Dispatcher>,
     rpc: Rc<RpcServer<Dispatcher>>,
-    edges: Edges,
+    effect_handler: EffectHandler,
     effects: mpsc::UnboundedReceiver<Effect>,
     requests: Requests,
     leftovers: Option<Leftovers>,
-    companions: Vec<Companion>,
+    background_tasks: Vec<BackgroundTask>,
 }
 
-/// Something else that runs on the owner's thread.
-type Companion = Pin<Box<dyn Future<Output = ()>>>;
+/// A further task on the owner's thread.
+type BackgroundTask = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What a daemon is made of.
-pub struct Parts<'a> {
-    /// What it is told from outside.
+/// The parts of a daemon.
+pub struct DaemonParts<'a> {
+    /// The configuration.
     pub settings: &'a Settings,
     /// Limits of the RPC server.
     pub rpc_limits: RpcLimits,
-    /// All state. Its start facts are handed to the sink here.
+    /// The engine. Its start facts are appended to the sink by [`Daemon::new`].
     pub engine: Engine,
-    /// Where facts go.
+    /// Takes the facts.
     pub sink: FactSender,
-    /// The clock that the engine was made with.
+    /// The engine's clock.
     pub clock: Clock,
-    /// Who may sign; none where nobody needs to.
+    /// Users that may sign; `None` without a market.
     pub acl: Option<Arc<AclFile>>,
-    /// Writes the budget file; none without a market.
+    /// Writes the budget file; `None` without a market.
     pub budget_image: Option<Rc<BudgetPublisher>>,
 }
 
-/// How a daemon's service ends.
+/// How serving ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leave {
-    /// For good: what is in hand is answered, then connections are closed.
+pub(super) enum DaemonExit {
+    /// Calls in progress are answered, then connections are closed.
     Stop,
-    /// Another daemon goes on; [`Calls::pause`] has succeeded.
+    /// Another process takes the connections over; [`Calls::pause`] has succeeded.
     HandOver,
 }
 
-/// The calls of a running daemon, which can be held up for a moment.
+/// Pauses and resumes the calls of a running daemon.
 #[derive(Clone)]
 pub(super) struct Calls {
     owner: Rc<Owner>,
     rpc: Rc<RpcServer<Dispatcher>>,
 }
 
-/// Why the daemon cannot go on.
+/// Why the daemon stopped serving.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Nothing becomes durable any more.
+    /// The store's thread has ended.
     #[error(transparent)]
     StoreGone(#[from] StoreGone),
-    /// One of its tasks has ended by a bug.
-    #[error("a task of the daemon has failed: {0}")]
+    /// A task panicked.
+    #[error("a task of the daemon panicked: {0}")]
     Panicked(tokio::task::JoinError),
 }
 
@@ -93,8 +93,8 @@ pub enum RunError {
 
 impl Daemon {
     /// Puts the parts together. The handle is for other threads.
-    pub fn new(parts: Parts<'_>) -> (Self, OwnerHandle) {
-        let Parts { settings, rpc_limits, mut engine, sink, clock, acl, budget_image } = parts;
+    pub fn new(parts: DaemonParts<'_>) -> (Self, OwnerHandle) {
+        let DaemonParts { settings, rpc_limits, mut engine, sink, clock, acl, budget_image } = parts;
         let (first_fact, facts) = engine.take_start_facts();
         let store = sink.durable();
         sink.append(first_fact, facts);
@@ -104,10 +104,22 @@ impl Daemon {
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
         let (handle, requests) = OwnerHandle::new(store, acl, budget_image.as_ref().map(|image| image.watch()));
-        let handle = handle.with_file_turns(submissions.stuck());
+        let handle = handle.with_stuck_threads(submissions.stuck());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
-        let edges = Edges { owner: owner.clone(), topology, submissions, notifier, budget_image };
-        (Self { owner, dispatcher, rpc, edges, effects, requests, leftovers: None, companions: Vec::new() }, handle)
+        let effect_handler = EffectHandler { owner: owner.clone(), topology, submissions, notifier, budget_image };
+        (
+            Self {
+                owner,
+                dispatcher,
+                rpc,
+                effect_handler,
+                effects,
+                requests,
+                leftovers: None,
+                background_tasks: Vec::new(),
+            },
+            handle,
+        )
     }
 
     /// The owner of the engine.
@@ -115,114 +127,113 @@ impl Daemon {
         &self.owner
     }
 
-    /// Who dispatches calls.
+    /// The dispatcher of calls.
     pub fn dispatcher(&self) -> &Rc<Dispatcher> {
         &self.dispatcher
     }
 
-    /// Its calls.
     pub(super) fn calls(&self) -> Calls {
         Calls { owner: self.owner.clone(), rpc: self.rpc.clone() }
     }
 
-    /// Has something else run on the owner's thread while it serves.
+    /// Adds a task that runs on the owner's thread while the daemon serves.
     #[must_use]
-    pub fn with_companion(mut self, companion: impl Future<Output = ()> + 'static) -> Self {
-        self.companions.push(Box::pin(companion));
+    pub fn with_background_task(mut self, task: impl Future<Output = ()> + 'static) -> Self {
+        self.background_tasks.push(Box::pin(task));
         self
     }
 
-    /// Has the files of jobs of before the restart put in order once it runs.
+    /// Cleans up the files of earlier runs' jobs once the daemon serves.
     #[must_use]
     pub fn with_leftovers(self, leftovers: Leftovers) -> Self {
-        self.edges.submissions.expect_leftovers();
+        self.effect_handler.submissions.expect_leftovers();
         Self { leftovers: Some(leftovers), ..self }
     }
 
-    /// Has jobs that were over before the restart read by `reader`.
+    /// Reads jobs that finished before the restart with `reader`.
     #[must_use]
     pub fn with_finished_jobs(self, reader: FinishedJobReader) -> Self {
-        self.edges.submissions.find_ids_by(reader.clone());
+        self.effect_handler.submissions.find_ids_by(reader.clone());
         self.dispatcher.read_finished_jobs_by(reader);
         self
     }
 
-    /// Serves RPC on `listener` until `stop` completes, then answers what is in hand. Must run where local tasks can be
-    /// spawned.
+    /// Serves RPC on `listener` until `stop` completes, then answers the calls in progress. Requires a `LocalSet` or a
+    /// local runtime.
     ///
     /// # Errors
-    /// [`RunError`]: nothing can be answered any more.
+    /// [`RunError`]: no call can be answered any more.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), RunError> {
         let stop = async {
             stop.await;
-            Leave::Stop
+            DaemonExit::Stop
         };
         self.run_until(listener, Vec::new(), stop).await.map(drop)
     }
 
-    /// The same, going on with the connections of an earlier daemon. When another is to go on, gives it all connections
-    /// there are.
+    /// The same with the connections of an earlier daemon. Before a hand-over it detaches all connections and returns
+    /// them.
     pub(super) async fn run_until(
         self,
         listener: TcpListener,
-        carried: Vec<Carried>,
-        leave: impl Future<Output = Leave>,
-    ) -> Result<Vec<Carried>, RunError> {
-        let Self { owner, dispatcher, rpc, edges, effects, requests, leftovers, companions } = self;
+        inherited: Vec<InheritedConnection>,
+        exit: impl Future<Output = DaemonExit>,
+    ) -> Result<Vec<InheritedConnection>, RunError> {
+        let Self { owner, dispatcher, rpc, effect_handler, effects, requests, leftovers, background_tasks } = self;
         let serving = requests.serving();
         let mut tasks = JoinSet::new();
-        let speakers = rpc.take_over(carried).into_iter().map(|(connection, CarriedTracker { name, is_sure })| {
+        let speakers = rpc.take_over(inherited).into_iter().map(|(connection, InheritedTracker { name, is_sure })| {
             InheritedTrackerConnection { tracker: name, connection, is_sure }
         });
         owner.step(Event::ConnectionsInherited { connections: speakers.collect() });
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
         tasks.spawn_local(dispatcher.clone().resolve_hosts());
-        let (taken_in, all_taken_in) = oneshot::channel::<()>();
+        let (adopted, all_adopted) = oneshot::channel::<()>();
         match leftovers {
             Some(leftovers) => {
-                let taken_in = move || drop(taken_in);
-                tasks.spawn_local(edges.submissions.clone().put_in_order(leftovers, taken_in));
+                let adopted = move || drop(adopted);
+                tasks.spawn_local(effect_handler.submissions.clone().recover_system_dir(leftovers, adopted));
             }
-            None => drop(taken_in),
+            None => drop(adopted),
         }
         tasks.spawn_local(async move {
-            // A client that asks for a job which is about to be taken in would hear that there is none.
-            let _: Result<_, _> = tokio::time::timeout(TAKING_IN, all_taken_in).await;
+            // Otherwise a client that asks about a job which is about to be adopted would get "no such job".
+            let _: Result<_, _> = tokio::time::timeout(JOB_ADOPTION_TIMEOUT, all_adopted).await;
             dispatcher.serve_clients().await;
         });
-        for companion in companions {
-            tasks.spawn_local(companion);
+        for task in background_tasks {
+            tasks.spawn_local(task);
         }
-        tasks.spawn_local(edges.perform(effects));
-        let (stop_requests, stopping) = oneshot::channel::<()>();
+        tasks.spawn_local(effect_handler.perform(effects));
+        let (stop_taking_requests, stopping) = oneshot::channel::<()>();
         let (requests_answered, answered) = oneshot::channel::<()>();
         let answering = requests.answer(owner.clone(), async { drop(stopping.await) });
         tasks.spawn_local(async move {
             answering.await;
-            // Heard of only at the end.
+            // Awaited only at the stop.
             let _ = requests_answered.send(());
         });
-        let ringing = owner.clone();
-        tasks.spawn_local(async move { ringing.ring().await });
+        let timer_owner = owner.clone();
+        tasks.spawn_local(async move { timer_owner.run_timer().await });
         let releasing = owner.clone();
         let mut released = tokio::task::spawn_local(async move { releasing.release().await });
         serving.set(true);
         let served = tokio::select! {
-            leave = leave => {
-                // The port closes, unless somebody else holds it too; what has come in is answered.
+            exit = exit => {
+                // The port closes, unless another process holds a copy; calls that have arrived are answered.
                 accepting.abort();
                 serving.set(false);
-                drop(stop_requests);
-                match leave {
-                    Leave::Stop => {
+                drop(stop_taking_requests);
+                match exit {
+                    DaemonExit::Stop => {
                         let finished = async { tokio::join!(rpc.finish(), answered) };
-                        if tokio::time::timeout(STOP_PATIENCE, finished).await.is_err() {
-                            tracing::warn!("some calls stay unanswered: their facts or their clients are too slow");
+                        if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
+                            tracing::warn!("shutdown timed out with calls unanswered (slow store or slow clients)");
                         }
                         Ok(Vec::new())
                     }
-                    Leave::HandOver => Ok(rpc.carry_all().await),
+                    DaemonExit::HandOver => Ok(rpc.detach_all().await),
                 }
             }
             gone = &mut released => Err(gone.unwrap_or(StoreGone).into()),
@@ -230,7 +241,7 @@ impl Daemon {
         };
         serving.set(false);
         released.abort();
-        // Until they have let go of what they share, too.
+        // Completes once the tasks have dropped what they share.
         tasks.shutdown().await;
         served
     }
@@ -239,23 +250,23 @@ impl Daemon {
 // === impl Calls ===
 
 impl Calls {
-    /// Completes when all that has happened so far is durable; the error says why that takes too long.
+    /// Completes when all facts so far are durable; the error describes the delay.
     pub(super) async fn durable(&self) -> Result<(), String> {
-        match tokio::time::timeout(FAREWELL, self.owner.wait_durable(self.owner.last_fact())).await {
+        match tokio::time::timeout(DRAIN_TIMEOUT, self.owner.wait_durable(self.owner.last_fact())).await {
             Ok(waited) => waited.map_err(|gone| gone.to_string()),
             Err(_) => Err(self.unanswered()),
         }
     }
 
-    /// No further call is taken; completes when those that were are answered and what they changed is durable. If that
-    /// takes too long calls are taken again, and the error says who is waited for.
+    /// Stops taking calls; completes when all calls are answered and their facts durable. After a timeout calls are
+    /// taken again, and the error names the clients with unanswered calls.
     pub(super) async fn pause(&self) -> Result<(), String> {
         let done = async {
             self.rpc.pause().await;
-            // What effects wait for, too.
+            // Effects wait for facts, too.
             self.owner.wait_durable(self.owner.last_fact()).await
         };
-        let why = match tokio::time::timeout(FAREWELL, done).await {
+        let why = match tokio::time::timeout(DRAIN_TIMEOUT, done).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(gone)) => gone.to_string(),
             Err(_) => self.unanswered(),
@@ -264,19 +275,19 @@ impl Calls {
         Err(why)
     }
 
-    /// Calls are taken again.
+    /// Takes calls again.
     pub(super) fn resume(&self) {
         self.rpc.resume();
     }
 
     fn unanswered(&self) -> String {
-        let seconds = FAREWELL.as_secs();
-        let clients = self.rpc.unsettled();
-        let first = clients.iter().take(TOLD_CLIENTS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let seconds = DRAIN_TIMEOUT.as_secs();
+        let clients = self.rpc.unanswered_clients();
+        let first = clients.iter().take(NAMED_CLIENTS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let calls = match clients.len() {
             0 => "all calls are answered".to_owned(),
-            count if count > TOLD_CLIENTS => format!("calls of {count} clients, {first} and others, wait"),
-            _ => format!("calls of {first} wait"),
+            count if count > NAMED_CLIENTS => format!("calls of {count} clients are unanswered ({first} and others)"),
+            _ => format!("calls of {first} are unanswered"),
         };
         let store = match self.owner.store_health() {
             Health::Good => "",
@@ -286,7 +297,7 @@ impl Calls {
     }
 }
 
-/// Completes when a task has panicked. Those that end because nobody needs them any more are no failure.
+/// Completes when a task has panicked. Tasks that end normally do not count.
 async fn first_panic(tasks: &mut JoinSet<()>) -> tokio::task::JoinError {
     loop {
         match tasks.join_next().await {

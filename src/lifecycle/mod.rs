@@ -1,4 +1,4 @@
-//! The life of the daemon's process: start, sessions, hand-over to a successor, ports, signals, supervisor, reload.
+//! Process lifecycle: start, sessions, hand-over to a successor, ports, signals, supervisor, reload.
 //!
 //! Exactly one process owns the state store. A session lasts from opening it to closing it.
 
@@ -16,8 +16,8 @@ mod supervisor;
 mod web_thread;
 
 pub use crate::store::Precedence;
-pub use daemon::{Daemon, Parts, RunError};
-pub use handover::{AskError, Outcome, Predecessor, ask};
+pub use daemon::{Daemon, DaemonParts, RunError};
+pub use handover::{ControlError, Predecessor, UpgradeOutcome, request_upgrade};
 pub use host_name::as_others_name;
-pub use signals::{StopWord, stop_asked};
-pub use start::{Launch, ServeError, Serving, serve};
+pub use signals::{StopRequest, stop_signal};
+pub use start::{ServeError, ServeOptions, Serving, serve};

@@ -1,4 +1,4 @@
-//! The ports of the daemon, and the descriptors for all who may come to them.
+//! The daemon's ports, and the limit on file descriptors.
 
 use std::cell::RefCell;
 use std::io;
@@ -10,14 +10,14 @@ use crate::ipc::listen;
 use super::handover::Port;
 use super::start::ServeError;
 
-/// A port that is listened on. It stays open while somebody holds a copy.
+/// A port that is listened on. It stays open while any process holds a copy.
 #[derive(Debug)]
 pub(super) struct OpenPort {
     listener: RefCell<Option<TcpListener>>,
     pub(super) bound: SocketAddr,
 }
 
-/// Raises the soft limit on file descriptors to what is needed, as far as the hard limit lets us; what it is then.
+/// Raises the soft limit on file descriptors to `needed`, up to the hard limit; returns the limit reached.
 pub(super) fn allow_descriptors(needed: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -40,7 +40,7 @@ impl OpenPort {
         Ok(Self::of(listener, bound))
     }
 
-    /// Binds the port that a key names, unless `offered` is that one.
+    /// Binds the port that a key names, unless it is the `offered` one.
     pub(super) fn unless_offered(
         key: &'static str,
         address: &HostPort,
@@ -52,7 +52,7 @@ impl OpenPort {
         Self::open(key, address).map(Some)
     }
 
-    /// One that is bound.
+    /// A port that is bound already.
     pub(super) fn of(listener: TcpListener, bound: SocketAddr) -> Self {
         Self { listener: RefCell::new(Some(listener)), bound }
     }
@@ -65,12 +65,12 @@ impl OpenPort {
         }
     }
 
-    /// Lets go of it: with the last copy the port closes.
+    /// Drops this listener; the port closes with its last copy.
     pub(super) fn close(&self) {
         self.listener.take();
     }
 
-    /// What a successor is told of it.
+    /// The port as offered to a successor.
     pub(super) fn offer(&self, address: &HostPort) -> Port {
         Port { configured: address.to_string(), bound: self.bound }
     }

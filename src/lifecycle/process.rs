@@ -1,5 +1,5 @@
-//! The office of the daemon: held by one process at a time, in terms that begin with opening the store and end with
-//! closing it. A term ends for good, or because another process is to go on; if that one fails, the next term is ours.
+//! The daemon process: exactly one process owns the state store; a session lasts from opening it to closing it. A
+//! session ends with a stop or a hand-over to another process; if that fails, this process starts the next session.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,63 +9,63 @@ use std::time::Duration;
 
 use crate::config::Settings;
 use crate::config::settings::{HttpLimits, SchedulerKind};
-use crate::ipc::{Carried, RpcLimits};
+use crate::ipc::{InheritedConnection, RpcLimits};
 use crate::model::JobId;
 use crate::server::{AclFile, host_lists, make_staging_root, make_system_dir};
 use crate::store::{Precedence, check_schema};
 
-use super::handover::{Asked, Control, Estate, Inheritance, Offer, Outcome, Predecessor};
+use super::handover::{Control, HandoverState, InheritedState, Offer, Predecessor, UpgradeOutcome, UpgradeRequest};
 use super::ports::OpenPort;
-use super::session::{Leaving, TermEnd};
-use super::signals::{Stop, StopWord};
+use super::session::{PendingHandover, SessionEnd};
+use super::signals::{StopRequest, StopSource};
 use super::start::{ServeError, Serving};
 use super::supervisor::Supervisor;
 
 const RPC_KEY: &str = "mapred.job.tracker";
 const HTTP_KEY: &str = "mapred.job.tracker.http.address";
-/// The pause before a term that could not begin is tried again, at first and at most.
+/// First and longest pause before a session that failed to start is retried.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
-/// What outlasts a term.
-pub(super) struct Office<'a> {
+/// What outlives a session.
+pub(super) struct DaemonProcess<'a> {
     pub(super) settings: &'a Settings,
     pub(super) supervisor: Supervisor,
     /// For a successor.
     pub(super) arguments: Vec<OsString>,
-    pub(super) stop: Stop,
+    pub(super) stop: StopSource,
     pub(super) ports: Ports,
     pub(super) control: Option<Control>,
-    /// Connections between two terms.
-    pub(super) carried: Vec<Carried>,
-    /// Job ids that wait for their submission, with their users, between two terms.
+    /// Connections between two sessions.
+    pub(super) connections: Vec<InheritedConnection>,
+    /// Job ids without a submission yet, with their users, between two sessions.
     pub(super) open_ids: Vec<(JobId, Arc<str>)>,
-    /// Until it has heard that we serve.
+    /// The predecessor, until it is notified that this process serves.
     pub(super) predecessor: Option<Predecessor>,
-    /// Who is to hear that the upgrade has failed, and why, once we serve again.
-    pub(super) disappointed: Option<(Asked, String)>,
-    /// The trackers of the term before, if that was ended to be gone on with.
+    /// An upgrade that failed, and why; answered once this process serves again.
+    pub(super) failed_upgrade: Option<(UpgradeRequest, String)>,
+    /// The trackers of the session before, if that ended in a hand-over.
     pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
-    /// Whether this term has begun to serve.
+    /// Whether this session has started to serve.
     pub(super) has_served: bool,
 }
 
-/// Where clients come.
+/// The listening ports.
 pub(super) struct Ports {
     pub(super) rpc: OpenPort,
     pub(super) http: OpenPort,
 }
 
-// === impl Office ===
+// === impl DaemonProcess ===
 
-impl<'a> Office<'a> {
-    /// For the first process.
+impl<'a> DaemonProcess<'a> {
+    /// For a process without a predecessor.
     pub(super) fn new(
         settings: &'a Settings,
         supervisor: Supervisor,
         arguments: Vec<OsString>,
-        stop: Option<StopWord>,
+        stop: Option<StopRequest>,
     ) -> Result<Self, ServeError> {
-        let stop = stop_by(stop)?;
+        let stop = stop_source(stop)?;
         let ports = Ports {
             rpc: OpenPort::open(RPC_KEY, &settings.rpc_address)?,
             http: OpenPort::open(HTTP_KEY, &settings.http_address)?,
@@ -78,27 +78,28 @@ impl<'a> Office<'a> {
             stop,
             ports,
             control: None,
-            carried: Vec::new(),
+            connections: Vec::new(),
             open_ids: Vec::new(),
             predecessor: None,
-            disappointed: None,
+            failed_upgrade: None,
             handed_over: None,
             has_served: false,
         })
     }
 
-    /// For one that goes on for another: proves that it could, and takes what that one has.
-    pub(super) fn taken_over(
+    /// For a process that replaces another: checks that it can, and receives the state.
+    pub(super) fn from_predecessor(
         settings: &'a Settings,
         supervisor: Supervisor,
         arguments: Vec<OsString>,
         predecessor: Predecessor,
     ) -> Result<Self, ServeError> {
         let offer = predecessor.offer();
-        let (rpc, http) = prove(settings, offer).inspect_err(|error| predecessor.refuse(&error.to_string()))?;
+        let (rpc, http) =
+            check_takeover(settings, offer).inspect_err(|error| predecessor.refuse(&error.to_string()))?;
         let failed = |error: std::io::Error| ServeError::TakeOver(error.to_string());
-        let Inheritance { rpc: theirs, http: their_http, control, connections, trackers, open_ids } =
-            predecessor.take().map_err(failed)?;
+        let InheritedState { rpc: theirs, http: their_http, control, connections, trackers, open_ids } =
+            predecessor.receive_state().map_err(failed)?;
         let ports = Ports {
             rpc: rpc.unwrap_or_else(|| OpenPort::of(theirs, offer.rpc.bound)),
             http: http.unwrap_or_else(|| OpenPort::of(their_http, offer.http.bound)),
@@ -108,49 +109,49 @@ impl<'a> Office<'a> {
             settings,
             supervisor,
             arguments,
-            // Until here they end this process, which has nothing yet.
-            stop: stop_by(None)?,
+            // Until here signals kill this process, which owns nothing yet.
+            stop: stop_source(None)?,
             ports,
             control: control.map_err(failed)?,
-            carried: connections,
+            connections,
             open_ids,
             predecessor: Some(predecessor),
-            disappointed: None,
+            failed_upgrade: None,
             handed_over: Some(trackers),
             has_served: false,
         })
     }
 
-    /// Serves until it is told to stop, or another process goes on.
-    pub(super) async fn serve_to_the_end(
+    /// Serves until stopped, or until another process has taken over.
+    pub(super) async fn serve_until_stopped(
         mut self,
         limits: (RpcLimits, HttpLimits),
         precedence: Precedence,
         started: impl FnOnce(&Serving),
     ) -> Result<(), ServeError> {
         let mut started = Some(started);
-        // An administrator's word about the budget file is for the first start, not for those that go on.
+        // The administrator's choice about the budget file applies to the first start only.
         let mut precedence = if self.handed_over.is_some() { Precedence::Ledger } else { precedence };
         let mut is_ours_again = false;
         let mut pause = PAUSES.0;
         loop {
             self.has_served = false;
             let announce = |serving: &Serving| started.take().into_iter().for_each(|started| started(serving));
-            match self.serve_a_term(limits, precedence, announce).await {
-                Ok(TermEnd::Stopped) => return Ok(()),
-                Ok(TermEnd::Leaving(leaving)) => match self.hand_over(*leaving).await {
-                    HandedOver::Yes | HandedOver::Stopped => return Ok(()),
-                    HandedOver::No => {
+            match self.serve_session(limits, precedence, announce).await {
+                Ok(SessionEnd::Stopped) => return Ok(()),
+                Ok(SessionEnd::HandingOver(handover)) => match self.hand_over(*handover).await {
+                    HandoverResult::Done | HandoverResult::Stopped => return Ok(()),
+                    HandoverResult::Failed => {
                         (precedence, is_ours_again, pause) = (Precedence::Ledger, true, PAUSES.0);
                     }
                 },
-                // Connections are in our hands, and the state is whole: whatever is wrong may pass.
+                // This process holds the connections and the state is complete: the cause may be temporary.
                 Err(error) if is_ours_again && !self.has_served => {
-                    tracing::error!("the daemon cannot go on yet, it tries again: {error}");
-                    self.supervisor.status(&format!("cannot go on yet: {error}"));
-                    let sleep = self.supervisor.follow_meanwhile(tokio::time::sleep(pause));
+                    tracing::error!("cannot resume serving, retrying: {error}");
+                    self.supervisor.status(&format!("cannot resume serving: {error}"));
+                    let sleep = self.supervisor.keep_alive_during(tokio::time::sleep(pause));
                     tokio::select! {
-                        () = self.stop.stop() => return Err(error),
+                        () = self.stop.requested() => return Err(error),
                         () = sleep => pause = (pause * 2).min(PAUSES.1),
                     }
                 }
@@ -164,109 +165,111 @@ impl<'a> Office<'a> {
         }
     }
 
-    /// Has the successor go on. If it does not, what it was to have is ours again, and it is dead.
-    async fn hand_over(&mut self, leaving: Leaving) -> HandedOver {
-        let Leaving { mut successor, asked, closed, clock, since_ms } = leaving;
-        let connections = self.carried.len();
-        let estate = match closed.and_then(|()| self.estate()) {
-            Ok(estate) => Arc::new(estate),
+    /// Hands over to the successor. On failure the successor is dead and its state belongs to this process again.
+    async fn hand_over(&mut self, handover: PendingHandover) -> HandoverResult {
+        let PendingHandover { mut successor, request, closed, clock, since_ms } = handover;
+        let connections = self.connections.len();
+        let state = match closed.and_then(|()| self.handover_state()) {
+            Ok(state) => Arc::new(state),
             Err(error) => {
                 drop(successor);
-                return self.disappoint(asked, &error);
+                return self.report_failed_upgrade(request, &error);
             }
         };
-        let giving = self.supervisor.follow_meanwhile(successor.give(estate.clone()));
-        let given = tokio::select! {
-            given = giving => given,
-            () = self.stop.stop() => {
+        let transfer = self.supervisor.keep_alive_during(successor.transfer(state.clone()));
+        let transferred = tokio::select! {
+            transferred = transfer => transferred,
+            () = self.stop.requested() => {
                 self.supervisor.stopping();
                 drop(successor);
-                asked.answer(Outcome::Refused { why: TOLD_TO_STOP.to_owned() }).await;
-                return HandedOver::Stopped;
+                request.answer(UpgradeOutcome::Refused { why: STOPPED_MEANWHILE.to_owned() }).await;
+                return HandoverResult::Stopped;
             }
         };
-        let outcome = match given {
-            Ok(()) => self.supervisor.follow_meanwhile(successor.go()).await,
+        let outcome = match transferred {
+            Ok(()) => self.supervisor.keep_alive_during(successor.start_serving()).await,
             Err(error) => Err(error),
         };
         if let Err(error) = outcome {
             drop(successor);
-            match Arc::into_inner(estate) {
-                Some(estate) => self.carried = estate.connections,
-                None => tracing::error!("connections are lost: they are still being handed over"),
+            match Arc::into_inner(state) {
+                Some(state) => self.connections = state.connections,
+                None => tracing::error!("connections are lost: the hand-over still holds them"),
             }
-            return self.disappoint(asked, &error);
+            return self.report_failed_upgrade(request, &error);
         }
         let waited_ms = clock.mono_ms().saturating_sub(since_ms);
         self.supervisor.succeeded_by(successor.process_id());
-        successor.farewell();
+        successor.acknowledge_handover();
         if let Some(control) = self.control.take() {
-            control.leave();
+            control.release_socket();
         }
         let process = successor.process_id();
-        let told = format!(
-            "process {process} (jobtracker {}) goes on for process {} with {connections} connections; calls waited {waited_ms} ms",
+        let summary = format!(
+            "process {process} (jobtracker {}) replaced process {} with {connections} connections; calls waited \
+             {waited_ms} ms",
             successor.program_version,
             std::process::id(),
         );
-        asked.answer(Outcome::Done { process, told }).await;
-        if self.stop.was_told() {
+        request.answer(UpgradeOutcome::Done { process, summary }).await;
+        if self.stop.is_requested() {
             successor.stop();
         }
-        HandedOver::Yes
+        HandoverResult::Done
     }
 
-    /// What the successor gets, and we keep as well.
-    fn estate(&mut self) -> Result<Estate, ServeError> {
+    /// The state for the successor; this process keeps copies.
+    fn handover_state(&mut self) -> Result<HandoverState, ServeError> {
         let refused = |source| ServeError::System { what: "copies of listeners", source };
         let control = self.control.as_ref().map(Control::share).transpose().map_err(refused)?;
-        Ok(Estate {
+        Ok(HandoverState {
             rpc: self.ports.rpc.share().map_err(refused)?,
             http: self.ports.http.share().map_err(refused)?,
             control,
             trackers: self.handed_over.iter().flatten().cloned().collect(),
             open_ids: self.open_ids.clone(),
-            connections: std::mem::take(&mut self.carried),
+            connections: std::mem::take(&mut self.connections),
         })
     }
 
-    /// Nobody else goes on; whoever asked hears it once we do.
-    fn disappoint(&mut self, asked: Asked, error: &dyn std::fmt::Display) -> HandedOver {
-        tracing::error!("nothing is handed over, this process goes on: {error}");
-        self.disappointed = Some((asked, error.to_string()));
-        HandedOver::No
+    /// Keeps the failure for the operator, who is answered once this process serves again.
+    fn report_failed_upgrade(&mut self, request: UpgradeRequest, error: &dyn std::fmt::Display) -> HandoverResult {
+        tracing::error!("hand-over failed, this process resumes serving: {error}");
+        self.failed_upgrade = Some((request, error.to_string()));
+        HandoverResult::Failed
     }
 
-    /// What a successor is told at first.
+    /// The offer to a successor.
     pub(super) fn offer(&self) -> Offer {
         let Settings { rpc_address, http_address, directories, .. } = self.settings;
-        let state_dir = whole_path(&directories.state);
+        let state_dir = canonical_path(&directories.state);
         Offer::new(state_dir, self.ports.rpc.offer(rpc_address), self.ports.http.offer(http_address))
     }
 }
 
-/// Whether a successor goes on.
-enum HandedOver {
-    Yes,
-    No,
-    /// We were told to stop meanwhile, so nobody does.
+/// The result of a hand-over.
+enum HandoverResult {
+    Done,
+    Failed,
+    /// Stopped meanwhile, so no process serves.
     Stopped,
 }
 
-/// Said to whoever asks for an upgrade of a daemon that stops.
-pub(super) const TOLD_TO_STOP: &str = "the daemon was told to stop meanwhile";
+/// Answer to an upgrade request if the daemon stops.
+pub(super) const STOPPED_MEANWHILE: &str = "the daemon was stopped meanwhile";
 
-fn stop_by(word: Option<StopWord>) -> Result<Stop, ServeError> {
-    Stop::new(word).map_err(|source| ServeError::System { what: "signals", source })
+fn stop_source(request: Option<StopRequest>) -> Result<StopSource, ServeError> {
+    StopSource::new(request).map_err(|source| ServeError::System { what: "signals", source })
 }
 
-/// Finds out, before the predecessor stops, whatever can be found out; opens ports that are not the predecessor's.
-fn prove(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort>, Option<OpenPort>), ServeError> {
-    let state = whole_path(&settings.directories.state);
+/// Checks the takeover before the predecessor stops; opens ports that the predecessor does not have.
+fn check_takeover(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort>, Option<OpenPort>), ServeError> {
+    let state = canonical_path(&settings.directories.state);
     if state != offer.state_dir {
         let (theirs, ours) = (offer.state_dir.display(), state.display());
         return Err(ServeError::TakeOver(format!(
-            "the running daemon's state is in {theirs}, the configuration now says {ours} (jobtracker.state.dir): restart it plainly"
+            "the running daemon's state is in {theirs}, the configuration names {ours} (jobtracker.state.dir): restart the \
+             daemon instead"
         )));
     }
     check_schema(&state)?;
@@ -281,7 +284,7 @@ fn prove(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort>, Option
     Ok((rpc, http))
 }
 
-/// Without links, where that can be told.
-fn whole_path(path: &std::path::Path) -> PathBuf {
+/// The path without symbolic links, if it resolves.
+fn canonical_path(path: &std::path::Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

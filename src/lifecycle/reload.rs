@@ -1,7 +1,7 @@
-//! SIGHUP: what can change while the daemon runs is read anew, all of it or nothing.
+//! SIGHUP: reloads what can change while the daemon runs, all of it or nothing.
 //!
-//! The same as an administrator's `refreshQueues` and `refreshNodes` together, and a look at the ACL file, whose edits
-//! are in force at once anyway.
+//! Equivalent to an administrator's `refreshQueues` and `refreshNodes`, plus a check of the ACL file, whose edits are
+//! in force at once anyway.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs};
 
 use super::supervisor::Supervisor;
 
-/// Reads anew at each SIGHUP.
+/// Reloads at each SIGHUP.
 pub(super) struct Reload {
     sources: LoadOptions,
-    /// What the daemon was started with.
+    /// The configuration at the start.
     running: Arc<Configuration>,
     acl: Option<Arc<AclFile>>,
     owner: Rc<Owner>,
     dispatcher: Rc<Dispatcher>,
 }
 
-/// What stood in the files.
-struct Found {
+/// The content of the files.
+struct ReloadedFiles {
     queues: Vec<QueueConfig>,
     hosts: HostLists,
     signers: Option<usize>,
-    /// Keys that have changed and wait for a restart, each with its place.
+    /// Keys that have changed and require a restart, each with its place.
     waiting: Vec<String>,
 }
 
@@ -46,30 +46,30 @@ impl Reload {
         Self { sources: settings.sources.clone(), running: settings.configuration.clone(), acl, owner, dispatcher }
     }
 
-    /// Reloads each time that `hang_up` comes. One that comes meanwhile is not lost: it is the next.
-    pub(super) async fn at_each(self, mut hang_up: Signal, supervisor: Supervisor) {
+    /// Reloads at each `hang_up`. One that arrives during a reload triggers the next.
+    pub(super) async fn run(self, mut hang_up: Signal, supervisor: Supervisor) {
         while hang_up.recv().await.is_some() {
             supervisor.reloading();
             match self.reload().await {
-                Ok(told) => {
-                    tracing::info!("SIGHUP: {told}");
-                    supervisor.ready(&told);
+                Ok(summary) => {
+                    tracing::info!("SIGHUP: {summary}");
+                    supervisor.ready(&summary);
                 }
                 Err(error) => {
-                    let told = format!("nothing is reloaded: {error}");
-                    tracing::error!("SIGHUP: {told}");
-                    supervisor.ready(&told);
+                    let summary = format!("reload failed, nothing changed: {error}");
+                    tracing::error!("SIGHUP: {summary}");
+                    supervisor.ready(&summary);
                 }
             }
         }
     }
 
-    /// What was taken over, or why nothing was.
+    /// Returns a summary, or why nothing was reloaded.
     async fn reload(&self) -> Result<String, String> {
         let (sources, running, acl) = (self.sources.clone(), self.running.clone(), self.acl.clone());
         let read = move || read(&sources, &running, acl.as_deref());
         let found = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;
-        let mut told = format!(
+        let mut summary = format!(
             "reloaded {}: {} queues, {} hosts included, {} excluded",
             self.sources.conf_dir.as_ref().map_or("the command line".into(), |folder| folder.display().to_string()),
             found.queues.len(),
@@ -77,29 +77,29 @@ impl Reload {
             found.hosts.excluded.len(),
         );
         if let Some(signers) = found.signers {
-            told += &format!(", {signers} users may sign");
+            summary += &format!(", {signers} users may sign");
         }
         if !found.waiting.is_empty() {
-            told += &format!("; changed, but in force only after a restart: {}", found.waiting.join(", "));
+            summary += &format!("; changed, but require a restart: {}", found.waiting.join(", "));
         }
         match self.owner.step(Event::ConfigurationRead { queues: found.queues, hosts: found.hosts }).0 {
             Reply::Refused(Refusal::IllegalArgument(text)) => Err(text),
             Reply::Refused(refusal) => Err(format!("{refusal:?}")),
             _ => {
                 self.dispatcher.forget_groups();
-                self.dispatcher.hosts_read();
-                Ok(told)
+                self.dispatcher.apply_host_list();
+                Ok(summary)
             }
         }
     }
 }
 
 /// Reads all files. Blocking.
-fn read(sources: &LoadOptions, running: &Configuration, acl: Option<&AclFile>) -> Result<Found, String> {
-    // All of it is checked: what a restart would refuse is told now.
+fn read(sources: &LoadOptions, running: &Configuration, acl: Option<&AclFile>) -> Result<ReloadedFiles, String> {
+    // Everything is checked: an error that a restart would meet is reported now.
     let (settings, _warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
     let hosts = host_lists(&settings.trackers).map_err(|error| error.to_string())?;
-    let signers = acl.map(AclFile::read_anew).transpose()?;
+    let signers = acl.map(AclFile::reload).transpose()?;
     let waiting = reread::changes_needing_restart(running, &settings.configuration);
-    Ok(Found { queues: queue_configs(&settings.queues), hosts, signers, waiting })
+    Ok(ReloadedFiles { queues: queue_configs(&settings.queues), hosts, signers, waiting })
 }

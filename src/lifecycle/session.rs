@@ -1,4 +1,4 @@
-//! One term of the daemon: from opening the store to closing it.
+//! One session of the daemon: from opening the store to closing it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,46 +13,45 @@ use crate::clock::Clock;
 use crate::config::keys;
 use crate::config::settings::{HttpLimits, SchedulerKind};
 use crate::engine::{Event, InheritedTrackerConnection};
-use crate::ipc::{Carried, CarriedTracker, RpcLimits};
+use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{AclFile, Leftovers, Owner, OwnerHandle, SystemDirAtStart, make_staging_root, make_system_dir};
 use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Store};
 use crate::web::ServedNames;
 
 use super::acl_watch::AclWatch;
-use super::daemon::{Calls, Daemon, Leave, Parts};
-use super::handover::{Asked, Control, Offer, Outcome, Successor};
-use super::process::{Office, Ports, TOLD_TO_STOP};
+use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
+use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
+use super::process::{DaemonProcess, Ports, STOPPED_MEANWHILE};
 use super::reload::Reload;
-use super::start::{Found, ServeError, Serving, store_options, wake};
-use super::web_thread::{WebTerms, WebThread};
+use super::start::{ServeError, Serving, StartState, build_engine, store_options};
+use super::web_thread::{WebOptions, WebThread};
 
-/// How a term ends.
-pub(super) enum TermEnd {
-    /// For good.
+/// How a session ends.
+pub(super) enum SessionEnd {
     Stopped,
-    /// Another process is to go on.
-    Leaving(Box<Leaving>),
+    /// A successor waits for the state.
+    HandingOver(Box<PendingHandover>),
 }
 
-/// A successor waits for the estate.
-pub(super) struct Leaving {
+/// A hand-over whose successor waits for the state.
+pub(super) struct PendingHandover {
     pub(super) successor: Successor,
-    pub(super) asked: Asked,
-    /// Whether the store and what goes with it could be closed cleanly.
+    pub(super) request: UpgradeRequest,
+    /// Whether store and budget file were closed cleanly.
     pub(super) closed: Result<(), ServeError>,
     pub(super) clock: Clock,
-    /// Since when calls wait.
+    /// Since when calls wait, ms of the monotonic clock.
     pub(super) since_ms: u64,
 }
 
-/// The web server of a term, which is stopped before calls are held up, and started again should nothing come of it.
+/// The web server of a session: stopped before calls are paused, started again if the hand-over fails.
 struct Web<'a> {
     running: RefCell<Option<WebThread>>,
     start: Box<dyn Fn() -> io::Result<WebThread> + 'a>,
 }
 
-/// What a hand-over is prepared with.
-struct Preparing<'a> {
+/// Prepares a hand-over.
+struct HandoverPreparation<'a> {
     offer: Offer,
     arguments: &'a [std::ffi::OsString],
     web: &'a Web<'a>,
@@ -61,15 +60,15 @@ struct Preparing<'a> {
     clock: Clock,
 }
 
-// === impl Office: terms ===
+// === impl DaemonProcess: sessions ===
 
-impl Office<'_> {
-    pub(super) async fn serve_a_term(
+impl DaemonProcess<'_> {
+    pub(super) async fn serve_session(
         &mut self,
         (rpc_limits, http_limits): (RpcLimits, HttpLimits),
         precedence: Precedence,
         started: impl FnOnce(&Serving),
-    ) -> Result<TermEnd, ServeError> {
+    ) -> Result<SessionEnd, ServeError> {
         let settings = self.settings;
         let hang_up = signal(SignalKind::hangup()).map_err(|source| ServeError::System { what: "signals", source })?;
         let market = match &settings.scheduler {
@@ -83,7 +82,7 @@ impl Office<'_> {
         let acl_watch = acl.as_deref().and_then(AclWatch::of);
         make_system_dir(&settings.directories.system).map_err(ServeError::SystemDir)?;
         make_staging_root(&settings.directories.staging_root).map_err(ServeError::StagingRoot)?;
-        let system_dir = SystemDirAtStart::look(&settings.directories.system).map_err(ServeError::SystemDir)?;
+        let system_dir = SystemDirAtStart::read(&settings.directories.system).map_err(ServeError::SystemDir)?;
         let offer = self.offer();
         let Ports { rpc, http } = &self.ports;
         let (rpc_address, http_address) = (rpc.bound, http.bound);
@@ -91,21 +90,21 @@ impl Office<'_> {
         let rpc_port = rpc.share().and_then(TcpListener::from_std).map_err(refused("a listener"))?;
         let (store, opened) = Store::open(store_options(settings, &system_dir))?;
         if self.control.is_none() {
-            // Nobody needs an upgrade to be served.
+            // The daemon can serve without upgrades.
             match Control::open(&settings.directories.state) {
                 Ok(control) => self.control = Some(control),
-                Err(error) => tracing::warn!("`jobtracker upgrade` cannot be heard: {error}"),
+                Err(error) => tracing::warn!("cannot listen for `jobtracker upgrade`: {error}"),
             }
         }
         let predecessors = system_dir.predecessors(&opened, settings.restart_recover);
         let leftovers = Leftovers::of(&opened, &predecessors);
         let handed_over = self.handed_over.clone();
-        let found = Found { opened, predecessors, system_dir, handed_over };
+        let found = StartState { opened, predecessors, system_dir, handed_over };
         let market_precedence = market.map(|market| (market, precedence));
-        let (budget_image, engine, clock) = wake(settings, market_precedence, &store, found, http_address)?;
+        let (budget_image, engine, clock) = build_engine(settings, market_precedence, &store, found, http_address)?;
         FaultPoint::EngineMade.pass();
         let budget_image = budget_image.map(Rc::new);
-        let parts = Parts {
+        let parts = DaemonParts {
             settings,
             rpc_limits,
             engine,
@@ -121,32 +120,32 @@ impl Office<'_> {
         owner.step(Event::JobIdsInherited { ids: std::mem::take(&mut self.open_ids) });
         let (has_market, shows_money) = (market.is_some(), market.is_some_and(|market| market.is_public));
         let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
-        let web = Web::new(http, handle, WebTerms { limits: http_limits, names, has_market, shows_money });
+        let web = Web::new(http, handle, WebOptions { limits: http_limits, names, has_market, shows_money });
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let reload = Reload::new(settings, acl, owner.clone(), daemon.dispatcher().clone());
-        let daemon = daemon.with_companion(reload.at_each(hang_up, self.supervisor.clone()));
-        let (predecessor, disappointed) = (self.predecessor.take(), self.disappointed.take());
+        let daemon = daemon.with_background_task(reload.run(hang_up, self.supervisor.clone()));
+        let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {
-            predecessor.restored();
+            predecessor.report_restored();
         }
-        let follow = self.supervisor.clone().follow(store.durable(), status.clone());
-        let daemon = daemon.with_companion(async move {
-            if let Some((asked, why)) = disappointed {
-                asked.answer(Outcome::Refused { why }).await;
+        let health_reports = self.supervisor.clone().report_health(store.durable(), status.clone());
+        let daemon = daemon.with_background_task(async move {
+            if let Some((request, why)) = failed_upgrade {
+                request.answer(UpgradeOutcome::Refused { why }).await;
             }
             if let Some(predecessor) = predecessor {
-                // The supervisor listens to us once it knows of us.
-                let _ = tokio::task::spawn_blocking(|| predecessor.await_farewell()).await;
+                // The supervisor accepts messages only from a process that it knows.
+                let _ = tokio::task::spawn_blocking(|| predecessor.await_acknowledgement()).await;
             }
-            follow.await;
+            health_reports.await;
         });
         self.has_served = true;
         if let Some(control) = &mut self.control {
-            control.keep();
+            control.own_socket();
         }
         started(&Serving { rpc: rpc_address, http: http_address, state_dir: settings.directories.state.clone() });
-        let preparing = Preparing {
+        let preparation = HandoverPreparation {
             offer,
             arguments: &self.arguments,
             web: &web,
@@ -154,80 +153,83 @@ impl Office<'_> {
             budget: budget_image.as_ref().map(|image| image.watch()),
             clock,
         };
-        let mut leaving = None;
-        let leave = async {
+        let mut handover = None;
+        let exit = async {
             loop {
                 let control = &mut self.control;
-                let asked = async {
+                let request = async {
                     match control {
                         Some(control) => control.next().await,
                         None => std::future::pending().await,
                     }
                 };
-                let asked = tokio::select! {
-                    asked = asked => asked,
-                    () = self.stop.stop() => break,
+                let request = tokio::select! {
+                    request = request => request,
+                    () = self.stop.requested() => break,
                 };
                 self.supervisor.reloading();
                 let prepared = tokio::select! {
-                    prepared = preparing.prepare(&asked) => prepared,
-                    () = self.stop.stop() => {
-                        asked.answer(Outcome::Refused { why: TOLD_TO_STOP.to_owned() }).await;
+                    prepared = preparation.prepare(&request) => prepared,
+                    () = self.stop.requested() => {
+                        request.answer(UpgradeOutcome::Refused { why: STOPPED_MEANWHILE.to_owned() }).await;
                         break;
                     }
                 };
                 match prepared {
                     Ok((successor, since_ms)) => {
-                        leaving = Some((successor, asked, since_ms));
-                        return Leave::HandOver;
+                        handover = Some((successor, request, since_ms));
+                        return DaemonExit::HandOver;
                     }
                     Err(why) => {
-                        asked.answer(Outcome::Refused { why: why.clone() }).await;
-                        self.supervisor.ready(&format!("{status}; no upgrade: {why}"));
+                        request.answer(UpgradeOutcome::Refused { why: why.clone() }).await;
+                        self.supervisor.ready(&format!("{status}; upgrade failed: {why}"));
                     }
                 }
             }
             self.supervisor.stopping();
             rpc.close();
             http.close();
-            // Requests in hand have the same seconds as calls.
+            // Requests in progress have the same timeout as calls.
             web.begin_stop();
-            Leave::Stop
+            DaemonExit::Stop
         };
-        let served = daemon.run_until(rpc_port, std::mem::take(&mut self.carried), leave).await;
+        let served = daemon.run_until(rpc_port, std::mem::take(&mut self.connections), exit).await;
         web.stop();
         drop((web, acl_watch));
         self.open_ids = owner.with_engine(|engine| engine.reserved_ids().collect());
         self.handed_over = Some(owner.with_engine(|engine| engine.tracker_names().cloned().collect()));
         let speakers: Vec<_> = owner.with_engine(|engine| engine.tracker_connections(clock.now()).collect());
         let closed = close(budget_image, owner, store);
-        match (served, leaving) {
-            (Ok(carried), Some((successor, asked, since_ms))) => {
-                self.carried = with_trackers(carried, speakers);
-                Ok(TermEnd::Leaving(Box::new(Leaving { successor, asked, closed, clock, since_ms })))
+        match (served, handover) {
+            (Ok(inherited), Some((successor, request, since_ms))) => {
+                self.connections = with_trackers(inherited, speakers);
+                Ok(SessionEnd::HandingOver(Box::new(PendingHandover { successor, request, closed, clock, since_ms })))
             }
             (served, _) => {
                 closed?;
                 served?;
-                Ok(TermEnd::Stopped)
+                Ok(SessionEnd::Stopped)
             }
         }
     }
 }
 
-/// Connections with the trackers that are heard on them.
-fn with_trackers(mut carried: Vec<Carried>, speakers: Vec<InheritedTrackerConnection>) -> Vec<Carried> {
-    let mut by_number: BTreeMap<u64, Vec<CarriedTracker>> = BTreeMap::new();
+/// Adds to each connection the trackers that send heartbeats on it.
+fn with_trackers(
+    mut inherited: Vec<InheritedConnection>,
+    speakers: Vec<InheritedTrackerConnection>,
+) -> Vec<InheritedConnection> {
+    let mut by_number: BTreeMap<u64, Vec<InheritedTracker>> = BTreeMap::new();
     for InheritedTrackerConnection { tracker, connection, is_sure } in speakers {
-        by_number.entry(connection).or_default().push(CarriedTracker { name: tracker, is_sure });
+        by_number.entry(connection).or_default().push(InheritedTracker { name: tracker, is_sure });
     }
-    for connection in &mut carried {
+    for connection in &mut inherited {
         connection.trackers = by_number.remove(&connection.number).unwrap_or_default();
     }
-    carried
+    inherited
 }
 
-/// Closes what a term has opened.
+/// Closes what a session has opened.
 fn close(budget_image: Option<Rc<BudgetPublisher>>, owner: Rc<Owner>, store: Store) -> Result<(), ServeError> {
     FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
@@ -243,28 +245,28 @@ fn close(budget_image: Option<Rc<BudgetPublisher>>, owner: Rc<Owner>, store: Sto
     Ok(store.close()?)
 }
 
-// === impl Preparing ===
+// === impl HandoverPreparation ===
 
-impl Preparing<'_> {
-    /// Starts the successor, and holds up all calls once it could go on. Tells since when they wait. After an error all
-    /// is as before.
-    async fn prepare(&self, asked: &Asked) -> Result<(Successor, u64), String> {
-        // What the successor could not write either might keep it from starting.
+impl HandoverPreparation<'_> {
+    /// Starts the successor, and pauses all calls once it is ready. Returns since when they wait. After an error
+    /// everything is as before.
+    async fn prepare(&self, request: &UpgradeRequest) -> Result<(Successor, u64), String> {
+        // The same error might keep the successor from starting.
         if let Some(trouble) = self.budget.as_ref().and_then(BudgetStatus::last_error) {
-            return Err(format!("the budget file must be mended first: {trouble}"));
+            return Err(format!("repair the budget file first: {trouble}"));
         }
-        // What waits for the store would not be answered in time, and nobody is to be sent away for that.
+        // A pause would time out while the store is behind.
         self.calls.durable().await?;
         let offer = self.offer.clone();
         let successor =
-            Successor::start(&asked.program, self.arguments, offer).await.map_err(|error| error.to_string())?;
+            Successor::start(&request.program, self.arguments, offer).await.map_err(|error| error.to_string())?;
         if let Some(web) = self.web.running.take() {
             let _ = tokio::task::spawn_blocking(|| web.stop()).await;
         }
         let since_ms = self.clock.mono_ms();
         if let Err(why) = self.calls.pause().await {
             if let Err(error) = self.web.start() {
-                tracing::error!("the web server does not start again: {error}");
+                tracing::error!("cannot restart the web server: {error}");
             }
             return Err(why);
         }
@@ -275,8 +277,8 @@ impl Preparing<'_> {
 // === impl Web ===
 
 impl<'a> Web<'a> {
-    fn new(port: &'a super::ports::OpenPort, handle: OwnerHandle, terms: WebTerms) -> Self {
-        let start = move || WebThread::start(port.share()?, handle.clone(), &terms);
+    fn new(port: &'a super::ports::OpenPort, handle: OwnerHandle, options: WebOptions) -> Self {
+        let start = move || WebThread::start(port.share()?, handle.clone(), &options);
         Self { running: RefCell::default(), start: Box::new(start) }
     }
 

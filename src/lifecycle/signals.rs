@@ -1,4 +1,4 @@
-//! What ends the daemon: signals, or a word of the process that it is a part of.
+//! Stopping the daemon: by signals, or by the process that embeds it.
 
 use std::io;
 use std::task::{Context, Waker};
@@ -6,57 +6,57 @@ use std::task::{Context, Waker};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// The word of the process that the daemon is a part of: true, or its sender gone, once the daemon is to stop.
-pub type StopWord = watch::Receiver<bool>;
+/// The stop request of the process that embeds the daemon: stop once it is true, or its sender is dropped.
+pub type StopRequest = watch::Receiver<bool>;
 
-/// Who tells the daemon to stop.
-pub(super) enum Stop {
-    /// Whoever sends signals to its process, which is all its own.
+/// What stops the daemon.
+pub(super) enum StopSource {
+    /// Signals, for a process of its own.
     Signals(StopSignals),
-    /// The process that it is a part of.
-    Word(StopWord),
+    /// The process that embeds it.
+    Request(StopRequest),
 }
 
-/// SIGTERM and SIGINT. From the moment these are made, the signals no longer kill the process; those that come before
-/// somebody waits for them are not lost.
+/// SIGTERM and SIGINT. Once this exists, the signals no longer kill the process; those that arrive before the first
+/// wait are not lost.
 pub(super) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-/// Completes at the first SIGTERM or SIGINT; at once when the system gives no signals.
-pub async fn stop_asked() {
+/// Completes at the first SIGTERM or SIGINT; at once if the system refuses signals.
+pub async fn stop_signal() {
     match StopSignals::new() {
-        Ok(mut signals) => signals.stop().await,
-        Err(error) => tracing::error!("no signals: {error}"),
+        Ok(mut signals) => signals.wait().await,
+        Err(error) => tracing::error!("cannot receive signals: {error}"),
     }
 }
 
-// === impl Stop ===
+// === impl StopSource ===
 
-impl Stop {
-    /// By that word, or by signals where there is none.
-    pub(super) fn new(word: Option<StopWord>) -> io::Result<Self> {
-        Ok(match word {
-            Some(word) => Self::Word(word),
+impl StopSource {
+    /// By that request, or by signals if there is none.
+    pub(super) fn new(request: Option<StopRequest>) -> io::Result<Self> {
+        Ok(match request {
+            Some(request) => Self::Request(request),
             None => Self::Signals(StopSignals::new()?),
         })
     }
 
-    /// Completes at the first signal that nobody has heard of yet, or once the word is said.
-    pub(super) async fn stop(&mut self) {
+    /// Completes at the next signal, or once a stop is requested.
+    pub(super) async fn requested(&mut self) {
         match self {
-            Self::Signals(signals) => signals.stop().await,
-            // Without a sender nobody could say it any more.
-            Self::Word(word) => drop(word.wait_for(|stop| *stop).await),
+            Self::Signals(signals) => signals.wait().await,
+            // Without a sender no request can follow.
+            Self::Request(request) => drop(request.wait_for(|stop| *stop).await),
         }
     }
 
-    /// Whether it is to stop, by a signal that nobody has heard of yet.
-    pub(super) fn was_told(&mut self) -> bool {
+    /// Whether a stop is requested, or a signal is pending.
+    pub(super) fn is_requested(&mut self) -> bool {
         match self {
-            Self::Signals(signals) => signals.was_told(),
-            Self::Word(word) => *word.borrow(),
+            Self::Signals(signals) => signals.is_requested(),
+            Self::Request(request) => *request.borrow(),
         }
     }
 }
@@ -68,17 +68,17 @@ impl StopSignals {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// Completes at the first of them that nobody has heard of yet.
-    async fn stop(&mut self) {
+    /// Completes at the next signal.
+    async fn wait(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => tracing::info!("SIGTERM: stopping"),
             _ = self.interrupt.recv() => tracing::info!("SIGINT: stopping"),
         }
     }
 
-    /// Whether one has come that nobody has heard of yet.
-    fn was_told(&mut self) -> bool {
-        let mut nobody = Context::from_waker(Waker::noop());
-        self.terminate.poll_recv(&mut nobody).is_ready() || self.interrupt.poll_recv(&mut nobody).is_ready()
+    /// Whether a signal is pending.
+    fn is_requested(&mut self) -> bool {
+        let mut no_waker = Context::from_waker(Waker::noop());
+        self.terminate.poll_recv(&mut no_waker).is_ready() || self.interrupt.poll_recv(&mut no_waker).is_ready()
     }
 }

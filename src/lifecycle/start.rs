@@ -1,4 +1,4 @@
-//! Start and stop of the daemon: ports, state, budgets, engine, in this order, and back.
+//! Starts the daemon: ports, state, budgets, engine, in this order.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -25,24 +25,24 @@ use super::daemon::RunError;
 use super::handover::Predecessor;
 use super::host_name::as_others_name;
 use super::ports::allow_descriptors;
-use super::process::Office;
-use super::signals::StopWord;
+use super::process::DaemonProcess;
+use super::signals::StopRequest;
 use super::supervisor::Supervisor;
 
-/// Why the daemon does not start, or does not end well. Each text says how to mend it.
+/// Why the daemon does not start, or does not stop cleanly. Each text includes what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// An address has no meaning here.
+    /// An address does not resolve here.
     #[error("{key} = {address}: {source}; expected an address of this machine")]
     Address {
         /// The key.
         key: &'static str,
         /// Its value.
         address: HostPort,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A port is taken, or not ours to take.
+    /// A port cannot be bound.
     #[error(
         "cannot listen on {address}: {source}; stop what listens there, or set another address by -D {key}=HOST:PORT"
     )]
@@ -51,11 +51,11 @@ pub enum ServeError {
         key: &'static str,
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The state cannot be opened or closed.
-    #[error("{0}{mend}", mend = mend_state(.0))]
+    #[error("{0}{mend}", mend = state_advice(.0))]
     Store(#[from] StoreError),
     /// The budget file.
     #[error("{0}")]
@@ -69,32 +69,32 @@ pub enum ServeError {
     /// The system directory.
     #[error("{0}; set mapred.system.dir to a folder that this user may write to")]
     SystemDir(FsError),
-    /// The staging root is not ours or root's alone.
+    /// The staging root belongs to other users.
     #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
     StagingRoot(FsError),
-    /// The system gives no thread, signal or event queue.
+    /// The system refuses a thread, a signal or an event queue.
     #[error("the system refuses {what}: {source}")]
     System {
-        /// What was asked for.
+        /// What it refuses.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The daemon that this one was to go on for has not handed anything over.
-    #[error("nothing is taken over: {0}")]
+    /// The hand-over from the running daemon failed.
+    #[error("takeover failed: {0}")]
     TakeOver(String),
-    /// Something ended that must not while the daemon runs.
-    #[error("{0}; see the log for why. A restart goes on from what is durable")]
+    /// Serving ended with an error.
+    #[error("{0}: see the log; a restart continues from the durable state")]
     Run(#[from] RunError),
 }
 
-/// What to do about a state folder that is no good.
-fn mend_state(error: &StoreError) -> &'static str {
+/// What to do about a bad state folder.
+fn state_advice(error: &StoreError) -> &'static str {
     match error {
         StoreError::File { .. } | StoreError::Folder(FsError::Refused { .. } | FsError::WrongKind { .. }) => {
             "; set jobtracker.state.dir to a folder that this user may write to"
         }
-        // These tell it themselves.
+        // These texts include it.
         StoreError::Locked { .. } | StoreError::OtherSchema { .. } => "",
         _ => " (jobtracker.state.dir)",
     }
@@ -103,53 +103,53 @@ fn mend_state(error: &StoreError) -> &'static str {
 /// What is known once the daemon serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Serving {
-    /// Where RPC is served.
+    /// Address of RPC.
     pub rpc: SocketAddr,
-    /// Where the web is served.
+    /// Address of the web server.
     pub http: SocketAddr,
     /// The folder of state.db.
     pub state_dir: PathBuf,
 }
 
-/// Threads for what blocks: all turns of submissions and removals, as many that hang, and what is left for reading state, conf folders
+/// Blocking threads: all submissions and removals, as many stuck ones, and the rest for reading state, conf folders
 /// and groups.
-const MOST_THREADS: usize = 96;
-/// File descriptors for everything but connections: the database, files of jobs, the runtime.
+const MAX_THREADS: usize = 96;
+/// File descriptors reserved for the database, files of jobs and the runtime.
 const RESERVED_DESCRIPTORS: usize = 256;
-/// Connections of either kind that are taken however few descriptors there are.
-const LEAST_CONNECTIONS: usize = 16;
+/// Minimum connections of either kind, however few descriptors there are.
+const MIN_CONNECTIONS: usize = 16;
 
-/// Changes of an edited budget file that the log repeats one by one.
-const TOLD_QUEUES: usize = 50;
+/// Changes of an edited budget file that are logged one by one.
+const LOGGED_QUEUES: usize = 50;
 
-/// How a daemon is started, beside what its settings say.
+/// Start options beside the settings.
 #[derive(Debug, Default)]
-pub struct Launch {
-    /// What holds where the budget file is not what it should be.
+pub struct ServeOptions {
+    /// Whether an edited budget file or the ledger wins.
     pub precedence: Precedence,
-    /// The arguments by which a successor is started, its program's name not among them.
+    /// The arguments for a successor, without the program's name.
     pub arguments: Vec<OsString>,
-    /// The running daemon that this one goes on for.
+    /// The running daemon that this one replaces.
     pub predecessor: Option<Predecessor>,
-    /// Where the daemon is only a part of its process, what ends it in place of signals.
-    pub stop: Option<StopWord>,
+    /// What stops a daemon that is embedded in a process; `None`: signals.
+    pub stop: Option<StopRequest>,
 }
 
-/// Runs the daemon on this thread until it is told to stop, by SIGTERM or SIGINT unless `launch` says otherwise, or
-/// another process goes on for it. `started` hears once it serves.
+/// Runs the daemon on this thread until it is stopped, by SIGTERM or SIGINT unless `options` name another way, or
+/// replaced by another process. `started` is called once it serves.
 ///
 /// # Errors
 /// [`ServeError`]
-pub fn serve(settings: &Settings, launch: Launch, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
+pub fn serve(settings: &Settings, options: ServeOptions, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(MOST_THREADS)
+        .max_blocking_threads(MAX_THREADS)
         .build_local(LocalOptions::default())
         .map_err(|source| ServeError::System { what: "an event queue", source })?;
     let supervisor = Supervisor::of_process();
-    let is_first = launch.predecessor.is_none();
-    let outcome = runtime.block_on(serve_here(settings, launch, &supervisor, started));
-    // Nobody listens to a successor that has not begun.
+    let is_first = options.predecessor.is_none();
+    let outcome = runtime.block_on(serve_here(settings, options, &supervisor, started));
+    // The supervisor ignores a successor that does not serve yet.
     if let (Err(error), true) = (&outcome, is_first) {
         supervisor.status(&error.to_string());
     }
@@ -160,39 +160,39 @@ pub fn serve(settings: &Settings, launch: Launch, started: impl FnOnce(&Serving)
 
 async fn serve_here(
     settings: &Settings,
-    launch: Launch,
+    options: ServeOptions,
     supervisor: &Supervisor,
     started: impl FnOnce(&Serving),
 ) -> Result<(), ServeError> {
     let limits = within_descriptors(settings);
-    tell_open_targets(settings);
-    let Launch { precedence, arguments, predecessor, stop } = launch;
-    // Ports first: what fails soonest leaves nothing behind.
-    let office = match predecessor {
-        None => Office::new(settings, supervisor.clone(), arguments, stop)?,
-        Some(predecessor) => Office::taken_over(settings, supervisor.clone(), arguments, predecessor)?,
+    warn_open_targets(settings);
+    let ServeOptions { precedence, arguments, predecessor, stop } = options;
+    // Ports first: the failures that show soonest leave nothing behind.
+    let process = match predecessor {
+        None => DaemonProcess::new(settings, supervisor.clone(), arguments, stop)?,
+        Some(predecessor) => DaemonProcess::from_predecessor(settings, supervisor.clone(), arguments, predecessor)?,
     };
-    office.serve_to_the_end(limits, precedence, started).await
+    process.serve_until_stopped(limits, precedence, started).await
 }
 
-/// Says that jobs may have every host called, where that could reach what others guard: with money, and as root.
-fn tell_open_targets(settings: &Settings) {
+/// Warns that jobs may have every host called if that is a risk: with a market, or as root.
+fn warn_open_targets(settings: &Settings) {
     let has_market = matches!(settings.scheduler, SchedulerKind::Dynamic(_));
     let is_open = Targets::new(&settings.end_notification_targets).are_all();
     if is_open && (has_market || rustix::process::geteuid().is_root()) {
         tracing::info!(
-            "jobs may have any host called at their end that this machine reaches: list those that may be in \
+            "end notifications of jobs may call any host that this machine reaches: list the allowed ones in \
              jobtracker.end-notification.targets"
         );
     }
 }
 
-/// What a start finds.
-pub(super) struct Found {
+/// What a start has loaded.
+pub(super) struct StartState {
     pub(super) opened: LoadedState,
     pub(super) predecessors: ForeignState,
     pub(super) system_dir: SystemDirAtStart,
-    /// The trackers of one that has handed over.
+    /// The trackers that a predecessor has handed over.
     pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
 }
 
@@ -204,14 +204,14 @@ pub(super) fn store_options(settings: &Settings, system_dir: &SystemDirAtStart) 
         retention: Retention {
             jobs: settings.state_finished_jobs,
             days: settings.state_finished_job_days,
-            // Clients read their tasks on the disk, and may still change their priority.
+            // Clients read their tasks from the disk, and may still change their priority.
             always: settings.job_limits.finished_jobs_kept as u64,
         },
         ..StoreOptions::new(&settings.directories.state)
     }
 }
 
-/// The limits that settings name; the rest as usual.
+/// The configured limits; the rest are defaults.
 fn rpc_limits(settings: &RpcSettings) -> RpcLimits {
     RpcLimits {
         max_frame_bytes: settings.max_frame_bytes,
@@ -222,19 +222,18 @@ fn rpc_limits(settings: &RpcSettings) -> RpcLimits {
     }
 }
 
-/// The limits on connections that the settings name, less where the system lets us have fewer file descriptors: what
-/// has no descriptor could not be accepted, and nor could a file be opened.
+/// The configured connection limits, reduced to the file descriptors available: without a descriptor no connection can
+/// be accepted and no file opened.
 fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
     let (mut rpc, mut http) = (rpc_limits(&settings.rpc), settings.http);
     let needed = rpc.max_connections.saturating_add(http.max_connections).saturating_add(RESERVED_DESCRIPTORS);
     let allowed = allow_descriptors(needed);
     if allowed < needed {
         let spare = allowed.saturating_sub(RESERVED_DESCRIPTORS);
-        http.max_connections = http.max_connections.min(spare / 8).max(LEAST_CONNECTIONS);
-        rpc.max_connections =
-            rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(LEAST_CONNECTIONS);
+        http.max_connections = http.max_connections.min(spare / 8).max(MIN_CONNECTIONS);
+        rpc.max_connections = rpc.max_connections.min(spare.saturating_sub(http.max_connections)).max(MIN_CONNECTIONS);
         tracing::warn!(
-            "only {allowed} file descriptors may be open (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
+            "only {allowed} file descriptors are available (ulimit -n, LimitNOFILE), {needed} are needed: at most {} RPC \
              connections instead of {} (jobtracker.rpc.max-connections) and {} of HTTP instead of {} \
              (jobtracker.http.max-connections)",
             rpc.max_connections,
@@ -246,15 +245,15 @@ fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
     (rpc, http)
 }
 
-/// The engine as the store left it, and the thread that writes the budget file where there is a market.
-pub(super) fn wake(
+/// Builds the engine from the loaded state, and the writer of the budget file if there is a market.
+pub(super) fn build_engine(
     settings: &Settings,
     market: Option<(&DynamicSettings, Precedence)>,
     store: &Store,
-    found: Found,
+    found: StartState,
     http: SocketAddr,
 ) -> Result<(Option<BudgetPublisher>, Engine, Clock), ServeError> {
-    let Found { opened, predecessors, system_dir, handed_over } = found;
+    let StartState { opened, predecessors, system_dir, handed_over } = found;
     let clock = Clock::start();
     let now = clock.now();
     let budget = match market {
@@ -278,16 +277,16 @@ pub(super) fn wake(
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
         match found {
-            // The file is what it says; it becomes an image when something changes.
+            // Unchanged; it becomes an image at the next change.
             BudgetAtStart::Initial(lines) => {
-                tell_rounded(path, &lines);
+                log_rounded(path, &lines);
                 engine.seed_budgets(lines, now);
                 return image;
             }
-            // Written at the first tick, when the ledger is sure to have it.
+            // Written at the first tick, when the ledger includes it.
             BudgetAtStart::Edited(lines) => {
-                tell_rounded(path, &lines);
-                tell_taken_over(path, &engine.take_over_budgets(lines, now));
+                log_rounded(path, &lines);
+                log_imported(path, &engine.take_over_budgets(lines, now));
                 return image;
             }
             BudgetAtStart::Unchanged => {}
@@ -301,48 +300,48 @@ pub(super) fn wake(
     Ok((image, engine, clock))
 }
 
-/// Says what an edited budget file has changed; all of it is in the ledger.
-fn tell_taken_over(path: &Path, told: &[String]) {
+/// Logs what an edited budget file has changed; all of it is in the ledger.
+fn log_imported(path: &Path, changes: &[String]) {
     let path = path.display();
     tracing::warn!(
-        "{path}: the budget file was edited; {} queues differ and are taken over, booked as adjustments",
-        told.len()
+        "{path}: the budget file was edited; {} queues differ and are updated, recorded as adjustments",
+        changes.len()
     );
-    tell_queues(path, told);
+    log_queues(path, changes);
 }
 
-/// Says which amounts have more decimals than are kept, as those have that the original wrote.
-fn tell_rounded(path: &Path, lines: &[BudgetLine]) {
-    let told = lines.iter().filter(|line| line.is_budget_rounded || line.is_rate_rounded).map(|line| {
+/// Logs which amounts have more decimals than are stored, such as those of the original.
+fn log_rounded(path: &Path, lines: &[BudgetLine]) {
+    let changes = lines.iter().filter(|line| line.is_budget_rounded || line.is_rate_rounded).map(|line| {
         let BudgetLine { queue, budget, rate, .. } = line;
         match (line.is_budget_rounded, line.is_rate_rounded) {
             (true, true) => {
-                format!("queue {queue}: rounded to budget {budget}, booked as an adjustment, and rate {rate}")
+                format!("queue {queue}: rounded to budget {budget}, recorded as an adjustment, and rate {rate}")
             }
-            (true, false) => format!("queue {queue}: rounded to budget {budget}, booked as an adjustment"),
+            (true, false) => format!("queue {queue}: rounded to budget {budget}, recorded as an adjustment"),
             (false, _) => format!("queue {queue}: rounded to rate {rate}"),
         }
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
+    let changes: Vec<String> = changes.collect();
+    if changes.is_empty() {
         return;
     }
     let path = path.display();
-    tracing::warn!("{path}: {} queues have amounts with more than 12 decimals, which are rounded", told.len());
-    tell_queues(path, &told);
+    tracing::warn!("{path}: rounded the amounts of {} queues to 12 decimals", changes.len());
+    log_queues(path, &changes);
 }
 
-/// One line for each queue, but not for thousands.
-fn tell_queues(path: std::path::Display<'_>, told: &[String]) {
-    for line in told.iter().take(TOLD_QUEUES) {
+/// Logs one line per queue, up to a limit.
+fn log_queues(path: std::path::Display<'_>, changes: &[String]) {
+    for line in changes.iter().take(LOGGED_QUEUES) {
         tracing::warn!("{path}: {line}");
     }
-    if let Some(more) = told.len().checked_sub(TOLD_QUEUES).filter(|more| *more > 0) {
+    if let Some(more) = changes.len().checked_sub(LOGGED_QUEUES).filter(|more| *more > 0) {
         tracing::warn!("{path}: and {more} more");
     }
 }
 
-/// Where a job's page is; the id follows. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.
+/// URL of a job's page, without the id. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.
 fn job_page_prefix(settings: &Settings, http: SocketAddr) -> String {
     format!("http://{}/jobdetails.jsp?jobid=", as_others_name(&settings.http_address, http))
 }

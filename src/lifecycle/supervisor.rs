@@ -1,7 +1,7 @@
-//! What the supervisor is told: that the daemon is ready, reloads, stops, lives.
+//! Notifies the supervisor that started the daemon: ready, reloading, stopping, watchdog.
 //!
-//! As systemd's `sd_notify` has it: datagrams to the socket that `NOTIFY_SOCKET` names. Without one nothing is told.
-//! Nothing here waits: a supervisor that does not read keeps no heartbeat waiting.
+//! Speaks systemd's `sd_notify` protocol: datagrams to the socket that `NOTIFY_SOCKET` names, if any. Never waits: a
+//! supervisor that does not read delays no heartbeat.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -18,10 +18,10 @@ use tokio::time::MissedTickBehavior;
 
 use crate::store::{Durable, Health};
 
-/// How often the store's health is looked at where nobody wants to hear oftener that the daemon lives.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Interval of the store's health check unless the watchdog needs a shorter one.
+const HEALTH_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The way to the supervisor, if there is one.
+/// The notification socket, if there is one.
 #[derive(Clone, Debug)]
 pub(super) struct Supervisor(Option<Rc<Socket>>);
 
@@ -29,86 +29,86 @@ pub(super) struct Supervisor(Option<Rc<Socket>>);
 struct Socket {
     ours: UnixDatagram,
     theirs: SocketAddr,
-    /// Silence after which the daemon counts as stuck.
+    /// The supervisor's watchdog timeout.
     watchdog: Option<Duration>,
 }
 
 // === impl Supervisor ===
 
 impl Supervisor {
-    /// The one that started this process, by its environment.
+    /// The supervisor of this process, from its environment.
     pub(super) fn of_process() -> Self {
         let Some(name) = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else { return Self(None) };
         match Socket::to(&name, sd_notify::watchdog_enabled()) {
             Ok(socket) => Self(Some(Rc::new(socket))),
             Err(error) => {
-                tracing::warn!("NOTIFY_SOCKET={}: nothing can be told there: {error}", name.display());
+                tracing::warn!("NOTIFY_SOCKET={}: cannot notify the supervisor: {error}", name.display());
                 Self(None)
             }
         }
     }
 
-    /// Says in one line what the daemon is at.
+    /// Reports a status line.
     pub(super) fn status(&self, text: &str) {
-        self.tell(&[NotifyState::Status(&one_line(text))]);
+        self.notify(&[NotifyState::Status(&one_line(text))]);
     }
 
-    /// It serves, or has reloaded.
+    /// Reports that the daemon serves, or has reloaded.
     pub(super) fn ready(&self, status: &str) {
-        self.tell(&[NotifyState::Ready, NotifyState::Status(&one_line(status))]);
+        self.notify(&[NotifyState::Ready, NotifyState::Status(&one_line(status))]);
     }
 
-    /// It reads its configuration anew; [`Self::ready`] must follow.
+    /// Reports a reload; [`Self::ready`] must follow.
     pub(super) fn reloading(&self) {
         match NotifyState::monotonic_usec_now() {
-            // systemd tells by the time which reload is meant.
-            Ok(now) => self.tell(&[NotifyState::Reloading, now]),
-            Err(_) => self.tell(&[NotifyState::Reloading]),
+            // systemd matches the reload by the time.
+            Ok(now) => self.notify(&[NotifyState::Reloading, now]),
+            Err(_) => self.notify(&[NotifyState::Reloading]),
         }
     }
 
-    /// Another process goes on. From now on only that one is listened to.
+    /// Reports the process that takes over. From now on the supervisor accepts only its messages.
     pub(super) fn succeeded_by(&self, process: u32) {
-        self.tell(&[NotifyState::MainPid(process)]);
+        self.notify(&[NotifyState::MainPid(process)]);
     }
 
-    /// Says that the daemon lives for as long as `work` takes, while [`Self::follow`] does not run.
-    pub(super) async fn follow_meanwhile<T>(&self, work: impl Future<Output = T>) -> T {
+    /// Sends watchdog messages while `work` runs, for the time when [`Self::report_health`] does not run.
+    pub(super) async fn keep_alive_during<T>(&self, work: impl Future<Output = T>) -> T {
         let Some(silence) = self.0.as_ref().and_then(|socket| socket.watchdog) else { return work.await };
         let mut work = std::pin::pin!(work);
         let mut ticks = tokio::time::interval((silence / 2).max(Duration::from_millis(1)));
         loop {
             tokio::select! {
                 done = &mut work => return done,
-                _ = ticks.tick() => self.tell(&[NotifyState::Watchdog]),
+                _ = ticks.tick() => self.notify(&[NotifyState::Watchdog]),
             }
         }
     }
 
-    /// It stops.
+    /// Reports a stop.
     pub(super) fn stopping(&self) {
-        self.tell(&[NotifyState::Stopping, NotifyState::Status("stopping: calls in hand are answered")]);
+        self.notify(&[NotifyState::Stopping, NotifyState::Status("stopping: answering the calls in progress")]);
     }
 
-    /// Says that the thread this runs on serves, then again and again that it turns, and tells of a store that fails.
-    /// Ends only without a supervisor.
-    pub(super) async fn follow(self, store: watch::Receiver<Durable>, good: String) {
+    /// Reports that this thread serves, then sends watchdog messages and reports a failing store. Completes only
+    /// without a supervisor.
+    pub(super) async fn report_health(self, store: watch::Receiver<Durable>, serving_status: String) {
         let Some(socket) = &self.0 else { return };
-        self.ready(&good);
-        // Half of the silence that is borne, as `sd_watchdog_enabled` advises.
-        let pause = socket.watchdog.map_or(LOOK_EVERY, |silence| (silence / 2).min(LOOK_EVERY));
+        self.ready(&serving_status);
+        // Half of the timeout, as `sd_watchdog_enabled` advises.
+        let pause = socket.watchdog.map_or(HEALTH_INTERVAL, |silence| (silence / 2).min(HEALTH_INTERVAL));
         let mut ticks = tokio::time::interval(pause.max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut was_good = true;
         loop {
             ticks.tick().await;
             if socket.watchdog.is_some() {
-                self.tell(&[NotifyState::Watchdog]);
+                self.notify(&[NotifyState::Watchdog]);
             }
             let health = store.borrow().health.clone();
             match &health {
                 Health::Good if was_good => {}
-                Health::Good => self.status(&good),
+                Health::Good => self.status(&serving_status),
                 Health::Failing { text, .. } | Health::Broken { text } => {
                     self.status(&format!("state.db cannot be written: {text}"));
                 }
@@ -117,10 +117,10 @@ impl Supervisor {
         }
     }
 
-    fn tell(&self, states: &[NotifyState<'_>]) {
+    fn notify(&self, states: &[NotifyState<'_>]) {
         let Some(socket) = &self.0 else { return };
         if let Err(error) = socket.send(states) {
-            tracing::debug!("the supervisor does not hear: {error}");
+            tracing::debug!("cannot notify the supervisor: {error}");
         }
     }
 }
@@ -148,7 +148,7 @@ impl Socket {
     }
 }
 
-/// A line of its own would be another message.
+/// Joins lines: each line would be another message.
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
@@ -169,7 +169,7 @@ mod tests {
         (scratch, theirs, Supervisor(Some(Rc::new(socket))))
     }
 
-    fn heard(socket: &UnixDatagram) -> Option<String> {
+    fn received(socket: &UnixDatagram) -> Option<String> {
         let mut room = [0; 4096];
         let length = socket.recv(&mut room).ok()?;
         Some(String::from_utf8(room[..length].to_vec()).unwrap())
@@ -179,13 +179,13 @@ mod tests {
     fn each_message_is_of_whole_lines() {
         let (_scratch, theirs, supervisor) = pair(None);
         supervisor.ready("serving\nREADY=0");
-        assert_eq!(heard(&theirs).unwrap(), "READY=1\nSTATUS=serving READY=0\n");
+        assert_eq!(received(&theirs).unwrap(), "READY=1\nSTATUS=serving READY=0\n");
         supervisor.reloading();
-        let text = heard(&theirs).unwrap();
+        let text = received(&theirs).unwrap();
         let time = text.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap().trim_end();
         assert!(time.parse::<u64>().unwrap() > 0, "{text}");
         supervisor.stopping();
-        assert!(heard(&theirs).unwrap().starts_with("STOPPING=1\nSTATUS="));
+        assert!(received(&theirs).unwrap().starts_with("STOPPING=1\nSTATUS="));
     }
 
     #[test]
@@ -194,21 +194,21 @@ mod tests {
         let theirs = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         let socket = Socket::to(OsStr::new(&format!("@{name}")), None).unwrap();
         socket.send(&[NotifyState::Ready]).unwrap();
-        assert_eq!(heard(&theirs).unwrap(), "READY=1\n");
+        assert_eq!(received(&theirs).unwrap(), "READY=1\n");
     }
 
     #[test]
     fn who_does_not_read_is_not_waited_for() {
         let (_scratch, theirs, supervisor) = pair(None);
-        // More than any queue of a socket holds.
+        // More than any socket queue holds.
         for _ in 0..10_000 {
             supervisor.status("still here");
         }
         drop(theirs);
-        supervisor.status("nobody is there");
+        supervisor.status("no receiver");
     }
 
-    /// The thread that is stuck is the one that would speak.
+    /// The stuck thread is the one that would send.
     #[test]
     fn a_thread_that_is_stuck_says_nothing() {
         let (_scratch, theirs, supervisor) = pair(Some(SILENCE));
@@ -221,47 +221,47 @@ mod tests {
         theirs.set_nonblocking(true).unwrap();
         let next = async || {
             loop {
-                match heard(&theirs) {
+                match received(&theirs) {
                     Some(text) => return text,
                     None => tokio::task::yield_now().await,
                 }
             }
         };
         runtime.block_on(async {
-            tokio::task::spawn_local(supervisor.follow(store, "serving".to_owned()));
+            tokio::task::spawn_local(supervisor.report_health(store, "serving".to_owned()));
             assert_eq!(next().await, "READY=1\nSTATUS=serving\n");
             assert_eq!(next().await, "WATCHDOG=1\n");
             assert_eq!(next().await, "WATCHDOG=1\n");
-            // Stuck: for longer than is borne, this thread does nothing else.
+            // Stuck: for longer than the timeout this thread does nothing else.
             theirs.set_nonblocking(false).unwrap();
-            assert_eq!(heard(&theirs), None);
+            assert_eq!(received(&theirs), None);
             theirs.set_nonblocking(true).unwrap();
             assert_eq!(next().await, "WATCHDOG=1\n");
         });
     }
 
     #[tokio::test(flavor = "current_thread", start_paused = true)]
-    async fn a_store_that_fails_is_told_until_it_is_well() {
+    async fn a_failing_store_is_reported_until_it_recovers() {
         let (_scratch, theirs, supervisor) = pair(None);
         let (sender, store) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
         theirs.set_nonblocking(true).unwrap();
-        let mut follow = std::pin::pin!(supervisor.follow(store, "serving".to_owned()));
-        // Between two looks of its own.
-        let mut pause = LOOK_EVERY / 2;
-        let mut look = async |health: Health| {
+        let mut follow = std::pin::pin!(supervisor.report_health(store, "serving".to_owned()));
+        // Half an interval later than the task's own checks.
+        let mut pause = HEALTH_INTERVAL / 2;
+        let mut next_status = async |health: Health| {
             sender.send_modify(|durable| durable.health = health);
             tokio::select! {
                 () = &mut follow => panic!("ended"),
                 () = tokio::time::sleep(pause) => {}
             }
-            pause = LOOK_EVERY;
-            heard(&theirs)
+            pause = HEALTH_INTERVAL;
+            received(&theirs)
         };
-        assert_eq!(look(Health::Good).await.unwrap(), "READY=1\nSTATUS=serving\n");
-        assert_eq!(look(Health::Good).await, None);
+        assert_eq!(next_status(Health::Good).await.unwrap(), "READY=1\nSTATUS=serving\n");
+        assert_eq!(next_status(Health::Good).await, None);
         let failing = Health::Failing { since_ms: 0, tries: 1, text: "disk full".to_owned() };
-        assert_eq!(look(failing).await.unwrap(), "STATUS=state.db cannot be written: disk full\n");
-        assert_eq!(look(Health::Good).await.unwrap(), "STATUS=serving\n");
-        assert_eq!(look(Health::Good).await, None);
+        assert_eq!(next_status(failing).await.unwrap(), "STATUS=state.db cannot be written: disk full\n");
+        assert_eq!(next_status(Health::Good).await.unwrap(), "STATUS=serving\n");
+        assert_eq!(next_status(Health::Good).await, None);
     }
 }

@@ -1,4 +1,4 @@
-//! The web server's own thread: a page that takes long keeps no heartbeat waiting.
+//! The web server's own thread: a slow page delays no heartbeat.
 
 use std::io;
 use std::net::TcpListener;
@@ -14,23 +14,23 @@ use crate::config::settings::HttpLimits;
 use crate::server::OwnerHandle;
 use crate::web::{ServedNames, WebLimits, WebState};
 
-/// The HTTP library needs this much room for a head.
-const LEAST_HEADER_BYTES: usize = 8_192;
+/// Minimum header buffer of the HTTP library, bytes.
+const MIN_HEADER_BYTES: usize = 8_192;
 
-/// Requests in hand may take this long once the server stops.
+/// Timeout for requests in progress when the server stops.
 const DRAIN: Duration = Duration::from_secs(4);
-/// The thread gets this much longer, then it is left to itself: it hangs on something that does not answer.
+/// Additional time for the thread; after it the thread is abandoned, since it hangs.
 const GRACE: Duration = Duration::from_millis(500);
-/// What the web server shows, under which names, and to how many.
+/// Options of the web server.
 #[derive(Clone, Debug)]
-pub(super) struct WebTerms {
+pub(super) struct WebOptions {
     /// Limits on connections.
     pub(super) limits: HttpLimits,
     /// Names that requests may be addressed to.
     pub(super) names: ServedNames,
     /// Whether the scheduler has a market.
     pub(super) has_market: bool,
-    /// Whether shares and costs are shown to who does not sign.
+    /// Whether unsigned requests see shares and costs.
     pub(super) shows_money: bool,
 }
 
@@ -47,21 +47,21 @@ pub(super) struct WebThread {
 
 impl WebThread {
     /// Serves HTTP on `listener`.
-    pub(super) fn start(listener: TcpListener, owner: OwnerHandle, terms: &WebTerms) -> io::Result<Self> {
+    pub(super) fn start(listener: TcpListener, owner: OwnerHandle, options: &WebOptions) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let limits = WebLimits {
-            connections: terms.limits.max_connections,
-            header_bytes: terms.limits.max_header_bytes.max(LEAST_HEADER_BYTES),
-            header_read: Duration::from_millis(terms.limits.header_timeout_ms),
+            connections: options.limits.max_connections,
+            header_bytes: options.limits.max_header_bytes.max(MIN_HEADER_BYTES),
+            header_read: Duration::from_millis(options.limits.header_timeout_ms),
             drain: DRAIN,
             ..WebLimits::default()
         };
         let state = WebState {
             owner,
-            names: terms.names.clone(),
+            names: options.names.clone(),
             host: host_name(),
-            has_market: terms.has_market,
-            shows_money: terms.shows_money,
+            has_market: options.has_market,
+            shows_money: options.shows_money,
             limits,
         };
         let (stop, stopped) = oneshot::channel::<()>();
@@ -72,12 +72,12 @@ impl WebThread {
                 match tokio::net::TcpListener::from_std(listener) {
                     Ok(listener) => {
                         let shutdown = async {
-                            // A sender that is gone stops it too.
+                            // A dropped sender stops it too.
                             let _ = stopped.await;
                         };
                         crate::web::serve(listener, state, shutdown).await;
                     }
-                    Err(error) => tracing::error!("the web server cannot serve: {error}"),
+                    Err(error) => tracing::error!("cannot start the web server: {error}"),
                 }
             });
         };
@@ -85,7 +85,7 @@ impl WebThread {
         Ok(Self { stop: Some(stop), stopped_at: None, ended, thread })
     }
 
-    /// Takes no further requests; those in hand have their time from now on.
+    /// Stops accepting requests; those in progress have the timeout from now on.
     pub(super) fn begin_stop(&mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
@@ -93,12 +93,12 @@ impl WebThread {
         }
     }
 
-    /// Lets requests in hand end, then the thread.
+    /// Waits for requests in progress, then for the thread.
     pub(super) fn stop(mut self) {
         self.begin_stop();
         let passed = self.stopped_at.map_or(Duration::ZERO, |stopped_at| stopped_at.elapsed());
         if let Err(mpsc::RecvTimeoutError::Timeout) = self.ended.recv_timeout((DRAIN + GRACE).saturating_sub(passed)) {
-            return tracing::error!("the web server's thread hangs; it is not waited for");
+            return tracing::error!("the web server's thread hangs; not waiting for it");
         }
         if self.thread.join().is_err() {
             tracing::error!("the web server's thread has panicked");

@@ -1,4 +1,4 @@
-//! Lines of the log: what others wrote into a value cannot begin a line of its own, nor show as something else than it is.
+//! Log lines: a value that a caller wrote can neither start a line of its own nor display as something else.
 
 use std::fmt::{self, Write};
 
@@ -6,8 +6,8 @@ use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
-/// Formats values of a line as tracing does, with control characters, line breaks and marks of writing direction written out, as
-/// `\n` or `\u{202e}`.
+/// Formats values as tracing does, with control characters, line breaks and bidirectional marks escaped, as `\n` or
+/// `\u{202e}`.
 pub fn escaped_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     debug_fn(|writer: &mut Writer<'_>, field, value| match field.name() {
         "message" => write!(Escaped(writer), "{value:?}"),
@@ -16,7 +16,7 @@ pub fn escaped_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync
     .delimited(" ")
 }
 
-/// Writes texts with what could mislead a reader written out.
+/// Writes texts with misleading characters escaped.
 struct Escaped<W>(W);
 
 impl<W: Write> Write for Escaped<W> {

@@ -1,7 +1,7 @@
-//! The log: how its lines are formatted, and how many one caller may cause.
+//! The log: line format and rate limit per caller.
 
 mod lines;
 mod rate;
 
 pub use lines::escaped_fields;
-pub(crate) use rate::{LogRate, Verdict};
+pub(crate) use rate::{LogDecision, LogRate};

@@ -1,38 +1,35 @@
-//! How many lines of the log one caller may cause: what is beyond is counted and told of in one line.
+//! Limits the log lines that one caller may cause: lines beyond it are counted, and reported in one line.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Lines that an address may cause at once.
+/// Burst of lines per address.
 const BURST_LINES: u32 = 200;
-/// After so long it may cause one more.
+/// Interval after which an address may cause one more.
 const LINE_EVERY_MS: u64 = 200;
-/// Addresses that are told apart; those beyond share one allowance.
+/// Addresses with an allowance each; further ones share one.
 const MAX_ADDRESSES: usize = 10_000;
 
-/// What each address may still cause.
+/// Allowances by address.
 #[derive(Debug, Default)]
 pub(crate) struct LogRate {
     callers: RefCell<BTreeMap<Option<IpAddr>, Allowance>>,
 }
 
-/// Whether a line may be written.
+/// Whether to write a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Yes; so many lines of the caller were not, since the last that was.
-    Write {
-        /// How many.
-        suppressed: u64,
-    },
-    /// No; it is counted.
+pub(crate) enum LogDecision {
+    /// Write it; since the caller's last line so many were suppressed.
+    Write { suppressed: u64 },
+    /// Suppress it; it is counted.
     Suppress,
 }
 
 #[derive(Debug)]
 struct Allowance {
     lines: u32,
-    /// When it was last looked at, ms of the clock that never goes back.
+    /// Time of the last refill, ms of the monotonic clock.
     at_ms: u64,
     suppressed: u64,
 }
@@ -51,8 +48,8 @@ impl Allowance {
 // === impl LogRate ===
 
 impl LogRate {
-    /// A caller causes a line.
-    pub(crate) fn judge(&self, caller: IpAddr, now_ms: u64) -> Verdict {
+    /// Decides on a line that `caller` causes.
+    pub(crate) fn decide(&self, caller: IpAddr, now_ms: u64) -> LogDecision {
         let mut callers = self.callers.borrow_mut();
         let mut key = Some(caller);
         if !callers.contains_key(&key) && callers.len() >= MAX_ADDRESSES {
@@ -70,11 +67,11 @@ impl LogRate {
         match allowance.lines.checked_sub(1) {
             Some(left) => {
                 allowance.lines = left;
-                Verdict::Write { suppressed: std::mem::take(&mut allowance.suppressed) }
+                LogDecision::Write { suppressed: std::mem::take(&mut allowance.suppressed) }
             }
             None => {
                 allowance.suppressed += 1;
-                Verdict::Suppress
+                LogDecision::Suppress
             }
         }
     }
@@ -91,7 +88,7 @@ mod tests {
     }
 
     fn written(rate: &LogRate, caller: u32, lines: u32, now_ms: u64) -> u32 {
-        (0..lines).map(|_| u32::from(rate.judge(address(caller), now_ms) != Verdict::Suppress)).sum()
+        (0..lines).map(|_| u32::from(rate.decide(address(caller), now_ms) != LogDecision::Suppress)).sum()
     }
 
     #[test]
@@ -99,8 +96,8 @@ mod tests {
         let rate = LogRate::default();
         assert_eq!(written(&rate, 1, 100_000, 0), BURST_LINES);
         assert_eq!(written(&rate, 2, 5, 0), 5);
-        assert_eq!(rate.judge(address(1), LINE_EVERY_MS), Verdict::Write { suppressed: 99_800 });
-        assert_eq!(rate.judge(address(1), LINE_EVERY_MS), Verdict::Suppress);
+        assert_eq!(rate.decide(address(1), LINE_EVERY_MS), LogDecision::Write { suppressed: 99_800 });
+        assert_eq!(rate.decide(address(1), LINE_EVERY_MS), LogDecision::Suppress);
         assert_eq!(written(&rate, 1, 100_000, 10_000 * LINE_EVERY_MS), BURST_LINES);
     }
 
@@ -108,11 +105,11 @@ mod tests {
     fn made_up_addresses_do_not_take_memory_without_end() {
         let rate = LogRate::default();
         for caller in 0..3 * MAX_ADDRESSES as u32 {
-            rate.judge(address(caller), 0);
+            rate.decide(address(caller), 0);
         }
         assert!(rate.callers.borrow().len() <= MAX_ADDRESSES + 1);
-        // Those of long ago make room.
-        rate.judge(address(u32::MAX), 1 << 40);
+        // Full allowances are forgotten.
+        rate.decide(address(u32::MAX), 1 << 40);
         assert!(rate.callers.borrow().len() <= 2, "{}", rate.callers.borrow().len());
     }
 }

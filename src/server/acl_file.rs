@@ -1,8 +1,8 @@
-//! The list of users that may sign: what the file says, or the last list that could be read.
+//! The users that may sign: the ACL file, or the last version of it that could be read.
 //!
-//! A thread of its own looks at the file: when the watch of its folder tells, each second, and when somebody asks, who
-//! then waits for it. So an edit counts from the next request on, also where a file system sends no events, and one
-//! that hangs keeps nobody but this thread.
+//! A dedicated thread checks the file: on events of its folder, each second, and for each signed request, which waits
+//! for the check. So an edit counts from the next request on, even if the file system sends no events, and a file
+//! system that hangs blocks only this thread.
 
 use std::fs::Metadata;
 use std::io;
@@ -19,41 +19,41 @@ use tokio::time::timeout;
 use crate::fs::{FsError, access_of_others, open_named_by_conf};
 use crate::market::{Acl, AclError};
 
-/// Longest list that is read.
+/// Maximum file size, bytes.
 const MAX_BYTES: u64 = 64 << 20;
-/// Looks where nobody asks for one and no event comes.
+/// Interval of checks without a request or an event.
 const POLL: Duration = Duration::from_secs(1);
-/// Who asks waits so long for a look at a file system that is slow; then the list of before must do.
-const LOOK_PATIENCE: Duration = Duration::from_millis(200);
-/// Looks that wait for the one under way: where it hangs, who asks then waits for none.
+/// Maximum wait of a request for a check; then the previous list counts.
+const CHECK_TIMEOUT: Duration = Duration::from_millis(200);
+/// Queued checks; beyond it, while one hangs, requests do not wait.
 const WAITING: usize = 4;
 
-/// The list and the file it comes from. Shared by all who check signatures.
+/// The list and its file. Shared by all that check signatures.
 #[derive(Debug)]
 pub struct AclFile {
     list: Arc<List>,
-    looks: SyncSender<Look>,
-    /// Who asks goes on in the order of asking: of two requests of a user the later one must not come first.
+    check_requests: SyncSender<CheckRequest>,
+    /// Keeps requests in order: the later of two requests of a user must not overtake the earlier one.
     order: tokio::sync::Mutex<()>,
 }
 
-/// A wish that the file be looked at, and who waits for it, if anybody does.
-pub(crate) type Look = Option<oneshot::Sender<()>>;
+/// A request to check the file, with the waiter to notify, if any.
+pub(crate) type CheckRequest = Option<oneshot::Sender<()>>;
 
 #[derive(Debug)]
 struct List {
     path: PathBuf,
     current: ArcSwap<Acl>,
-    /// What was last seen of the file; held while it is looked at.
-    seen: Mutex<Option<Mark>>,
-    /// What is wrong with it.
+    /// The file's last known mark; locked during a check.
+    seen: Mutex<Option<FileMark>>,
+    /// The current error of the file.
     error: Mutex<Option<String>>,
 }
 
-/// What tells one content of a file from another without reading it. A content changed twice within the resolution of the
-/// file system's clock still differs in its change time or size.
+/// Identifies a file's content without reading it. Two changes within the file system's clock resolution still differ
+/// in change time or size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
+struct FileMark {
     inode: u64,
     size_bytes: u64,
     modified: (i64, i64),
@@ -71,36 +71,34 @@ pub enum AclFileError {
     NotText(PathBuf),
     /// One of its lines is wrong.
     #[error("{0}")]
-    Line(#[from] AclError),
-    /// The system gives no thread.
-    #[error("no thread to look at the ACL file: {0}")]
+    RackQueue(#[from] AclError),
+    /// The thread could not be started.
+    #[error("cannot start the thread that checks the ACL file: {0}")]
     Thread(io::Error),
 }
 
 // === impl AclFile ===
 
 impl AclFile {
-    /// Reads the file for the first time; it must be there and good.
+    /// Reads the file for the first time; a bad file is an error.
     pub fn open(path: PathBuf) -> Result<Self, AclFileError> {
-        let mark = Mark::of(&path);
+        let mark = FileMark::of(&path);
         let acl = read(&path)?;
         let list = List { path, current: ArcSwap::from_pointee(acl), seen: Mutex::new(mark), error: Mutex::default() };
         let list = Arc::new(list);
-        let (looks, asked) = sync_channel(WAITING);
+        let (check_requests, requests) = sync_channel(WAITING);
         let theirs = Arc::clone(&list);
         let thread = std::thread::Builder::new().name("acl".to_owned());
-        thread.spawn(move || theirs.look_when_asked(&asked)).map_err(AclFileError::Thread)?;
-        Ok(Self { list, looks, order: tokio::sync::Mutex::default() })
+        thread.spawn(move || theirs.run_checks(&requests)).map_err(AclFileError::Thread)?;
+        Ok(Self { list, check_requests, order: tokio::sync::Mutex::default() })
     }
 
-    /// Says so when other users of this machine can read the keys in the file, or put some of their own there.
+    /// Warns if other users of this machine can read or change the keys in the file.
     pub(crate) fn warn_of_others(&self) {
         let path = self.path().display();
         let access = std::fs::metadata(self.path()).ok().and_then(|metadata| access_of_others(&metadata));
         if let Some(access) = access {
-            tracing::warn!(
-                "{path} is {access} for others, who could sign with the keys of everybody: chmod o-rwx {path}"
-            );
+            tracing::warn!("{path} is {access} for others, who could sign with the keys in it: chmod o-rwx {path}");
         }
     }
 
@@ -109,37 +107,37 @@ impl AclFile {
         self.list.current.load_full()
     }
 
-    /// The list after a look whether the file has changed. A bad change leaves the last good list in force; a file system
-    /// that does not answer does, too.
+    /// The list after a check for changes. A bad edit, or a file system that does not answer, leaves the last good list
+    /// in force.
     pub async fn latest(&self) -> Arc<Acl> {
-        let _turn = self.order.lock().await;
-        let (told, looked) = oneshot::channel();
-        if self.looks.try_send(Some(told)).is_ok() {
-            let _ = timeout(LOOK_PATIENCE, looked).await;
+        let _order = self.order.lock().await;
+        let (done, checked) = oneshot::channel();
+        if self.check_requests.try_send(Some(done)).is_ok() {
+            let _ = timeout(CHECK_TIMEOUT, checked).await;
         }
         self.current()
     }
 
-    /// Where looks are wished for.
-    pub(crate) fn looks(&self) -> SyncSender<Look> {
-        self.looks.clone()
+    /// The queue of check requests.
+    pub(crate) fn check_requests(&self) -> SyncSender<CheckRequest> {
+        self.check_requests.clone()
     }
 
-    /// Reads the file even if it looks unchanged, and waits for it. How many may sign.
+    /// Reloads the file even if it check_requests unchanged, and waits for it. Returns the number of users.
     ///
     /// # Errors
-    /// What is wrong with it; the last good list stays in force.
-    pub fn read_anew(&self) -> Result<usize, String> {
-        self.list.look(true);
+    /// The error of the file; the last good list stays in force.
+    pub fn reload(&self) -> Result<usize, String> {
+        self.list.check(true);
         self.error().map_or_else(|| Ok(self.current().len()), Err)
     }
 
-    /// What is wrong with the file, if anything.
+    /// The error of the file, if there is one.
     pub fn error(&self) -> Option<String> {
         self.list.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.list.path
     }
@@ -148,32 +146,32 @@ impl AclFile {
 // === impl List ===
 
 impl List {
-    /// Until nobody can ask any more.
-    fn look_when_asked(&self, asked: &Receiver<Look>) {
+    /// Runs until all senders are dropped.
+    fn run_checks(&self, requests: &Receiver<CheckRequest>) {
         loop {
-            let first = match asked.recv_timeout(POLL) {
-                Ok(look) => look,
+            let first = match requests.recv_timeout(POLL) {
+                Ok(request) => request,
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            // One look does for all that wait by now.
-            let waiting: Vec<Look> = std::iter::once(first).chain(asked.try_iter()).collect();
-            self.look(false);
-            for told in waiting.into_iter().flatten() {
-                // Who has lost patience hears nothing.
-                let _ = told.send(());
+            // One check serves all requests queued by now.
+            let waiting: Vec<CheckRequest> = std::iter::once(first).chain(requests.try_iter()).collect();
+            self.check(false);
+            for done in waiting.into_iter().flatten() {
+                // The waiter may have timed out.
+                let _ = done.send(());
             }
         }
     }
 
-    fn look(&self, even_if_unchanged: bool) {
+    fn check(&self, even_if_unchanged: bool) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let mark = Mark::of(&self.path);
+        let mark = FileMark::of(&self.path);
         let has_changed = mark.is_none() || mark != *seen;
         if !has_changed && !even_if_unchanged {
             return;
         }
-        // Taken before reading: a change in between is seen next time.
+        // Taken before reading: a change in between shows at the next check.
         *seen = mark;
         let error = match read(&self.path) {
             Ok(acl) => {
@@ -192,9 +190,9 @@ impl List {
     }
 }
 
-// === impl Mark ===
+// === impl FileMark ===
 
-impl Mark {
+impl FileMark {
     fn of(path: &Path) -> Option<Self> {
         std::fs::metadata(path).ok().map(|metadata: Metadata| Self {
             inode: metadata.ino(),
@@ -223,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_edited_list_works_at_the_next_look() {
+    async fn an_edited_list_is_in_force_after_the_next_check() {
         let (_folder, path) = file("alice user k1\n");
         let acl = AclFile::open(path.clone()).unwrap();
         assert!(acl.latest().await.get("bob").is_none());
@@ -233,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_while_a_look_hangs_gets_the_list_of_before() {
+    fn a_request_during_a_hanging_check_gets_the_previous_list() {
         let (_folder, path) = file("alice user k1\n");
         let acl = AclFile::open(path.clone()).unwrap();
         let hangs = acl.list.seen.lock().unwrap();
@@ -251,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bad_edit_is_told_and_the_last_good_list_stays() {
+    async fn a_bad_edit_is_reported_and_the_last_good_list_stays() {
         let (_folder, path) = file("alice user k1\n");
         let acl = AclFile::open(path.clone()).unwrap();
         std::fs::write(&path, "alice user k1\ncarol user\n").unwrap();
@@ -269,7 +267,7 @@ mod tests {
     #[test]
     fn a_list_that_was_never_good_is_refused() {
         let (_folder, path) = file("alice\n");
-        assert!(matches!(AclFile::open(path.clone()), Err(AclFileError::Line(_))));
+        assert!(matches!(AclFile::open(path.clone()), Err(AclFileError::RackQueue(_))));
         let missing = AclFile::open(path.with_file_name("none")).unwrap_err();
         assert!(missing.to_string().contains("mapred.priority-scheduler.acl-file"), "{missing}");
     }

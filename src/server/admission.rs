@@ -1,9 +1,9 @@
-//! Which hosts' TaskTrackers are served (`jobtracker.trackers.admit`): all, or those listed in `mapred.hosts` that connect from one
-//! of their own addresses.
+//! Which hosts' TaskTrackers are served (`jobtracker.trackers.admit`): all, or those listed in `mapred.hosts` that
+//! connect from one of their own addresses.
 //!
-//! Names are resolved off the owner's thread when the list is read, every 5 minutes, and when a listed host connects from an
-//! address that is not known. Where that fails the last known addresses hold. A host of which no address is known yet is
-//! neither served nor refused: a stock TaskTracker that is refused ends, and an outage of DNS must not end a cluster.
+//! Names are resolved off the owner's thread when the list is read, every 5 minutes, and when a listed host connects
+//! from an unknown address. If that fails the last known addresses stay valid. A host without any known address is
+//! neither served nor refused: a stock TaskTracker that is refused exits, and a DNS outage must not stop a cluster.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,14 +18,14 @@ use tokio::task::JoinSet;
 use crate::clock::Clock;
 use crate::config::settings::AdmittedTrackers;
 
-/// How long addresses are believed without asking again, ms.
-const BELIEVED_MS: u64 = 300_000;
-/// Pause before a name without any address is asked for again, ms; an unexpected address has a name asked for this often.
+/// Validity of resolved addresses, ms.
+const VALID_MS: u64 = 300_000;
+/// Pause before a name without an address is resolved again, ms; also the minimum interval after an unexpected address.
 const RETRY_MS: u64 = 10_000;
-/// At most one refusal is logged in so long, ms.
-const LINE_MS: u64 = 1_000;
-/// Names that are resolved at one time: each takes a thread while it lasts.
-const AT_ONE_TIME: usize = 8;
+/// Minimum interval of logged refusals, ms.
+const LOG_INTERVAL_MS: u64 = 1_000;
+/// Concurrent resolutions; each occupies a thread.
+const CONCURRENT_LOOKUPS: usize = 8;
 
 /// Resolves a name to its addresses.
 type Resolve = Box<dyn Fn(String) -> Resolving>;
@@ -36,40 +36,39 @@ pub(super) struct Admission {
     clock: Clock,
     listed: Option<Listed>,
     /// When the next refusal may be logged, ms of the monotonic clock.
-    next_line_ms: Cell<u64>,
+    next_log_ms: Cell<u64>,
 }
 
 struct Listed {
     hosts: RefCell<Hosts>,
     resolve: Resolve,
-    /// Something is due.
+    /// A resolution is due.
     asked: Notify,
-    /// A name has been resolved, or could not be.
+    /// A resolution succeeded or failed.
     answered: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Hosts {
     by_name: BTreeMap<String, Host>,
-    /// Names by the moment when they are to be resolved, ms of the monotonic clock. Those under way are not among them.
+    /// Names by due time, ms of the monotonic clock; without those being resolved.
     due: BTreeSet<(u64, String)>,
 }
 
 #[derive(Debug, Default)]
 struct Host {
-    /// None before the first answer.
+    /// `None` before the first answer.
     addresses: Option<Vec<IpAddr>>,
     due_ms: u64,
-    /// When it was resolved last, whatever came of it.
+    /// Time of the last resolution, successful or not.
     tried_ms: Option<u64>,
     is_failing: bool,
-    is_under_way: bool,
+    is_resolving: bool,
 }
 
 /// Whether a TaskTracker is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admitted {
-    /// It is.
     Yes,
     /// Its host is not in the list.
     NotListed,
@@ -82,33 +81,34 @@ pub(super) enum Admitted {
 // === impl Admission ===
 
 impl Admission {
-    /// Admission as configured; the list comes by [`Self::set_list`].
+    /// Admission as configured; [`Self::set_list`] sets the list.
     pub(super) fn new(admitted: AdmittedTrackers, clock: Clock) -> Self {
-        Self::resolving_by(admitted, clock, Box::new(|host| Box::pin(addresses(host))))
+        Self::with_resolver(admitted, clock, Box::new(|host| Box::pin(addresses(host))))
     }
 
-    fn resolving_by(admitted: AdmittedTrackers, clock: Clock, resolve: Resolve) -> Self {
+    fn with_resolver(admitted: AdmittedTrackers, clock: Clock, resolve: Resolve) -> Self {
         let listed = Listed { hosts: RefCell::default(), resolve, asked: Notify::new(), answered: Notify::new() };
         let listed = (admitted == AdmittedTrackers::Listed).then_some(listed);
-        Self { clock, listed, next_line_ms: Cell::new(0) }
+        Self { clock, listed, next_log_ms: Cell::new(0) }
     }
 
     /// Whether a refusal may be logged: one a second.
-    pub(super) fn may_log(&self) -> bool {
+    pub(super) fn can_log(&self) -> bool {
         let now_ms = self.clock.mono_ms();
-        let may_log = now_ms >= self.next_line_ms.get();
-        if may_log {
-            self.next_line_ms.set(now_ms + LINE_MS);
+        let can_log = now_ms >= self.next_log_ms.get();
+        if can_log {
+            self.next_log_ms.set(now_ms + LOG_INTERVAL_MS);
         }
-        may_log
+        can_log
     }
 
-    /// Whether hosts are looked at.
+    /// Whether only listed hosts are admitted.
     pub(super) fn is_listed(&self) -> bool {
         self.listed.is_some()
     }
 
-    /// The list was read: all its names are resolved. Until then what is known of those that stay holds.
+    /// Sets the list and schedules resolution of all its names. Until then the known addresses of hosts that stay are
+    /// valid.
     pub(super) fn set_list<'a>(&self, names: impl IntoIterator<Item = &'a String>) {
         let Some(listed) = &self.listed else { return };
         let now_ms = self.clock.mono_ms();
@@ -116,7 +116,7 @@ impl Admission {
         let mut before = std::mem::take(&mut hosts.by_name);
         for name in names {
             let mut host = before.remove(name).unwrap_or_default();
-            if !host.is_under_way {
+            if !host.is_resolving {
                 hosts.due.remove(&(host.due_ms, name.clone()));
                 host.due_ms = now_ms;
                 hosts.due.insert((now_ms, name.clone()));
@@ -140,17 +140,17 @@ impl Admission {
         let outcome = match &found.addresses {
             Some(addresses) if addresses.contains(&address) => return Admitted::Yes,
             Some(_) if is_fresh => return Admitted::WrongAddress,
-            // It may have got a new one.
+            // The host may have a new address.
             Some(_) | None => Admitted::Unknown,
         };
         if !is_fresh {
-            hosts.hurry(host);
+            hosts.make_due(host);
             listed.asked.notify_one();
         }
         outcome
     }
 
-    /// Completes when [`Self::admits`] may say something else.
+    /// Completes when the result of [`Self::admits`] may have changed.
     pub(super) async fn changed(&self) {
         match &self.listed {
             Some(listed) => listed.answered.notified().await,
@@ -158,20 +158,20 @@ impl Admission {
         }
     }
 
-    /// Resolves names as they come due. Never ends.
+    /// Resolves names as they come due. Never completes.
     pub(super) async fn resolve(self: Rc<Self>) {
         let Some(listed) = &self.listed else { return std::future::pending().await };
-        let mut under_way = JoinSet::new();
+        let mut resolutions = JoinSet::new();
         loop {
             let now_ms = self.clock.mono_ms();
-            while under_way.len() < AT_ONE_TIME
+            while resolutions.len() < CONCURRENT_LOOKUPS
                 && let Some(name) = listed.hosts.borrow_mut().next_due(now_ms)
             {
                 let resolving = (listed.resolve)(name.clone());
-                under_way.spawn_local(async move { (name, resolving.await) });
+                resolutions.spawn_local(async move { (name, resolving.await) });
             }
             let next_ms = listed.hosts.borrow().due.first().map(|(due_ms, _)| (*due_ms).max(now_ms + 1));
-            let has_room = under_way.len() < AT_ONE_TIME;
+            let has_room = resolutions.len() < CONCURRENT_LOOKUPS;
             let next = async {
                 match next_ms.filter(|_| has_room) {
                     Some(next_ms) => tokio::time::sleep_until(self.clock.instant(next_ms)).await,
@@ -179,7 +179,7 @@ impl Admission {
                 }
             };
             tokio::select! {
-                Some(resolved) = under_way.join_next() => if let Ok((name, addresses)) = resolved {
+                Some(resolved) = resolutions.join_next() => if let Ok((name, addresses)) = resolved {
                     self.resolved(listed, name, addresses);
                 },
                 () = listed.asked.notified() => {}
@@ -191,10 +191,10 @@ impl Admission {
     fn resolved(&self, listed: &Listed, name: String, addresses: io::Result<Vec<IpAddr>>) {
         let now_ms = self.clock.mono_ms();
         let mut hosts = listed.hosts.borrow_mut();
-        // It may have been struck off meanwhile.
+        // The host may be off the list meanwhile.
         let Some(host) = hosts.by_name.get_mut(&name) else { return };
         host.tried_ms = Some(now_ms);
-        host.is_under_way = false;
+        host.is_resolving = false;
         match addresses {
             Ok(addresses) => {
                 if std::mem::take(&mut host.is_failing) {
@@ -205,14 +205,14 @@ impl Admission {
             Err(error) => {
                 if !std::mem::replace(&mut host.is_failing, true) {
                     let outcome = match host.addresses {
-                        Some(_) => "its last known addresses hold",
+                        Some(_) => "its last known addresses stay valid",
                         None => "its TaskTrackers wait (jobtracker.trackers.admit = listed)",
                     };
                     tracing::warn!("host {name} of mapred.hosts cannot be resolved, {outcome}: {error}");
                 }
             }
         }
-        host.due_ms = now_ms + if host.is_failing { RETRY_MS } else { BELIEVED_MS };
+        host.due_ms = now_ms + if host.is_failing { RETRY_MS } else { VALID_MS };
         let due = (host.due_ms, name);
         hosts.due.insert(due);
         listed.answered.notify_waiters();
@@ -222,18 +222,18 @@ impl Admission {
 // === impl Hosts ===
 
 impl Hosts {
-    /// Takes out a name that is to be resolved by now.
+    /// Removes and returns a name that is due.
     fn next_due(&mut self, now_ms: u64) -> Option<String> {
         let (_, name) = self.due.first().filter(|(due_ms, _)| *due_ms <= now_ms).cloned()?;
         self.due.pop_first();
         if let Some(host) = self.by_name.get_mut(&name) {
-            host.is_under_way = true;
+            host.is_resolving = true;
         }
         Some(name)
     }
 
-    /// Has a name resolved before all others, unless that is under way.
-    fn hurry(&mut self, name: &str) {
+    /// Makes a name due at once, unless it is being resolved.
+    fn make_due(&mut self, name: &str) {
         let Some(host) = self.by_name.get_mut(name) else { return };
         if self.due.remove(&(host.due_ms, name.to_owned())) {
             host.due_ms = 0;
@@ -242,7 +242,7 @@ impl Hosts {
     }
 }
 
-/// Asks the system, on a thread of the pool.
+/// Resolves a name on a thread of the pool.
 async fn addresses(host: String) -> io::Result<Vec<IpAddr>> {
     let found = tokio::net::lookup_host((host, 0)).await?;
     let addresses: BTreeSet<IpAddr> = found.map(|found| found.ip().to_canonical()).collect();
@@ -258,7 +258,7 @@ mod tests {
 
     use super::*;
 
-    /// Names that a test changes, and how often they were asked for.
+    /// Names that a test changes, and the number of resolutions.
     #[derive(Clone, Default)]
     struct Names {
         known: Rc<RefCell<BTreeMap<String, IpAddr>>>,
@@ -289,7 +289,7 @@ mod tests {
                 })
             };
             let admission =
-                Rc::new(Admission::resolving_by(AdmittedTrackers::Listed, Clock::start(), Box::new(resolve)));
+                Rc::new(Admission::with_resolver(AdmittedTrackers::Listed, Clock::start(), Box::new(resolve)));
             tokio::task::spawn_local(admission.clone().resolve());
             admission
         }
@@ -344,7 +344,7 @@ mod tests {
             assert_eq!(admission.admits("n1", ip("10.0.0.7")), Admitted::Unknown);
             settle().await;
             assert_eq!(admission.admits("n1", ip("10.0.0.7")), Admitted::Yes);
-            // Strangers do not have it resolved time and again.
+            // Other addresses do not trigger resolution each time.
             let asked = names.asked.get();
             for _ in 0..100 {
                 assert_eq!(admission.admits("n1", ip("10.0.0.66")), Admitted::WrongAddress);
@@ -370,7 +370,7 @@ mod tests {
             admission.set_list(&list(&["n1", "n2"]));
             settle().await;
             assert_eq!(admission.admits("n1", ip("10.0.0.1")), Admitted::Yes);
-            // Of the other nothing was ever known: it is not refused.
+            // No address of the other host was ever known: it is not refused.
             assert_eq!(admission.admits("n2", ip("10.0.0.2")), Admitted::Unknown);
             names.set("n2", "10.0.0.2");
             tokio::time::sleep(Duration::from_secs(11)).await;
@@ -392,7 +392,7 @@ mod tests {
                 admission.set_list(&hosts);
                 hosts.iter().for_each(|host| assert_eq!(admission.admits(host, ip("10.0.0.1")), Admitted::Unknown));
             }
-            assert_eq!(names.asked.get(), AT_ONE_TIME);
+            assert_eq!(names.asked.get(), CONCURRENT_LOOKUPS);
         })
         .await;
     }

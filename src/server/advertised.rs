@@ -1,11 +1,11 @@
-//! What trackers and clients are told about the daemon: fixed at start, asked again and again.
+//! Versions and directories that trackers and clients query; fixed at the start.
 
 use crate::config::Settings;
 use crate::config::settings::Directories;
 use crate::ipc::RemoteError;
 use crate::wire::protocol::Value;
 
-/// Versions and places.
+/// Versions and directories.
 #[derive(Clone, Debug)]
 pub struct Advertised {
     version: String,
@@ -17,7 +17,7 @@ pub struct Advertised {
 // === impl Advertised ===
 
 impl Advertised {
-    /// What these settings say.
+    /// The values of these settings.
     pub fn new(settings: &Settings) -> Self {
         Self {
             version: settings.version.clone(),
@@ -37,7 +37,7 @@ impl Advertised {
         Value::String(Some(self.build_version.clone()))
     }
 
-    /// The default file system. All files of this machine are one: unlike a path it prints with three slashes.
+    /// The default file system. All local files are one file system: unlike a path its URI prints with three slashes.
     pub fn file_system(&self) -> Value {
         Value::String(Some("file:///".to_owned()))
     }
@@ -47,11 +47,11 @@ impl Advertised {
         Value::String(Some(self.system_dir.clone()))
     }
 
-    /// Where that user's clients put their jobs. Fails for names that are no plain name.
+    /// Where that user's clients stage their jobs. Fails for names that are no plain name.
     pub fn staging_area(&self, user: &str) -> Result<Value, RemoteError> {
         match self.directories.staging_area(user) {
             Ok(directory) => Ok(Value::String(Some(directory.to_string()))),
-            Err(error) => Err(RemoteError::io(format_args!("user `{user}` cannot have a staging directory: {error}"))),
+            Err(error) => Err(RemoteError::io(format_args!("no staging directory for user `{user}`: {error}"))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Performs what the engine asks of the edges. Nothing in the engine waits for it.
+//! Performs the engine's effects. Nothing in the engine waits for them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use super::owner::Owner;
 use super::submission::Submissions;
 use super::topology::Topology;
 
-/// What effects are performed with.
-pub(crate) struct Edges {
+/// What performs effects.
+pub(crate) struct EffectHandler {
     pub(crate) owner: Rc<Owner>,
     pub(crate) topology: Arc<Topology>,
     pub(crate) submissions: Rc<Submissions>,
     pub(crate) notifier: Rc<Notifier>,
-    /// Writes the budget file; none without a market.
+    /// Writes the budget file; `None` without a market.
     pub(crate) budget_image: Option<Rc<BudgetPublisher>>,
 }
 
-// === impl Edges ===
+// === impl EffectHandler ===
 
-impl Edges {
-    /// Performs effects as they come, without one waiting for another. Ends with their source.
+impl EffectHandler {
+    /// Performs effects as they arrive, concurrently. Completes when the source closes.
     pub(crate) async fn perform(self, mut effects: mpsc::UnboundedReceiver<Effect>) {
         while let Some(effect) = effects.recv().await {
             match effect {

@@ -1,4 +1,4 @@
-//! From settings to what the engine is told once.
+//! From settings to the engine's configuration.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::market::MarketConfig;
 use crate::model::{Identifier, PerKind};
 use crate::scheduler::FifoOptions;
 
-/// Longest list of hosts that is read.
+/// Maximum size of a host list, bytes.
 const MAX_HOSTS_BYTES: u64 = 16 << 20;
 
-/// A list of hosts that cannot be read.
+/// Why a host list cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HostsError {
     /// The file is missing or unreadable.
@@ -25,10 +25,11 @@ pub enum HostsError {
     NotText(PathBuf),
 }
 
-/// What the engine is told. `used`: the identifiers of earlier incarnations; `job_page_prefix`: where a job's page is.
+/// The engine's configuration. `used`: identifiers of earlier runs; `job_page_prefix`: URL of a job's page without the
+/// id.
 ///
 /// # Errors
-/// A list of hosts that cannot be read.
+/// A host list cannot be read.
 pub fn engine_config(
     settings: &Settings,
     used: &BTreeSet<Identifier>,
@@ -89,7 +90,7 @@ fn policy(scheduler: &SchedulerKind) -> PolicyConfig {
     }
 }
 
-/// The queues, as the engine knows them.
+/// The engine's queue configurations.
 pub(crate) fn queue_configs(queues: &Queues) -> Vec<QueueConfig> {
     let queues = queues.queues.iter();
     let config = queues.map(|queue| QueueConfig {
@@ -101,7 +102,7 @@ pub(crate) fn queue_configs(queues: &Queues) -> Vec<QueueConfig> {
     config.collect()
 }
 
-/// The lists of hosts, read. Blocking.
+/// Reads the host lists. Blocking.
 pub(crate) fn host_lists(settings: &TrackerSettings) -> Result<HostLists, HostsError> {
     Ok(HostLists {
         included: hosts(settings.hosts_file.as_deref())?,
@@ -109,7 +110,7 @@ pub(crate) fn host_lists(settings: &TrackerSettings) -> Result<HostLists, HostsE
     })
 }
 
-/// The names in a file, separated by blanks and line ends (1.2.1 `HostsFileReader`).
+/// The names in a file, separated by whitespace (1.2.1 `HostsFileReader`).
 fn hosts(path: Option<&Path>) -> Result<BTreeSet<String>, HostsError> {
     let Some(path) = path else { return Ok(BTreeSet::new()) };
     let bytes = open_named_by_conf(path)?.read_limited(MAX_HOSTS_BYTES)?;
@@ -117,8 +118,8 @@ fn hosts(path: Option<&Path>) -> Result<BTreeSet<String>, HostsError> {
     Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-/// The minute of the start in local time, as 1.2.1 has it, or the next number that no incarnation has had: two starts
-/// within a minute must not give out the same job ids.
+/// The minute of the start in local time, as in 1.2.1, or the next number that no run has used: two starts within a
+/// minute must not issue the same job ids.
 fn fresh_identifier(wall_ms: i64, used: &BTreeSet<Identifier>) -> Identifier {
     let minute = jiff::Timestamp::from_millisecond(wall_ms).ok().and_then(|start| {
         start.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y%m%d%H%M").to_string().parse::<u64>().ok()
@@ -130,8 +131,8 @@ fn fresh_identifier(wall_ms: i64, used: &BTreeSet<Identifier>) -> Identifier {
     Identifier::from_number(number)
 }
 
-/// In place of a minute one that no hour has, 60 to 99: another JobTracker may have given out ids of this very minute,
-/// and another one those of the next.
+/// A number that is no minute, its last two digits 60 to 99: another JobTracker may have issued ids of this minute or
+/// the next ones.
 pub(crate) fn no_minute(minute: Identifier, used: &BTreeSet<Identifier>) -> Identifier {
     let hour = minute.number() / 100 * 100;
     let mut number = hour + 60 + minute.number() % 100 % 40;

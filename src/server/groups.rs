@@ -1,5 +1,5 @@
-//! Groups of users: asked of the machine as 1.2.1 `ShellBasedUnixGroupsMapping` does, by `id -Gn`, and believed for a while
-//! (1.2.1 `Groups`).
+//! Groups of users: looked up by `id -Gn`, as 1.2.1 `ShellBasedUnixGroupsMapping` does, and cached (1.2.1
+//! `Groups`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,49 +15,49 @@ use crate::config::excerpt;
 
 use super::program;
 
-/// Names of groups; none for a user of whom they cannot be told.
+/// Names of groups; empty if the lookup fails.
 type GroupNames = Arc<[String]>;
-/// An answer and when it came. One that is under way is waited for by all who want it.
+/// A cached answer with its time. Concurrent lookups of a user share one.
 type Answer = Rc<OnceCell<(Instant, GroupNames)>>;
 
-/// The machine gets this long: it may have to ask a directory server.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Most that it may print, bytes.
-const MOST_OUTPUT_BYTES: usize = 1 << 20;
-/// Users asked for at one time.
-const AT_ONE_TIME: usize = 4;
-/// Users whose groups are remembered; at most twice as many are in memory.
+/// Timeout of a lookup, which may query a directory server.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum output of `id`, bytes.
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
+/// Concurrent lookups.
+const CONCURRENT_LOOKUPS: usize = 4;
+/// Users in the cache; at most twice as many are in memory.
 const REMEMBERED_USERS: usize = 5_000;
-/// Longest name of a user that is asked for, bytes.
-const LONGEST_NAME: usize = 256;
-/// New names of one address that are asked for at once, and the time until one more may be: names are cheap to make up, and each costs
-/// a process.
+/// Longest user name that is looked up, bytes.
+const MAX_NAME_BYTES: usize = 256;
+/// Burst of new names per address, and the interval after which one more is allowed: names are cheap to make up, and
+/// each costs a process.
 const NEW_NAMES: (u32, Duration) = (100, Duration::from_millis(100));
-/// Addresses whose pace is remembered before those are forgotten that have brought in nobody for a while.
+/// Addresses with a rate in memory; beyond it idle ones are removed.
 const REMEMBERED_ADDRESSES: usize = 1_000;
 
-/// The groups of users, remembered.
+/// The groups of users, cached.
 #[derive(Debug)]
 pub(super) struct Groups {
     program: &'static str,
-    believed_for: Duration,
+    valid_for: Duration,
     known: RefCell<Known>,
-    turns: Semaphore,
-    /// By origin: when it would have brought in as many names as it has at the pace of [`NEW_NAMES`].
-    paces: RefCell<BTreeMap<u128, Instant>>,
+    permits: Semaphore,
+    /// By origin: when its burst will be full again at the rate of [`NEW_NAMES`].
+    rates: RefCell<BTreeMap<u128, Instant>>,
 }
 
-/// Answers by user. Those for which nobody has asked lately are forgotten first.
+/// Answers by user. Least recently used users are removed first.
 #[derive(Debug, Default)]
 struct Known {
-    lately: BTreeMap<Arc<str>, Answer>,
-    before: BTreeMap<Arc<str>, Answer>,
+    recent: BTreeMap<Arc<str>, Answer>,
+    older: BTreeMap<Arc<str>, Answer>,
 }
 
-/// Too many new names of users come from one address.
+/// Too many new user names from one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the groups of this user are not asked for now: the limit is {} new names of users from one address, and one more each {} ms; try \
+    "too many new user names from this address to look up their groups: the limit is {}, and one more each {} ms; try \
      again later",
     NEW_NAMES.0,
     NEW_NAMES.1.as_millis()
@@ -68,61 +68,61 @@ pub(super) struct TooManyNames;
 
 impl Known {
     fn get(&mut self, user: &str) -> Option<&Answer> {
-        if let Some((user, answer)) = self.before.remove_entry(user) {
+        if let Some((user, answer)) = self.older.remove_entry(user) {
             self.put(user, answer);
         }
-        self.lately.get(user)
+        self.recent.get(user)
     }
 
     fn put(&mut self, user: Arc<str>, answer: Answer) {
         // Names come from clients: they must not fill the memory.
-        if self.lately.len() >= REMEMBERED_USERS {
-            self.before = std::mem::take(&mut self.lately);
+        if self.recent.len() >= REMEMBERED_USERS {
+            self.older = std::mem::take(&mut self.recent);
         }
-        self.lately.insert(user, answer);
+        self.recent.insert(user, answer);
     }
 }
 
 // === impl Groups ===
 
 impl Groups {
-    /// Answers are believed for `cache_s` seconds (`hadoop.security.groups.cache.secs`).
+    /// Caches answers for `cache_s` seconds (`hadoop.security.groups.cache.secs`).
     pub(super) fn new(cache_s: u64) -> Self {
         Self {
             program: "id",
-            believed_for: Duration::from_secs(cache_s),
+            valid_for: Duration::from_secs(cache_s),
             known: RefCell::default(),
-            turns: Semaphore::new(AT_ONE_TIME),
-            paces: RefCell::default(),
+            permits: Semaphore::new(CONCURRENT_LOOKUPS),
+            rates: RefCell::default(),
         }
     }
 
-    /// The groups of a user, if they were asked for lately.
+    /// The cached groups of a user.
     pub(super) fn known(&self, user: &str) -> Option<GroupNames> {
         if !is_plain(user) {
             return Some(Arc::new([]));
         }
         let mut known = self.known.borrow_mut();
         let (asked, groups) = known.get(user)?.get()?;
-        (asked.elapsed() < self.believed_for).then(|| groups.clone())
+        (asked.elapsed() < self.valid_for).then(|| groups.clone())
     }
 
-    /// The groups of a user who calls from a host (see [`Ticket::origin`](crate::ipc::Ticket::origin)).
+    /// The groups of a user that calls from a host (see [`PendingCall::origin`](crate::ipc::PendingCall::origin)).
     pub(super) async fn of(&self, user: &Arc<str>, origin: u128) -> Result<GroupNames, TooManyNames> {
         if let Some(groups) = self.known(user) {
             return Ok(groups);
         }
         let answer = self.answer(user, origin)?;
-        let (_, groups) = answer.get_or_init(|| self.told(user)).await;
+        let (_, groups) = answer.get_or_init(|| self.look_up(user)).await;
         Ok(groups.clone())
     }
 
-    /// Where the answer about a user will stand: the place of one under way, or a new one.
+    /// The cell of a user's answer: that of a lookup in progress, or a new one.
     fn answer(&self, user: &Arc<str>, origin: u128) -> Result<Answer, TooManyNames> {
         let mut known = self.known.borrow_mut();
         match known.get(user) {
             Some(answer) if !answer.initialized() => return Ok(answer.clone()),
-            // One that is known to be asked for now and then; only new names are counted.
+            // Only new names are counted, not repeated lookups.
             Some(_) => {}
             None => self.count_name(origin)?,
         }
@@ -133,11 +133,11 @@ impl Groups {
 
     fn count_name(&self, origin: u128) -> Result<(), TooManyNames> {
         let now = Instant::now();
-        let mut paces = self.paces.borrow_mut();
-        if paces.len() >= REMEMBERED_ADDRESSES {
-            paces.retain(|_, even| *even > now);
+        let mut rates = self.rates.borrow_mut();
+        if rates.len() >= REMEMBERED_ADDRESSES {
+            rates.retain(|_, even| *even > now);
         }
-        let even = paces.entry(origin).or_insert(now);
+        let even = rates.entry(origin).or_insert(now);
         let next = (*even).max(now) + NEW_NAMES.1;
         if next > now + NEW_NAMES.1 * NEW_NAMES.0 {
             return Err(TooManyNames);
@@ -146,46 +146,45 @@ impl Groups {
         Ok(())
     }
 
-    async fn told(&self, user: &str) -> (Instant, GroupNames) {
-        let _turn = self.turns.acquire().await;
+    async fn look_up(&self, user: &str) -> (Instant, GroupNames) {
+        let _permit = self.permits.acquire().await;
         let (program, name) = (self.program, user.to_owned());
-        let asked = tokio::task::spawn_blocking(move || ask(program, &name)).await;
+        let asked = tokio::task::spawn_blocking(move || query_groups(program, &name)).await;
         let groups: GroupNames = match asked.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(groups) => groups.into(),
             Err(reason) => {
-                tracing::warn!("user {user} counts as in no group: {reason}");
+                tracing::warn!("cannot look up the groups of user {user}, assuming none: {reason}");
                 Arc::new([])
             }
         };
         (Instant::now(), groups)
     }
 
-    /// Forgets what was told so far.
+    /// Clears the cache.
     pub(super) fn forget(&self) {
         *self.known.borrow_mut() = Known::default();
     }
 }
 
-/// Asks the machine. Blocking: not on the owner's thread, which would copy its memory's map for the new process.
-fn ask(program: &str, user: &str) -> Result<Vec<String>, String> {
+/// Runs `id`. Blocking: not on the owner's thread, where a fork would copy the memory map.
+fn query_groups(program: &str, user: &str) -> Result<Vec<String>, String> {
     let mut command = Command::new(program);
     command.args(["-Gn", "--", user]).env("LC_ALL", "C");
-    let ran =
-        program::run(&mut command, PATIENCE, MOST_OUTPUT_BYTES).map_err(|error| format!("`{program}` {error}"))?;
+    let ran = program::run(&mut command, TIMEOUT, MAX_OUTPUT_BYTES).map_err(|error| format!("`{program}` {error}"))?;
     if !ran.status.success() {
-        let complaint = String::from_utf8_lossy(&ran.stderr);
-        return Err(format!("`{program}` ended with {}: {}", ran.status, excerpt(complaint.trim()).escape_debug()));
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        return Err(format!("`{program}` ended with {}: {}", ran.status, excerpt(stderr.trim()).escape_debug()));
     }
     let text = String::from_utf8(ran.stdout).map_err(|_| format!("`{program}` printed no text"))?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Whether a name can be put to `id`: it takes a number for the id of a user, so that a user who calls himself 0 would be
-/// in the groups of root.
+/// Whether a name may be passed to `id`, which takes a number as a user id: a user named 0 would be in the groups of
+/// root.
 pub(super) fn is_plain(user: &str) -> bool {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
     let is_next = |next: char| next.is_alphanumeric() || "._-@$".contains(next);
-    user.len() <= LONGEST_NAME && user.starts_with(is_first) && user.chars().all(is_next)
+    user.len() <= MAX_NAME_BYTES && user.starts_with(is_first) && user.chars().all(is_next)
 }
 
 #[cfg(test)]
@@ -234,7 +233,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let groups = groups(&folder, "echo 'no such user' >&2; exit 1", 300);
         assert!(groups.of(&"nobody".into(), 1).await.unwrap().is_empty());
-        assert_eq!(groups.known("nobody").as_deref(), Some(&[][..]), "and is not asked for at every call");
+        assert_eq!(groups.known("nobody").as_deref(), Some(&[][..]), "and is not looked up at every call");
     }
 
     #[tokio::test]
@@ -263,7 +262,7 @@ mod tests {
             refused += u32::from(of(format!("u{number}"), 1).await == Err(TooManyNames));
         }
         assert_eq!((asked(&folder).len(), refused), (100, 200));
-        assert!(of("u1".to_owned(), 1).await.unwrap().is_empty(), "who is known is not asked for");
+        assert!(of("u1".to_owned(), 1).await.unwrap().is_empty(), "a known user is not looked up");
         assert!(of("alice".to_owned(), 2).await.is_ok(), "others notice nothing");
         tokio::time::advance(Duration::from_secs(1)).await;
         for number in 0..20 {
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_names_push_out_only_those_for_which_nobody_asks() {
+    async fn many_names_displace_only_users_without_lookups() {
         let mut known = Known::default();
         known.put("alice".into(), Answer::default());
         for number in 0..4 * REMEMBERED_USERS {
@@ -280,6 +279,6 @@ mod tests {
             assert!(!number.is_multiple_of(1_000) || known.get("alice").is_some());
         }
         assert!(known.get("alice").is_some() && known.get("u0").is_none());
-        assert!(known.lately.len() + known.before.len() <= 2 * REMEMBERED_USERS);
+        assert!(known.recent.len() + known.older.len() <= 2 * REMEMBERED_USERS);
     }
 }

@@ -1,4 +1,4 @@
-//! The way to the owner for other threads.
+//! Access to the owner from other threads.
 
 use std::cell::RefCell;
 use std::pin::pin;
@@ -20,22 +20,22 @@ use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, S
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
 
 use super::acl_file::AclFile;
+use super::fair_pool::StuckThreads;
 use super::owner::Owner;
-use super::turns::StuckTurns;
 
-/// Requests that wait for the owner; more wait in their senders.
+/// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
-/// Statements that are read at one time; more wait.
+/// Concurrent reads of statements.
 const STATEMENTS_AT_ONE_TIME: usize = 2;
-/// Age up to which a snapshot is shown again, ms: a page that many look at costs as much as one that one looks at.
+/// Maximum age of a shown snapshot, ms: many viewers of a page cost as much as one.
 const FRESH_MS: u64 = 250;
-/// What an answer of the market takes at most, but for lists of queues, and each queue of such a list, bytes.
+/// Maximum size of a market answer without its list of queues, and of each queue in the list, bytes.
 const ANSWER_BYTES: usize = 4 << 10;
 const QUEUE_BYTES: usize = 256;
-/// A snapshot that is not durable after so long gives way to the one before.
-const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum wait until a snapshot is durable; then the previous one is shown.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A way to the owner. Cheap to clone, for any thread.
+/// Sends requests to the owner. Cheap to clone, for any thread.
 #[derive(Clone, Debug)]
 pub struct OwnerHandle {
     requests: mpsc::Sender<Request>,
@@ -44,28 +44,28 @@ pub struct OwnerHandle {
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
     ledger: Option<Ledger>,
-    file_turns: Option<StuckTurns>,
+    stuck_threads: Option<StuckThreads>,
 }
 
-/// Who reads statements and histories, and the turns for it: reading takes a disk and a thread for itself.
+/// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
 #[derive(Clone, Debug)]
 struct Ledger {
     reader: LedgerReader,
     statements: Arc<Semaphore>,
-    /// Anyone may ask for prices, so those who sign do not wait behind them.
+    /// Prices are public, so they have a limit of their own: signed requests do not wait behind them.
     prices: Arc<Semaphore>,
 }
 
-/// What other threads ask, for [`Requests::answer`].
+/// Requests of other threads, for [`Requests::answer`].
 #[derive(Debug)]
 pub struct Requests {
     requests: mpsc::Receiver<Request>,
     serving: Arc<AtomicBool>,
 }
 
-/// Tells all handles whether calls are taken.
+/// Whether calls are taken, shared by all handles.
 #[derive(Clone, Debug)]
-pub(crate) struct Serving(Arc<AtomicBool>);
+pub(crate) struct ServingFlag(Arc<AtomicBool>);
 
 #[derive(Debug)]
 enum Request {
@@ -77,7 +77,7 @@ enum Request {
 // === impl OwnerHandle ===
 
 impl OwnerHandle {
-    /// A handle, and its other end. Where there is a market, `acl`: who may sign, `budget`: how its file fares.
+    /// A handle and its receiver. With a market, `acl`: users that may sign, `budget`: state of the budget file.
     pub fn new(
         store: watch::Receiver<Durable>,
         acl: Option<Arc<AclFile>>,
@@ -86,11 +86,11 @@ impl OwnerHandle {
         let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
         let serving = Arc::new(AtomicBool::new(false));
         let handle =
-            Self { requests: sender, acl, budget, store, serving: serving.clone(), ledger: None, file_turns: None };
+            Self { requests: sender, acl, budget, store, serving: serving.clone(), ledger: None, stuck_threads: None };
         (handle, Requests { requests, serving })
     }
 
-    /// The same with statements, which nobody reads without.
+    /// Adds the ledger, for statements and histories.
     #[must_use]
     pub fn with_ledger(self, ledger: LedgerReader) -> Self {
         let statements = Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME));
@@ -98,30 +98,30 @@ impl OwnerHandle {
         Self { ledger: Some(Ledger { reader: ledger, statements, prices }), ..self }
     }
 
-    /// The same where health tells of turns for files of jobs.
+    /// Adds the threads for files of jobs, for health.
     #[must_use]
-    pub fn with_file_turns(self, file_turns: StuckTurns) -> Self {
-        Self { file_turns: Some(file_turns), ..self }
+    pub fn with_stuck_threads(self, stuck_threads: StuckThreads) -> Self {
+        Self { stuck_threads: Some(stuck_threads), ..self }
     }
 
-    /// Reads on a thread of the pool, when it is its turn.
+    /// Reads the ledger on a thread of the pool, within the concurrency limit.
     async fn read_ledger<T: Send + 'static>(
         &self,
-        turns: impl FnOnce(&Ledger) -> &Arc<Semaphore>,
+        limit: impl FnOnce(&Ledger) -> &Arc<Semaphore>,
         read: impl FnOnce(&LedgerReader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, LedgerUnreadable> {
         let unreadable = |reason: &dyn std::fmt::Display| LedgerUnreadable(reason.to_string());
         let Some(ledger) = self.ledger.clone() else { return Err(unreadable(&"there is no ledger")) };
-        let turn = turns(&ledger).clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
+        let permit = limit(&ledger).clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
         let read = tokio::task::spawn_blocking(move || {
-            // Kept until the reading is over, also when nobody waits for it any more.
-            let _turn = turn;
+            // Held until the read ends, even if no caller waits any more.
+            let _permit = permit;
             read(&ledger.reader)
         });
         read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
+    async fn request<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).await.map_err(|_| OwnerGone)?;
         answer.await.map_err(|_| OwnerGone)
@@ -130,15 +130,15 @@ impl OwnerHandle {
 
 impl crate::web::Owner for OwnerHandle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
-        self.ask(|reply| Request::Market(Box::new(request), reply)).await
+        self.request(|reply| Request::Market(Box::new(request), reply)).await
     }
 
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
-        self.ask(Request::Overview).await
+        self.request(Request::Overview).await
     }
 
     async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
-        self.ask(|reply| Request::Explain(job, sees_names, reply)).await
+        self.request(|reply| Request::Explain(job, sees_names, reply)).await
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -171,29 +171,29 @@ impl crate::web::Owner for OwnerHandle {
         let store_error = missed_updates.complaint();
         let acl_error = self.acl.as_ref().and_then(|acl| acl.error());
         let budget_error = self.budget.as_ref().and_then(BudgetStatus::last_error);
-        let hung = self.file_turns.as_ref().and_then(StuckTurns::stuck);
-        let no_turn = self.file_turns.as_ref().is_some_and(StuckTurns::are_all);
+        let stuck = self.stuck_threads.as_ref().and_then(StuckThreads::stuck);
+        let are_all_stuck = self.stuck_threads.as_ref().is_some_and(StuckThreads::are_all);
         let text = match (&store, store_error.as_ref().or(acl_error.as_ref()).or(budget_error.as_ref())) {
             _ if !is_alive => "the owner of all state has stopped".to_owned(),
-            _ if !is_serving => "not serving yet, or not any more".to_owned(),
+            _ if !is_serving => "not serving: starting or stopping".to_owned(),
             (StoreHealth::Failing { text, tries, .. }, _) => {
                 format!("the state store cannot write ({tries} tries so far): {text}")
             }
             (StoreHealth::Broken { text }, _) => format!("the state store is broken: {text}"),
-            (StoreHealth::Good, _) if no_turn => {
-                "no job can be submitted: no turn for files of jobs is free, for all hang on files that do not answer"
+            (StoreHealth::Good, _) if are_all_stuck => {
+                "no job can be submitted: all threads for files of jobs are stuck on files that do not answer"
                     .to_owned()
             }
-            // Jobs run, though new users have to wait or a file is behind the ledger: not ready would be too much.
+            // Jobs run, though new users wait or a file is behind the ledger: the daemon is still ready.
             (StoreHealth::Good, Some(error)) => format!("ok, but {error}"),
-            (StoreHealth::Good, None) => match hung {
-                Some((hung, most)) => {
-                    format!("ok, but {hung} of {most} turns for files of jobs hang on files that do not answer")
+            (StoreHealth::Good, None) => match stuck {
+                Some((stuck, most)) => {
+                    format!("ok, but {stuck} of {most} threads for files of jobs are stuck on files that do not answer")
                 }
                 None => "ok".to_owned(),
             },
         };
-        let is_ready = is_alive && is_serving && store.is_good() && !no_turn;
+        let is_ready = is_alive && is_serving && store.is_good() && !are_all_stuck;
         Health {
             is_alive,
             is_ready,
@@ -206,9 +206,9 @@ impl crate::web::Owner for OwnerHandle {
     }
 }
 
-// === impl Serving ===
+// === impl ServingFlag ===
 
-impl Serving {
+impl ServingFlag {
     pub(crate) fn set(&self, is_serving: bool) {
         self.0.store(is_serving, Ordering::Relaxed);
     }
@@ -217,13 +217,13 @@ impl Serving {
 // === impl Requests ===
 
 impl Requests {
-    /// Where it is told whether calls are taken.
-    pub(crate) fn serving(&self) -> Serving {
-        Serving(self.serving.clone())
+    /// The flag for whether calls are taken.
+    pub(crate) fn serving(&self) -> ServingFlag {
+        ServingFlag(self.serving.clone())
     }
 
-    /// Answers what comes, one request each turn. Ends when all handles are gone; or, once `stopping` completes, when
-    /// what has come by then is answered: nothing comes in any more.
+    /// Answers requests, one per turn. Completes when all handles are dropped; or, after `stopping` completes, when all
+    /// queued requests are answered.
     pub async fn answer(mut self, owner: Rc<Owner>, stopping: impl Future<Output = ()>) {
         let snapshot = Rc::new(RefCell::new(Snapshot::default()));
         let mut in_hand = JoinSet::new();
@@ -247,7 +247,7 @@ impl Requests {
                 }
                 None => break,
             }
-            // Heartbeats that are ready go first.
+            // Heartbeats go first.
             tokio::task::yield_now().await;
         }
         while in_hand.join_next().await.is_some() {}
@@ -255,9 +255,12 @@ impl Requests {
 }
 
 fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>, in_hand: &mut JoinSet<()>) {
-    // Signatures that are used up are kept, of questions too, and no question can be asked anew once its signature is.
-    // Without a reply the request is refused.
-    let Some(mut places) = owner.held_room().try_take(ANSWER_BYTES).filter(|_| !owner.is_pressed()) else { return };
+    // Signatures, those of queries included, are recorded as used, and a query cannot be repeated with a used
+    // signature. Without a reply the request is refused.
+    let Some(mut reservation) = owner.answer_memory().try_reserve(ANSWER_BYTES).filter(|_| !owner.is_overloaded())
+    else {
+        return;
+    };
     let (answer, wait_for) = owner.step(Event::Market(Box::new(request)));
     let Reply::Market(result) = answer else { return };
     let queues = match &result {
@@ -265,16 +268,16 @@ fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<Mar
         Ok(Answer::Standings(standings)) => standings.len(),
         _ => 0,
     };
-    // What has been stepped is told; it counts as far as there is room.
-    if let Some(all) = owner.held_room().try_take(queues * QUEUE_BYTES) {
-        places.join(all);
+    // The step is done and must be answered; its memory is charged as far as possible.
+    if let Some(all) = owner.answer_memory().try_reserve(queues * QUEUE_BYTES) {
+        reservation.merge(all);
     }
     let owner = owner.clone();
     in_hand.spawn_local(async move {
         if owner.wait_durable(wait_for).await.is_ok() {
             let _ = reply.send(result);
         }
-        drop(places);
+        drop(reservation);
     });
 }
 
@@ -288,14 +291,14 @@ fn explain(
     let explain = move |owner: &Owner| owner.read(|engine| engine.explain(job, sees_names, owner.clock().now()));
     let Read { value, wait_for } = explain(owner);
     if wait_for <= owner.durable() {
-        // The asker may have left.
+        // The requester may have left.
         let _ = reply.send(value.map(Box::new));
         return;
     }
     drop(value);
     let owner = owner.clone();
     in_hand.spawn_local(async move {
-        // Asked anew then: a job that goes on changing must not keep whoever asks waiting, so that answer is kept.
+        // Repeated then, and that answer is kept: a job that keeps changing must not delay the requester forever.
         if owner.wait_durable(wait_for).await.is_ok() {
             let Read { value, wait_for } = explain(&owner);
             if owner.wait_durable(wait_for).await.is_ok() {
@@ -305,16 +308,16 @@ fn explain(
     });
 }
 
-/// The last snapshot that was shown.
+/// The last snapshot shown.
 #[derive(Default)]
 struct Snapshot {
     overview: Arc<ClusterSnapshot>,
     taken_ms: Option<u64>,
-    /// Who waits for the next one, while that is not durable.
+    /// Waiters for the next snapshot, while its facts are not durable.
     waiting: Vec<oneshot::Sender<Arc<ClusterSnapshot>>>,
 }
 
-/// Shows the last snapshot while it is fresh, else makes one; whoever comes meanwhile waits for the same.
+/// Answers with the last snapshot while it is fresh, else builds one; concurrent requests share it.
 fn overview(
     owner: &Rc<Owner>,
     snapshot: &Rc<RefCell<Snapshot>>,
@@ -324,7 +327,7 @@ fn overview(
     let now = owner.clock().now();
     let is_fresh = snapshot.borrow().taken_ms.is_some_and(|taken_ms| now.mono_ms < taken_ms + FRESH_MS);
     if is_fresh {
-        // The asker may have left.
+        // The requester may have left.
         let _ = reply.send(snapshot.borrow().overview.clone());
         return;
     }
@@ -339,7 +342,7 @@ fn overview(
     let read = owner.overview(now);
     let (owner, snapshot) = (owner.clone(), snapshot.clone());
     in_hand.spawn_local(async move {
-        let durable = tokio::time::timeout(SNAPSHOT_PATIENCE, owner.wait_durable(read.wait_for));
+        let durable = tokio::time::timeout(SNAPSHOT_TIMEOUT, owner.wait_durable(read.wait_for));
         let is_durable = durable.await.is_ok_and(|waited| waited.is_ok());
         let mut snapshot = snapshot.borrow_mut();
         if is_durable {
@@ -359,16 +362,19 @@ mod tests {
     use crate::web::Owner as _;
 
     #[test]
-    fn health_tells_of_turns_that_hang() {
+    fn health_reports_stuck_threads() {
         let durable = Durable { number: FactNumber(0), health: StoreHealth::Good, missed_updates: Default::default() };
         let (_store, durable) = watch::channel(durable);
         let (handle, requests) = OwnerHandle::new(durable, None, None);
         requests.serving().set(true);
-        let health = |stuck| handle.clone().with_file_turns(StuckTurns::of(stuck, 16)).health();
+        let health = |stuck| handle.clone().with_stuck_threads(StuckThreads::of(stuck, 16)).health();
         assert!(health(0).is_ready && health(0).text == "ok");
         let some = health(3);
-        assert!(some.is_ready && some.text.contains("3 of 16 turns"), "{some:?}");
+        assert!(some.is_ready && some.text.contains("3 of 16 threads"), "{some:?}");
         let all = health(16);
-        assert!(!all.is_ready && all.is_alive && all.text.contains("no turn for files of jobs is free"), "{all:?}");
+        assert!(
+            !all.is_ready && all.is_alive && all.text.contains("all threads for files of jobs are stuck"),
+            "{all:?}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The owner of the engine: hands events to it, facts to the store, replies and effects out once they may go.
+//! Owns the engine: passes events to it, facts to the store, and releases replies and effects once their facts are
+//! durable.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -9,30 +10,30 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::engine::{ClusterSnapshot, Effect, Engine, Event, LogLevel, Read, Reply};
-use crate::ipc::{Answer, Ticket};
-use crate::log::{LogRate, Verdict};
+use crate::ipc::{Answer, PendingCall};
+use crate::log::{LogDecision, LogRate};
 use crate::market::BudgetLine;
 use crate::model::{FactNumber, Now};
 use crate::store::{Durable, FactSender, Health, Pressure};
 
-use super::held::HeldQueue;
-use super::held_room::{HeldPlaces, HeldRoom};
+use super::answer_memory::{AnswerMemory, MemoryReservation};
+use super::durability_queue::DurabilityQueue;
 
-/// Items released in one go before others get their turn.
+/// Items released before yielding.
 const RELEASED_AT_ONCE: usize = 64;
-/// How often the timer looks whether the store has caught up.
-const PRESSED_PAUSE: Duration = Duration::from_millis(500);
+/// Interval of the timer's checks while the store is overloaded.
+const OVERLOAD_PAUSE: Duration = Duration::from_millis(500);
 
-/// The engine and what surrounds it. Lives on one thread; nothing here is borrowed while something is awaited.
+/// The engine and its surroundings. Lives on one thread; no borrow lasts across an await.
 pub struct Owner {
     engine: RefCell<Engine>,
     sink: FactSender,
     store: watch::Receiver<Durable>,
     durable: Cell<FactNumber>,
-    held: RefCell<HeldQueue<Held>>,
-    held_room: HeldRoom,
+    held: RefCell<DurabilityQueue<DelayedAnswer>>,
+    answer_memory: AnswerMemory,
     clock: Clock,
-    /// For when the timer sleeps at present, ms of the monotonic clock.
+    /// When the timer fires, ms of the monotonic clock.
     timer_ms: Cell<u64>,
     timer_moved: Notify,
     effects: mpsc::UnboundedSender<Effect>,
@@ -40,41 +41,39 @@ pub struct Owner {
 }
 
 /// What waits for a fact.
-enum Held {
-    /// To what has changed something, or a heartbeat: there is only the one answer, and not much of it.
-    Answer(Ticket, Answer),
-    /// To a question, as it travels, and the room it takes.
-    Read(Ticket, Vec<u8>, HeldPlaces),
-    /// To be asked anew: there was no room for the answer.
-    Question(Ticket, Box<dyn FnOnce(Ticket)>),
+enum DelayedAnswer {
+    /// The short answer to a change or a heartbeat.
+    Answer(PendingCall, Answer),
+    /// The encoded answer to a query, with its memory.
+    Read(PendingCall, Vec<u8>, MemoryReservation),
+    /// A query to repeat: there was no memory for the answer.
+    Retry(PendingCall, Box<dyn FnOnce(PendingCall)>),
     Effects(Vec<Effect>),
     Waiter(oneshot::Sender<()>),
 }
 
-/// Stands for a step that has begun. State that a panic has left half changed must decide nothing more: what is durable
-/// is whole, so the process ends and a restart goes on from there.
-struct WholeStep;
+/// Guards a step. After a panic the state may be inconsistent and must not decide anything: the durable state is
+/// consistent, so the process aborts and a restart continues from there.
+struct StepGuard;
 
-impl Drop for WholeStep {
+impl Drop for StepGuard {
     fn drop(&mut self) {
-        tracing::error!(
-            "a bug has cut a step of the engine short; the process ends, a restart goes on from what is durable"
-        );
+        tracing::error!("a bug interrupted a step of the engine; aborting, a restart continues from the durable state");
         std::process::abort();
     }
 }
 
-/// The store's thread is gone: nothing more will become durable.
+/// The store's thread has ended: no further fact becomes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the state store has ended; what waits for it cannot be answered")]
+#[error("the state store has stopped: calls that wait for it cannot be answered")]
 pub struct StoreGone;
 
 // === impl Owner ===
 
 impl Owner {
-    /// An owner whose facts go into `sink`. The effects come out of the receiver, each when it may be performed; there
-    /// are never more of them than jobs and hosts.
-    /// Answers that wait for the store may take `held_bytes`.
+    /// An owner whose facts go into `sink`. The receiver yields each effect once it may be performed; they
+    /// are bounded by the number of jobs and hosts.
+    /// `held_bytes`: memory for answers that wait for the store.
     pub fn new(
         engine: Engine,
         sink: FactSender,
@@ -90,7 +89,7 @@ impl Owner {
             store,
             durable: Cell::new(durable),
             held: RefCell::default(),
-            held_room: HeldRoom::new(held_bytes),
+            answer_memory: AnswerMemory::new(held_bytes),
             clock,
             timer_ms: Cell::new(u64::MAX),
             timer_moved: Notify::new(),
@@ -100,12 +99,12 @@ impl Owner {
         (Rc::new(owner), performed)
     }
 
-    /// Hands an event to the engine. The reply may be shown to nobody before the fact that comes with it is durable.
+    /// Passes an event to the engine. The reply must not be sent before the fact returned with it is durable.
     pub fn step(&self, event: Event) -> (Reply, FactNumber) {
         self.step_of(None, event)
     }
 
-    /// As [`Self::step`], for one who calls from that address: of the lines of the log that it causes there is a limit.
+    /// As [`Self::step`] for a caller's event; the log lines that the address causes are limited.
     pub fn step_from(&self, caller: IpAddr, event: Event) -> (Reply, FactNumber) {
         self.step_of(Some(caller), event)
     }
@@ -113,7 +112,7 @@ impl Owner {
     fn step_of(&self, caller: Option<IpAddr>, event: Event) -> (Reply, FactNumber) {
         let (step, next_timer_ms) = {
             let mut engine = self.engine.borrow_mut();
-            let whole = WholeStep;
+            let whole = StepGuard;
             let step = engine.step(event, self.clock.now());
             std::mem::forget(whole);
             (step, engine.next_timer_ms())
@@ -126,9 +125,9 @@ impl Owner {
                 Some(caller) => self.within_log_rate(caller, step.effects),
                 None => step.effects,
             };
-            self.hold(step.effects_wait_for, Held::Effects(effects));
+            self.hold(step.effects_wait_for, DelayedAnswer::Effects(effects));
         }
-        // A timer that moved away may ring early; it finds nothing due and sleeps on.
+        // A timer that moved away may fire early; nothing is due then.
         if next_timer_ms.is_some_and(|next_ms| next_ms < self.timer_ms.get()) {
             self.timer_moved.notify_one();
         }
@@ -140,22 +139,22 @@ impl Owner {
         read(&self.engine.borrow())
     }
 
-    /// Asks the engine something that it changes nothing by. What it tells of facts must wait as [`Self::read`] says.
+    /// Queries the engine without changing it. Results that show facts must wait as [`Self::read`] requires.
     pub fn with_engine<T>(&self, ask: impl FnOnce(&Engine) -> T) -> T {
         ask(&self.engine.borrow())
     }
 
-    /// What the pages show.
+    /// The snapshot for the pages.
     pub fn overview(&self, now: Now) -> Read<ClusterSnapshot> {
         self.engine.borrow().build_snapshot(now)
     }
 
-    /// The accounts and the last tick they have seen, for the budget file; none without a market.
+    /// The accounts and the number of the last tick, for the budget file; `None` without a market.
     pub fn budgets(&self) -> Option<(Vec<BudgetLine>, u64)> {
         self.engine.borrow().market().map(|market| (market.budget_lines(), market.tick_number()))
     }
 
-    /// The last durable fact that is known of here.
+    /// The last durable fact that this thread has processed.
     pub fn durable(&self) -> FactNumber {
         self.durable.get()
     }
@@ -171,32 +170,38 @@ impl Owner {
     }
 
     /// Answers as soon as `number` is durable.
-    pub fn answer(&self, ticket: Ticket, answer: Answer, number: FactNumber) {
+    pub fn answer(&self, pending: PendingCall, answer: Answer, number: FactNumber) {
         if number <= self.durable.get() {
-            ticket.answer(&answer);
+            pending.answer(&answer);
         } else {
-            self.hold(number, Held::Answer(ticket, answer));
+            self.hold(number, DelayedAnswer::Answer(pending, answer));
         }
     }
 
-    /// Answers with what was read as soon as `number` is durable. Where too much waits for the store already, the answer
-    /// is given up and `ask_again` has the ticket then.
-    pub fn show(&self, ticket: Ticket, answer: &Answer, number: FactNumber, ask_again: impl FnOnce(Ticket) + 'static) {
+    /// Answers with what was read as soon as `number` is durable. If the memory for waiting answers is used up, the
+    /// answer is dropped and `retry` is called then.
+    pub fn show(
+        &self,
+        pending: PendingCall,
+        answer: &Answer,
+        number: FactNumber,
+        retry: impl FnOnce(PendingCall) + 'static,
+    ) {
         if number <= self.durable.get() {
-            return ticket.answer(answer);
+            return pending.answer(answer);
         }
         let mut response = Vec::new();
-        ticket.encode(answer, &mut response);
-        let held = match self.held_room.try_take(response.len()) {
-            Some(places) => Held::Read(ticket, response, places),
-            None => Held::Question(ticket, Box::new(ask_again)),
+        pending.encode(answer, &mut response);
+        let held = match self.answer_memory.try_reserve(response.len()) {
+            Some(reservation) => DelayedAnswer::Read(pending, response, reservation),
+            None => DelayedAnswer::Retry(pending, Box::new(retry)),
         };
         self.hold(number, held);
     }
 
-    /// The room for answers that wait for the store.
-    pub fn held_room(&self) -> &HeldRoom {
-        &self.held_room
+    /// The memory for answers that wait for the store.
+    pub fn answer_memory(&self) -> &AnswerMemory {
+        &self.answer_memory
     }
 
     /// Completes when `number` is durable.
@@ -205,21 +210,21 @@ impl Owner {
             return Ok(());
         }
         let (waiter, released) = oneshot::channel();
-        self.hold(number, Held::Waiter(waiter));
+        self.hold(number, DelayedAnswer::Waiter(waiter));
         released.await.map_err(|_| StoreGone)
     }
 
-    /// How the store fares.
+    /// The health of the store.
     pub fn store_health(&self) -> Health {
         self.store.borrow().health.clone()
     }
 
-    /// Whether so many facts wait for the store that no new work should be taken in.
-    pub fn is_pressed(&self) -> bool {
+    /// Whether too many facts wait for the store to accept new work.
+    pub fn is_overloaded(&self) -> bool {
         self.sink.pressure() != Pressure::Normal
     }
 
-    /// Follows the store and releases what waits for it, in order. Ends only with the store.
+    /// Follows the store and releases what waits for it, in order. Completes only with the store.
     pub async fn release(&self) -> StoreGone {
         let mut store = self.sink.durable();
         loop {
@@ -228,7 +233,7 @@ impl Owner {
             for count in 1_usize.. {
                 let released = self.held.borrow_mut().release(durable);
                 match released {
-                    Some(held) => self.let_go(held),
+                    Some(held) => self.dispatch_released(held),
                     None => break,
                 }
                 if count.is_multiple_of(RELEASED_AT_ONCE) {
@@ -241,20 +246,20 @@ impl Owner {
         }
     }
 
-    /// Rings at once, for what the start has left to do, and then when the engine asks to be rung. Never ends.
-    pub async fn ring(&self) {
+    /// Fires at once, for work left by the start, and then whenever the engine's timer is due. Never completes.
+    pub async fn run_timer(&self) {
         self.step(Event::Timer { durable: self.durable.get() });
         loop {
             let next_ms = self.engine.borrow().next_timer_ms();
             let is_due = next_ms.is_some_and(|next_ms| next_ms <= self.clock.mono_ms());
-            if is_due && self.is_pressed() {
+            if is_due && self.is_overloaded() {
                 // A disk that is full for a night must not fill the memory with ticks; a late tick is one tick.
-                tokio::time::sleep(PRESSED_PAUSE).await;
+                tokio::time::sleep(OVERLOAD_PAUSE).await;
                 continue;
             }
             if is_due {
                 self.step(Event::Timer { durable: self.durable.get() });
-                // Others get their turn even if the engine asks to be rung at once.
+                // Yield even if the engine's timer is due at once.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -269,21 +274,21 @@ impl Owner {
         }
     }
 
-    /// Everything that still waits for the store.
+    /// Number of items that wait for the store.
     pub fn held(&self) -> usize {
         self.held.borrow().len()
     }
 
-    /// Leaves out lines of the log that a caller may not cause any more.
+    /// Removes log lines beyond the caller's limit.
     fn within_log_rate(&self, caller: IpAddr, effects: Vec<Effect>) -> Vec<Effect> {
         let mut kept = Vec::with_capacity(effects.len());
         for effect in effects {
             if let Effect::Log { .. } = effect {
-                match self.log_rate.judge(caller, self.clock.mono_ms()) {
-                    Verdict::Suppress => continue,
-                    Verdict::Write { suppressed: 0 } => {}
-                    Verdict::Write { suppressed } => {
-                        let text = format!("{suppressed} more lines that {caller} caused were suppressed");
+                match self.log_rate.decide(caller, self.clock.mono_ms()) {
+                    LogDecision::Suppress => continue,
+                    LogDecision::Write { suppressed: 0 } => {}
+                    LogDecision::Write { suppressed } => {
+                        let text = format!("suppressed {suppressed} more lines caused by {caller}");
                         kept.push(Effect::Log { level: LogLevel::Warning, text });
                     }
                 }
@@ -293,22 +298,22 @@ impl Owner {
         kept
     }
 
-    fn hold(&self, number: FactNumber, held: Held) {
+    fn hold(&self, number: FactNumber, held: DelayedAnswer) {
         if number <= self.durable.get() {
-            self.let_go(held);
+            self.dispatch_released(held);
         } else {
             self.held.borrow_mut().hold(number, held);
         }
     }
 
-    fn let_go(&self, held: Held) {
+    fn dispatch_released(&self, held: DelayedAnswer) {
         match held {
-            Held::Answer(ticket, answer) => ticket.answer(&answer),
-            Held::Read(ticket, response, _places) => ticket.answer_encoded(response),
-            Held::Question(ticket, ask_again) => ask_again(ticket),
-            // Receivers that are gone belong to a daemon that is about to end, or to a caller who left.
-            Held::Effects(effects) => effects.into_iter().for_each(|effect| drop(self.effects.send(effect))),
-            Held::Waiter(waiter) => drop(waiter.send(())),
+            DelayedAnswer::Answer(pending, answer) => pending.answer(&answer),
+            DelayedAnswer::Read(pending, response, _reservation) => pending.answer_encoded(response),
+            DelayedAnswer::Retry(pending, retry) => retry(pending),
+            // A receiver may be gone: its daemon stops, or its caller has left.
+            DelayedAnswer::Effects(effects) => effects.into_iter().for_each(|effect| drop(self.effects.send(effect))),
+            DelayedAnswer::Waiter(waiter) => drop(waiter.send(())),
         }
     }
 }

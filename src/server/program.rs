@@ -1,4 +1,4 @@
-//! A program of the machine or its administrator, run to its end on the calling thread. Blocking: never on the owner's thread.
+//! Runs a program of the system or the administrator to its end. Blocking: never on the owner's thread.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
@@ -10,83 +10,83 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Between two looks whether a program that says nothing more has ended.
+/// Poll interval for the exit of a program that has closed its outputs.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Bytes read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 16 << 10;
 
-/// What a program that has ended leaves.
+/// The result of a program.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct ProgramOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
 }
 
-/// Why a program has not run to its end.
+/// Why a program gave no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProgramError {
     /// The system refused.
     #[error("cannot be run: {0}")]
     Io(#[from] std::io::Error),
-    /// It takes too long; it has been killed with all in its process group.
+    /// Timeout; its process group was killed.
     #[error("has not answered within {} s and was killed", .0.as_secs())]
     TooSlow(Duration),
-    /// It prints too much; it has been killed likewise.
+    /// Too much output; its process group was killed.
     #[error("printed more than {0} bytes and was killed")]
     TooLong(usize),
 }
 
-/// Runs a program that may take `patience` and print `most_bytes` to each of its two outputs.
-pub(super) fn run(command: &mut Command, patience: Duration, most_bytes: usize) -> Result<Ran, ProgramError> {
-    let deadline = now() + patience;
+/// Runs a program with a timeout and a limit of `max_bytes` for each of its two outputs.
+pub(super) fn run(command: &mut Command, timeout: Duration, max_bytes: usize) -> Result<ProgramOutput, ProgramError> {
+    let deadline = now() + timeout;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
-    let outcome = read_out(&mut child, deadline, most_bytes).and_then(|(stdout, stderr)| {
-        let status = await_end(&mut child, deadline)?;
-        Ok(Ran { status, stdout, stderr })
+    let outcome = read_outputs(&mut child, deadline, max_bytes).and_then(|(stdout, stderr)| {
+        let status = await_exit(&mut child, deadline)?;
+        Ok(ProgramOutput { status, stdout, stderr })
     });
-    outcome.map_err(|stopped| {
-        // It may have ended by now; nobody else has its group, for it has not been waited for.
+    outcome.map_err(|failure| {
+        // It may have exited; its process group id is still reserved, since it was not waited for.
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         let _ = child.wait();
-        match stopped {
-            Stopped::Io(error) => ProgramError::Io(error),
-            Stopped::TooSlow => ProgramError::TooSlow(patience),
-            Stopped::TooLong => ProgramError::TooLong(most_bytes),
+        match failure {
+            RunFailure::Io(error) => ProgramError::Io(error),
+            RunFailure::TooSlow => ProgramError::TooSlow(timeout),
+            RunFailure::TooLong => ProgramError::TooLong(max_bytes),
         }
     })
 }
 
-enum Stopped {
+enum RunFailure {
     Io(std::io::Error),
     TooSlow,
     TooLong,
 }
 
-impl From<std::io::Error> for Stopped {
+impl From<std::io::Error> for RunFailure {
     fn from(error: std::io::Error) -> Self {
-        Stopped::Io(error)
+        RunFailure::Io(error)
     }
 }
 
-/// Both outputs, until the program has closed them.
-fn read_out(child: &mut Child, deadline: Instant, most_bytes: usize) -> Result<(Vec<u8>, Vec<u8>), Stopped> {
+/// Reads both outputs until the program closes them.
+fn read_outputs(child: &mut Child, deadline: Instant, max_bytes: usize) -> Result<(Vec<u8>, Vec<u8>), RunFailure> {
     let (mut stdout, mut stderr) = (Output::of(child.stdout.take())?, Output::of(child.stderr.take())?);
     loop {
         let mut open: Vec<PollFd<'_>> = stdout.poll().into_iter().chain(stderr.poll()).collect();
         if open.is_empty() {
             return Ok((stdout.bytes, stderr.bytes));
         }
-        let left = deadline.checked_duration_since(now()).ok_or(Stopped::TooSlow)?;
-        let timeout = Timespec::try_from(left).map_err(|_| Stopped::TooSlow)?;
+        let left = deadline.checked_duration_since(now()).ok_or(RunFailure::TooSlow)?;
+        let timeout = Timespec::try_from(left).map_err(|_| RunFailure::TooSlow)?;
         match poll(&mut open, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Stopped::Io(error.into())),
+            Err(error) => return Err(RunFailure::Io(error.into())),
         }
         drop(open);
-        stdout.read(most_bytes)?;
-        stderr.read(most_bytes)?;
+        stdout.read(max_bytes)?;
+        stderr.read(max_bytes)?;
     }
 }
 
@@ -108,8 +108,8 @@ impl<R: Read + AsFd> Output<R> {
         self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN))
     }
 
-    /// What is there now.
-    fn read(&mut self, most_bytes: usize) -> Result<(), Stopped> {
+    /// Reads what is available.
+    fn read(&mut self, max_bytes: usize) -> Result<(), RunFailure> {
         let Some(pipe) = &mut self.pipe else { return Ok(()) };
         let mut buffer = [0; READ_BYTES];
         loop {
@@ -118,23 +118,23 @@ impl<R: Read + AsFd> Output<R> {
                     self.pipe = None;
                     return Ok(());
                 }
-                Ok(read) if self.bytes.len() + read > most_bytes => return Err(Stopped::TooLong),
+                Ok(read) if self.bytes.len() + read > max_bytes => return Err(RunFailure::TooLong),
                 Ok(read) => self.bytes.extend_from_slice(&buffer[..read]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Stopped::Io(error)),
+                Err(error) => return Err(RunFailure::Io(error)),
             }
         }
     }
 }
 
-fn await_end(child: &mut Child, deadline: Instant) -> Result<ExitStatus, Stopped> {
+fn await_exit(child: &mut Child, deadline: Instant) -> Result<ExitStatus, RunFailure> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
         if now() >= deadline {
-            return Err(Stopped::TooSlow);
+            return Err(RunFailure::TooSlow);
         }
         pause();
     }
@@ -147,7 +147,7 @@ fn now() -> Instant {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a program whose outputs are closed has most often ended; its end wakes nobody"
+    reason = "a program whose outputs are closed has most often ended; its exit sends no event"
 )]
 fn pause() {
     std::thread::sleep(PAUSE);
@@ -157,8 +157,8 @@ fn pause() {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, patience: Duration) -> Result<Ran, ProgramError> {
-        run(Command::new("/bin/sh").args(["-c", script]), patience, 100_000)
+    fn shell(script: &str, timeout: Duration) -> Result<ProgramOutput, ProgramError> {
+        run(Command::new("/bin/sh").args(["-c", script]), timeout, 100_000)
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(reader.join().unwrap(), b"");
         let error = shell("yes", LONG).unwrap_err();
         assert!(matches!(error, ProgramError::TooLong(100_000)), "{error}");
-        // It says nothing more, and does not end either.
+        // It prints nothing more, and does not exit either.
         let error = shell("exec >&- 2>&-; exec sleep 1000", Duration::from_millis(300)).unwrap_err();
         assert!(matches!(error, ProgramError::TooSlow(_)), "{error}");
     }

@@ -68,10 +68,10 @@ impl SupervisedCommand {
         command.arg0("jobtracker").arg(SUPERVISE_COMMAND).env_clear().process_group(0);
         let mut child = command.stdin(its_end).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         drop(command);
-        let result = channel.tell(spec).and_then(|()| {
-            channel.give(&[ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()])?;
+        let result = channel.send(spec).and_then(|()| {
+            channel.send_descriptors(&[ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()])?;
             drop(ends);
-            channel.hear(None)
+            channel.receive(None)
         });
         let error = match result {
             Ok(StartResult::Started) => return Ok((Self { channel }, child)),
@@ -81,7 +81,7 @@ impl SupervisedCommand {
             // It may have started the command all the same.
             Err(_) => io::Error::other("its supervisor process has gone"),
         };
-        channel.end_talk();
+        channel.shutdown_write();
         let _ = child.wait();
         process_tree::kill_processes_in(&spec.folder);
         Err(error)
@@ -90,17 +90,17 @@ impl SupervisedCommand {
     /// Sends SIGTERM to the command and its process group.
     pub fn terminate(&self) {
         // A supervisor that is gone has killed them.
-        let _ = self.channel.tell_bytes(&[TERMINATE]);
+        let _ = self.channel.send_bytes(&[TERMINATE]);
     }
 
     /// Whether the supervisor has gone without reporting the end of the command.
     pub fn is_gone(&self) -> bool {
-        self.channel.is_over()
+        self.channel.is_closed()
     }
 
     /// Lets the supervisor kill whatever is left of the command.
     pub fn kill(&self) {
-        self.channel.end_talk();
+        self.channel.shutdown_write();
     }
 }
 
@@ -131,15 +131,15 @@ pub fn supervise() -> ExitCode {
 fn supervise_one() -> io::Result<i32> {
     let channel = Channel::of_stdin()?;
     rustix::process::set_child_subreaper(Some(getpid()))?;
-    let spec: CommandSpec = channel.hear(None)?;
-    let mut ends = channel.take(3)?.into_iter();
+    let spec: CommandSpec = channel.receive(None)?;
+    let mut ends = channel.receive_descriptors(3)?.into_iter();
     let (Some(stdin), Some(stdout), Some(stderr)) = (ends.next(), ends.next(), ends.next()) else {
         return Err(ErrorKind::UnexpectedEof.into());
     };
     let child = match spec.start(CommandEnds { stdin, stdout, stderr }, pause) {
         Ok(child) => child,
         Err(error) => {
-            channel.tell(&StartResult::Failed(error.raw_os_error()))?;
+            channel.send(&StartResult::Failed(error.raw_os_error()))?;
             return Err(error);
         }
     };
@@ -161,13 +161,13 @@ impl Supervisor {
         let listener = supervisor.clone();
         std::thread::Builder::new().spawn(move || listener.serve_caller())?;
         // If the caller is gone, the other thread notices.
-        let _ = supervisor.channel.tell(&StartResult::Started);
+        let _ = supervisor.channel.send(&StartResult::Started);
         Ok(supervisor)
     }
 
     /// Serves the caller's requests; kills everything once the channel has ended.
     fn serve_caller(&self) {
-        while let Ok(request) = self.channel.hear_bytes(1) {
+        while let Ok(request) = self.channel.receive_bytes(1) {
             if request == [TERMINATE] && !self.is_reaped.load(Ordering::SeqCst) {
                 let _ = kill_process_group(self.command, Signal::TERM);
             }
@@ -188,7 +188,7 @@ impl Supervisor {
                 Ok(Some((pid, status))) if pid == self.command => {
                     code = status_code(status);
                     self.is_reaped.store(true, Ordering::SeqCst);
-                    let _ = self.channel.tell_bytes(&[ENDED]);
+                    let _ = self.channel.send_bytes(&[ENDED]);
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return code,

@@ -124,9 +124,9 @@ fn section_6_more_than_twelve_decimals_are_rounded_half_even_told_and_booked() {
     let (code, log) = serving.stop();
     assert_eq!(code, 0);
     for told in [
-        "3 queues have amounts with more than 12 decimals, which are rounded",
-        "queue alice: rounded to budget 0.109999999404, booked as an adjustment, and rate 0.109999999404",
-        "queue carol: rounded to budget 0.000000000002, booked as an adjustment",
+        "rounded the amounts of 3 queues to 12 decimals",
+        "queue alice: rounded to budget 0.109999999404, recorded as an adjustment, and rate 0.109999999404",
+        "queue carol: rounded to budget 0.000000000002, recorded as an adjustment",
     ] {
         assert!(log.contains(told), "{log}");
     }

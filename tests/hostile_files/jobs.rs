@@ -171,7 +171,7 @@ fn what_is_removed_is_the_jobs_own_directory() {
         fs::rename(area, area.with_file_name("away")).unwrap();
         symlink(victim.parent().unwrap(), area).unwrap();
         stage.ask("mallory", JobSubmissionCall::KillJob { job: Some(id) }).unwrap();
-        stage.serving.log.wait_for("files of a job stay behind");
+        stage.serving.log.wait_for("cannot remove files of a job");
         assert!(victim.join("kept").exists());
         // One whose way is as it was goes.
         let (id, folder) = {

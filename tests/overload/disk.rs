@@ -49,7 +49,7 @@ fn a_full_disk_under_the_database_holds_heartbeats_and_no_tracker_is_lost_for_it
                     ready.body
                 );
                 let refused = format!("{:#}", client.submit(&jobs[1]).await.unwrap_err());
-                assert!(refused.contains("no job is taken in now, for the state store cannot write"), "{refused}");
+                assert!(refused.contains("no job is accepted now because the state store cannot write"), "{refused}");
                 sleep(EXPIRY * 3).await;
                 OnSmallDisk::make_room_in(&disk);
                 // It tries again, at the latest after five seconds.

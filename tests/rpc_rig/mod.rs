@@ -22,7 +22,7 @@ use jobtracker::clock::Clock;
 use jobtracker::config::{Environment, LoadOptions, Settings};
 use jobtracker::engine::{Engine, Restored};
 use jobtracker::ipc::{RpcLimits, listen};
-use jobtracker::lifecycle::{Daemon, Parts};
+use jobtracker::lifecycle::{Daemon, DaemonParts};
 use jobtracker::market::{BudgetLine, budget_file};
 use jobtracker::model::FactNumber;
 use jobtracker::server::{AclFile, Owner, OwnerHandle, engine_config};
@@ -99,9 +99,10 @@ fn daemon(wanted: Wanted) -> (Daemon, tokio::net::TcpListener, Rig) {
     let lines: Vec<BudgetLine> = budget_file::parse(wanted.budgets, "budgets").unwrap();
     engine.seed_budgets(lines, now);
     let (gate, sink) = GatedStore::alone(FactNumber(0));
-    let parts = Parts { settings: &settings, rpc_limits: wanted.limits, engine, sink, clock, acl, budget_image: None };
+    let parts =
+        DaemonParts { settings: &settings, rpc_limits: wanted.limits, engine, sink, clock, acl, budget_image: None };
     let (daemon, handle) = Daemon::new(parts);
-    // The facts of the start itself, without which nobody gets a job id.
+    // The facts of the start itself, without which no job id is issued.
     gate.release_held();
     let listener = listen(SocketAddr::new(wanted.address.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0)).unwrap();
     let address = listener.local_addr().unwrap();

@@ -43,7 +43,7 @@ pub struct Place {
 /// A running daemon. Dropping it kills it.
 pub struct Serving {
     child: Child,
-    /// Who goes on for it.
+    /// The process that replaces it.
     successor: Option<Pid>,
     pub http: SocketAddr,
     pub log: Log,
@@ -173,7 +173,7 @@ impl Place {
         if !self.is_nobody {
             return built;
         }
-        // What we build may lie in a home that nobody else may enter.
+        // The build may lie in a home that no other user may enter.
         let here = self.path("jobtracker");
         if !here.exists() && std::fs::hard_link(&built, &here).is_err() {
             std::fs::copy(&built, &here).unwrap();
@@ -242,7 +242,7 @@ impl Serving {
         line.split("RPC on ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap()
     }
 
-    /// That process goes on for the one that served, which ends well.
+    /// That process replaces the one that served, which exits with 0.
     pub fn succeeded_by(&mut self, process: u32) {
         let code = match self.successor.replace(Pid::from_raw(process.cast_signed()).unwrap()) {
             None => self.child.wait().unwrap().code(),
@@ -377,7 +377,7 @@ impl Log {
         let said = self.0.0.lock().unwrap();
         let missing = |said: &mut Said| !said.is_over && !said.text.contains(words);
         let (said, waited) = self.0.1.wait_timeout_while(said, PATIENCE, missing).unwrap();
-        assert!(!waited.timed_out(), "nobody says {words:?}:\n{}", said.text);
+        assert!(!waited.timed_out(), "no line contains {words:?}:\n{}", said.text);
         said.text.lines().find(|line| line.contains(words)).map(str::to_owned)
     }
 

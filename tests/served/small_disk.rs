@@ -43,7 +43,7 @@ pub fn command_on(folder: &Path, megabytes: u32) -> Command {
     command
 }
 
-/// A daemon one of whose folders is a small disk that nobody else sees.
+/// A daemon one of whose folders is a small disk that no other process sees.
 pub struct OnSmallDisk {
     pub serving: Serving,
     /// The folder, as seen from here.

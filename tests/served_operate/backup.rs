@@ -42,10 +42,10 @@ fn a_daemon_goes_on_from_a_copy_that_was_made_while_it_ran() {
     let place = Place::new(BUDGETS);
     let serving = place.start();
     serving.top_up("alice", "5");
-    let told = copied(&place, "copy.db");
+    let output = copied(&place, "copy.db");
     assert!(
-        told.contains("checked\nlast fact ") && told.contains("; 0 jobs, 0 of them unfinished; 2 queues"),
-        "{told}"
+        output.contains("checked\nlast fact ") && output.contains("; 0 jobs, 0 of them unfinished; 2 queues"),
+        "{output}"
     );
     assert_eq!(fs::metadata(place.path("copy.db")).unwrap().permissions().mode() & 0o777, 0o600);
     serving.top_up("alice", "1000");
@@ -97,7 +97,7 @@ fn what_a_crash_left_in_the_log_is_in_the_copy() {
 }
 
 #[test]
-fn a_conf_folder_names_the_state_and_what_is_not_there_is_told() {
+fn a_conf_folder_names_the_state_and_a_missing_state_is_reported() {
     let place = Place::new(BUDGETS);
     assert_eq!(place.start().stop().0, 0);
     fs::create_dir(place.path("conf")).unwrap();

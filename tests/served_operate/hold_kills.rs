@@ -58,7 +58,7 @@ impl Restarted {
     }
 }
 
-/// A job of alice that nobody runs.
+/// A job of alice that no tracker runs.
 async fn submit(rpc: SocketAddr) -> JobId {
     let mut client = IpcClient::connect(rpc, Protocol::JobSubmission, "alice").await.unwrap();
     let mut ask = async |call| client.call(&Call::JobSubmission(call)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Operating the program itself: stop, reload, what its supervisor hears, the unit
+//! Operating the program itself: stop, reload, what its supervisor receives, the unit
 //! of systemd, backup and restore, a second daemon, clients that a restart cuts off, starts that are refused.
 
 #![allow(

@@ -1,4 +1,4 @@
-//! What the supervisor hears of the program: a socket of ours in the place of systemd's.
+//! What the supervisor receives from the program: a socket of ours in the place of systemd's.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -24,16 +24,16 @@ impl Supervisor {
         Self { socket }
     }
 
-    fn hear(&self) -> String {
+    fn receive(&self) -> String {
         let mut room = [0; 4096];
         let length = self.socket.recv(&mut room).unwrap();
         String::from_utf8(room[..length].to_vec()).unwrap()
     }
 
     /// The next that is not about life.
-    fn hear_news(&self) -> String {
+    fn receive_news(&self) -> String {
         loop {
-            let text = self.hear();
+            let text = self.receive();
             if text != "WATCHDOG=1\n" {
                 return text;
             }
@@ -43,8 +43,8 @@ impl Supervisor {
 
 fn started(place: &Place, supervisor: &Supervisor) -> Serving {
     let serving = place.start();
-    assert!(supervisor.hear_news().starts_with("STATUS=starting"));
-    let ready = supervisor.hear_news();
+    assert!(supervisor.receive_news().starts_with("STATUS=starting"));
+    let ready = supervisor.receive_news();
     assert!(ready.starts_with("READY=1\nSTATUS=serving RPC on 127.0.0.1:"), "{ready}");
     assert!(ready.contains(&format!("web on {}", serving.http)), "{ready}");
     serving
@@ -57,18 +57,18 @@ fn it_is_told_of_start_reload_and_stop() {
     let serving = started(&place, &supervisor);
     assert_eq!(serving.get("/readyz", "").status, 200);
     send(&serving, Signal::HUP);
-    let reloading = supervisor.hear_news();
+    let reloading = supervisor.receive_news();
     assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
-    let ready = supervisor.hear_news();
+    let ready = supervisor.receive_news();
     assert!(ready.starts_with("READY=1\nSTATUS=reloaded "), "{ready}");
-    // What was not reloaded is told, too; it serves all the same.
+    // A failed reload is reported, too; the daemon serves all the same.
     fs::write(place.acl(), "alice\n").unwrap();
     send(&serving, Signal::HUP);
-    assert!(supervisor.hear_news().starts_with("RELOADING=1\n"));
-    let ready = supervisor.hear_news();
-    assert!(ready.starts_with("READY=1\nSTATUS=nothing is reloaded: "), "{ready}");
+    assert!(supervisor.receive_news().starts_with("RELOADING=1\n"));
+    let ready = supervisor.receive_news();
+    assert!(ready.starts_with("READY=1\nSTATUS=reload failed, nothing changed: "), "{ready}");
     send(&serving, Signal::TERM);
-    assert!(supervisor.hear_news().starts_with("STOPPING=1\n"));
+    assert!(supervisor.receive_news().starts_with("STOPPING=1\n"));
     assert_eq!(serving.stop().0, 0);
 }
 
@@ -79,23 +79,23 @@ fn it_hears_again_and_again_that_the_daemon_lives() {
     place.environment.push(("WATCHDOG_USEC", "100000"));
     let serving = started(&place, &supervisor);
     for _ in 0..5 {
-        assert_eq!(supervisor.hear(), "WATCHDOG=1\n");
+        assert_eq!(supervisor.receive(), "WATCHDOG=1\n");
     }
     assert_eq!(serving.stop().0, 0);
 }
 
 #[test]
-fn a_watchdog_of_another_process_is_not_ours_and_a_failed_start_is_told() {
+fn a_watchdog_of_another_process_is_not_ours_and_a_failed_start_is_reported() {
     let mut place = Place::new(BUDGETS);
     let supervisor = Supervisor::of(&mut place);
     place.environment.extend([("WATCHDOG_USEC", "1000"), ("WATCHDOG_PID", "1")]);
     let serving = started(&place, &supervisor);
     let Err((status, _)) = place.try_start(&[]) else { panic!("two daemons on one state folder") };
     assert_eq!(status.code(), Some(1));
-    assert!(supervisor.hear().starts_with("STATUS=starting"));
-    let told = supervisor.hear();
-    assert!(told.starts_with("STATUS=") && told.contains("only one JobTracker"), "{told}");
+    assert!(supervisor.receive().starts_with("STATUS=starting"));
+    let output = supervisor.receive();
+    assert!(output.starts_with("STATUS=") && output.contains("only one JobTracker"), "{output}");
     send(&serving, Signal::TERM);
-    assert!(supervisor.hear().starts_with("STOPPING=1\n"));
+    assert!(supervisor.receive().starts_with("STOPPING=1\n"));
     assert_eq!(serving.stop().0, 0);
 }

@@ -1,10 +1,10 @@
-//! What keeps a daemon from starting is told in one line that says how to mend it, by exit codes that scripts know.
+//! What keeps a daemon from starting is reported in one line with the remedy, by exit codes that scripts know.
 
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A start that must fail: what is wrong, the daemon, its exit code, what it is told, what it must say.
+/// A start that must fail: what is wrong, the daemon, its exit code, its arguments, the expected words.
 type Case<'a> = (&'a str, &'a str, i32, Vec<String>, &'a [&'a str]);
 
 /// The last line and the exit code of a daemon that does not start.

@@ -1,4 +1,4 @@
-//! SIGHUP reads anew what can change while the daemon runs.
+//! SIGHUP reloads what can change while the daemon runs.
 
 use std::fs;
 
@@ -44,12 +44,12 @@ fn what_can_change_is_taken_over_and_told_in_one_line() {
     send(&serving, Signal::HUP);
     let line = serving.log.wait_for("SIGHUP: ");
     let conf = place.path("conf");
-    let told = format!(
-        "SIGHUP: reloaded {0}: 2 queues, 3 hosts included, 0 excluded, 4 users may sign; changed, but in force only \
-         after a restart: jobtracker.ledger.detail-days ({0}/mapred-site.xml:4)",
+    let expected = format!(
+        "SIGHUP: reloaded {0}: 2 queues, 3 hosts included, 0 excluded, 4 users may sign; changed, but require a \
+         restart: jobtracker.ledger.detail-days ({0}/mapred-site.xml:4)",
         conf.display()
     );
-    assert!(line.ends_with(&told), "{line}\n{told}");
+    assert!(line.ends_with(&expected), "{line}\n{expected}");
     assert_eq!(serving.ask("carol", "time").status, 200);
     // And again, as often as wanted.
     fs::write(&hosts, "n1\n").unwrap();
@@ -78,19 +78,19 @@ fn one_wrong_file_changes_nothing_and_is_named_with_its_line() {
         ),
         (&[("mapred.queue.names", "added"), ("mapred.hosts", &hosts_text)], &["Couldn't find queue 'default'"]),
     ];
-    for (properties, told) in wrong {
+    for (properties, expected) in wrong {
         write_conf(&place, properties);
         send(&serving, Signal::HUP);
-        let line = serving.log.wait_for(told[0]);
-        assert!(line.contains("SIGHUP: nothing is reloaded: "), "{line}");
-        assert!(told.iter().all(|words| line.contains(words)), "{line}: {told:?}");
+        let line = serving.log.wait_for(expected[0]);
+        assert!(line.contains("SIGHUP: reload failed, nothing changed: "), "{line}");
+        assert!(expected.iter().all(|words| line.contains(words)), "{line}: {expected:?}");
     }
     // A bad list of users holds the rest back, too.
     write_conf(&place, &[added]);
     fs::write(place.acl(), format!("{ACL}carol\n")).unwrap();
     send(&serving, Signal::HUP);
-    let told = format!("SIGHUP: nothing is reloaded: {}", place.acl().display());
-    let line = serving.log.wait_for(&told);
+    let expected = format!("SIGHUP: reload failed, nothing changed: {}", place.acl().display());
+    let line = serving.log.wait_for(&expected);
     assert!(line.contains("4") && line.contains("the last good list stays in force"), "{line}");
     assert!(!serving.log.text().contains("SIGHUP: reloaded"));
     fs::write(place.acl(), ACL).unwrap();

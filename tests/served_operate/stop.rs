@@ -57,8 +57,8 @@ fn a_second_daemon_on_the_same_state_is_refused_and_told_who_holds_it() {
     // Ports are free: each takes any.
     let Err((status, log)) = place.try_start(&[]) else { panic!("two daemons on one state folder") };
     assert_eq!(status.code(), Some(1));
-    let told = format!("state/lock is held by process {}: only one JobTracker may run", first.process_id());
-    assert!(log.contains(&told), "{log}");
+    let expected = format!("state/lock is held by process {}: only one JobTracker may run", first.process_id());
+    assert!(log.contains(&expected), "{log}");
     first.top_up("alice", "1");
     // Killed, it holds nothing any more.
     first.kill();

@@ -25,10 +25,10 @@ fn systemd_finds_nothing_wrong_with_the_unit() {
         let _ = writeln!(std::io::stderr(), "\nSKIPPED the unit's check: systemd-analyze is missing");
         return;
     };
-    let told = String::from_utf8_lossy(&output.stderr);
-    // It speaks of keys that it does not know without failing. Other units of the machine are not ours to judge.
-    let of_ours: Vec<&str> = told.lines().filter(|line| line.contains("jobtracker.service")).collect();
-    assert!(output.status.success() && of_ours.is_empty(), "{told}");
+    let text = String::from_utf8_lossy(&output.stderr);
+    // Unknown keys are reported without failing. Other units of the machine do not matter here.
+    let of_ours: Vec<&str> = text.lines().filter(|line| line.contains("jobtracker.service")).collect();
+    assert!(output.status.success() && of_ours.is_empty(), "{text}");
 }
 
 /// The command of the unit, on folders of the test, is a daemon that says what the unit waits for.
@@ -63,7 +63,7 @@ fn the_command_of_the_unit_serves() {
     let serving = Serving::of(command).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"));
     assert_eq!(place.names("state"), ["control", "lock", "state.db", "state.db-shm", "state.db-wal"]);
     assert_eq!(serving.stop().0, 0);
-    // What the unit does not start anew.
+    // What the unit does not restart.
     fs::write(place.path("conf/mapred-site.xml"), "<configuration>").unwrap();
     let mut words = line.split(' ');
     let status = Command::new(words.next().unwrap()).args(words).output().unwrap().status;

@@ -1,5 +1,5 @@
-//! `jobtracker upgrade` on the program itself: a new process goes on for the old one, and nobody notices; or it fails,
-//! and nobody notices either.
+//! `jobtracker upgrade` on the program itself: a new process replaces the old one, unnoticed by clients; or it fails,
+//! unnoticed as well.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,8 +8,8 @@
     reason = "a test that cannot set itself up has failed"
 )]
 
+mod continuing;
 mod failing;
-mod going_on;
 mod many;
 #[path = "../rpc_rig/mod.rs"]
 mod rpc_rig;

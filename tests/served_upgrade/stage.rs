@@ -16,7 +16,7 @@ use jobtracker::wire::protocol::{
     Call, CallOutcome, JobSubmissionCall, Protocol, ReturnType, Value, decode_response, encode_call,
 };
 
-/// A place whose jobs nobody needs to sign.
+/// A place whose jobs need no signature.
 pub fn unsigned_place() -> Place {
     let mut place = place();
     place.overrides.push("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler".to_owned());
@@ -38,18 +38,18 @@ pub fn ask_for_upgrade(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-/// Upgrades; the daemon is the new process from now on. What was told.
+/// Upgrades; the daemon is the new process from now on. Returns the printed line.
 pub fn upgrade(place: &Place, serving: &mut Serving, arguments: &[&str]) -> String {
     let output = ask_for_upgrade(place, arguments).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
+    let line = String::from_utf8(output.stdout).unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}{error}\n{}", serving.log.text());
-    let process = told.strip_prefix("process ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(output.status.success(), "{line}{error}\n{}", serving.log.text());
+    let process = line.strip_prefix("process ").unwrap().split(' ').next().unwrap().parse().unwrap();
     serving.succeeded_by(process);
-    told
+    line
 }
 
-/// Fails to upgrade; what was told.
+/// Fails to upgrade; returns what was printed.
 pub fn fail_to_upgrade(place: &Place, arguments: &[&str]) -> (i32, String) {
     let Output { status, stdout, stderr } = ask_for_upgrade(place, arguments).output().unwrap();
     assert!(stdout.is_empty(), "{}", String::from_utf8_lossy(&stdout));
@@ -95,7 +95,7 @@ impl Client {
         let mut frame = Vec::new();
         encode_call(&mut frame, self.calls, call);
         self.stream.write_all(&frame).unwrap();
-        hear(&mut self.stream, self.calls, call.method().returns)
+        receive(&mut self.stream, self.calls, call.method().returns)
     }
 
     /// What a call is refused with.
@@ -149,7 +149,7 @@ fn opening(user: &str, protocol: Protocol) -> Vec<u8> {
     text
 }
 
-fn hear(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Value {
+fn receive(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Value {
     match hear_outcome(stream, id, returns) {
         CallOutcome::Value(value) => value,
         other => panic!("{other:?}"),
@@ -157,13 +157,13 @@ fn hear(stream: &mut TcpStream, id: i32, returns: ReturnType) -> Value {
 }
 
 fn hear_outcome(stream: &mut TcpStream, id: i32, returns: ReturnType) -> CallOutcome {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     loop {
         let mut room = [0; 4096];
         let count = stream.read(&mut room).unwrap();
         assert!(count > 0, "closed");
-        heard.extend_from_slice(&room[..count]);
-        if let Some((response, _)) = decode_response(returns, &heard).unwrap() {
+        received.extend_from_slice(&room[..count]);
+        if let Some((response, _)) = decode_response(returns, &received).unwrap() {
             assert_eq!(response.id, id);
             return response.outcome;
         }
@@ -196,10 +196,10 @@ impl RawClient {
         self.said = until;
     }
 
-    /// Says the rest and hears the answer.
+    /// Sends the rest and receives the answer.
     pub fn ends_well(mut self) {
         self.say(self.text.len());
-        let value = hear(&mut self.stream, 7, ReturnType::String);
+        let value = receive(&mut self.stream, 7, ReturnType::String);
         assert!(matches!(value, Value::String(_)), "{value:?}");
     }
 }

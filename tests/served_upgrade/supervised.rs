@@ -1,4 +1,4 @@
-//! What the supervisor hears of an upgrade.
+//! What the supervisor receives during an upgrade.
 
 use std::os::unix::net::UnixDatagram;
 
@@ -12,27 +12,27 @@ fn it_hears_who_serves_before_that_one_is_ready() {
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     place.environment.push(("NOTIFY_SOCKET", Box::leak(path.display().to_string().into_boxed_str())));
-    let hear = || {
+    let receive = || {
         let mut room = [0; 4096];
         let length = socket.recv(&mut room).unwrap();
         String::from_utf8(room[..length].to_vec()).unwrap()
     };
     let mut serving = place.start();
-    assert!(hear().starts_with("STATUS=starting"));
-    assert!(hear().starts_with("READY=1\nSTATUS=serving "));
+    assert!(receive().starts_with("STATUS=starting"));
+    assert!(receive().starts_with("READY=1\nSTATUS=serving "));
     for _ in 0..2 {
         upgrade(&place, &mut serving, &[]);
-        assert!(hear().starts_with("RELOADING=1\nMONOTONIC_USEC="));
-        assert_eq!(hear(), format!("MAINPID={}\n", serving.process_id()));
-        let ready = hear();
+        assert!(receive().starts_with("RELOADING=1\nMONOTONIC_USEC="));
+        assert_eq!(receive(), format!("MAINPID={}\n", serving.process_id()));
+        let ready = receive();
         assert!(ready.starts_with("READY=1\nSTATUS=serving "), "{ready}");
     }
     assert_eq!(fail_to_upgrade(&place, &["--program", "/bin/false"]).0, 1);
-    assert!(hear().starts_with("RELOADING=1\n"));
-    let ready = hear();
-    assert!(ready.starts_with("READY=1\nSTATUS=serving ") && ready.contains("; no upgrade: "), "{ready}");
+    assert!(receive().starts_with("RELOADING=1\n"));
+    let ready = receive();
+    assert!(ready.starts_with("READY=1\nSTATUS=serving ") && ready.contains("; upgrade failed: "), "{ready}");
     assert_eq!(serving.stop().0, 0);
-    assert!(hear().starts_with("STOPPING=1\n"));
+    assert!(receive().starts_with("STOPPING=1\n"));
 }
 
 /// The one that serves says that it lives, the one before does so until then.

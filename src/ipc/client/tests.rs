@@ -51,7 +51,7 @@ fn string(id: i32, value: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn values_and_errors_come_and_the_connection_check_stop() {
+async fn values_and_errors_come_and_the_connection_stays_usable() {
     let mut error = Vec::new();
     encode_error(&mut error, 1, "java.io.IOException", "no");
     let address = server(vec![long(0, 31), error, string(2, "file:/system")]).await;

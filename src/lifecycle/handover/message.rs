@@ -1,4 +1,4 @@
-//! What the two processes say to each other.
+//! Messages between the two processes.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,60 +7,60 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::opening::OpeningStage;
 
-/// The version of what is handed over and how. A process that speaks another refuses.
+/// The version of the hand-over protocol. A process with another one refuses.
 pub(super) const VERSION: u32 = 1;
 
-/// The first word of the old process: what there will be to take.
+/// The first message of the old process: what it can hand over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lifecycle) struct Offer {
     pub(super) version: u32,
-    /// The folder of the state, without links.
+    /// The canonical path of the state folder.
     pub(in crate::lifecycle) state_dir: PathBuf,
     pub(in crate::lifecycle) rpc: Port,
     pub(in crate::lifecycle) http: Port,
 }
 
-/// A port that is listened on.
+/// A port that the old process listens on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lifecycle) struct Port {
-    /// As the configuration has it, host and port.
+    /// As configured, host and port.
     pub(in crate::lifecycle) configured: String,
-    /// What came of it.
+    /// The bound address.
     pub(in crate::lifecycle) bound: SocketAddr,
 }
 
-/// What the new process says, one after another; a refusal ends it.
+/// Messages of the new process, in this order; a refusal ends the hand-over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum FromSuccessor {
-    /// It cannot or will not go on; nothing has happened yet.
+    /// It cannot take over; nothing has changed yet.
     Refused { why: String },
-    /// It can read its configuration and the state, and waits for the [`Estate`].
+    /// It can read its configuration and the state, and waits for the [`HandoverState`].
     Ready { version: u32, program_version: String },
-    /// It has the store open and everything in its hands, and waits for the word.
+    /// It has opened the store and received everything, and waits for permission to serve.
     Restored,
     /// It serves.
     Serving,
 }
 
-/// What the old process says after [`FromSuccessor::Restored`] and after [`FromSuccessor::Serving`].
+/// Messages of the old process after [`FromSuccessor::Restored`] and after [`FromSuccessor::Serving`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ToSuccessor {
-    /// Serve.
-    Go,
-    /// The supervisor knows who serves now.
-    Farewell,
+    /// Permission to serve.
+    Serve,
+    /// The supervisor knows the new process.
+    Acknowledged,
 }
 
-/// What is handed over, after [`FromSuccessor::Ready`]. All bytes of connections follow in their order, unread before
+/// What is handed over, after [`FromSuccessor::Ready`]. The bytes of the connections follow in order, unread before
 /// unsent; then the descriptors: RPC, web, control if there is one, connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inventory {
     pub(super) has_control: bool,
-    /// The names of those that serve.
+    /// The names of the trackers in service.
     pub(super) trackers: Vec<String>,
-    /// Job ids that wait for their submission, each with its user; earlier programs name none.
+    /// Job ids without a submission yet, each with its user; absent from earlier programs.
     #[serde(default)]
     pub(super) open_ids: Vec<(String, String)>,
     pub(super) connections: Vec<ConnectionEntry>,
@@ -70,17 +70,17 @@ pub(super) struct Inventory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ConnectionEntry {
     pub(super) introduction: IntroductionEntry,
-    /// A heartbeat has come on it. Earlier programs do not say: then whoever names the trackers' protocol counts as one.
+    /// A heartbeat arrived on it. Absent from earlier programs: then a connection with the trackers' protocol counts.
     #[serde(default)]
     pub(super) has_beaten: Option<bool>,
-    /// Those that are heard on it; earlier programs name none.
+    /// The trackers that send heartbeats on it; absent from earlier programs.
     #[serde(default)]
     pub(super) trackers: Vec<TrackerEntry>,
     pub(super) unread_bytes: usize,
     pub(super) unsent_bytes: usize,
 }
 
-/// A tracker that is heard on a connection.
+/// A tracker that sends heartbeats on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TrackerEntry {
     pub(super) name: String,
@@ -88,12 +88,12 @@ pub(super) struct TrackerEntry {
     pub(super) is_sure: bool,
 }
 
-/// What the client has said before its calls.
+/// What the client sent before its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum IntroductionEntry {
-    /// Not all of it.
+    /// Incomplete.
     Opening(OpeningStage),
-    /// All.
+    /// Complete.
     Done { protocol: String, user: String },
 }

@@ -1,23 +1,23 @@
-//! How a running daemon is replaced by a new process without a connection being closed.
+//! Replaces a running daemon by a new process without closing a connection.
 //!
-//! The old process starts the new one and keeps serving until the new one has read its configuration and found that it
-//! understands the state. Only then calls are held up, the store is closed, and listeners and connections go over. The
-//! old process keeps its own copies of all descriptors: until the new one has said that it serves, the old one can end it,
-//! open the store again and go on from the same place.
+//! The old process starts the new one and keeps serving until the new one has read its configuration and checked that
+//! it can read the state. ReadProgress the old process pauses calls, closes the store, and hands listeners and connections
+//! over. It keeps copies of all descriptors: until the new process reports that it serves, the old one can kill it,
+//! reopen the store and resume.
 //!
-//! Invariants: never do both hold the store, since the new one opens it only after the old one has closed it, and the old
-//! one opens it again only when the new one is dead; the new one reads nothing from a connection before it has said that
-//! it serves, so until then what the old one knows of connections is true; once it has everything, it serves also when
-//! the old one dies.
+//! Invariants: at most one of the two holds the store, since the new one opens it only after the old one has closed it,
+//! and the old one reopens it only when the new one is dead; the new process reads nothing from a connection before it
+//! reports that it serves, so until then the old one's copies are current; once the new process has received
+//! everything, it serves even if the old one dies.
 
 mod control;
-mod giving;
+mod incoming;
 mod message;
-mod taking;
+mod outgoing;
 
-pub use control::{AskError, Outcome, ask};
-pub(super) use control::{Asked, Control};
-pub(super) use giving::{Estate, Successor};
+pub(super) use control::{Control, UpgradeRequest};
+pub use control::{ControlError, UpgradeOutcome, request_upgrade};
+pub(super) use incoming::InheritedState;
+pub use incoming::Predecessor;
 pub(super) use message::{Offer, Port};
-pub(super) use taking::Inheritance;
-pub use taking::Predecessor;
+pub(super) use outgoing::{HandoverState, Successor};

@@ -1,24 +1,24 @@
-//! Who a caller is, groups included: asked for only where an access list is to be looked at.
+//! The identity of a caller; groups are looked up only if an access list needs them.
 
 use std::rc::Rc;
 
 use crate::config::settings::Queues;
 use crate::engine::{Caller, IdOwner};
-use crate::ipc::{RemoteError, Ticket};
+use crate::ipc::{PendingCall, RemoteError};
 use crate::model::JobId;
 use crate::server::groups::Groups;
 
 use super::Dispatcher;
 
-/// What callers are known by.
+/// Resolves callers.
 pub(super) struct Callers {
     groups: Rc<Groups>,
     acls_enabled: bool,
 }
 
-/// The caller that a job id is given to, or that submits under one.
-pub(in crate::server) fn id_owner(ticket: &Ticket) -> IdOwner {
-    IdOwner { user: ticket.user().clone(), connection: ticket.connection(), origin: ticket.origin() }
+/// The owner of a job id: the caller that requested it or submits under it.
+pub(in crate::server) fn id_owner(pending: &PendingCall) -> IdOwner {
+    IdOwner { user: pending.user().clone(), connection: pending.connection(), origin: pending.origin() }
 }
 
 // === impl Callers ===
@@ -28,7 +28,7 @@ impl Callers {
         Self { groups: Rc::new(Groups::new(settings.groups_cache_s)), acls_enabled: settings.acls_enabled }
     }
 
-    /// Forgets which groups users belong to.
+    /// Discards the cached groups.
     pub(super) fn forget_groups(&self) {
         self.groups.forget();
     }
@@ -37,43 +37,48 @@ impl Callers {
 // === impl Dispatcher: callers ===
 
 impl Dispatcher {
-    /// Goes on with the caller of an operation of a job, or of a queue where none is named; groups count only while access lists do.
+    /// Calls `then` with the caller of an operation on a job, or on a queue if `job` is `None`. Groups are looked up
+    /// only if an access list needs them.
     pub(super) fn as_caller(
         self: &Rc<Self>,
         job: Option<JobId>,
-        ticket: Ticket,
-        go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static,
+        pending: PendingCall,
+        then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static,
     ) {
-        if self.callers.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups(job, ticket.user())) {
-            self.with_groups(ticket, go_on);
+        if self.callers.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups(job, pending.user())) {
+            self.with_groups(pending, then);
         } else {
-            let caller = Caller::named(ticket.user().clone());
-            go_on(self, caller, ticket);
+            let caller = Caller::named(pending.user().clone());
+            then(self, caller, pending);
         }
     }
 
-    /// Goes on with the caller of an administrator's operation.
-    pub(super) fn as_member(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static) {
-        if self.owner.with_engine(|engine| engine.administrators_need_groups(ticket.user())) {
-            self.with_groups(ticket, go_on);
+    /// Calls `then` with the caller of an administrator's operation.
+    pub(super) fn as_member(
+        self: &Rc<Self>,
+        pending: PendingCall,
+        then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static,
+    ) {
+        if self.owner.with_engine(|engine| engine.administrators_need_groups(pending.user())) {
+            self.with_groups(pending, then);
         } else {
-            let caller = Caller::named(ticket.user().clone());
-            go_on(self, caller, ticket);
+            let caller = Caller::named(pending.user().clone());
+            then(self, caller, pending);
         }
     }
 
-    /// Goes on with the caller and his groups: at once if they are known, else when the machine has told them.
-    fn with_groups(self: &Rc<Self>, ticket: Ticket, go_on: impl FnOnce(&Rc<Self>, Caller, Ticket) + 'static) {
-        let user = ticket.user().clone();
+    /// Calls `then` with the caller and the groups: at once if they are cached, else once they are looked up.
+    fn with_groups(self: &Rc<Self>, pending: PendingCall, then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static) {
+        let user = pending.user().clone();
         if let Some(groups) = self.callers.groups.known(&user) {
-            return go_on(self, Caller { user, groups }, ticket);
+            return then(self, Caller { user, groups }, pending);
         }
-        // Not waited for here: the next client's call must not wait for this one's groups.
+        // A task of its own: the next client's call must not wait for this one's groups.
         let this = self.clone();
         tokio::task::spawn_local(async move {
-            match this.callers.groups.of(&user, ticket.origin()).await {
-                Ok(groups) => go_on(&this, Caller { user, groups }, ticket),
-                Err(refused) => this.refuse(ticket, RemoteError::io(refused)),
+            match this.callers.groups.of(&user, pending.origin()).await {
+                Ok(groups) => then(&this, Caller { user, groups }, pending),
+                Err(refused) => this.refuse(pending, RemoteError::io(refused)),
             }
         });
     }

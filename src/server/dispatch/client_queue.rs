@@ -6,25 +6,25 @@ use std::rc::Rc;
 
 use tokio::sync::Notify;
 
-use crate::ipc::Ticket;
+use crate::ipc::PendingCall;
 use crate::wire::protocol::Call;
 
 use super::Dispatcher;
 
-/// Asks something of the dispatcher, once.
-type Question = Box<dyn FnOnce(&Rc<Dispatcher>)>;
+/// Repeats a read, once.
+type Retry = Box<dyn FnOnce(&Rc<Dispatcher>)>;
 
-/// What waits for its turn.
-pub(super) enum Asked {
-    /// A call.
-    Call(Call, Ticket),
-    /// A question that was put off until what it shows is durable.
-    Again(Question),
+/// A queued call.
+pub(super) enum QueuedCall {
+    /// A new call.
+    Call(Call, PendingCall),
+    /// A read that was delayed until its facts are durable.
+    Retry(Retry),
 }
 
-/// Calls of clients that wait for their turn.
+/// Clients' calls in order of arrival.
 pub(super) struct ClientQueue {
-    calls: RefCell<VecDeque<Asked>>,
+    calls: RefCell<VecDeque<QueuedCall>>,
     bound: usize,
     arrived: Notify,
     room: Notify,
@@ -38,17 +38,17 @@ impl ClientQueue {
     }
 
     /// Adds a call. Callers look at [`Self::has_room`] before they read one.
-    pub(super) fn push(&self, asked: Asked) {
-        self.calls.borrow_mut().push_back(asked);
+    pub(super) fn push(&self, queued: QueuedCall) {
+        self.calls.borrow_mut().push_back(queued);
         self.arrived.notify_one();
     }
 
-    /// The next call, waiting for one if need be.
-    pub(super) async fn next(&self) -> Asked {
+    /// Removes the next call, waiting for one if necessary.
+    pub(super) async fn next(&self) -> QueuedCall {
         loop {
             let next = self.calls.borrow_mut().pop_front();
             if let Some(next) = next {
-                // Not at each call: those that wait for room come back in bunches.
+                // Not at each call: waiters resume in batches.
                 if self.calls.borrow().len() == self.bound / 2 {
                     self.room.notify_waiters();
                 }
@@ -58,7 +58,7 @@ impl ClientQueue {
         }
     }
 
-    /// Whether further calls should be read.
+    /// Whether to read further calls.
     pub(super) fn has_room(&self) -> bool {
         self.calls.borrow().len() < self.bound
     }

@@ -1,5 +1,5 @@
-//! What is asked about tasks and events of jobs that were over before a restart is read from the database, on the pool,
-//! few at a time.
+//! Queries about tasks and events of jobs that finished before a restart: read from the database, on the pool, few at a
+//! time.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -7,47 +7,47 @@ use std::rc::Rc;
 use tokio::sync::Semaphore;
 
 use crate::engine::ReportKind;
-use crate::ipc::{Answer, RemoteError, Ticket};
+use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, FactNumber, JobId};
 use crate::server::owner::Owner;
 use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{Value, encode_response};
 
-/// Reads that go on at one time.
-const AT_ONE_TIME: usize = 2;
+/// Concurrent reads.
+const CONCURRENT_READS: usize = 2;
 
-/// Answers out of the database, where there is one.
+/// Answers from the database, if there is one.
 pub(super) struct FinishedJobs {
     reader: OnceCell<FinishedJobReader>,
-    turns: Rc<Semaphore>,
+    permits: Rc<Semaphore>,
 }
 
 // === impl FinishedJobs ===
 
 impl FinishedJobs {
     pub(super) fn new() -> Self {
-        Self { reader: OnceCell::new(), turns: Rc::new(Semaphore::new(AT_ONE_TIME)) }
+        Self { reader: OnceCell::new(), permits: Rc::new(Semaphore::new(CONCURRENT_READS)) }
     }
 
-    /// From now on they are read by `reader`.
+    /// Sets the reader of finished jobs.
     pub(super) fn read_by(&self, reader: FinishedJobReader) {
-        // There is one database, so whoever was told first is right.
+        // There is one database, so the first reader is the right one.
         let _ = self.reader.set(reader);
     }
 
-    /// Answers `ticket` with what `read` finds; gives it back where there is no database.
+    /// Answers `pending` with the result of `read`; returns it if there is no database.
     pub(super) fn answer(
         &self,
         owner: &Rc<Owner>,
-        ticket: Ticket,
+        pending: PendingCall,
         read: impl FnOnce(&FinishedJobReader) -> Result<Value, StoreError> + Send + 'static,
-    ) -> Result<(), Ticket> {
-        let Some(reader) = self.reader.get().cloned() else { return Err(ticket) };
-        let (owner, turns) = (owner.clone(), self.turns.clone());
+    ) -> Result<(), PendingCall> {
+        let Some(reader) = self.reader.get().cloned() else { return Err(pending) };
+        let (owner, permits) = (owner.clone(), self.permits.clone());
         tokio::task::spawn_local(async move {
-            let _turn = turns.acquire().await;
-            let id = ticket.id();
+            let _permit = permits.acquire().await;
+            let id = pending.id();
             // Encoded there too: the answer may be long.
             let read = move || {
                 let value = read(&reader)?;
@@ -56,12 +56,12 @@ impl FinishedJobs {
                 Ok::<_, StoreError>(response)
             };
             let answer = match tokio::task::spawn_blocking(read).await {
-                // What is read is durable.
-                Ok(Ok(response)) => return ticket.answer_encoded(response),
+                // Everything read is durable.
+                Ok(Ok(response)) => return pending.answer_encoded(response),
                 Ok(Err(error)) => Answer::Error(RemoteError::io(error)),
-                Err(error) => Answer::Error(RemoteError::io(format_args!("the JobTracker failed at it: {error}"))),
+                Err(error) => Answer::Error(RemoteError::io(format_args!("the JobTracker failed internally: {error}"))),
             };
-            owner.answer(ticket, answer, FactNumber::default());
+            owner.answer(pending, answer, FactNumber::default());
         });
         Ok(())
     }
@@ -73,7 +73,7 @@ pub(super) fn task_reports(reader: &FinishedJobReader, job: JobId, kind: ReportK
     Ok(Value::TaskReports(job.map(|job| kind.of(&job)).unwrap_or_default()))
 }
 
-/// What an attempt said that went wrong.
+/// The diagnostics of an attempt.
 pub(super) fn diagnostics(reader: &FinishedJobReader, attempt: AttemptId) -> Result<Value, StoreError> {
     let job = reader.job(attempt.task.job)?.map(Job::from_stored);
     let texts = job.and_then(|job| job.diagnostics(job.key_of(attempt.task)?, attempt.number));

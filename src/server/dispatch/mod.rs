@@ -1,17 +1,17 @@
-//! Which call becomes which event or read. A tracker's calls are taken at once; clients' calls wait in one queue of which
-//! one is taken each turn of the loop, so that heartbeats that are ready always go first.
+//! Maps calls to events and reads. A tracker's calls are handled at once; clients' calls wait in one queue, of which
+//! one is handled per turn of the loop, so that heartbeats always go first.
 
 mod administration;
 mod callers;
 mod client_queue;
 mod finished_jobs;
-mod holds;
+mod held_heartbeats;
 mod inter_tracker;
 mod job_submission;
 mod long_answer;
-mod newcomers;
-mod paced;
+mod rate_limited;
 mod remote_error;
+mod tracker_claims;
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ use callers::Callers;
 
 use crate::config::Settings;
 use crate::engine::{Engine, Event, Read, Refusal, Reply};
-use crate::ipc::{Answer, RemoteError, Service, Ticket, served_protocol};
+use crate::ipc::{Answer, PendingCall, RemoteError, Service, served_protocol};
 use crate::model::FactNumber;
 use crate::store::FinishedJobReader;
 use crate::wire::protocol::{Call, Value};
@@ -32,12 +32,12 @@ use super::advertised::Advertised;
 use super::owner::Owner;
 use super::submission::Submissions;
 pub(super) use callers::id_owner;
-use client_queue::{Asked, ClientQueue};
+use client_queue::{ClientQueue, QueuedCall};
 use finished_jobs::FinishedJobs;
-use holds::Holds;
-use newcomers::Newcomers;
+use held_heartbeats::HeldHeartbeats;
+use tracker_claims::TrackerClaims;
 
-/// Answers calls by asking the engine.
+/// Answers calls with the engine's replies.
 pub struct Dispatcher {
     owner: Rc<Owner>,
     advertised: Advertised,
@@ -46,19 +46,20 @@ pub struct Dispatcher {
     administration: Administration,
     clients: ClientQueue,
     finished_jobs: FinishedJobs,
-    newcomers: Newcomers,
-    holds: Rc<Holds>,
+    tracker_claims: TrackerClaims,
+    held_heartbeats: Rc<HeldHeartbeats>,
     admission: Rc<Admission>,
     slices: Semaphore,
 }
 
-/// Why nothing is changed now: what changes something waits for the store, and has a limit.
-const TOO_MUCH_WAITS: &str = "nothing is changed now, for too much waits for the state store: try again soon";
+/// The error while too many facts wait for the store.
+const STORE_OVERLOADED: &str =
+    "the call was rejected because too many changes wait for the state store: try again soon";
 
 // === impl Dispatcher ===
 
 impl Dispatcher {
-    /// A dispatcher that keeps at most about `waiting_calls` calls of clients waiting.
+    /// A dispatcher that queues at most about `waiting_calls` calls of clients.
     pub fn new(owner: Rc<Owner>, settings: &Settings, submissions: Rc<Submissions>, waiting_calls: usize) -> Rc<Self> {
         let admission = Rc::new(Admission::new(settings.trackers.admitted, owner.clock()));
         let dispatcher = Rc::new(Self {
@@ -70,105 +71,105 @@ impl Dispatcher {
             clients: ClientQueue::new(waiting_calls),
             finished_jobs: FinishedJobs::new(),
             slices: Semaphore::new(1),
-            newcomers: Newcomers::default(),
-            holds: Rc::default(),
+            tracker_claims: TrackerClaims::default(),
+            held_heartbeats: Rc::default(),
             admission,
         });
-        dispatcher.hosts_read();
+        dispatcher.apply_host_list();
         dispatcher
     }
 
-    /// Jobs that were over before a restart are read by `reader`.
+    /// Sets the reader of jobs that finished before the restart.
     pub fn read_finished_jobs_by(&self, reader: FinishedJobReader) {
         self.finished_jobs.read_by(reader);
     }
 
-    /// The engine has another list of hosts: their names are resolved, if it matters.
-    pub fn hosts_read(&self) {
+    /// Applies the engine's list of hosts to admission.
+    pub fn apply_host_list(&self) {
         self.owner.with_engine(|engine| self.admission.set_list(engine.included_hosts()));
     }
 
-    /// Resolves the names of hosts as they come due. Never ends.
+    /// Resolves host names as they come due. Never completes.
     pub async fn resolve_hosts(self: Rc<Self>) {
         self.admission.clone().resolve().await;
     }
 
-    /// Forgets which groups users belong to.
+    /// Discards the cached groups.
     pub fn forget_groups(&self) {
         self.callers.forget_groups();
     }
 
-    /// Takes clients' calls, one each turn. Never ends.
+    /// Handles clients' calls, one per turn. Never completes.
     pub async fn serve_clients(self: Rc<Self>) {
         loop {
-            let (call, ticket) = match self.clients.next().await {
-                Asked::Call(call, ticket) => (call, ticket),
-                Asked::Again(ask) => {
+            let (call, pending) = match self.clients.next().await {
+                QueuedCall::Call(call, pending) => (call, pending),
+                QueuedCall::Retry(ask) => {
                     ask(&self);
                     tokio::task::yield_now().await;
                     continue;
                 }
             };
-            let long = may_be_long(&call);
-            if ticket.is_behind(long) && !ticket.is_gone() {
+            let long = can_be_long(&call);
+            if pending.is_behind(long) && !pending.is_gone() {
                 let dispatcher = self.clone();
                 tokio::task::spawn_local(async move {
-                    ticket.caught_up(long).await;
-                    dispatcher.clients.push(Asked::Call(call, ticket));
+                    pending.caught_up(long).await;
+                    dispatcher.clients.push(QueuedCall::Call(call, pending));
                 });
-            } else if !ticket.is_gone() {
-                self.client_call(call, ticket);
+            } else if !pending.is_gone() {
+                self.client_call(call, pending);
             }
             tokio::task::yield_now().await;
         }
     }
 
-    fn client_call(self: &Rc<Self>, call: Call, ticket: Ticket) {
+    fn client_call(self: &Rc<Self>, call: Call, pending: PendingCall) {
         match call {
-            Call::JobSubmission(call) => self.job_submission(call, ticket),
-            Call::AdminOperations(call) => self.admin_operations(call, ticket),
-            Call::RefreshUserMappings(call) => self.refresh_user_mappings(call, ticket),
-            Call::RefreshAuthorizationPolicy(call) => self.refresh_authorization_policy(call, ticket),
-            Call::TaskUmbilical(_) => self.refuse(ticket, administration::not_supported(call.method().name)),
-            // Answered before they come here.
+            Call::JobSubmission(call) => self.job_submission(call, pending),
+            Call::AdminOperations(call) => self.admin_operations(call, pending),
+            Call::RefreshUserMappings(call) => self.refresh_user_mappings(call, pending),
+            Call::RefreshAuthorizationPolicy(call) => self.refresh_authorization_policy(call, pending),
+            Call::TaskUmbilical(_) => self.refuse(pending, administration::not_supported(call.method().name)),
+            // Answered earlier.
             Call::InterTracker(_) | Call::ProtocolVersion { .. } => {}
         }
     }
 
-    /// Hands an event to the engine and answers with its reply once that may be shown.
-    fn step(&self, event: Event, ticket: Ticket) {
-        if self.owner.is_pressed() {
-            return self.refuse(ticket, RemoteError::io(TOO_MUCH_WAITS));
+    /// Passes an event to the engine and answers with its reply once its facts are durable.
+    fn step(&self, event: Event, pending: PendingCall) {
+        if self.owner.is_overloaded() {
+            return self.refuse(pending, RemoteError::io(STORE_OVERLOADED));
         }
-        let (reply, wait_for) = self.owner.step_from(ticket.address(), event);
-        self.owner.answer(ticket, answer_of(reply), wait_for);
+        let (reply, wait_for) = self.owner.step_from(pending.address(), event);
+        self.owner.answer(pending, answer_of(reply), wait_for);
     }
 
-    /// Answers with what `ask` reads from the engine, once that may be shown. It may be asked anew, when too much waits for
-    /// the store to keep the answer.
+    /// Answers with what `ask` reads from the engine, once its facts are durable. The read is repeated if there is no
+    /// memory to keep the answer until then.
     fn show<T>(
         self: &Rc<Self>,
-        ticket: Ticket,
+        pending: PendingCall,
         ask: impl Fn(&Engine) -> Read<T> + 'static,
         value: impl Fn(T) -> Value + 'static,
     ) {
-        self.show_if_allowed(ticket, move |engine| Ok::<_, Refusal>(ask(engine)), value);
+        self.show_if_allowed(pending, move |engine| Ok::<_, Refusal>(ask(engine)), value);
     }
 
-    /// As [`Self::show`], where there may be a reason to show nothing.
+    /// As [`Self::show`], where `ask` may refuse.
     fn show_if_allowed<T, E: Into<RemoteError>>(
         self: &Rc<Self>,
-        ticket: Ticket,
+        pending: PendingCall,
         ask: impl Fn(&Engine) -> Result<Read<T>, E> + 'static,
         value: impl Fn(T) -> Value + 'static,
     ) {
-        self.show_answer(ticket, ask, move |read| Answer::Value(value(read)));
+        self.show_answer(pending, ask, move |read| Answer::Value(value(read)));
     }
 
-    /// As [`Self::show_if_allowed`], where what is read may be an error too.
+    /// As [`Self::show_if_allowed`], where the value may be an error too.
     fn show_answer<T, E: Into<RemoteError>>(
         self: &Rc<Self>,
-        ticket: Ticket,
+        pending: PendingCall,
         ask: impl Fn(&Engine) -> Result<Read<T>, E> + 'static,
         answer_of: impl Fn(T) -> Answer + 'static,
     ) {
@@ -176,47 +177,47 @@ impl Dispatcher {
             Ok(read) => (answer_of(read.value), read.wait_for),
             Err(error) => (Answer::Error(error.into()), FactNumber::default()),
         };
-        // Weak: what the owner holds must not keep those who hold the owner.
+        // Weak: the owner keeps this closure, and the dispatcher keeps the owner.
         let this = Rc::downgrade(self);
-        let ask_again = move |ticket| {
+        let ask_again = move |pending| {
             let Some(this) = this.upgrade() else { return };
-            let again = move |this: &Rc<Self>| this.show_answer(ticket, ask, answer_of);
-            this.clients.push(Asked::Again(Box::new(again)));
+            let again = move |this: &Rc<Self>| this.show_answer(pending, ask, answer_of);
+            this.clients.push(QueuedCall::Retry(Box::new(again)));
         };
-        self.owner.show(ticket, &answer, wait_for, ask_again);
+        self.owner.show(pending, &answer, wait_for, ask_again);
     }
 
-    /// Answers with something that needs no engine.
-    fn tell(&self, ticket: Ticket, value: Value) {
-        self.owner.answer(ticket, Answer::Value(value), FactNumber::default());
+    /// Answers with a value that needs no engine.
+    fn answer_value(&self, pending: PendingCall, value: Value) {
+        self.owner.answer(pending, Answer::Value(value), FactNumber::default());
     }
 
-    fn refuse(&self, ticket: Ticket, error: RemoteError) {
-        self.owner.answer(ticket, Answer::Error(error), FactNumber::default());
+    fn refuse(&self, pending: PendingCall, error: RemoteError) {
+        self.owner.answer(pending, Answer::Error(error), FactNumber::default());
     }
 }
 
 impl Service for Dispatcher {
-    fn take(self: &Rc<Self>, call: Call, ticket: Ticket) {
+    fn handle_call(self: &Rc<Self>, call: Call, pending: PendingCall) {
         match call {
-            Call::InterTracker(call) => self.inter_tracker(call, ticket),
+            Call::InterTracker(call) => self.inter_tracker(call, pending),
             Call::ProtocolVersion { protocol, .. } => match served_protocol(&protocol) {
-                Some(protocol) => self.tell(ticket, Value::Long(protocol.version())),
+                Some(protocol) => self.answer_value(pending, Value::Long(protocol.version())),
                 None => {
-                    self.refuse(ticket, RemoteError::io(format_args!("Unknown protocol to job tracker: {protocol}")))
+                    self.refuse(pending, RemoteError::io(format_args!("Unknown protocol to job tracker: {protocol}")))
                 }
             },
-            call => self.clients.push(Asked::Call(call, ticket)),
+            call => self.clients.push(QueuedCall::Call(call, pending)),
         }
     }
 
-    fn tracker_left(&self, connection: u64) {
+    fn on_tracker_disconnected(&self, connection: u64) {
         self.owner.step(Event::ConnectionClosed { connection });
-        self.newcomers.changed(connection);
+        self.tracker_claims.changed(connection);
     }
 
-    fn give_up_held(&self) {
-        self.holds.give_up_all();
+    fn abandon_held_calls(&self) {
+        self.held_heartbeats.drop_all();
     }
 
     fn has_room(&self) -> bool {
@@ -229,7 +230,7 @@ impl Service for Dispatcher {
 }
 
 /// Whether the answer to a call grows with the cluster or with a job.
-fn may_be_long(call: &Call) -> bool {
+fn can_be_long(call: &Call) -> bool {
     use crate::wire::protocol::JobSubmissionCall as Ask;
     matches!(
         call,
@@ -245,7 +246,7 @@ fn may_be_long(call: &Call) -> bool {
     )
 }
 
-/// What a reply says on the wire.
+/// The answer to a call for an engine's reply.
 pub(super) fn answer_of(reply: Reply) -> Answer {
     use crate::engine::{HeartbeatAnswer, SubmissionReply};
     Answer::Value(match reply {
@@ -256,9 +257,9 @@ pub(super) fn answer_of(reply: Reply) -> Answer {
         Reply::Boolean(truth) => Value::Boolean(truth),
         Reply::Submission(SubmissionReply::Accepted(status)) => Value::JobStatus(Some(status)),
         Reply::Refused(refusal) => return Answer::Error(refusal.into()),
-        // Never the answer to a call: a submission that goes on, and the market's.
+        // Never the reply to a call: replies within a submission, and the market's.
         Reply::Submission(SubmissionReply::ReadFiles | SubmissionReply::WriteSystemDir { .. }) | Reply::Market(_) => {
-            return Answer::Error(RemoteError::io("the JobTracker gave an answer to another question"));
+            return Answer::Error(RemoteError::io("the JobTracker produced a reply of the wrong kind"));
         }
     })
 }

@@ -1,5 +1,5 @@
-//! Tells owners of jobs that these are over, by the URL they named (1.2.1 `JobEndNotifier`). What waits here is lost by a
-//! restart, as in 1.2.1; unlike there nobody's slow server delays the others.
+//! Notifies owners of jobs of the end, at the URL that the job names (1.2.1 `JobEndNotifier`). A restart loses pending
+//! notifications, as in 1.2.1; unlike there, one slow server does not delay the others.
 
 mod targets;
 
@@ -22,25 +22,25 @@ use tokio::sync::Semaphore;
 use crate::config::excerpt;
 use crate::model::{EndNotification, JobId};
 
-use super::turns::Places;
+use super::fair_pool::FairShares;
 
 pub use targets::Targets;
 
-/// Calls under way at one time, and those of one host.
-const AT_ONE_TIME: (usize, usize) = (16, 4);
-/// Names looked up at one time. A name server that does not answer keeps a thread for as long as the system's library waits for it.
+/// Concurrent calls, and those to one host.
+const CONCURRENT_CALLS: (usize, usize) = (16, 4);
+/// Concurrent name lookups. Each occupies a thread until the system's resolver times out.
 const LOOKUPS: usize = 8;
-/// Notifications that wait for their turn or their next call, and those of one user's jobs; more are dropped.
-const MOST_WAITING: (usize, usize) = (10_000, 1_000);
-/// Longest time for one call, whatever a job asks for, ms.
-const MOST_TIMEOUT_MS: u64 = 60_000;
-/// Most calls for one job.
-const MOST_CALLS: u32 = 10;
-/// Shortest and longest time between two of them, ms.
+/// Pending notifications, and those of one user; further ones are dropped.
+const MAX_PENDING: (usize, usize) = (10_000, 1_000);
+/// Maximum timeout of one call, ms.
+const MAX_TIMEOUT_MS: u64 = 60_000;
+/// Maximum calls per job.
+const MAX_CALLS: u32 = 10;
+/// Minimum and maximum interval of two calls, ms.
 const INTERVALS_MS: (u64, u64) = (1_000, 3_600_000);
-/// Most of an answer that is read: its head says all. Bytes.
-const MOST_ANSWER_BYTES: usize = 16 << 10;
-/// What 1.2.1 escapes too, since users write it: everything that no URL may hold.
+/// Maximum header of an answer, bytes; the body is not read.
+const MAX_ANSWER_BYTES: usize = 16 << 10;
+/// Characters to escape, as 1.2.1 does, since users write the URL.
 const NOT_IN_URLS: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
@@ -48,7 +48,7 @@ const NOT_IN_URLS: &AsciiSet =
 #[derive(Debug)]
 pub(crate) struct Notifier {
     targets: Targets,
-    places: Places,
+    permits: FairShares,
     lookups: Arc<Semaphore>,
     /// By user.
     waiting: RefCell<BTreeMap<Arc<str>, usize>>,
@@ -63,30 +63,30 @@ struct Target {
     path: String,
 }
 
-/// Why a call did not tell anybody.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 enum CallError {
-    #[error("it is no URL: {0}")]
+    #[error("invalid URL: {0}")]
     NotAUrl(#[from] hyper::http::Error),
-    #[error("only http: is spoken, with a host")]
+    #[error("expected an http: URL with a host")]
     NotHttp,
-    #[error("host {0:?} is not among those of jobtracker.end-notification.targets")]
+    #[error("host {0:?} is not listed in jobtracker.end-notification.targets")]
     NotATarget(String),
     #[error("{0}")]
     Io(#[from] std::io::Error),
     #[error("{0}")]
     Http(#[from] hyper::Error),
-    #[error("it answered {0}")]
+    #[error("the server answered {0}")]
     Status(StatusCode),
-    #[error("it did not answer within {0} ms")]
+    #[error("no answer within {0} ms")]
     TooSlow(u64),
 }
 
 // === impl CallError ===
 
 impl CallError {
-    /// Whether another call may go better.
-    fn may_pass(&self) -> bool {
+    /// Whether a retry may succeed.
+    fn is_retryable(&self) -> bool {
         !matches!(self, Self::NotAUrl(_) | Self::NotHttp | Self::NotATarget(_))
     }
 }
@@ -94,37 +94,37 @@ impl CallError {
 // === impl Notifier ===
 
 impl Notifier {
-    /// One that calls only these.
+    /// A notifier that calls only `targets`.
     pub(crate) fn new(targets: Targets) -> Self {
         Self {
             targets,
-            places: Places::new(AT_ONE_TIME.0, AT_ONE_TIME.1),
+            permits: FairShares::new(CONCURRENT_CALLS.0, CONCURRENT_CALLS.1),
             lookups: Arc::new(Semaphore::new(LOOKUPS)),
             waiting: RefCell::default(),
             least_interval_ms: INTERVALS_MS.0,
         }
     }
 
-    /// Calls soon, and again if need be, for a job of `user`. Must run where local tasks can be spawned.
+    /// Notifies soon, with retries, for a job of `user`. Requires a `LocalSet` or a local runtime.
     pub(crate) fn notify(self: Rc<Self>, job: JobId, user: Arc<str>, notification: EndNotification) {
         {
             let mut waiting = self.waiting.borrow_mut();
             let all: usize = waiting.values().sum();
             let of_user = waiting.entry(user.clone()).or_default();
-            if all >= MOST_WAITING.0 || *of_user >= MOST_WAITING.1 {
+            if all >= MAX_PENDING.0 || *of_user >= MAX_PENDING.1 {
                 return tracing::warn!(
-                    "the end of {job} is told to nobody: {all} notifications wait already, {of_user} of them of its user; the limits are \
-                     {} and {}",
-                    MOST_WAITING.0,
-                    MOST_WAITING.1
+                    "dropped the end notification of {job}: {all} notifications are pending, {of_user} of them for its \
+                     user; the limits are {} and {}",
+                    MAX_PENDING.0,
+                    MAX_PENDING.1
                 );
             }
             *of_user += 1;
         }
         tokio::task::spawn_local(async move {
-            if let Err((error, calls)) = self.tell(&notification).await {
-                // A URL may carry a secret: its owner knows it, the log need not.
-                tracing::warn!("the owner of {job} could not be told of its end: {error}; {calls} calls");
+            if let Err((error, calls)) = self.deliver(&notification).await {
+                // A URL may include a secret, so it is not logged.
+                tracing::warn!("end notification of {job} failed after {calls} calls: {error}");
             }
             let mut waiting = self.waiting.borrow_mut();
             if let Some(of_user) = waiting.get_mut(&user) {
@@ -134,14 +134,14 @@ impl Notifier {
         });
     }
 
-    /// An error is that of the last call, and how many there were.
-    async fn tell(&self, notification: &EndNotification) -> Result<(), (CallError, u32)> {
+    /// Returns the error of the last call, and the number of calls.
+    async fn deliver(&self, notification: &EndNotification) -> Result<(), (CallError, u32)> {
         let target = self.target(&notification.url).map_err(|error| (error, 0))?;
-        let most_calls = notification.retries.saturating_add(1).min(MOST_CALLS);
+        let max_calls = notification.retries.saturating_add(1).min(MAX_CALLS);
         let interval_ms = notification.retry_interval_ms.clamp(self.least_interval_ms, INTERVALS_MS.1);
         for calls in 1.. {
-            let Err(error) = self.call(&target, notification.timeout_ms.min(MOST_TIMEOUT_MS)).await else { break };
-            if !error.may_pass() || calls >= most_calls {
+            let Err(error) = self.call(&target, notification.timeout_ms.min(MAX_TIMEOUT_MS)).await else { break };
+            if !error.is_retryable() || calls >= max_calls {
                 return Err((error, calls));
             }
             tokio::time::sleep(Duration::from_millis(interval_ms)).await;
@@ -155,7 +155,7 @@ impl Notifier {
         let (Some("http"), Some(host)) = (url.scheme_str(), url.host()) else { return Err(CallError::NotHttp) };
         let port = url.port_u16().unwrap_or(80);
         let host_header = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        // An address of IPv6 stands in brackets in a URL only.
+        // An IPv6 address has brackets in a URL only.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         if !self.targets.contain(&host, port) {
             return Err(CallError::NotATarget(excerpt(&host)));
@@ -164,10 +164,10 @@ impl Notifier {
         Ok(Target { host, port, host_header, path })
     }
 
-    /// One GET, when it is the target's turn; any status of success will do. A status that leads elsewhere is none.
+    /// One GET, within the limits per host. Any status of success counts; a redirect does not.
     async fn call(&self, target: &Target, timeout_ms: u64) -> Result<(), CallError> {
         let key = format!("{}:{}", target.host.to_ascii_lowercase(), target.port).into();
-        let _place = self.places.acquire(&key).await;
+        let _permit = self.permits.acquire(&key).await;
         let status = tokio::time::timeout(Duration::from_millis(timeout_ms), self.get(target)).await;
         match status.map_err(|_| CallError::TooSlow(timeout_ms))?? {
             status if status.is_success() => Ok(()),
@@ -180,14 +180,14 @@ impl Notifier {
         let request = request.body(String::new())?;
         let stream = TcpStream::connect(&*self.addresses(target).await?).await?;
         let mut builder = http1::Builder::new();
-        let (mut sender, connection) = builder.max_buf_size(MOST_ANSWER_BYTES).handshake(TokioIo::new(stream)).await?;
-        // The head of the answer is all that matters: the connection goes with its future.
+        let (mut sender, connection) = builder.max_buf_size(MAX_ANSWER_BYTES).handshake(TokioIo::new(stream)).await?;
+        // Only the header of the answer matters: the connection closes with its future.
         let mut answered = pin!(sender.send_request(request));
         let response = tokio::select! {
             response = &mut answered => response?,
             ended = connection => {
                 ended?;
-                // It may have ended after the answer.
+                // It may have closed after the answer.
                 answered.await?
             }
         };
@@ -201,7 +201,7 @@ impl Notifier {
         let lookup = self.lookups.clone().acquire_owned().await.map_err(std::io::Error::other)?;
         let (host, port) = (target.host.clone(), target.port);
         let look_up = move || {
-            // Kept until the library answers, also when nobody waits for it any more.
+            // Held until the resolver answers, even if no caller waits any more.
             let _lookup = lookup;
             (host, port).to_socket_addrs().map(Iterator::collect)
         };
@@ -215,7 +215,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    /// Serves one answer after the other; returns what was asked for.
+    /// Gives one answer per connection; returns the requests.
     async fn serve(listener: &TcpListener, answers: &[&str]) -> Vec<String> {
         let mut asked = Vec::new();
         for answer in answers {
@@ -240,7 +240,7 @@ mod tests {
         EndNotification { url, retries, retry_interval_ms: 1, timeout_ms: 20_000 }
     }
 
-    /// One that may call everybody and does not wait long between two calls.
+    /// A notifier for all hosts with a short interval.
     fn notifier() -> Notifier {
         Notifier { least_interval_ms: 1, ..Notifier::new(Targets::new(&["*".to_owned()])) }
     }
@@ -250,13 +250,13 @@ mod tests {
     const BAD: &str = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
 
     #[tokio::test]
-    async fn an_owner_is_called_until_he_has_heard() {
+    async fn an_owner_is_notified_until_a_call_succeeds() {
         let (listener, address) = listener().await;
         let url = notification(format!("http://{address}/end?job={JOB}&by=a b"), 2);
         let notifier = notifier();
-        // Nothing but a hang-up is an answer too.
-        let (asked, heard) = tokio::join!(serve(&listener, &[BAD, "", GOOD]), notifier.tell(&url));
-        assert!(heard.is_ok());
+        // A closed connection is an answer too.
+        let (asked, result) = tokio::join!(serve(&listener, &[BAD, "", GOOD]), notifier.deliver(&url));
+        assert!(result.is_ok());
         assert_eq!(asked.len(), 3);
         let first = asked[0].to_lowercase();
         assert!(asked[0].starts_with(&format!("GET /end?job={JOB}&by=a%20b HTTP/1.1\r\n")), "{}", asked[0]);
@@ -268,8 +268,8 @@ mod tests {
         let (listener, address) = listener().await;
         let notifier = notifier();
         let url = notification(format!("http://{address}"), 1);
-        let (asked, heard) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.tell(&url));
-        assert!(matches!(heard, Err((CallError::Status(_), 2))));
+        let (asked, result) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.deliver(&url));
+        assert!(matches!(result, Err((CallError::Status(_), 2))));
         assert!(asked.iter().all(|asked| asked.starts_with("GET / HTTP/1.1\r\n")));
     }
 
@@ -277,9 +277,9 @@ mod tests {
     async fn what_can_never_be_called_is_tried_once() {
         let notifier = notifier();
         for url in ["https://localhost/", "nonsense", "", "/end", "file:///etc/passwd", "http://[::1/"] {
-            // With a pause that nobody could wait for.
+            // With an interval too long for a test to wait.
             let never = EndNotification { retry_interval_ms: u64::MAX >> 20, ..notification(url.to_owned(), 3) };
-            assert!(matches!(notifier.tell(&never).await, Err((error, 0)) if !error.may_pass()), "{url}");
+            assert!(matches!(notifier.deliver(&never).await, Err((error, 0)) if !error.is_retryable()), "{url}");
         }
     }
 
@@ -298,8 +298,8 @@ mod tests {
         let greedy =
             EndNotification { retry_interval_ms: 0, ..notification(format!("http://{address}"), i32::MAX as u32) };
         let notifier = notifier();
-        let (asked, heard) = tokio::join!(serve(&listener, &[BAD; 10]), notifier.tell(&greedy));
-        assert!(matches!(heard, Err((CallError::Status(_), 10))), "{heard:?}");
+        let (asked, result) = tokio::join!(serve(&listener, &[BAD; 10]), notifier.deliver(&greedy));
+        assert!(matches!(result, Err((CallError::Status(_), 10))), "{result:?}");
         assert_eq!(asked.len(), 10);
         assert_eq!(Notifier::new(Targets::new(&[])).least_interval_ms, 1_000);
     }
@@ -308,11 +308,11 @@ mod tests {
     async fn hosts_that_are_not_listed_are_not_called() {
         let (listener, address) = listener().await;
         let notifier = Notifier::new(Targets::new(&["oozie.example.com".to_owned(), "127.0.0.1:1".to_owned()]));
-        let (error, calls) = notifier.tell(&notification(format!("http://{address}/"), 3)).await.unwrap_err();
+        let (error, calls) = notifier.deliver(&notification(format!("http://{address}/"), 3)).await.unwrap_err();
         assert_eq!(calls, 0);
         assert!(error.to_string().contains("jobtracker.end-notification.targets"), "{error}");
-        let nobody = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
-        assert!(nobody.is_err());
+        let connected = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
+        assert!(connected.is_err());
     }
 
     #[tokio::test]
@@ -324,8 +324,8 @@ mod tests {
         for answer in [endless, leads] {
             let url = notification(format!("http://{address}/"), 0);
             let notifier = notifier();
-            // The server may be cut off while it writes.
-            let (_, heard) = tokio::join!(
+            // The client may close while this writes.
+            let (_, result) = tokio::join!(
                 async {
                     let (mut stream, _) = listener.accept().await.unwrap();
                     let mut head = Vec::new();
@@ -334,12 +334,12 @@ mod tests {
                     }
                     let _ = stream.write_all(answer.as_bytes()).await;
                 },
-                notifier.tell(&url)
+                notifier.deliver(&url)
             );
-            assert!(heard.is_err(), "{heard:?}");
+            assert!(result.is_err(), "{result:?}");
         }
-        let nobody = tokio::time::timeout(Duration::from_millis(50), elsewhere.accept()).await;
-        assert!(nobody.is_err());
+        let connected = tokio::time::timeout(Duration::from_millis(50), elsewhere.accept()).await;
+        assert!(connected.is_err());
     }
 
     #[tokio::test]
@@ -348,12 +348,12 @@ mod tests {
             .run_until(async {
                 let notifier = Rc::new(notifier());
                 let never = notification("http://127.0.0.1:1/".to_owned(), 0);
-                for _ in 0..MOST_WAITING.1 + 10 {
+                for _ in 0..MAX_PENDING.1 + 10 {
                     notifier.clone().notify(JOB.parse().unwrap(), "mallory".into(), never.clone());
                 }
                 notifier.clone().notify(JOB.parse().unwrap(), "alice".into(), never);
                 let waiting: Vec<usize> = notifier.waiting.borrow().values().copied().collect();
-                assert_eq!(waiting, [1, MOST_WAITING.1]);
+                assert_eq!(waiting, [1, MAX_PENDING.1]);
             })
             .await;
     }

@@ -1,4 +1,4 @@
-//! Which hosts jobs may have called at their end.
+//! The hosts that jobs may have called at their end.
 
 /// Patterns of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,8 @@ struct Pattern {
 // === impl Targets ===
 
 impl Targets {
-    /// Hosts as `jobtracker.end-notification.targets` lists them: names or addresses, with `*` for any characters, with or without a port.
+    /// Parses `jobtracker.end-notification.targets`: names or addresses, with `*` for any characters, with or without a
+    /// port.
     pub fn new(patterns: &[String]) -> Self {
         Self(patterns.iter().map(|pattern| Pattern::new(pattern)).collect())
     }
@@ -24,7 +25,7 @@ impl Targets {
         self.0.iter().any(|pattern| pattern.host == "*" && pattern.port.is_none())
     }
 
-    /// Whether a host, an address of IPv6 without brackets, may be called at that port.
+    /// Whether a host may be called at that port; an IPv6 address has no brackets.
     pub(super) fn contain(&self, host: &str, port: u16) -> bool {
         let host = host.to_ascii_lowercase();
         self.0.iter().any(|pattern| {
@@ -40,7 +41,7 @@ impl Pattern {
         let text = text.to_ascii_lowercase();
         let with_port = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
         let (host, port) = match with_port {
-            // Else it is the end of an address of IPv6.
+            // Otherwise the colon belongs to an IPv6 address.
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
             _ => (&*text, None),
         };
@@ -48,7 +49,7 @@ impl Pattern {
     }
 }
 
-/// Whether a text is what a pattern says, in which `*` stands for any characters. Takes time with the product of their lengths.
+/// Whether `text` matches `pattern`, in which `*` stands for any characters. Time: the product of their lengths.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
     let mut last_star: Option<(usize, usize)> = None;
@@ -63,7 +64,7 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
                 from += 1;
             }
             _ => {
-                // The last star takes one character more.
+                // The last star matches one character more.
                 let Some((star, taken)) = last_star else { return false };
                 last_star = Some((star, taken + 1));
                 (at, from) = (star + 1, taken + 1);

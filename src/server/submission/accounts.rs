@@ -1,4 +1,4 @@
-//! The numbers of users: what the machine says of a name, remembered for a while.
+//! User ids by name, cached.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -11,16 +11,16 @@ use crate::fs::Account;
 use crate::server::groups::is_plain;
 use crate::server::program;
 
-/// The machine gets this long: it may have to ask a directory server.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Answers are believed this long.
-const BELIEVED_FOR: Duration = Duration::from_mins(5);
-/// Users who are remembered.
+/// Timeout of a lookup, which may query a directory server.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Validity of a cached answer.
+const VALID_FOR: Duration = Duration::from_mins(5);
+/// Users in the cache.
 const REMEMBERED_USERS: usize = 10_000;
-/// It prints a number, or a complaint.
-const MOST_OUTPUT_BYTES: usize = 4 << 10;
+/// Maximum output of `id`, bytes.
+const MAX_OUTPUT_BYTES: usize = 4 << 10;
 
-/// Looks users up. Blocking: used on the pool.
+/// Looks user ids up. Blocking: used on the pool.
 #[derive(Debug)]
 pub(super) struct Accounts {
     program: &'static str,
@@ -34,9 +34,9 @@ impl Accounts {
         Self { program: "id", known: Mutex::default() }
     }
 
-    /// The number of a user; `None` where this machine does not know the name.
+    /// The id of a user; `None` if this machine does not know the name.
     pub(super) fn uid_of(&self, user: &str) -> Option<u32> {
-        // An account of the machine's own costs no process.
+        // A local account costs no process.
         if let Some(account) = Account::named(user) {
             return Some(account.uid);
         }
@@ -45,11 +45,11 @@ impl Accounts {
         }
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((asked, uid)) = known().get(user)
-            && asked.elapsed() < BELIEVED_FOR
+            && asked.elapsed() < VALID_FOR
         {
             return *uid;
         }
-        let uid = ask(self.program, user);
+        let uid = query_uid(self.program, user);
         let mut known = known();
         // Names come from clients: they must not fill the memory.
         if known.len() >= REMEMBERED_USERS {
@@ -60,9 +60,9 @@ impl Accounts {
     }
 }
 
-/// From wherever else the machine knows users: `id -u` asks its directory servers.
-fn ask(program: &str, user: &str) -> Option<u32> {
-    let ran = program::run(Command::new(program).args(["-u", "--", user]), PATIENCE, MOST_OUTPUT_BYTES);
+/// Runs `id -u`, which also queries directory servers.
+fn query_uid(program: &str, user: &str) -> Option<u32> {
+    let ran = program::run(Command::new(program).args(["-u", "--", user]), TIMEOUT, MAX_OUTPUT_BYTES);
     match ran {
         Ok(ran) => String::from_utf8_lossy(&ran.stdout).trim().parse().ok(),
         Err(error) => {
@@ -78,13 +78,13 @@ mod tests {
 
     #[test]
     fn the_machine_is_asked_for_names_alone() {
-        assert_eq!(ask("id", "root"), Some(0));
+        assert_eq!(query_uid("id", "root"), Some(0));
         let accounts = Accounts::new();
         assert_eq!(
             ["root", "0", "-0", "no such user", "no_such_user"].map(|user| accounts.uid_of(user)),
             [Some(0), None, None, None, None]
         );
         assert_eq!(accounts.known.lock().unwrap().keys().collect::<Vec<_>>(), ["no_such_user"]);
-        assert_eq!(ask("/no/such/program", "root"), None);
+        assert_eq!(query_uid("/no/such/program", "root"), None);
     }
 }

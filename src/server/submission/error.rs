@@ -1,4 +1,4 @@
-//! Why the files of a submission cannot be taken.
+//! Why a submission's files are rejected.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use crate::market::AclError;
 use crate::model::JobId;
 use crate::wire::WireError;
 
-/// Why the files of a submission cannot be taken. Each text names the file and what was expected of it.
+/// Why a submission's files are rejected. Each text names the file and what was expected.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmissionError {
-    /// The staging directory is no path that we can use.
+    /// The staging directory is no valid path.
     #[error("the staging directory of {job}: {source}")]
     Directory {
         /// The job.
@@ -27,9 +27,9 @@ pub enum SubmissionError {
     OtherDirectory {
         /// The job.
         job: JobId,
-        /// What the client named.
+        /// The directory that the client named.
         directory: String,
-        /// Where clients are sent to.
+        /// The directory that was expected.
         expected: String,
     },
     /// A file is missing, unreadable or too long.
@@ -64,7 +64,7 @@ pub enum SubmissionError {
         /// The limit.
         limit_bytes: u64,
     },
-    /// job.xml cannot be understood.
+    /// job.xml cannot be parsed.
     #[error("{}: {source}", path.display())]
     JobConf {
         /// The file.
@@ -79,10 +79,10 @@ pub enum SubmissionError {
         path: PathBuf,
         /// The user in it.
         found: String,
-        /// The user who submits.
+        /// The submitter.
         expected: String,
     },
-    /// job.splitmetainfo cannot be understood.
+    /// job.splitmetainfo cannot be parsed.
     #[error("{}: {source}", path.display())]
     Splits {
         /// The file.
@@ -113,10 +113,10 @@ pub enum SubmissionError {
         split: usize,
         /// Hosts it names.
         found: usize,
-        /// What is accepted.
+        /// The limit.
         limit: u32,
     },
-    /// `job-info` cannot be understood.
+    /// `job-info` cannot be parsed.
     #[error("{}: {source}", path.display())]
     JobInfo {
         /// The file.
@@ -135,7 +135,7 @@ pub enum SubmissionError {
     /// `job-info` names no directory.
     #[error("job-info in the system directory of {0} names no staging directory")]
     NoDirectory(JobId),
-    /// `jobToken` cannot be understood.
+    /// `jobToken` cannot be parsed.
     #[error("{}: {source}", path.display())]
     JobToken {
         /// The file.
@@ -146,18 +146,18 @@ pub enum SubmissionError {
     /// `jobToken` has no token of the job.
     #[error("jobToken in the system directory of {0} has no token of the job")]
     NoJobToken(JobId),
-    /// Nobody can be asked for a secret.
-    #[error("no random bytes for the token of {0} could be had from the system")]
+    /// The system provides no random bytes.
+    #[error("the system provided no random bytes for the token of {0}")]
     NoRandomness(JobId),
-    /// The user list was never good.
-    #[error("no signature can be checked: {0}")]
+    /// The ACL file was never valid.
+    #[error("cannot check signatures: {0}")]
     Acl(AclError),
 }
 
 /// The beginning of a text that a client chose.
 fn shortened(text: &str) -> String {
-    const MOST_CHARACTERS: usize = 64;
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    const MAX_CHARACTERS: usize = 64;
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

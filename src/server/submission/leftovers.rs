@@ -1,4 +1,4 @@
-//! Files of jobs of before a restart: trackers find the tokens of those that go on, and nothing stays of the others.
+//! Files of jobs of earlier runs: rewrites the tokens of unfinished jobs, and removes the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -12,28 +12,28 @@ use crate::store::{FaultPoint, LoadedState};
 
 use super::{Submissions, system_dir};
 
-/// Between two tries while the file system does not answer.
+/// Pause between two attempts while the file system fails.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What should be in the system directory, and what was there once.
+/// What should be in the system directory, and what earlier runs put there.
 #[derive(Debug)]
 pub struct Leftovers {
     unfinished: Vec<JobFiles>,
-    /// Jobs that are over, with the staging directory that goes with them, if it does.
+    /// Finished jobs, with the staging directory if it is to be removed.
     finished: BTreeMap<JobId, Option<String>>,
-    /// Jobs whose files the engine will have removed, once trackers have heard of the end.
+    /// Jobs whose files the engine removes once trackers have received the end of the job.
     owed: BTreeSet<JobId>,
-    /// Earlier incarnations. What others have made is none of ours.
+    /// Identifiers of earlier runs. Directories of other JobTrackers' jobs are not touched.
     identifiers: BTreeSet<Identifier>,
-    /// Jobs with a directory that were ours once, whoever made their ids.
+    /// Jobs with a directory that were ours once, whichever JobTracker issued their ids.
     known: BTreeSet<JobId>,
-    /// Jobs of another JobTracker that are to be taken in.
+    /// Jobs of another JobTracker to be adopted.
     pub(crate) found: BTreeSet<JobId>,
     /// A JobTracker of 1.2.1 has started there since our last run.
     pub(crate) was_another_here: bool,
 }
 
-/// What is written for a job.
+/// The system directory of one job.
 #[derive(Debug)]
 struct JobFiles {
     job: JobId,
@@ -45,12 +45,12 @@ struct JobFiles {
 // === impl Leftovers ===
 
 impl Leftovers {
-    /// Of what a start has found.
+    /// The leftovers in the loaded state.
     pub fn of(opened: &LoadedState, predecessors: &ForeignState) -> Self {
         let unfinished = opened.jobs.unfinished.iter().filter_map(|job| {
             let accepted = &job.accepted;
             let token_file = match &predecessors.unfinished_jobs {
-                // Another JobTracker has made it anew, or has ended the job.
+                // Another JobTracker has rewritten the token, or has ended the job.
                 Some(tokens) => tokens.get(&accepted.id)?.as_ref().unwrap_or(&accepted.token_file),
                 None => &accepted.token_file,
             };
@@ -76,7 +76,7 @@ impl Leftovers {
         }
     }
 
-    /// Writes what is missing; returns the jobs whose directories nobody needs. Blocking.
+    /// Writes what is missing; returns the jobs whose directories are not needed. Blocking.
     fn settle(&self, system: &FileUri) -> Result<Vec<JobId>, FsError> {
         let mut needed: BTreeSet<JobId> = self.owed.union(&self.found).copied().collect();
         for job in &self.owed {
@@ -87,7 +87,7 @@ impl Leftovers {
             if !system_dir::is_whole(system, *job, token_file) {
                 system_dir::write(system, *job, user, submit_dir, token_file)?;
                 FaultPoint::LeftoversWritten.pass();
-                tracing::info!("the system directory of {job} is written again");
+                tracing::info!("rewrote the system directory of {job}");
             }
         }
         let mut jobs = system_dir::jobs(system)?;
@@ -100,27 +100,27 @@ impl Leftovers {
 // === impl Submissions ===
 
 impl Submissions {
-    /// Puts the system directory in order, as soon as its file system answers.
+    /// Cleans up the system directory, as soon as its file system answers.
     pub(crate) async fn settle(self: Rc<Self>, leftovers: Leftovers) {
         let leftovers = Arc::new(leftovers);
-        let mut is_told = false;
+        let mut is_logged = false;
         loop {
             let (system, wanted) = (self.system.clone(), leftovers.clone());
             match self.on_pool(move || wanted.settle(&system)).await {
                 Ok(Ok(unneeded)) => {
                     for job in unneeded {
                         FaultPoint::LeftoversFound.pass();
-                        tracing::info!("the system directory of {job}, which does not run, is removed");
+                        tracing::info!("removing the system directory of {job}, which does not run");
                         self.remove_files(job, leftovers.finished.get(&job).cloned().flatten()).await;
                     }
                     self.is_settled.send_replace(true);
                     return;
                 }
-                Ok(Err(error)) if !is_told => tracing::warn!("trackers may miss tokens of jobs: {error}; tried again"),
+                Ok(Err(error)) if !is_logged => tracing::warn!("trackers may miss tokens of jobs, retrying: {error}"),
                 Ok(Err(_)) => {}
-                Err(error) => tracing::warn!("trackers may miss tokens of jobs: {}; tried again", error.message),
+                Err(error) => tracing::warn!("trackers may miss tokens of jobs, retrying: {}", error.message),
             }
-            is_told = true;
+            is_logged = true;
             tokio::time::sleep(PAUSE).await;
         }
     }

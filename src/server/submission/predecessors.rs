@@ -1,7 +1,7 @@
-//! What other JobTrackers have left in the system directory: found at a start, and taken in once the daemon runs.
+//! Jobs of other JobTrackers in the system directory: found at the start, adopted once the daemon serves.
 //!
-//! Nothing is deleted that could still be of use: a job that cannot be taken in keeps its directory, and the next start
-//! tries again.
+//! Nothing that may still be useful is deleted: a job that cannot be adopted keeps its directory, and the next start
+//! retries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::store::LoadedState;
 use super::read::{ReadConf, Splits};
 use super::{SubmissionError, Submissions, system_dir};
 
-/// What stands in the system directory at a start.
+/// The content of the system directory at the start.
 #[derive(Debug)]
 pub struct SystemDirAtStart {
     system: FileUri,
@@ -27,13 +27,13 @@ pub struct SystemDirAtStart {
 // === impl SystemDirAtStart ===
 
 impl SystemDirAtStart {
-    /// Looks. Blocking.
+    /// Reads the directory. Blocking.
     ///
     /// # Errors
     /// The directory cannot be read.
-    pub fn look(system: &FileUri) -> Result<Self, FsError> {
+    pub fn read(system: &FileUri) -> Result<Self, FsError> {
         let jobs = system_dir::jobs(system)?.into_iter().collect();
-        let was_another_here = system_dir::has_sign_of_another(system);
+        let was_another_here = system_dir::has_foreign_start_marker(system);
         Ok(Self { system: system.clone(), jobs, was_another_here })
     }
 
@@ -42,7 +42,7 @@ impl SystemDirAtStart {
         &self.jobs
     }
 
-    /// The identifiers of those who gave these jobs their ids.
+    /// The identifiers in the ids of these jobs.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> {
         self.jobs.iter().map(|job| job.identifier)
     }
@@ -52,10 +52,11 @@ impl SystemDirAtStart {
         self.was_another_here
     }
 
-    /// What the engine has to know of it. `recover`: whether jobs are taken in at all. Blocking.
+    /// What the engine must know of it. `recover`: whether jobs are adopted at all. Blocking.
     pub fn predecessors(&self, opened: &LoadedState, recover: bool) -> ForeignState {
         let of_others = |job: &&JobId| {
-            // What we have made and do not know was never answered, unless the state is an older one.
+            // A job with an id of ours that the state does not know was never answered, unless the state is an older
+            // copy.
             let is_answered = self.was_another_here || opened.is_copy;
             let is_ours = opened.identifiers.contains(&job.identifier) && !is_answered;
             !is_ours && !opened.looked_for.contains(job)
@@ -63,11 +64,11 @@ impl SystemDirAtStart {
         let mut jobs = BTreeSet::new();
         for job in self.jobs.iter().filter(of_others) {
             if !recover {
+                tracing::warn!("{job} is not adopted: mapred.jobtracker.restart.recover is false; its directory stays");
+            } else if !system_dir::can_be_adopted(&self.system, *job) {
                 tracing::warn!(
-                    "{job} is not taken in: mapred.jobtracker.restart.recover is false; its directory stays"
+                    "{job} is not adopted: its system directory lacks job-info or jobToken; the directory stays"
                 );
-            } else if !system_dir::can_be_taken_in(&self.system, *job) {
-                tracing::warn!("{job} is not taken in: its system directory lacks job-info or jobToken; it stays");
             } else {
                 jobs.insert(*job);
             }
@@ -79,7 +80,7 @@ impl SystemDirAtStart {
         }
     }
 
-    /// The token files of our unfinished jobs that have a directory: another JobTracker has made new ones.
+    /// The token files of our unfinished jobs that have a directory: another JobTracker has written new ones.
     fn tokens(&self, opened: &LoadedState) -> BTreeMap<JobId, Option<Arc<[u8]>>> {
         let unfinished = opened.jobs.unfinished.iter().map(|job| job.accepted.id);
         let present = unfinished.filter(|job| self.jobs.contains(job));
@@ -91,47 +92,47 @@ impl SystemDirAtStart {
 // === impl Submissions ===
 
 impl Submissions {
-    /// Takes in what another JobTracker had accepted, then its sign away.
-    pub(in crate::server) async fn take_in_found(&self, jobs: &BTreeSet<JobId>, was_another_here: bool) {
+    /// Adopts the jobs that another JobTracker had accepted, then removes its start marker.
+    pub(in crate::server) async fn adopt_found_jobs(&self, jobs: &BTreeSet<JobId>, was_another_here: bool) {
         for job in jobs {
-            match self.take_in_one(*job).await {
+            match self.adopt_job(*job).await {
                 Ok(user) => {
-                    tracing::warn!("{job} of {user} is taken in from another JobTracker; it runs from the start")
+                    tracing::warn!("adopted {job} of {user} from another JobTracker; it runs from the start")
                 }
                 Err(why) => {
                     self.owner.step(Event::ForeignJobNotFound { id: *job });
-                    tracing::warn!("{job} of another JobTracker is not taken in: {why}; its system directory stays");
+                    tracing::warn!("{job} of another JobTracker is not adopted: {why}; its system directory stays");
                 }
             }
         }
-        // Should the daemon die before, the next start does all of it once more.
+        // If the daemon stops before, the next start repeats all of it.
         if was_another_here && self.owner.wait_durable(self.owner.last_fact()).await.is_ok() {
             let system = self.system.clone();
-            self.report(self.on_pool(move || system_dir::remove_sign_of_another(&system)).await);
+            self.report(self.on_pool(move || system_dir::remove_foreign_start_marker(&system)).await);
         }
     }
 
-    /// Returns whose job it is, or why it cannot be taken in.
-    async fn take_in_one(&self, id: JobId) -> Result<Arc<str>, String> {
-        let (system, reading) = (self.system.clone(), self.reading.clone());
+    /// Adopts one job; returns its user, or why it cannot be adopted.
+    async fn adopt_job(&self, id: JobId) -> Result<Arc<str>, String> {
+        let (system, reader) = (self.system.clone(), self.reader.clone());
         let topology = self.topology.clone();
         let read = move || -> Result<_, SubmissionError> {
             let info = system_dir::read_job_info(&system, id)?;
             let directory = info.directory.0.ok_or(SubmissionError::NoDirectory(id))?;
             let user: Arc<str> = info.user.0.into();
-            let ReadConf { directory, mut spec, .. } = reading.read_conf(id, &user, &directory)?;
-            let read = reading.read_splits(id, &directory, spec.maps, spec.only_stock.is_some())?;
+            let ReadConf { directory, mut spec, .. } = reader.read_conf(id, &user, &directory)?;
+            let read = reader.read_splits(id, &directory, spec.maps, spec.only_stock.is_some())?;
             spec.only_stock = spec.only_stock.or(read.only_stock);
-            let asking = topology.ask(&user, read.splits.hosts(), true);
-            let splits = Splits::of(read.splits, asking, &topology);
+            let rack_request = topology.request_racks(&user, read.splits.hosts(), true);
+            let splits = Splits::of(read.splits, rack_request, &topology);
             Ok((user, spec, splits, system_dir::read_job_token(&system, id)?))
         };
         let read = self.on_pool(read).await.map_err(|error| error.message)?;
         let (user, spec, splits, token_file) = read.map_err(|error| error.to_string())?;
         let splits = match splits {
             Splits::Built(splits) => splits,
-            Splits::WaitForRacks(builder, mut asking) => {
-                asking.wait().await;
+            Splits::WaitForRacks(builder, mut rack_request) => {
+                rack_request.wait().await;
                 Splits::build(builder, &self.topology)
             }
         };
@@ -142,10 +143,10 @@ impl Submissions {
         }
     }
 
-    /// The whole of what a start has to do with the system directory.
-    pub(crate) async fn put_in_order(self: Rc<Self>, leftovers: super::Leftovers, taken_in: impl FnOnce()) {
-        self.take_in_found(&leftovers.found, leftovers.was_another_here).await;
-        taken_in();
+    /// Recovers the system directory: adoption, then cleanup.
+    pub(crate) async fn recover_system_dir(self: Rc<Self>, leftovers: super::Leftovers, adopted: impl FnOnce()) {
+        self.adopt_found_jobs(&leftovers.found, leftovers.was_another_here).await;
+        adopted();
         self.settle(leftovers).await;
     }
 }

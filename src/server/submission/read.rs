@@ -1,4 +1,4 @@
-//! The files of a submission: read, checked and typed. Blocking: runs on the pool.
+//! Reads, checks and parses the files of a submission. Blocking: runs on the pool.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::mapreduce::{JobSpec, SplitTable, SplitTableBuilder};
 use crate::market::JobSignature;
 use crate::model::{DEFAULT_RACK, JobId};
 use crate::server::acl_file::AclFile;
-use crate::server::topology::{Asking, Topology};
+use crate::server::topology::{RackRequest, Topology};
 use crate::streaming::map_split::find_unsupported_split;
 use crate::streaming::plan::StreamingPlan;
 use crate::wire::Credentials;
@@ -23,85 +23,85 @@ use super::staging::{JobDirectory, StagingRoot};
 const JOB_CONF: &str = "job.xml";
 const SPLIT_META: &str = "job.splitmetainfo";
 const SPLITS: &str = "job.split";
-/// Longest `job.split` that is looked through, bytes: it has some 150 for each map.
-const LONGEST_SPLITS_BYTES: u64 = 64 << 20;
+/// Maximum size of a `job.split` that is checked, bytes: about 150 per map.
+const MAX_SPLITS_BYTES: u64 = 64 << 20;
 
-/// What a client asked for with submitJob.
+/// A submitJob call.
 #[derive(Debug)]
-pub struct Asked {
-    /// The id it was given.
+pub struct SubmissionRequest {
+    /// The id issued by getNewJobId.
     pub id: JobId,
-    /// Who it is.
+    /// The submitter.
     pub caller: crate::engine::Caller,
-    /// URI of the job's staging directory, as the client wrote it.
+    /// URI of the job's staging directory, as the client sent it.
     pub submit_dir: String,
     /// Tokens and keys of the job.
     pub credentials: Credentials,
 }
 
-/// What a submission's job.xml says.
+/// The content of a submission's job.xml.
 pub(super) struct ReadConf {
     pub(super) directory: JobDirectory,
     pub(super) spec: JobSpec,
     pub(super) signature: JobSignature,
 }
 
-/// What the splits of a submission say.
+/// The splits of a submission.
 pub(super) struct ReadSplits {
     pub(super) splits: SplitTableBuilder,
-    /// Why only stock TaskTrackers can run the job, as far as its splits tell.
+    /// Why only stock TaskTrackers can run the job, if the splits show that.
     pub(super) only_stock: Option<String>,
 }
 
-/// The splits of a submission, some of whose hosts' racks may still be asked for.
+/// The splits of a submission, whose racks may still be pending.
 pub(super) enum Splits {
     Built(SplitTable),
-    WaitForRacks(SplitTableBuilder, Asking),
+    WaitForRacks(SplitTableBuilder, RackRequest),
 }
 
 // === impl Splits ===
 
 impl Splits {
-    /// Takes time with the number of hosts.
-    pub(super) fn of(builder: SplitTableBuilder, asking: Option<Asking>, topology: &Topology) -> Self {
-        match asking {
-            Some(asking) => Splits::WaitForRacks(builder, asking),
+    /// Time grows with the number of hosts.
+    pub(super) fn of(builder: SplitTableBuilder, rack_request: Option<RackRequest>, topology: &Topology) -> Self {
+        match rack_request {
+            Some(rack_request) => Splits::WaitForRacks(builder, rack_request),
             None => Splits::Built(Splits::build(builder, topology)),
         }
     }
 
-    /// The splits with the racks that are known by now.
+    /// The splits with the racks known so far.
     pub(super) fn build(builder: SplitTableBuilder, topology: &Topology) -> SplitTable {
         let mut racks = topology.known(builder.hosts()).into_iter();
         builder.build(|_| racks.next().unwrap_or_else(|| DEFAULT_RACK.to_owned()))
     }
 }
 
-/// What a submission is read by.
+/// Reads submissions.
 #[derive(Clone, Debug)]
-pub(super) struct Reading {
+pub(super) struct SubmissionReader {
     configuration: Arc<Configuration>,
     limits: JobLimits,
-    /// Who may sign; none where the scheduler asks for no signature.
+    /// Users that may sign; `None` if the scheduler requires no signature.
     acl: Option<Arc<AclFile>>,
     staging: StagingRoot,
 }
 
-// === impl Reading ===
+// === impl SubmissionReader ===
 
-impl Reading {
+impl SubmissionReader {
     pub(super) fn new(settings: &Settings, acl: Option<Arc<AclFile>>, staging: StagingRoot) -> Self {
         Self { configuration: settings.configuration.clone(), limits: settings.job_limits, acl, staging }
     }
 
-    /// Has the list of those who may sign be that of this moment.
-    pub(super) async fn look_at_keys(&self) {
+    /// Refreshes the list of users that may sign.
+    pub(super) async fn refresh_keys(&self) {
         if let Some(acl) = &self.acl {
             acl.latest().await;
         }
     }
 
-    /// Reads job.xml, by which a job is judged before anything else of it is read. Nothing is written.
+    /// Reads job.xml, which is checked before anything else of the job is read. Writes nothing.
     pub(super) fn read_conf(&self, id: JobId, user: &str, submit_dir: &str) -> Result<ReadConf, SubmissionError> {
         let directory = self.staging.open(user, id, submit_dir)?;
         let (conf, only_stock) = self.job_conf(&directory, user)?;
@@ -110,7 +110,7 @@ impl Reading {
         Ok(ReadConf { directory, spec, signature })
     }
 
-    /// Reads job.splitmetainfo, and job.split where that is still open, of a job with `maps` maps.
+    /// Reads job.splitmetainfo, and job.split unless `is_only_stock`, of a job with `maps` maps.
     pub(super) fn read_splits(
         &self,
         id: JobId,
@@ -127,14 +127,14 @@ impl Reading {
         Ok(ReadSplits { splits, only_stock })
     }
 
-    /// The password of a job's token.
+    /// The secret of a job's token.
     pub(super) fn token_secret(id: JobId) -> Result<[u8; 20], SubmissionError> {
         let mut token_secret = [0; 20];
         getrandom::fill(&mut token_secret).map_err(|_| SubmissionError::NoRandomness(id))?;
         Ok(token_secret)
     }
 
-    /// The job's values, and why only stock TaskTrackers can run it.
+    /// The job's values, and the reason if only stock TaskTrackers can run it.
     fn job_conf(&self, directory: &JobDirectory, user: &str) -> Result<(JobConf, Option<String>), SubmissionError> {
         let limit_bytes = self.limits.job_conf_bytes;
         let path = directory.path_of(JOB_CONF);
@@ -185,15 +185,15 @@ impl Reading {
     }
 }
 
-/// Why only stock TaskTrackers can read the job's splits, if it is so. A file that cannot be read says nothing: neither a stock
-/// JobTracker nor the rest of ours ever looks at it, and the tasks say what is wrong with it.
+/// Why only stock TaskTrackers can read the job's splits, if so. An unreadable file gives no reason: neither a stock
+/// JobTracker nor the rest of this one reads it, and the tasks report the error.
 fn only_stock_splits(directory: &JobDirectory, metas: &[SplitMeta]) -> Option<String> {
-    match directory.read(SPLITS, LONGEST_SPLITS_BYTES) {
+    match directory.read(SPLITS, MAX_SPLITS_BYTES) {
         Ok(splits) => {
             find_unsupported_split(&splits, metas.iter().map(|meta| meta.offset_bytes)).map(|reason| reason.to_string())
         }
         Err(FsError::TooLong { bytes, .. }) => {
-            Some(format!("job.split of {bytes} bytes is too long to be looked through: a stock TaskTracker runs it"))
+            Some(format!("job.split of {bytes} bytes is too long to be checked: a stock TaskTracker runs it"))
         }
         Err(_) => None,
     }

@@ -1,11 +1,11 @@
-//! From a job's configuration to what the engine keeps of it.
+//! From a job's configuration to the engine's job specification.
 
 use crate::config::JobConf;
 use crate::fs::FileUri;
 use crate::mapreduce::JobSpec;
 use crate::model::PerKind;
 
-/// The engine's view of a job whose files lie in `directory`.
+/// The engine's specification of a job whose files are in `directory`.
 pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpec {
     JobSpec {
         user: user.to_owned(),
@@ -38,7 +38,7 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf) -> JobSpe
     }
 }
 
-/// An access list that names somebody: the default, one blank, names nobody.
+/// `None` for a blank access list, which is the default and names no user.
 fn named(acl: String) -> Option<String> {
     (!acl.trim().is_empty()).then_some(acl)
 }

@@ -1,4 +1,4 @@
-//! The directory in which a client left a job's files: which one it must be, and whose.
+//! The staging directory of a job: which one it must be, and its owners.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use super::error::SubmissionError;
 
 const AREA: &str = ".staging";
 
-/// As Hadoop's own root of that kind: each user makes a folder, and only the own one can be renamed.
+/// As Hadoop's own staging root: each user makes a folder, and can rename only that one.
 const ROOT_MODE: u32 = 0o1777;
 
-/// Makes the folder below which users stage their jobs, at start. One that others have made or may change is refused.
+/// Makes the staging root, at the start. One that other users own or may change is refused.
 ///
 /// # Errors
-/// [`FsError`]. One that is missing and cannot be made is only warned of, since clients may come to make it.
+/// [`FsError`]. A missing one that cannot be made is only logged, since clients may make it.
 pub fn make_staging_root(root: &FileUri) -> Result<(), FsError> {
     match open_trusted_folder(root.as_path(), ROOT_MODE, Privacy::Shared) {
         Ok(found) => found.warnings.iter().for_each(|warning| tracing::warn!("{warning}")),
         Err(error @ FsError::Refused { .. }) => {
-            tracing::warn!("no job can be staged before its folder is there: {error}")
+            tracing::warn!("no job can be staged until the staging root exists: {error}")
         }
         Err(error) => return Err(error),
     }
@@ -37,7 +37,7 @@ pub(super) struct StagingRoot {
     accounts: Arc<Accounts>,
 }
 
-/// The open directory of one job, whose files are the submitter's, root's or our own.
+/// The open directory of one job, whose files belong to the submitter, root or the daemon's user.
 #[derive(Debug)]
 pub(super) struct JobDirectory {
     uri: FileUri,
@@ -54,11 +54,11 @@ impl StagingRoot {
 
     /// Opens the directory that a client named for its job. Blocking.
     ///
-    /// No link is followed below the root. The directory and the one above it belong to the submitter where this machine knows that name,
-    /// else to the user to whom `<root>/<user>` belongs; to root or to us in any case.
+    /// No link is followed below the root. The directory and its parent must belong to the submitter, if this machine
+    /// knows the name, else to the owner of `<root>/<user>`; root and the daemon's user are allowed in any case.
     pub(super) fn open(&self, user: &str, job: JobId, named: &str) -> Result<JobDirectory, SubmissionError> {
         let uri = FileUri::parse(named).map_err(|source| {
-            // The same of what may be repeated.
+            // The same error about a text that may be repeated.
             let source = FileUri::parse(&excerpt(named)).err().unwrap_or(source);
             SubmissionError::Directory { job, source }
         })?;
@@ -70,10 +70,11 @@ impl StagingRoot {
         Ok(JobDirectory { uri, folder, owners })
     }
 
-    /// Removes the directory of a job that is over or refused; `false` when there was none, or when it lies elsewhere and stays. Blocking.
+    /// Removes the directory of a completed or rejected job; `false` if it does not exist, or is outside the root and
+    /// stays. Blocking.
     pub(super) fn remove(&self, job: JobId, named: &str) -> Result<bool, FsError> {
         let Some(user) = FileUri::parse(named).ok().and_then(|uri| self.user_of(job, &uri)) else {
-            tracing::warn!("the directory of {job} stays: expected one in {}/USER/{AREA}", self.root);
+            tracing::warn!("not removing the directory of {job}: expected one in {}/USER/{AREA}", self.root);
             return Ok(false);
         };
         let removed = self.find(&user, job).and_then(|(area, _, _)| area.remove(job.to_string().as_ref()));
@@ -87,14 +88,14 @@ impl StagingRoot {
         self.root.join(user).ok()?.join(AREA).ok()?.join(&job.to_string()).ok()
     }
 
-    /// The user whose job's directory that would be.
+    /// The user to whose job the directory belongs.
     fn user_of(&self, job: JobId, directory: &FileUri) -> Option<String> {
         let below = directory.as_path().strip_prefix(self.root.as_path()).ok()?;
         let user = below.components().next()?.as_os_str().to_str()?.to_owned();
         (self.job_directory(&user, job)? == *directory).then_some(user)
     }
 
-    /// A user's folder of jobs, the job's directory in it, and the users to whom both and the files may belong.
+    /// The user's staging folder, the job's directory in it, and the allowed owners of both and of the files.
     fn find(&self, user: &str, job: JobId) -> Result<(FolderHandle, FolderHandle, Vec<u32>), FsError> {
         let home = FolderHandle::open(self.root.as_path())?.folder(Path::new(user))?;
         let area = home.folder(Path::new(AREA))?;
@@ -102,7 +103,7 @@ impl StagingRoot {
         let found = [area.owner()?, directory.owner()?];
         let mut owners = vec![0, rustix::process::geteuid().as_raw()];
         owners.dedup();
-        // No name is looked up before there are files of somebody else.
+        // The name is looked up only if the files have another owner.
         if found.iter().any(|owner| !owners.contains(owner)) {
             owners.insert(0, self.accounts.uid_of(user).map_or_else(|| home.owner(), Ok)?);
         }
@@ -118,17 +119,16 @@ impl StagingRoot {
 // === impl JobDirectory ===
 
 impl JobDirectory {
-    /// Where it lies.
     pub(super) fn uri(&self) -> &FileUri {
         &self.uri
     }
 
-    /// Where a file of the job lies, for messages.
+    /// The path of a file of the job, for messages.
     pub(super) fn path_of(&self, name: &str) -> PathBuf {
         self.uri.as_path().join(name)
     }
 
-    /// The whole content of a file of the job, of at most `max_bytes`. Blocking, as long as the file system takes.
+    /// Reads a file of the job of at most `max_bytes`. Blocking, without a timeout.
     pub(super) fn read(&self, name: &str, max_bytes: u64) -> Result<Vec<u8>, FsError> {
         let expected = Expected::file_of(self.owners.iter().copied()).at_most(max_bytes).with_one_link();
         self.folder.file(Path::new(name), &expected)?.read_limited(max_bytes)
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// Users of no machine.
+    /// Users that no machine has.
     const SUBMITTER: u32 = 54_321;
     const NEIGHBOUR: u32 = 54_322;
 
@@ -154,7 +154,7 @@ mod tests {
     }
 
     impl Area {
-        /// A directory of the job of user `u-1`, which no machine knows.
+        /// A directory of the job of user `u-1`, which no machine has.
         fn new() -> Self {
             let scratch = tempfile::tempdir().unwrap();
             let root = scratch.path().canonicalize().unwrap().join("staging");
@@ -232,7 +232,7 @@ mod tests {
         assert!(place.read().unwrap_err().contains("2 hard links"));
     }
 
-    /// Who may own the directory of a user whose name the machine does not know, and of one whose it does.
+    /// The allowed owners of the directory, for a user that the machine knows and one that it does not.
     #[test]
     fn directory_and_files_are_the_submitters_or_ours() {
         if !rustix::process::geteuid().is_root() {
@@ -246,7 +246,7 @@ mod tests {
             ([0, 0, 0, 0], true),
             // The user's client made all of it.
             ([SUBMITTER, SUBMITTER, SUBMITTER, SUBMITTER], true),
-            // A client that root ran in the user's name.
+            // A client that root ran under the user's name.
             ([SUBMITTER, SUBMITTER, 0, 0], true),
             ([0, 0, 0, SUBMITTER], false),
             ([SUBMITTER, SUBMITTER, SUBMITTER, NEIGHBOUR], false),
@@ -261,7 +261,7 @@ mod tests {
         give(area, SUBMITTER);
         assert!(place.remove(job).is_err(), "its directory is the neighbour's");
         assert!(place.path(file).exists());
-        // The machine knows whose `daemon` is, whoever has made his folder.
+        // The machine knows the id of `daemon`, whichever user made the folder.
         fs::rename(place.path("u-1"), place.path("daemon")).unwrap();
         let Some(known) = place.staging.accounts.uid_of("daemon") else { return };
         for (uid, is_good) in [(known, true), (NEIGHBOUR, false)] {

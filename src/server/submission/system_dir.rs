@@ -1,4 +1,4 @@
-//! A job's system directory: where its trackers find the token, and another JobTracker what it takes over. Blocking:
+//! A job's system directory: where its trackers find the token, and another JobTracker what it adopts. Blocking:
 //! runs on the pool.
 
 use std::path::PathBuf;
@@ -14,19 +14,19 @@ use crate::wire::{Decode, Encode, Reader, Text, WString, Writer};
 
 use super::error::SubmissionError;
 
-/// Only the daemon's own user, under which the trackers run too, may look inside.
+/// For the daemon's own user only, which is the trackers' too.
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const JOB_INFO: &str = "job-info";
 const JOB_TOKEN: &str = "jobToken";
-/// Longest `job-info` and `jobToken` that are read.
+/// Maximum sizes of `job-info` and `jobToken`.
 const MAX_INFO_BYTES: u64 = 1 << 16;
 const MAX_TOKEN_BYTES: u64 = 16 << 20;
-/// Where a JobTracker of 1.2.1 counts its starts. It writes the one or the other at each of them, whatever else it does
-/// to the directory (1.2.1 `JobTracker.RecoveryManager`), and does without when it starts again.
+/// Where a JobTracker of 1.2.1 counts its starts. It writes one of the two at each start, whatever else it does
+/// to the directory (1.2.1 `JobTracker.RecoveryManager`), and can start without them.
 const COUNTS_OF_STARTS: [&str; 2] = ["jobtracker.info", "jobtracker.info.recover"];
 
-/// Makes the system directory itself, at start. One that others have made or may change is refused.
+/// Makes the system directory, at the start. One that other users own or may change is refused.
 pub fn make_system_dir(system: &FileUri) -> Result<(), FsError> {
     let TrustedFolder { folder, warnings } = open_trusted_folder(system.as_path(), DIRECTORY_MODE, Privacy::Private)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
@@ -37,9 +37,9 @@ pub fn make_system_dir(system: &FileUri) -> Result<(), FsError> {
     Ok(())
 }
 
-/// Writes `job-info` and `jobToken` of a job. On an error nothing stays.
+/// Writes `job-info` and `jobToken` of a job. After an error nothing remains.
 ///
-/// Neither is synced: the state store holds all that they say, and four syncs were half of what a submission cost.
+/// Neither is synced: the state store has all of it, and four syncs were half of the cost of a submission.
 pub(super) fn write(
     system: &FileUri,
     job: JobId,
@@ -50,9 +50,9 @@ pub(super) fn write(
     let info = JobInfo { job, user: Text(user.to_owned()), directory: WString(Some(submit_dir.to_owned())) };
     let mut job_info = Vec::new();
     info.encode(&mut Writer::new(&mut job_info));
-    // A directory of that name can only be what a crash has left of a submission that was never answered.
+    // A directory of that name can only be left by a crash during a submission that was never answered.
     let write_all = || {
-        // Made once more should it be gone.
+        // Recreates a missing system directory.
         let system = open_trusted_folder(system.as_path(), DIRECTORY_MODE, Privacy::Private)?.folder;
         let name = job.to_string();
         if system.remove(name.as_ref())? {
@@ -69,25 +69,25 @@ pub(super) fn write(
     };
     let written = write_all();
     if written.is_err() {
-        // What cannot be written cannot always be removed; the first error is the one that tells.
+        // The removal may fail for the same reason; the first error is the one to report.
         let _ = remove(system, job);
     }
     written
 }
 
-/// Whether all is there for trackers of a job: what was never synced may be cut short after a power failure.
+/// Whether the files for the trackers of a job are complete: unsynced files may be cut short after a power failure.
 pub(super) fn is_whole(system: &FileUri, job: JobId, token_file: &[u8]) -> bool {
     let token = read(system, job, JOB_TOKEN, token_file.len() as u64);
     token.is_ok_and(|token| token == token_file) && open(system, job, JOB_INFO, MAX_INFO_BYTES).is_ok()
 }
 
-/// Whether a JobTracker, ours or a Java one, has left all that another one needs to take a job in.
-pub(super) fn can_be_taken_in(system: &FileUri, job: JobId) -> bool {
+/// Whether a JobTracker, ours or a Java one, has left everything needed to adopt a job.
+pub(super) fn can_be_adopted(system: &FileUri, job: JobId) -> bool {
     let longest = [(JOB_INFO, MAX_INFO_BYTES), (JOB_TOKEN, MAX_TOKEN_BYTES)];
     longest.into_iter().all(|(name, max_bytes)| open(system, job, name, max_bytes).is_ok())
 }
 
-/// What a job's `job-info` says.
+/// The content of a job's `job-info`.
 pub(super) fn read_job_info(system: &FileUri, job: JobId) -> Result<JobInfo, SubmissionError> {
     let path = path(system, job).join(JOB_INFO);
     let bytes = read(system, job, JOB_INFO, MAX_INFO_BYTES)?;
@@ -95,7 +95,7 @@ pub(super) fn read_job_info(system: &FileUri, job: JobId) -> Result<JobInfo, Sub
     if info.job == job { Ok(info) } else { Err(SubmissionError::OtherJobInfo { job, found: info.job }) }
 }
 
-/// The content of a job's `jobToken`, if that is one.
+/// The content of a job's `jobToken`, if it has the job's token.
 pub(super) fn read_job_token(system: &FileUri, job: JobId) -> Result<Vec<u8>, SubmissionError> {
     let path = path(system, job).join(JOB_TOKEN);
     let bytes = read(system, job, JOB_TOKEN, MAX_TOKEN_BYTES)?;
@@ -104,24 +104,24 @@ pub(super) fn read_job_token(system: &FileUri, job: JobId) -> Result<Vec<u8>, Su
     if has_token { Ok(bytes) } else { Err(SubmissionError::NoJobToken(job)) }
 }
 
-/// Without it no JobTracker takes the job in.
+/// Removes `job-info`, without which no JobTracker adopts the job.
 pub(super) fn remove_job_info(system: &FileUri, job: JobId) -> Result<(), FsError> {
     let directory = match open_folder_below(system.as_path(), &path(system, job)) {
         Err(error) if error.is_not_found() => return Ok(()),
         directory => directory?,
     };
-    // With what Java's own file system left beside it.
+    // Along with the checksum file of Java's file system.
     directory.remove(format!(".{JOB_INFO}.crc").as_ref())?;
     directory.remove(JOB_INFO.as_ref()).map(drop)
 }
 
-/// Whether a JobTracker of 1.2.1 has started on this directory since its sign was taken away.
-pub(super) fn has_sign_of_another(system: &FileUri) -> bool {
+/// Whether a JobTracker of 1.2.1 has started on this directory since the marker was removed.
+pub(super) fn has_foreign_start_marker(system: &FileUri) -> bool {
     COUNTS_OF_STARTS.iter().any(|name| system.as_path().join(name).exists())
 }
 
-/// Takes that sign away.
-pub(super) fn remove_sign_of_another(system: &FileUri) -> Result<(), FsError> {
+/// Removes that marker.
+pub(super) fn remove_foreign_start_marker(system: &FileUri) -> Result<(), FsError> {
     let directory = FolderHandle::open(system.as_path())?;
     COUNTS_OF_STARTS.iter().try_for_each(|name| {
         directory.remove(format!(".{name}.crc").as_ref())?;
@@ -152,7 +152,7 @@ fn read(system: &FileUri, job: JobId, name: &str, max_bytes: u64) -> Result<Vec<
     open(system, job, name, max_bytes)?.read_limited(max_bytes)
 }
 
-/// A job id is letters, digits and `_`: no name leads out of the directory.
+/// A job id consists of letters, digits and `_`: no name leads out of the directory.
 fn path(system: &FileUri, job: JobId) -> PathBuf {
     system.as_path().join(job.to_string())
 }

@@ -1,19 +1,19 @@
-//! Addresses of hosts, looked up side by side on threads: a name server that does not answer keeps a thread for as long as the system's
-//! library waits for it.
+//! Resolves host names to addresses concurrently, on threads: a name server that does not answer blocks a thread until
+//! the system's resolver times out.
 
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Names of one batch that are looked up at one time.
-const SIDE_BY_SIDE: usize = 4;
-/// Threads that look names up, those included whose batch waits for them no more.
-const MOST_THREADS: usize = 24;
-/// A batch gets this long; names without an answer by then are used as they are.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Concurrent lookups of one batch.
+const CONCURRENT_LOOKUPS: usize = 4;
+/// Maximum threads, those of abandoned batches included.
+const MAX_THREADS: usize = 24;
+/// Timeout of a batch; names without an answer by then are used unresolved.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Looks addresses up.
+/// Resolves names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AddressLookups {
     threads: Arc<AtomicUsize>,
@@ -32,7 +32,7 @@ struct State {
     found: Vec<Option<String>>,
 }
 
-/// A thread's place.
+/// A running thread.
 struct Thread(Arc<AtomicUsize>);
 
 impl Drop for Thread {
@@ -44,8 +44,8 @@ impl Drop for Thread {
 // === impl AddressLookups ===
 
 impl AddressLookups {
-    /// What the program is given for hosts: addresses, as 1.2.1 `NetUtils.normalizeHostName` gives them; names that have none as
-    /// they are, but that none becomes an option. Blocking.
+    /// The program's arguments for hosts: addresses, as 1.2.1 `NetUtils.normalizeHostName` gives them; unresolved names
+    /// stay, without leading dashes, so that none becomes an option. Blocking.
     pub(super) fn of(&self, hosts: &[String]) -> Vec<String> {
         let is_name = |host: &&String| !host.starts_with(|first: char| first.is_ascii_digit());
         let names: Vec<String> = hosts.iter().filter(is_name).cloned().collect();
@@ -61,27 +61,27 @@ impl AddressLookups {
         let count = names.len();
         let state = State { next: 0, left: count, found: vec![None; count] };
         let names = Arc::new(Names { names, state: Mutex::new(state), changed: Condvar::new() });
-        let started = (0..SIDE_BY_SIDE.min(count)).filter(|_| self.start(&names)).count();
+        let started = (0..CONCURRENT_LOOKUPS.min(count)).filter(|_| self.start(&names)).count();
         let state = names.state.lock().unwrap_or_else(PoisonError::into_inner);
         if started == 0 {
             return state.found.clone();
         }
-        let waited = names.changed.wait_timeout_while(state, PATIENCE, |state| state.left > 0);
+        let waited = names.changed.wait_timeout_while(state, TIMEOUT, |state| state.left > 0);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        // Threads that are still at it take no further name.
+        // Running threads take no further name.
         state.next = count;
         state.found.clone()
     }
 
     fn start(&self, names: &Arc<Names>) -> bool {
-        if self.threads.fetch_add(1, Ordering::Relaxed) >= MOST_THREADS {
+        if self.threads.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
             self.threads.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
         let (thread, names) = (Thread(self.threads.clone()), names.clone());
         let look_up = move || {
             let _thread = thread;
-            names.work_off();
+            names.resolve_names();
         };
         std::thread::Builder::new().name("addresses".to_owned()).spawn(look_up).is_ok()
     }
@@ -90,7 +90,7 @@ impl AddressLookups {
 // === impl Names ===
 
 impl Names {
-    fn work_off(&self) {
+    fn resolve_names(&self) {
         loop {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let index = state.next;
@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn without_a_free_thread_names_stay_as_they_are() {
-        let lookups = AddressLookups { threads: Arc::new(AtomicUsize::new(MOST_THREADS)) };
+        let lookups = AddressLookups { threads: Arc::new(AtomicUsize::new(MAX_THREADS)) };
         assert_eq!(lookups.of(&["localhost".to_owned()]), ["localhost"]);
-        assert_eq!(lookups.threads.load(Ordering::Relaxed), MOST_THREADS);
+        assert_eq!(lookups.threads.load(Ordering::Relaxed), MAX_THREADS);
     }
 }

@@ -1,10 +1,10 @@
-//! Racks of hosts, as the administrator's program tells them (1.2.1 `ScriptBasedMapping`).
+//! Racks of hosts, as the administrator's program prints them (1.2.1 `ScriptBasedMapping`).
 //!
-//! The program runs on threads of its own, a few at one time, each run with a batch of hosts. Hosts of trackers go first; what jobs
-//! name comes from clients, so each job has its turn, waits with a deadline, and none keeps a tracker waiting.
+//! The program runs on threads of its own, a few at a time, each run with a batch of hosts. Trackers' hosts go first;
+//! hosts in jobs come from clients, so jobs take turns, wait with a deadline, and never delay a tracker.
 
 mod address;
-mod line;
+mod rack_queue;
 mod script;
 
 use std::path::PathBuf;
@@ -14,61 +14,61 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use address::AddressLookups;
-use line::{Batch, Line};
+use rack_queue::{Batch, RackQueue};
 
 use crate::config::settings::TrackerSettings;
 use crate::model::DEFAULT_RACK;
 
-/// Most time a job waits for racks while nobody else does, and while others do.
-const JOB_PATIENCE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(500));
-/// Runs at one time, one of them for trackers only.
-const MOST_RUNS: usize = 4;
-/// Longest name of a host, bytes.
-const LONGEST_NAME: usize = 255;
+/// Maximum wait of a job for racks, while no other user waits, and while others do.
+const JOB_TIMEOUT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(500));
+/// Concurrent runs, one of them reserved for trackers.
+const MAX_RUNS: usize = 4;
+/// Longest host name, bytes.
+const MAX_NAME_BYTES: usize = 255;
 
-/// Resolves hosts to racks. What fails is `/default-rack` for now and is asked again.
+/// Resolves hosts to racks. After a failure a host has `/default-rack` for now and is resolved again later.
 #[derive(Debug)]
 pub struct Topology {
     script: Option<PathBuf>,
     hosts_per_run: usize,
     lookups: AddressLookups,
-    line: Mutex<Line>,
+    queue: Mutex<RackQueue>,
 }
 
-/// The racks of a job's hosts are being asked for. Dropped, it goes on for whoever asks next.
+/// A request for the racks of a job's hosts. Dropped, it continues for later requests.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct RackRequest {
     topology: Arc<Topology>,
     number: u64,
     done: oneshot::Receiver<()>,
-    patience: Duration,
+    timeout: Duration,
 }
 
-// === impl Asking ===
+// === impl RackRequest ===
 
-impl Asking {
-    /// Completes when all is known that can be, or the time for it is over.
+impl RackRequest {
+    /// Completes when all racks are known, or the timeout is over.
     pub(super) async fn wait(&mut self) {
-        // An error says that it was given up: what is known by now has to do.
-        let _ = tokio::time::timeout(self.patience, &mut self.done).await;
+        // An error means that the request was withdrawn: the racks known so far are used.
+        let _ = tokio::time::timeout(self.timeout, &mut self.done).await;
     }
 
-    /// Nobody wants to know any more.
+    /// Removes the request.
     pub(super) fn withdraw(self) {
-        self.topology.line().withdraw(self.number);
+        self.topology.queue().withdraw(self.number);
     }
 }
 
-impl Drop for Asking {
+impl Drop for RackRequest {
     fn drop(&mut self) {
-        self.topology.line().wait_no_more(self.number);
+        self.topology.queue().abandon(self.number);
     }
 }
 
 // === impl Topology ===
 
 impl Topology {
-    /// As the settings say; without a program all hosts stand in one rack.
+    /// From the settings; without a program all hosts are in one rack.
     pub fn new(settings: &TrackerSettings) -> Arc<Self> {
         Self::with_script(settings.topology_script.clone(), settings.topology_script_arguments)
     }
@@ -78,99 +78,98 @@ impl Topology {
             script,
             hosts_per_run: hosts_per_run.max(1),
             lookups: AddressLookups::default(),
-            line: Mutex::default(),
+            queue: Mutex::default(),
         })
     }
 
     /// The rack of a tracker's host.
     pub(super) async fn rack_of_tracker(self: &Arc<Self>, host: &str) -> String {
-        let told = self.ask_for_tracker(host);
-        let rack = match told {
-            Some(told) => told.await.ok(),
-            None => self.line().rack(host).map(str::to_owned),
+        let answer = self.request_for_tracker(host);
+        let rack = match answer {
+            Some(answer) => answer.await.ok(),
+            None => self.queue().rack(host).map(str::to_owned),
         };
         rack.unwrap_or_else(|| DEFAULT_RACK.to_owned())
     }
 
-    fn ask_for_tracker(self: &Arc<Self>, host: &str) -> Option<oneshot::Receiver<String>> {
+    fn request_for_tracker(self: &Arc<Self>, host: &str) -> Option<oneshot::Receiver<String>> {
         if self.script.is_none() || !is_host(host) {
             return None;
         }
-        let told = self.line().ask_for_tracker(host)?;
+        let answer = self.queue().request_for_tracker(host)?;
         self.ensure_run();
-        Some(told)
+        Some(answer)
     }
 
-    /// Has the racks of a job's hosts asked for, as far as they are not known; nothing where that needs no waiting, or must not
-    /// wait. Takes time with the number of hosts: not for the owner's thread.
-    pub(super) fn ask<'a>(
+    /// Requests the unknown racks of a job's hosts; `None` if all are known or `can_wait` is false. Time grows with the
+    /// number of hosts: not for the owner's thread.
+    pub(super) fn request_racks<'a>(
         self: &Arc<Self>,
         user: &Arc<str>,
         hosts: impl Iterator<Item = &'a str>,
-        may_wait: bool,
-    ) -> Option<Asking> {
+        can_wait: bool,
+    ) -> Option<RackRequest> {
         self.script.as_ref()?;
-        let mut line = self.line();
+        let mut queue = self.queue();
         let unknown: Vec<String> =
-            hosts.filter(|host| is_host(host) && line.rack(host).is_none()).map(str::to_owned).collect();
+            hosts.filter(|host| is_host(host) && queue.rack(host).is_none()).map(str::to_owned).collect();
         if unknown.is_empty() {
             return None;
         }
-        let patience = if line.is_idle_but_for(user) { JOB_PATIENCE.0 } else { JOB_PATIENCE.1 };
-        let asked = line.ask(user, unknown, may_wait);
-        drop(line);
+        let timeout = if queue.is_idle_but_for(user) { JOB_TIMEOUT.0 } else { JOB_TIMEOUT.1 };
+        let asked = queue.add_request(user, unknown, can_wait);
+        drop(queue);
         self.ensure_run();
         let (number, done) = asked?;
-        Some(Asking { topology: self.clone(), number, done, patience })
+        Some(RackRequest { topology: self.clone(), number, done, timeout })
     }
 
-    /// The racks of hosts as far as they are known, in their order. Takes time with their number.
+    /// The known racks of hosts, in order, else the default. Time grows with their number.
     pub(super) fn known<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Vec<String> {
-        let mut line = self.line();
-        hosts.map(|host| line.rack(host).unwrap_or(DEFAULT_RACK).to_owned()).collect()
+        let mut queue = self.queue();
+        hosts.map(|host| queue.rack(host).unwrap_or(DEFAULT_RACK).to_owned()).collect()
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
-        // Nothing in there is ever half done.
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, RackQueue> {
+        // No panic leaves it half changed.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a thread for what waits, unless there are enough.
+    /// Starts a thread for queued hosts, up to the limit.
     fn ensure_run(self: &Arc<Self>) {
-        if self.line().begin_run() {
+        if self.queue().begin_run() {
             let topology = self.clone();
-            let started = std::thread::Builder::new().name("racks".to_owned()).spawn(move || topology.work_off());
+            let started = std::thread::Builder::new().name("racks".to_owned()).spawn(move || topology.run_batches());
             if let Err(error) = started {
-                self.line().end_run();
-                tracing::warn!("no thread for racks can be started: {error}");
+                self.queue().end_run();
+                tracing::warn!("cannot start a thread for the topology script: {error}");
             }
         }
     }
 
-    /// One run after the other until nothing waits.
-    fn work_off(self: Arc<Self>) {
+    /// Runs the program until the queue is empty.
+    fn run_batches(self: Arc<Self>) {
         let Some(script) = &self.script else { return };
         loop {
-            let Some(batch) = self.line().next_batch(self.hosts_per_run) else { return };
-            // What else waits may need another thread.
+            let Some(batch) = self.queue().next_batch(self.hosts_per_run) else { return };
+            // The rest of the queue may need another thread.
             self.ensure_run();
             let racks = match &batch {
-                Batch::Trackers(hosts) => script::ask_or_halve(script, hosts, &self.lookups),
-                Batch::Job(_, hosts) => {
-                    script::ask(script, hosts, &self.lookups).map(|racks| hosts.iter().cloned().zip(racks).collect())
-                }
+                Batch::Trackers(hosts) => script::resolve_or_halve(script, hosts, &self.lookups),
+                Batch::Job(_, hosts) => script::run_script(script, hosts, &self.lookups)
+                    .map(|racks| hosts.iter().cloned().zip(racks).collect()),
             };
-            let complaint = self.line().finish(batch, racks);
-            if let Some(complaint) = complaint {
-                tracing::warn!("{} (topology.script.file.name) {complaint}", script.display());
+            let failure = self.queue().finish(batch, racks);
+            if let Some(failure) = failure {
+                tracing::warn!("{} (topology.script.file.name) {failure}", script.display());
             }
         }
     }
 }
 
-/// Whether a name can be put to the program. Names come from clients.
+/// Whether a name may be passed to the program. Names come from clients.
 fn is_host(name: &str) -> bool {
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(|byte| byte.is_ascii_graphic())
+    !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]

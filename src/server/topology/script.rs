@@ -1,4 +1,4 @@
-//! One run of the administrator's program: hosts as arguments, one rack for each as answer.
+//! One run of the administrator's program: hosts as arguments, one rack for each as output.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,12 +11,12 @@ use crate::server::program::ProgramError;
 
 use super::address::AddressLookups;
 
-/// One run gets this long.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Most that one run may print, bytes.
-const MOST_OUTPUT_BYTES: usize = 1 << 20;
+/// Timeout of a run.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum output of a run, bytes.
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
-/// Why a run has told nothing.
+/// Why a run gave no racks.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ScriptError {
     #[error("{0}")]
@@ -34,15 +34,19 @@ pub(super) enum ScriptError {
 // === impl ScriptError ===
 
 impl ScriptError {
-    /// Whether one of several hosts may be to blame.
-    fn may_be_one_host(&self) -> bool {
+    /// Whether a single host may be the cause.
+    fn can_be_one_host(&self) -> bool {
         !matches!(self, ScriptError::Program(_))
     }
 }
 
-/// The racks of hosts, in their order. Blocking.
-pub(super) fn ask(script: &Path, hosts: &[String], lookups: &AddressLookups) -> Result<Vec<String>, ScriptError> {
-    let ran = program::run(Command::new(script).args(lookups.of(hosts)), PATIENCE, MOST_OUTPUT_BYTES)?;
+/// The racks of hosts, in order. Blocking.
+pub(super) fn run_script(
+    script: &Path,
+    hosts: &[String],
+    lookups: &AddressLookups,
+) -> Result<Vec<String>, ScriptError> {
+    let ran = program::run(Command::new(script).args(lookups.of(hosts)), TIMEOUT, MAX_OUTPUT_BYTES)?;
     if !ran.status.success() {
         return Err(ScriptError::Status(ran.status));
     }
@@ -57,22 +61,22 @@ pub(super) fn ask(script: &Path, hosts: &[String], lookups: &AddressLookups) -> 
     }
 }
 
-/// The same, where one host of which the program knows nothing must not cost the others their racks: those for which it fails are
-/// left out. An error when it fails for all.
-pub(super) fn ask_or_halve(
+/// The same, but a host for which the program fails does not cost the others their racks: it is
+/// left out. An error if the program fails for all.
+pub(super) fn resolve_or_halve(
     script: &Path,
     hosts: &[String],
     lookups: &AddressLookups,
 ) -> Result<Vec<(String, String)>, ScriptError> {
-    let error = match ask(script, hosts, lookups) {
+    let error = match run_script(script, hosts, lookups) {
         Ok(racks) => return Ok(hosts.iter().cloned().zip(racks).collect()),
         Err(error) => error,
     };
-    if hosts.len() < 2 || !error.may_be_one_host() {
+    if hosts.len() < 2 || !error.can_be_one_host() {
         return Err(error);
     }
     let (first, second) = hosts.split_at(hosts.len() / 2);
-    match (ask_or_halve(script, first, lookups), ask_or_halve(script, second, lookups)) {
+    match (resolve_or_halve(script, first, lookups), resolve_or_halve(script, second, lookups)) {
         (Ok(mut racks), Ok(more)) => {
             racks.extend(more);
             Ok(racks)

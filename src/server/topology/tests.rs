@@ -1,11 +1,11 @@
-//! What the program is asked, in which order, and who waits for it.
+//! Batches, order and waiters of the topology program.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// A folder with a program that notes its arguments in `asked`, one run a line.
+/// A folder with a program that appends its arguments to `asked`, one line per run.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -33,28 +33,28 @@ impl Place {
     }
 
     /// Runs of the script wait until this is called.
-    fn let_go(&self) {
+    fn release_runs(&self) {
         std::fs::write(self.path("go"), "").unwrap();
     }
 }
 
-const TELL: &str = "for host; do echo /rack-$host; done";
+const PRINT: &str = "for host; do echo /rack-$host; done";
 /// Waits for the file `go` first.
-const TELL_LATER: &str = "until [ -e go ]; do sleep 0.01; done; for host; do echo /rack-$host; done";
+const PRINT_LATER: &str = "until [ -e go ]; do sleep 0.01; done; for host; do echo /rack-$host; done";
 
-/// What a job of the user is told, after its wait.
+/// The racks of a job of the user, after its wait.
 async fn racks(topology: &Arc<Topology>, user: &str, hosts: &[&str]) -> Vec<String> {
-    if let Some(mut asking) = topology.ask(&user.into(), hosts.iter().copied(), true) {
-        asking.wait().await;
+    if let Some(mut rack_request) = topology.request_racks(&user.into(), hosts.iter().copied(), true) {
+        rack_request.wait().await;
     }
     topology.known(hosts.iter().copied())
 }
 
 #[tokio::test]
 async fn hosts_are_asked_for_in_batches_and_once_each() {
-    let (place, topology) = Place::new(TELL);
-    let told = racks(&topology, "alice", &["10.0.0.1", "10.0.0.2", "10.0.0.3"]).await;
-    assert_eq!(told, ["/rack-10.0.0.1", "/rack-10.0.0.2", "/rack-10.0.0.3"]);
+    let (place, topology) = Place::new(PRINT);
+    let racks_found = racks(&topology, "alice", &["10.0.0.1", "10.0.0.2", "10.0.0.3"]).await;
+    assert_eq!(racks_found, ["/rack-10.0.0.1", "/rack-10.0.0.2", "/rack-10.0.0.3"]);
     racks(&topology, "bob", &["10.0.0.2", "10.0.0.4"]).await;
     let runs = place.runs();
     let mut asked: Vec<&str> = runs.iter().flat_map(|run| run.split(' ')).collect();
@@ -74,82 +74,82 @@ async fn a_program_that_fails_leaves_the_default_rack_and_is_asked_again() {
 }
 
 #[tokio::test]
-async fn names_that_no_host_has_are_not_put_to_the_program() {
-    let (place, topology) = Place::new(TELL);
+async fn invalid_names_are_not_passed_to_the_program() {
+    let (place, topology) = Place::new(PRINT);
     let long = "1".repeat(300);
-    let told = racks(&topology, "alice", &["", "1 2", "1\n2", "1\0", "1é", &long]).await;
-    assert_eq!((told, place.runs().len()), (vec![DEFAULT_RACK.to_owned(); 6], 0));
+    let racks_found = racks(&topology, "alice", &["", "1 2", "1\n2", "1\0", "1é", &long]).await;
+    assert_eq!((racks_found, place.runs().len()), (vec![DEFAULT_RACK.to_owned(); 6], 0));
 }
 
 #[tokio::test]
 async fn hosts_of_trackers_overtake_those_of_jobs() {
-    let (place, topology) = Place::new(TELL_LATER);
+    let (place, topology) = Place::new(PRINT_LATER);
     let hosts: Vec<String> = (0..100).map(|host| format!("10.1.0.{host}")).collect();
-    let asking = topology.ask(&"mallory".into(), hosts.iter().map(String::as_str), true).unwrap();
-    // All threads for jobs are at it.
-    while place.runs().len() < MOST_RUNS - 1 {
+    let rack_request = topology.request_racks(&"mallory".into(), hosts.iter().map(String::as_str), true).unwrap();
+    // All threads for jobs are busy.
+    while place.runs().len() < MAX_RUNS - 1 {
         tokio::task::yield_now().await;
     }
-    let trackers = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|host| topology.ask_for_tracker(host).unwrap());
-    // The thread of their own takes what there is.
-    while place.runs().len() < MOST_RUNS {
+    let trackers = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|host| topology.request_for_tracker(host).unwrap());
+    // The reserved thread takes queued trackers.
+    while place.runs().len() < MAX_RUNS {
         tokio::task::yield_now().await;
     }
-    place.let_go();
-    for (told, host) in trackers.into_iter().zip(1..) {
-        assert_eq!(told.await.unwrap(), format!("/rack-10.0.0.{host}"));
+    place.release_runs();
+    for (answer, host) in trackers.into_iter().zip(1..) {
+        assert_eq!(answer.await.unwrap(), format!("/rack-10.0.0.{host}"));
     }
     let runs = place.runs();
     let last = runs.iter().rposition(|run| run.contains("10.0.0.")).unwrap();
-    assert!(last < 2 * MOST_RUNS, "{runs:?}");
-    drop(asking);
+    assert!(last < 2 * MAX_RUNS, "{runs:?}");
+    drop(rack_request);
 }
 
 #[tokio::test]
 async fn one_bad_host_of_a_tracker_does_not_cost_the_others_their_racks() {
     let (_place, topology) = Place::new("for host; do [ $host = 10.0.0.66 ] && exit 1; echo /rack-$host; done");
     let hosts = ["10.0.0.1", "10.0.0.66", "10.0.0.3"];
-    let told = hosts.map(|host| {
+    let answer = hosts.map(|host| {
         let topology = topology.clone();
         async move { topology.rack_of_tracker(host).await }
     });
-    let [first, bad, third] = told;
-    let told = tokio::join!(first, bad, third);
-    assert_eq!(told, ("/rack-10.0.0.1".into(), DEFAULT_RACK.into(), "/rack-10.0.0.3".into()));
+    let [first, bad, third] = answer;
+    let answer = tokio::join!(first, bad, third);
+    assert_eq!(answer, ("/rack-10.0.0.1".into(), DEFAULT_RACK.into(), "/rack-10.0.0.3".into()));
 }
 
 #[tokio::test]
 async fn a_job_waits_for_others_jobs_only_for_a_moment() {
-    let (place, topology) = Place::new(TELL_LATER);
-    let asking = |user: &str, host: &str| topology.ask(&user.into(), [host].into_iter(), true);
-    let first = asking("mallory", "10.0.0.1").unwrap();
-    assert_eq!(first.patience, JOB_PATIENCE.0);
-    assert_eq!(asking("mallory", "10.0.0.2").unwrap().patience, JOB_PATIENCE.0);
-    assert_eq!(asking("alice", "10.0.0.3").unwrap().patience, JOB_PATIENCE.1);
-    // What is known is not waited for at all.
-    place.let_go();
-    let mut second = asking("alice", "10.0.0.4").unwrap();
+    let (place, topology) = Place::new(PRINT_LATER);
+    let rack_request = |user: &str, host: &str| topology.request_racks(&user.into(), [host].into_iter(), true);
+    let first = rack_request("mallory", "10.0.0.1").unwrap();
+    assert_eq!(first.timeout, JOB_TIMEOUT.0);
+    assert_eq!(rack_request("mallory", "10.0.0.2").unwrap().timeout, JOB_TIMEOUT.0);
+    assert_eq!(rack_request("alice", "10.0.0.3").unwrap().timeout, JOB_TIMEOUT.1);
+    // Known racks need no wait.
+    place.release_runs();
+    let mut second = rack_request("alice", "10.0.0.4").unwrap();
     second.wait().await;
-    assert!(asking("alice", "10.0.0.4").is_none());
+    assert!(rack_request("alice", "10.0.0.4").is_none());
 }
 
 #[tokio::test]
-async fn what_nobody_waits_for_any_more_gives_way() {
-    let (place, topology) = Place::new(TELL_LATER);
+async fn abandoned_requests_give_way() {
+    let (place, topology) = Place::new(PRINT_LATER);
     let hosts: Vec<String> = (0..5_000).map(|host| format!("10.1.{}.{}", host / 250, host % 250)).collect();
-    let ask = |user: &str, may_wait| topology.ask(&user.into(), hosts.iter().map(String::as_str), may_wait);
+    let ask = |user: &str, can_wait| topology.request_racks(&user.into(), hosts.iter().map(String::as_str), can_wait);
     for number in 0..1_000 {
         drop(ask(&format!("mallory{}", number % 100), number % 3 == 0));
     }
     let (requests, waiting) = {
-        let line = topology.line();
-        (line.requests(), line.waiting_hosts())
+        let queue = topology.queue();
+        (queue.requests(), queue.waiting_hosts())
     };
     assert!(requests <= 64 && waiting <= 64 * 1_000, "{requests} requests, {waiting} hosts");
-    let mut asking = topology.ask(&"alice".into(), ["10.0.0.1"].into_iter(), true).unwrap();
-    place.let_go();
-    asking.wait().await;
-    assert_eq!(topology.known(["10.0.0.1"].into_iter()), ["/rack-10.0.0.1"], "before all for which nobody waits");
-    let asking = ask("bob", true).unwrap();
-    asking.withdraw();
+    let mut rack_request = topology.request_racks(&"alice".into(), ["10.0.0.1"].into_iter(), true).unwrap();
+    place.release_runs();
+    rack_request.wait().await;
+    assert_eq!(topology.known(["10.0.0.1"].into_iter()), ["/rack-10.0.0.1"], "before all abandoned requests");
+    let rack_request = ask("bob", true).unwrap();
+    rack_request.withdraw();
 }

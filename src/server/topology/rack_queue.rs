@@ -1,4 +1,4 @@
-//! Who waits for racks, in which order, and what is known.
+//! The queue of hosts without a rack, their waiters, and the known racks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,81 +7,81 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::MOST_RUNS;
+use super::MAX_RUNS;
 use super::script::ScriptError;
 
-/// Hosts of jobs, and of trackers, whose racks are remembered; at most twice as many are in memory.
+/// Racks remembered of jobs' hosts, and of trackers' hosts; at most twice as many are in memory.
 const REMEMBERED_HOSTS: usize = 20_000;
-/// Jobs whose hosts are asked for, those included for which nobody waits any more, and of one user.
-const MOST_REQUESTS: (usize, usize) = (64, 4);
-/// Hosts that all of them together wait for, and those of one for which nobody waits any more.
-const MOST_WAITING_HOSTS: (usize, usize) = (100_000, 1_000);
-/// A complaint about the program is not repeated for so long.
-const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
+/// Requests of jobs, abandoned ones included, and those of one user.
+const MAX_REQUESTS: (usize, usize) = (64, 4);
+/// Queued hosts of all requests, and those of an abandoned one.
+const MAX_WAITING_HOSTS: (usize, usize) = (100_000, 1_000);
+/// Minimum interval of log lines about the program's failures.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What is known and who waits.
+/// Known racks, queued hosts and waiters.
 #[derive(Debug, Default)]
-pub(super) struct Line {
-    of_trackers: Remembered,
-    of_jobs: Remembered,
+pub(super) struct RackQueue {
+    of_trackers: RackCache,
+    of_jobs: RackCache,
     trackers: VecDeque<(String, oneshot::Sender<String>)>,
-    /// Trackers' hosts that are being asked for.
-    under_way: BTreeMap<String, Vec<oneshot::Sender<String>>>,
+    /// Trackers' hosts in a running batch.
+    resolving: BTreeMap<String, Vec<oneshot::Sender<String>>>,
     requests: BTreeMap<u64, Request>,
-    /// Requests with hosts left to ask for, the next first.
+    /// Requests with queued hosts, the next first.
     order: VecDeque<u64>,
     last_number: u64,
     runs: usize,
     runs_for_jobs: usize,
-    complained: Option<Instant>,
+    last_logged: Option<Instant>,
 }
 
 /// A job's hosts.
 #[derive(Debug)]
 struct Request {
     user: Arc<str>,
-    /// Those still to be asked for.
+    /// Hosts still queued.
     hosts: Vec<String>,
-    batches_under_way: usize,
-    /// None once nobody waits.
+    running_batches: usize,
+    /// `None` once abandoned.
     waiter: Option<oneshot::Sender<()>>,
 }
 
-/// What one run of the program is given.
+/// The hosts of one run of the program.
 #[derive(Debug)]
 pub(super) enum Batch {
     Trackers(Vec<String>),
     Job(u64, Vec<String>),
 }
 
-/// Racks by host. Those that nobody has asked for lately are forgotten first.
+/// Racks by host. Least recently used hosts are removed first.
 #[derive(Debug, Default)]
-struct Remembered {
-    lately: BTreeMap<String, String>,
-    before: BTreeMap<String, String>,
+struct RackCache {
+    recent: BTreeMap<String, String>,
+    older: BTreeMap<String, String>,
 }
 
-// === impl Remembered ===
+// === impl RackCache ===
 
-impl Remembered {
+impl RackCache {
     fn get(&mut self, host: &str) -> Option<&str> {
-        if let Some((host, rack)) = self.before.remove_entry(host) {
+        if let Some((host, rack)) = self.older.remove_entry(host) {
             self.put(host, rack);
         }
-        self.lately.get(host).map(String::as_str)
+        self.recent.get(host).map(String::as_str)
     }
 
     fn put(&mut self, host: String, rack: String) {
-        if self.lately.len() >= REMEMBERED_HOSTS {
-            self.before = std::mem::take(&mut self.lately);
+        if self.recent.len() >= REMEMBERED_HOSTS {
+            self.older = std::mem::take(&mut self.recent);
         }
-        self.lately.insert(host, rack);
+        self.recent.insert(host, rack);
     }
 }
 
-// === impl Line ===
+// === impl RackQueue ===
 
-impl Line {
+impl RackQueue {
     /// The rack of a host, if it is known.
     pub(super) fn rack(&mut self, host: &str) -> Option<&str> {
         if self.of_trackers.get(host).is_some() {
@@ -90,56 +90,56 @@ impl Line {
         self.of_jobs.get(host)
     }
 
-    /// Puts a tracker's host before all jobs'; nothing when its rack is known.
-    pub(super) fn ask_for_tracker(&mut self, host: &str) -> Option<oneshot::Receiver<String>> {
+    /// Queues a tracker's host before all jobs' hosts; `None` if its rack is known.
+    pub(super) fn request_for_tracker(&mut self, host: &str) -> Option<oneshot::Receiver<String>> {
         if let Some(rack) = self.rack(host).map(str::to_owned) {
-            // No job's hosts push it out from now on.
+            // From now on jobs' hosts cannot displace it.
             self.of_trackers.put(host.to_owned(), rack);
             return None;
         }
-        let (teller, told) = oneshot::channel();
-        match self.under_way.get_mut(host) {
-            Some(tellers) => tellers.push(teller),
-            None => self.trackers.push_back((host.to_owned(), teller)),
+        let (sender, answer) = oneshot::channel();
+        match self.resolving.get_mut(host) {
+            Some(senders) => senders.push(sender),
+            None => self.trackers.push_back((host.to_owned(), sender)),
         }
-        Some(told)
+        Some(answer)
     }
 
-    /// Puts a job's hosts in line; nothing when nobody waits, or the line is too long.
-    pub(super) fn ask(
+    /// Queues a job's hosts; `None` if `can_wait` is false or the queue is full.
+    pub(super) fn add_request(
         &mut self,
         user: &Arc<str>,
         mut hosts: Vec<String>,
-        may_wait: bool,
+        can_wait: bool,
     ) -> Option<(u64, oneshot::Receiver<()>)> {
         let of_user = |requests: &BTreeMap<u64, Request>| requests.values().filter(|r| r.user == *user).count();
-        if self.requests.len() >= MOST_REQUESTS.0 || of_user(&self.requests) >= MOST_REQUESTS.1 {
-            // Those for which nobody waits give way, the oldest first and the user's own before others.
+        if self.requests.len() >= MAX_REQUESTS.0 || of_user(&self.requests) >= MAX_REQUESTS.1 {
+            // Abandoned requests are removed, the oldest first and the user's own before others.
             let idle = |request: &Request| request.waiter.is_none();
             let own = self.requests.iter().find(|(_, r)| r.user == *user && idle(r)).map(|(number, _)| *number);
             let any = || self.requests.iter().find(|(_, r)| idle(r)).map(|(number, _)| *number);
-            let is_users_bound = of_user(&self.requests) >= MOST_REQUESTS.1;
+            let is_users_bound = of_user(&self.requests) >= MAX_REQUESTS.1;
             match own.or_else(|| if is_users_bound { None } else { any() }) {
                 Some(number) => self.withdraw(number),
                 None => return None,
             }
         }
-        hosts.truncate(MOST_WAITING_HOSTS.0.saturating_sub(self.waiting_hosts()));
-        if !may_wait {
-            hosts.truncate(MOST_WAITING_HOSTS.1);
+        hosts.truncate(MAX_WAITING_HOSTS.0.saturating_sub(self.waiting_hosts()));
+        if !can_wait {
+            hosts.truncate(MAX_WAITING_HOSTS.1);
         }
         if hosts.is_empty() {
             return None;
         }
         self.last_number += 1;
-        let (teller, told) = oneshot::channel();
-        let waiter = may_wait.then_some(teller);
-        self.requests.insert(self.last_number, Request { user: user.clone(), hosts, batches_under_way: 0, waiter });
+        let (sender, answer) = oneshot::channel();
+        let waiter = can_wait.then_some(sender);
+        self.requests.insert(self.last_number, Request { user: user.clone(), hosts, running_batches: 0, waiter });
         self.order.push_back(self.last_number);
-        may_wait.then_some((self.last_number, told))
+        can_wait.then_some((self.last_number, answer))
     }
 
-    /// Hosts of jobs that are still to be asked for.
+    /// Queued hosts of jobs.
     pub(super) fn waiting_hosts(&self) -> usize {
         self.requests.values().map(|request| request.hosts.len()).sum()
     }
@@ -149,57 +149,57 @@ impl Line {
         self.requests.len()
     }
 
-    /// Whether nobody but this user waits for a job's hosts.
+    /// Whether all requests are this user's.
     pub(super) fn is_idle_but_for(&self, user: &Arc<str>) -> bool {
         self.requests.values().all(|request| request.user == *user)
     }
 
-    /// Takes a request out.
+    /// Removes a request.
     pub(super) fn withdraw(&mut self, number: u64) {
         self.requests.remove(&number);
         self.order.retain(|other| *other != number);
     }
 
-    /// Nobody waits for it any more; others may profit from what it finds.
-    pub(super) fn wait_no_more(&mut self, number: u64) {
+    /// Abandons a request: no job waits for it, but later jobs may use its racks.
+    pub(super) fn abandon(&mut self, number: u64) {
         if let Some(request) = self.requests.get_mut(&number) {
             request.waiter = None;
-            request.hosts.truncate(MOST_WAITING_HOSTS.1);
+            request.hosts.truncate(MAX_WAITING_HOSTS.1);
         }
     }
 
-    /// Whether one more run should be started; it then counts as one.
+    /// Whether to start one more run, which then counts as running.
     pub(super) fn begin_run(&mut self) -> bool {
-        let has_work = !self.trackers.is_empty() || (!self.order.is_empty() && self.runs_for_jobs < MOST_RUNS - 1);
-        // One that is just between two batches will take it; one more does no harm.
-        let begins = has_work && self.runs < MOST_RUNS;
+        let has_work = !self.trackers.is_empty() || (!self.order.is_empty() && self.runs_for_jobs < MAX_RUNS - 1);
+        // A run that is between two batches may take the work; one more does no harm.
+        let begins = has_work && self.runs < MAX_RUNS;
         self.runs += usize::from(begins);
         begins
     }
 
-    /// A run is over, or could not be started.
+    /// Counts a run as ended or not started.
     pub(super) fn end_run(&mut self) {
         self.runs = self.runs.saturating_sub(1);
     }
 
-    /// What a run does next; when there is nothing it is over.
-    pub(super) fn next_batch(&mut self, most_hosts: usize) -> Option<Batch> {
-        if let Some(batch) = self.next_trackers(most_hosts) {
+    /// The next batch; `None` ends the run.
+    pub(super) fn next_batch(&mut self, max_hosts: usize) -> Option<Batch> {
+        if let Some(batch) = self.next_trackers(max_hosts) {
             return Some(batch);
         }
-        while self.runs_for_jobs < MOST_RUNS - 1 {
+        while self.runs_for_jobs < MAX_RUNS - 1 {
             let Some(number) = self.next_request() else { break };
             let Some(request) = self.requests.get_mut(&number) else { continue };
             let mut hosts = Vec::new();
-            while hosts.len() < most_hosts
+            while hosts.len() < max_hosts
                 && let Some(host) = request.hosts.pop()
             {
-                // Another job may have named it, too.
+                // Another job's batch may have resolved it.
                 if self.of_trackers.get(&host).is_none() && self.of_jobs.get(&host).is_none() {
                     hosts.push(host);
                 }
             }
-            request.batches_under_way += usize::from(!hosts.is_empty());
+            request.running_batches += usize::from(!hosts.is_empty());
             if !request.hosts.is_empty() {
                 self.order.push_back(number);
             }
@@ -213,28 +213,28 @@ impl Line {
         None
     }
 
-    fn next_trackers(&mut self, most_hosts: usize) -> Option<Batch> {
+    fn next_trackers(&mut self, max_hosts: usize) -> Option<Batch> {
         let mut hosts = Vec::new();
-        while hosts.len() < most_hosts
-            && let Some((host, teller)) = self.trackers.pop_front()
+        while hosts.len() < max_hosts
+            && let Some((host, sender)) = self.trackers.pop_front()
         {
-            let tellers = self.under_way.entry(host.clone()).or_default();
-            if tellers.is_empty() {
+            let senders = self.resolving.entry(host.clone()).or_default();
+            if senders.is_empty() {
                 hosts.push(host);
             }
-            tellers.push(teller);
+            senders.push(sender);
         }
         (!hosts.is_empty()).then_some(Batch::Trackers(hosts))
     }
 
-    /// Those that somebody waits for go first, each in its turn.
+    /// Removes the next request: those with a waiter first, in turns.
     fn next_request(&mut self) -> Option<u64> {
-        let is_waited_for = |number: &u64| self.requests.get(number).is_some_and(|request| request.waiter.is_some());
-        let index = self.order.iter().position(is_waited_for).unwrap_or(0);
+        let has_waiter = |number: &u64| self.requests.get(number).is_some_and(|request| request.waiter.is_some());
+        let index = self.order.iter().position(has_waiter).unwrap_or(0);
         self.order.remove(index)
     }
 
-    /// Takes what a run has found, and tells those who wait; returns a complaint for the log, not too often.
+    /// Stores the racks of a batch and notifies waiters; returns a failure to log, at a limited rate.
     pub(super) fn finish(&mut self, batch: Batch, found: Result<Vec<(String, String)>, ScriptError>) -> Option<String> {
         let asked = match &batch {
             Batch::Trackers(hosts) | Batch::Job(_, hosts) => hosts.len(),
@@ -251,9 +251,9 @@ impl Line {
                 found.into_iter().for_each(|(host, rack)| self.of_trackers.put(host, rack));
                 for host in hosts {
                     let rack = self.of_trackers.get(&host).map(str::to_owned);
-                    for teller in self.under_way.remove(&host).unwrap_or_default() {
-                        // Dropped without an answer, it means the default. Who asked may be gone.
-                        let _ = rack.clone().map(|rack| teller.send(rack));
+                    for sender in self.resolving.remove(&host).unwrap_or_default() {
+                        // Dropped without an answer, it means the default rack. The waiter may be gone.
+                        let _ = rack.clone().map(|rack| sender.send(rack));
                     }
                 }
             }
@@ -261,26 +261,26 @@ impl Line {
                 self.runs_for_jobs = self.runs_for_jobs.saturating_sub(1);
                 found.into_iter().for_each(|(host, rack)| self.of_jobs.put(host, rack));
                 if let Some(request) = self.requests.get_mut(&number) {
-                    request.batches_under_way = request.batches_under_way.saturating_sub(1);
+                    request.running_batches = request.running_batches.saturating_sub(1);
                     self.complete(number);
                 }
             }
         }
         let failure = failure?;
-        if self.complained.is_some_and(|complained| complained.elapsed() < COMPLAINT_PAUSE) {
+        if self.last_logged.is_some_and(|logged| logged.elapsed() < LOG_INTERVAL) {
             return None;
         }
-        self.complained = Some(Instant::now());
-        Some(format!("{failure}; {missing} hosts stand in {} for now", crate::model::DEFAULT_RACK))
+        self.last_logged = Some(Instant::now());
+        Some(format!("{failure}; {missing} hosts are in {} for now", crate::model::DEFAULT_RACK))
     }
 
-    /// Tells whoever waits, if all of a request has been asked for.
+    /// Notifies the waiter of a request that is complete.
     fn complete(&mut self, number: u64) {
-        let is_over = |request: &&mut Request| request.hosts.is_empty() && request.batches_under_way == 0;
+        let is_over = |request: &&mut Request| request.hosts.is_empty() && request.running_batches == 0;
         if self.requests.get_mut(&number).filter(is_over).is_some()
             && let Some(waiter) = self.requests.remove(&number).and_then(|request| request.waiter)
         {
-            // Who asked may have stopped waiting.
+            // The waiter may have timed out.
             let _ = waiter.send(());
         }
     }

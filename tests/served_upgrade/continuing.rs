@@ -20,8 +20,8 @@ fn connections_go_on_wherever_they_stand() {
     let raw = [0, 3, 12, -20, -1].map(|count| RawClient::that_says(&serving, count));
     // All of them are accepted: connections are taken in their order.
     client(&serving, Protocol::JobSubmission);
-    let told = upgrade(&place, &mut serving, &[]);
-    assert!(told.contains(" with 6 connections; calls waited "), "{told}");
+    let output = upgrade(&place, &mut serving, &[]);
+    assert!(output.contains(" with 6 connections; calls waited "), "{output}");
     for client in raw {
         client.ends_well();
     }
@@ -61,7 +61,7 @@ fn money_is_what_it_was() {
     assert!(place.read_budget().contains("alice 106"), "{}", place.read_budget());
 }
 
-/// An attempt that runs goes on; nothing is launched twice, also where restarts end jobs.
+/// A running attempt continues; nothing is launched twice, also where restarts end jobs.
 #[test]
 fn a_job_goes_on_with_its_client_and_its_tracker() {
     let mut place = unsigned_place();
@@ -85,13 +85,13 @@ fn a_job_goes_on_with_its_client_and_its_tracker() {
                 Action::KillTask(_) | Action::ReinitTracker => panic!("{action:?} at {beat}"),
             }
         }
-        let Value::JobStatus(Some(told)) = alice.call(&status.clone().into_call()) else { panic!() };
-        if told.run_state == RunState::Succeeded {
+        let Value::JobStatus(Some(output)) = alice.call(&status.clone().into_call()) else { panic!() };
+        if output.run_state == RunState::Succeeded {
             break;
         }
-        assert!(beat < 60, "{told:?}");
-        // Each launch is seen running by both processes, and ends under the second. One that has just begun to go on
-        // launches nothing at the first heartbeat, since after a restart that may tell of times gone by.
+        assert!(beat < 60, "{output:?}");
+        // Each launch is seen running by both processes, and ends under the second. One that has just taken over
+        // launches nothing at the first heartbeat, which after a restart may report the past.
         if beat % 3 == 1 {
             upgrade(&place, &mut serving, &[]);
         }
@@ -115,15 +115,15 @@ fn a_request_over_http_is_answered_by_the_one_that_has_it() {
     held.write_all(b"GET /healthz HTTP/1.1\r\nHost: h\r\n").unwrap();
     assert_eq!(serving.get("/healthz", "").status, 200);
     let mut asked = crate::stage::ask_for_upgrade(&place, &[]).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    serving.log.wait_for("asks for an upgrade");
+    serving.log.wait_for("requested an upgrade");
     held.write_all(b"\r\n").unwrap();
     let mut answer = String::new();
     held.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
     assert!(asked.wait().unwrap().success());
-    let mut told = String::new();
-    asked.stdout.unwrap().read_to_string(&mut told).unwrap();
-    serving.succeeded_by(told.split(' ').nth(1).unwrap().parse().unwrap());
+    let mut output = String::new();
+    asked.stdout.unwrap().read_to_string(&mut output).unwrap();
+    serving.succeeded_by(output.split(' ').nth(1).unwrap().parse().unwrap());
     assert_eq!(serving.stop().0, 0);
 }
 
@@ -153,7 +153,7 @@ fn a_changed_address_is_bound_anew_and_connections_go_on() {
     assert_eq!(serving.http, old);
     conf(&serving_on(new.port()));
     upgrade(&place, &mut serving, &[]);
-    assert!(TcpStream::connect(old).is_err(), "the old address is nobody's");
+    assert!(TcpStream::connect(old).is_err(), "nothing listens on the old address");
     serving.http = new;
     assert_eq!(serving.get("/readyz", "").status, 200);
     idle.asks();

@@ -1,32 +1,32 @@
-//! What waits for a fact to be durable, in the order in which it may go.
+//! Items that wait for facts to become durable, in release order.
 
 use std::collections::BTreeMap;
 
 use crate::model::FactNumber;
 
-/// Items that wait, each for a fact. Items that wait for the same fact leave in the order in which they came.
+/// A queue of items that each wait for a fact. Items for the same fact are released in order of arrival.
 #[derive(Debug)]
-pub struct HeldQueue<T> {
+pub struct DurabilityQueue<T> {
     items: BTreeMap<(FactNumber, u64), T>,
     arrivals: u64,
 }
 
-// === impl HeldQueue ===
+// === impl DurabilityQueue ===
 
-impl<T> Default for HeldQueue<T> {
+impl<T> Default for DurabilityQueue<T> {
     fn default() -> Self {
         Self { items: BTreeMap::new(), arrivals: 0 }
     }
 }
 
-impl<T> HeldQueue<T> {
+impl<T> DurabilityQueue<T> {
     /// Holds `item` until `number` is durable.
     pub fn hold(&mut self, number: FactNumber, item: T) {
         self.arrivals += 1;
         self.items.insert((number, self.arrivals), item);
     }
 
-    /// The next item that waits for nothing beyond `durable`.
+    /// Removes the next item whose fact is at most `durable`.
     pub fn release(&mut self, durable: FactNumber) -> Option<T> {
         let first = self.items.first_entry()?;
         (first.key().0 <= durable).then(|| first.remove())
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn items_leave_by_fact_then_by_arrival_and_never_early() {
-        let mut held = HeldQueue::default();
+        let mut held = DurabilityQueue::default();
         held.hold(FactNumber(5), "five");
         held.hold(FactNumber(3), "three");
         held.hold(FactNumber(5), "five again");

@@ -99,7 +99,7 @@ fn budgets_are_loaded_at_the_first_start_and_never_again() {
     let (image, found) = BudgetImage::with_back_end(table.clone(), &opened).unwrap();
     let ImageAtStart::First(loaded) = found else { panic!("{found:?}") };
     assert_eq!(loaded, lines("alice 100 1\n"));
-    let facts = Market::new(MarketConfig::default(), 0).endow(loaded, Now { mono_ms: 0, wall_ms: 0 });
+    let facts = Market::new(MarketConfig::default(), 0).seed_budgets(loaded, Now { mono_ms: 0, wall_ms: 0 });
     let last = record(&store.sink(), opened.last_fact, facts.into_iter().map(Fact::Market).collect());
     image.close(last).unwrap();
     store.close().unwrap();

@@ -1,7 +1,8 @@
 //! What is seen of the market at one moment, as text.
 
+use crate::api::QueueStatus;
 use crate::client::job::view::{JobState, TaskTally};
-use crate::market::{Credits, QueueStanding};
+use crate::model::Credits;
 
 use super::scratch::{BIDDERS, SLOTS};
 
@@ -13,7 +14,7 @@ pub(super) struct Moment {
     /// The sum of the effective rates, credits.
     pub(super) price: Credits,
     /// The queues, in the order of [`BIDDERS`].
-    pub(super) queues: Vec<QueueStanding>,
+    pub(super) queues: Vec<QueueStatus>,
     /// The same for those who have submitted.
     pub(super) jobs: Vec<Option<JobView>>,
 }
@@ -67,7 +68,7 @@ impl Moment {
             self.tick,
             self.price.to_string()
         );
-        let row = |queue: &QueueStanding| {
+        let row = |queue: &QueueStatus| {
             let slots = |running: u32, quota: u32| format!("{running}/{quota}");
             format!(
                 "{:<18}{:>7}{:>6}  {:>5}  {:>5}  {:>7}  {:>7}  {:>6}",
@@ -123,11 +124,10 @@ fn short(share: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::QueueName;
-    use crate::model::PerKind;
+    use crate::model::{PerKind, QueueName};
 
-    fn queue(name: &str, bid: &str, share: &str, running: u32, quota: u32, budget: &str) -> QueueStanding {
-        QueueStanding {
+    fn queue(name: &str, bid: &str, share: &str, running: u32, quota: u32, budget: &str) -> QueueStatus {
+        QueueStatus {
             queue: QueueName::new(name).unwrap(),
             budget: budget.parse().unwrap(),
             bid: bid.parse().unwrap(),

@@ -1,9 +1,7 @@
 //! Where the engine meets the market: queues, ticks, requests to `/scheduler`.
 
-use crate::market::{
-    Account, BudgetLine, Credits, Interval, Market, MarketFact, QueueChange, QueueName, QueueUse, ServletRequest,
-};
-use crate::model::{Now, PerKind};
+use crate::market::{Account, BudgetLine, Interval, Market, MarketFact, QueueChange, QueueUse, ServletRequest};
+use crate::model::{Credits, Now, PerKind, QueueName};
 use crate::scheduler::{Allocation, GroupId, Scheduler, Standing};
 
 use super::engine::{Engine, Wait};
@@ -39,9 +37,9 @@ impl Engine {
     }
 
     /// Brings the budget file in, at the very first start. Queues are known from then on, before any port opens.
-    pub fn endow(&mut self, lines: Vec<BudgetLine>, now: Now) {
+    pub fn seed_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) {
         let Some(market) = &mut self.market else { return };
-        for fact in market.endow(lines, now) {
+        for fact in market.seed_budgets(lines, now) {
             self.log.push(Fact::Market(fact));
         }
         for queue in market.queues() {
@@ -51,26 +49,26 @@ impl Engine {
 
     /// Makes budgets and queues what an edited budget file says, at a start. Gives a line for people about each change.
     /// The file is asked for again at the next tick.
-    pub fn take_over_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
+    pub fn apply_budget_file(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
         let Some(market) = &mut self.market else { return Vec::new() };
         let live_jobs = &self.live_jobs;
-        let taken = market.take_over(lines, now, |queue| live_jobs.contains_key(queue.as_str()));
-        self.follow(taken.changes);
+        let applied = market.apply_budget_file(lines, now, |queue| live_jobs.contains_key(queue.as_str()));
+        self.follow(applied.changes);
         self.budgets_changed = true;
-        for fact in taken.facts {
+        for fact in applied.facts {
             self.log.push(Fact::Market(fact));
         }
-        taken.told
+        applied.messages
     }
 
     /// Opens and closes what the market has opened and closed.
     fn follow(&mut self, changes: Vec<QueueChange>) {
         for change in changes {
             match change {
-                QueueChange::Opened(queue) => {
+                QueueChange::Added(queue) => {
                     self.scheduler.open_group(queue.as_str());
                 }
-                QueueChange::Closed(queue) => {
+                QueueChange::Removed(queue) => {
                     // A queue that was not busy has no app, so it closes.
                     let closed = self.scheduler.group(queue.as_str()).map(|group| self.scheduler.close_group(group));
                     debug_assert_eq!(closed, Some(Ok(())), "the account of {queue:?} is gone, its group is not");
@@ -90,7 +88,7 @@ impl Engine {
         let Some(market) = &mut self.market else { return };
         let (usage, groups) = usage(market, &self.scheduler);
         let tick = market.tick(&usage, slots, now);
-        let money_moved = tick.turns.iter().any(|turn| turn.charge.amount() > Credits::ZERO);
+        let money_moved = tick.queue_ticks.iter().any(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
         // Both are by name, and the market names no queue that was not named to it.
         let mut groups = usage.iter().zip(groups);
         let allocations: Vec<_> = tick
@@ -124,14 +122,14 @@ impl Engine {
                 || scheduler.group(queue).is_some_and(|group| scheduler.usage(group) != PerKind::default());
             live_jobs.contains_key(queue) || holds_slots() || submissions.values().any(|pending| pending.is_for(queue))
         };
-        let operated = market.operate(request, now, busy);
-        self.follow(operated.changes);
-        self.budgets_changed |= operated.facts.iter().any(is_money);
-        for fact in operated.facts {
+        let handled = market.handle_request(request, now, busy);
+        self.follow(handled.changes);
+        self.budgets_changed |= handled.facts.iter().any(is_money);
+        for fact in handled.facts {
             self.log.push(Fact::Market(fact));
         }
         // What is answered shows durable state only.
-        (Reply::Market(operated.answer.map(|answer| self.complete(answer))), Wait::All)
+        (Reply::Market(handled.answer.map(|answer| self.complete(answer))), Wait::All)
     }
 }
 

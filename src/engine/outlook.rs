@@ -1,6 +1,7 @@
 //! What bidders ask that takes the cluster beside the market to answer. Nothing is changed by it.
 
-use crate::market::{Answer, Bidding, Operation, OperationKind, QueueName, ServletRequest};
+use crate::market::{Answer, Bidding, Operation, OperationKind, ServletRequest};
+use crate::model::QueueName;
 
 use super::PolicyConfig;
 use super::engine::Engine;
@@ -16,7 +17,9 @@ impl Engine {
                 Some(bidding) => Answer::Quote(bidding.quote(rate)),
                 None => Answer::Frame,
             },
-            Answer::Permitted(Operation::Standings(queue)) => Answer::Standings(self.queue_standings(queue.as_ref())),
+            Answer::Permitted(Operation::QueueStatus(queue)) => {
+                Answer::QueueStatuses(self.queue_status(queue.as_ref()))
+            }
             other => other,
         }
     }
@@ -24,10 +27,10 @@ impl Engine {
     /// A request about a job is one about its queue: the market judges by that who may ask. Whoever has a key may hear that
     /// there is no such job.
     pub(super) fn name_queue_of_job(&self, request: &mut ServletRequest) {
-        if request.shape.kind == OperationKind::Explain {
-            let job = request.shape.value.parse().ok().and_then(|id| self.jobs.get(id));
+        if request.query.kind == OperationKind::Explain {
+            let job = request.query.value.parse().ok().and_then(|id| self.jobs.get(id));
             let signer = request.verified.as_ref().map(|signer| signer.user.clone());
-            request.shape.queue = job.map(|job| job.spec.queue.clone()).or(signer);
+            request.query.queue = job.map(|job| job.spec.queue.clone()).or(signer);
         }
     }
 
@@ -40,12 +43,12 @@ impl Engine {
     }
 
     /// One queue, or all of them.
-    fn queue_standings(&self, queue: Option<&QueueName>) -> Vec<crate::market::QueueStanding> {
+    fn queue_status(&self, queue: Option<&QueueName>) -> Vec<crate::api::QueueStatus> {
         let Some(market) = &self.market else { return Vec::new() };
         let ((usage, _), interval_ms) = (usage(market, &self.scheduler), self.alloc_interval_ms());
         match queue {
-            Some(queue) => market.standings([queue], &usage, interval_ms),
-            None => market.standings(market.queues(), &usage, interval_ms),
+            Some(queue) => market.live_queue_status([queue], &usage, interval_ms),
+            None => market.live_queue_status(market.queues(), &usage, interval_ms),
         }
     }
 

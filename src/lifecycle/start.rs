@@ -280,13 +280,13 @@ pub(super) fn wake(
             // The file is what it says; it becomes an image when something changes.
             ImageAtStart::First(lines) => {
                 tell_rounded(path, &lines);
-                engine.endow(lines, now);
+                engine.seed_budgets(lines, now);
                 return image;
             }
             // Written at the first tick, when the ledger is sure to have it.
             ImageAtStart::Edited(lines) => {
                 tell_rounded(path, &lines);
-                tell_taken_over(path, &engine.take_over_budgets(lines, now));
+                tell_taken_over(path, &engine.apply_budget_file(lines, now));
                 return image;
             }
             ImageAtStart::Ours => {}

@@ -1,22 +1,28 @@
-//! What several rooms share and none owns: kinds of slots, time as a value, numbers of facts, ids, life-cycle states.
-//! Knows no other room.
+//! Types that several rooms share: kinds of slots, time as a value, fact numbers, ids, life-cycle states, amounts of money,
+//! queue names. Names no other room.
 
 mod counter_limits;
+mod credits;
 mod end_notification;
 mod fact_number;
 mod id;
 mod kind;
 mod names;
 mod now;
+mod order_class;
+mod queue_name;
 mod rack;
 mod states;
 
 pub use counter_limits::CounterLimits;
+pub use credits::{Credits, CreditsError};
 pub use end_notification::EndNotification;
 pub use fact_number::FactNumber;
 pub use id::{AttemptId, IdError, Identifier, JobId, TaskId};
 pub use kind::{Kind, PerKind};
 pub(crate) use names::names;
 pub use now::Now;
+pub use order_class::OrderClass;
+pub use queue_name::{QueueName, QueueNameError};
 pub use rack::DEFAULT_RACK;
 pub use states::{AttemptState, Priority, RunState};

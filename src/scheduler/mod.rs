@@ -41,7 +41,7 @@ pub use grant::{Beat, BeatReport, GrantSource, Taken};
 pub use group::GroupBusy;
 pub use ids::{AppId, GroupId, NodeId};
 pub use node::Totals;
-pub use place::{OrderClass, Place};
+pub use place::Place;
 pub use preemption::{OverGroup, PreemptionRound, RunningAttempt, ShortGroup, WaitingApp};
 pub use state::{AddAppError, Scheduler, Standing};
 pub use topology::{HostId, Level, RackId, Topology};

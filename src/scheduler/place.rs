@@ -1,23 +1,9 @@
 //! Where an app stands in line for a kind of slot: read off the order that grants follow.
 
-use serde::{Deserialize, Serialize};
-
-use crate::model::Kind;
+use crate::model::{Kind, OrderClass};
 
 use super::order::Order;
 use super::{AppId, Scheduler};
-
-/// What a group is to a policy that tells buyers apart; earlier ones are served first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OrderClass {
-    /// It holds less than it has bought.
-    UnderQuota,
-    /// It pays and holds what it has bought, or more.
-    Funded,
-    /// It pays nothing.
-    Unfunded,
-}
 
 /// A place in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

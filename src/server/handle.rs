@@ -10,12 +10,10 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::engine::explanation::Explained;
-use crate::engine::{Event, Overview, Read, Reply};
-use crate::market::{
-    Acl, Answer, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
-};
-use crate::model::JobId;
+use crate::api::{PriceHistory, SpendingHistory, Statement};
+use crate::engine::{Event, Explained, Overview, Read, Reply};
+use crate::market::{Acl, Answer, HistoryPage, ServletRequest, StatementPage};
+use crate::model::{JobId, QueueName};
 use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader, StoreError};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
 
@@ -254,7 +252,7 @@ fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<Mar
     let Reply::Market(result) = answer else { return };
     let queues = match &result {
         Ok(Answer::Queues { queues, .. }) => queues.len(),
-        Ok(Answer::Standings(standings)) => standings.len(),
+        Ok(Answer::QueueStatuses(standings)) => standings.len(),
         _ => 0,
     };
     // What has been stepped is told; it counts as far as there is room.

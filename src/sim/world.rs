@@ -101,7 +101,7 @@ impl<'a> World<'a> {
         let plan = Plan::new(options.seed, options.policy);
         let now = plan.start;
         let mut engine = Engine::new(plan.engine.clone(), Restored::default(), now);
-        engine.endow(plan.budget_lines(), now);
+        engine.seed_budgets(plan.budget_lines(), now);
         let stream = |actor: u64| Random::stream(options.seed, actor);
         let cuts = &options.cuts;
         let has = |part| cuts.has(part);

@@ -8,8 +8,7 @@ use rusqlite::{Row, params};
 
 use crate::engine::JobCost;
 use crate::mapreduce::{AcceptedJob, CounterInterner, Ending, FinishedJob, JobSpec, Outcome, StoredJob};
-use crate::market::Credits;
-use crate::model::{AttemptId, JobId, Kind, PerKind, RunState};
+use crate::model::{AttemptId, Credits, JobId, Kind, PerKind, RunState};
 
 use super::error::StoreError;
 use super::opened::Loader;

@@ -189,7 +189,7 @@ fn a_job_that_may_not_run_again_is_over() {
 fn nobody_is_charged_for_the_job_of_another() {
     let mut cluster = Cluster::new(dynamic());
     cluster.come_after(was_here(&[], &[theirs()]));
-    cluster.engine.endow(crate::market::budget_file::parse("alice 10 1\nbob 10 1\n", "b").unwrap(), cluster.now);
+    cluster.engine.seed_budgets(crate::market::budget_file::parse("alice 10 1\nbob 10 1\n", "b").unwrap(), cluster.now);
     let error = cluster.find(theirs(), spec("alice", "bob", 4, 1)).unwrap_err();
     assert!(matches!(error, Refusal::AccessDenied(_)), "{error}");
     // Of one's own no signature is asked: another JobTracker has.

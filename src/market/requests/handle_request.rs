@@ -1,104 +1,95 @@
-//! A request to `/scheduler` in one step: guard, consumption of the timestamp, role, parameters, operation.
+//! A request to `/scheduler` in one step: guard, use of the timestamp, role, parameters, operation.
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Now;
+use crate::market::money::{Account, Consumer, LedgerAccount, MAX_QUEUES, Market, MarketFact, QueueChange, Reason};
+use crate::model::{Credits, Now, QueueName};
 
-use super::account::Account;
 use super::acl::Role;
-use super::answer::Answer;
-use super::budget_file::MAX_QUEUES;
-use super::credits::Credits;
+use super::answer::{Answer, QueueInfo};
 use super::error::{Denial, MarketError};
-use super::fact::MarketFact;
-use super::ledger::{LedgerAccount, Reason};
-use super::query::{Operation, OperationKind, QueryError, Shape};
-use super::queue_name::QueueName;
-use super::replay::Consumer;
+use super::query::{Operation, OperationKind, ParsedQuery, QueryError};
 use super::signature::VerifiedUser;
-use super::state::Market;
 
-/// A request whose query has been read and whose signature has been checked by the edge.
+/// A request whose query was parsed and whose signature was verified by the web server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServletRequest {
-    /// Who signed; `None` when the signature is missing or not good.
+    /// The signer; `None` if the signature is missing or not valid.
     pub verified: Option<VerifiedUser>,
-    /// What is asked.
-    pub shape: Shape,
+    /// The query.
+    pub query: ParsedQuery,
 }
 
-/// What a request has done.
+/// The effects of a request and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operated {
-    /// What changed, even when the answer is a refusal: a timestamp may have been consumed.
+pub struct HandledRequest {
+    /// The changes, even if the answer is a refusal: a timestamp may have been used.
     pub facts: Vec<MarketFact>,
     /// The answer.
     pub answer: Result<Answer, MarketError>,
-    /// Queues that came or went.
+    /// Queues added and removed.
     pub changes: Vec<QueueChange>,
 }
 
-/// A queue came or went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum QueueChange {
-    /// It came.
-    Opened(QueueName),
-    /// It went.
-    Closed(QueueName),
-}
+// === impl Market: requests ===
 
 impl Market {
-    /// Does what a request asks. `queue_busy` tells whether a queue has unfinished jobs.
-    pub fn operate(&mut self, request: ServletRequest, now: Now, queue_busy: impl Fn(&QueueName) -> bool) -> Operated {
-        let mut operated = Operated { facts: Vec::new(), answer: Ok(Answer::Frame), changes: Vec::new() };
-        operated.answer = self
-            .authorize(&request, now, &mut operated.facts)
-            .and_then(|()| self.perform(&request, now, queue_busy, &mut operated.facts));
+    /// Authorizes and performs a request. `is_queue_busy`: whether a queue has unfinished jobs.
+    pub fn handle_request(
+        &mut self,
+        request: ServletRequest,
+        now: Now,
+        is_queue_busy: impl Fn(&QueueName) -> bool,
+    ) -> HandledRequest {
+        let mut handled = HandledRequest { facts: Vec::new(), answer: Ok(Answer::Frame), changes: Vec::new() };
+        handled.answer = self
+            .authorize(&request, now, &mut handled.facts)
+            .and_then(|()| self.perform(&request, now, is_queue_busy, &mut handled.facts));
         let changed = |fact: &MarketFact| match fact {
-            MarketFact::AccountRemoved { queue } => Some(QueueChange::Closed(queue.clone())),
-            MarketFact::Account { queue, .. } if request.shape.kind == OperationKind::AddQueue => {
-                Some(QueueChange::Opened(queue.clone()))
+            MarketFact::AccountRemoved { queue } => Some(QueueChange::Removed(queue.clone())),
+            MarketFact::Account { queue, .. } if request.query.kind == OperationKind::AddQueue => {
+                Some(QueueChange::Added(queue.clone()))
             }
             _ => None,
         };
-        operated.changes = operated.facts.iter().filter_map(changed).collect();
-        operated
+        handled.changes = handled.facts.iter().filter_map(changed).collect();
+        handled
     }
 
-    /// Guard, then role. A request that passes the guard has used up its timestamp, whatever becomes of it.
+    /// Guard, then role. A request that passes the guard has used its timestamp, even if it is refused afterwards.
     fn authorize(
         &mut self,
         request: &ServletRequest,
         now: Now,
         facts: &mut Vec<MarketFact>,
     ) -> Result<(), MarketError> {
-        let ServletRequest { verified, shape } = request;
-        if shape.kind.is_open_to_all() {
+        let ServletRequest { verified, query } = request;
+        if query.kind.is_open_to_all() {
             return Ok(());
         }
-        let denied = |reason| MarketError::Denied { query: shape.query.clone(), reason };
+        let denied = |reason| MarketError::Denied { query: query.raw.clone(), reason };
         let signer = verified.as_ref().ok_or_else(|| denied(None))?;
         let because = |denial| denied(Some((denial, now.wall_ms)));
-        let timestamp = shape.timestamp.as_deref().unwrap_or_default();
+        let timestamp = query.timestamp.as_deref().unwrap_or_default();
         let timestamp_ms =
             timestamp.parse().map_err(|_| because(Denial::BadTimestamp(timestamp.chars().take(32).collect())))?;
         let stamp = self
             .guard
             .accept(Consumer::Servlet, &signer.user, signer.key_id, timestamp_ms, now.wall_ms, &self.config)
             .map_err(|refusal| because(Denial::Replay(refusal)))?;
-        // Of reads too: what was shown once must not be shown again to whoever has seen the request, not over a crash either.
+        // For reads too: a replayed request must not be answered again, not even after a crash.
         self.record(MarketFact::Stamp(stamp), facts);
-        check_role(signer, shape).map_err(because)
+        check_role(signer, query).map_err(because)
     }
 
     fn perform(
         &mut self,
         request: &ServletRequest,
         now: Now,
-        queue_busy: impl Fn(&QueueName) -> bool,
+        is_queue_busy: impl Fn(&QueueName) -> bool,
         facts: &mut Vec<MarketFact>,
     ) -> Result<Answer, MarketError> {
-        match request.shape.operation()? {
+        match request.query.operation()? {
             Operation::Nothing => Ok(Answer::Frame),
             Operation::Price => Ok(Answer::Price(self.price())),
             Operation::Time => Ok(Answer::Time { start_ms: self.guard.start_ms(), now_ms: now.wall_ms }),
@@ -107,7 +98,8 @@ impl Market {
                 self.info(queue.as_ref().map_or(own, QueueName::as_str))
             }
             Operation::Infos => {
-                let queues = self.accounts.iter().map(|(queue, account)| account.published_info(queue)).collect();
+                let queues =
+                    self.accounts.iter().map(|(queue, account)| QueueInfo::published(queue, account)).collect();
                 Ok(Answer::Queues { price: self.price(), queues })
             }
             Operation::Statement(Some(queue)) => Ok(Answer::Statement(queue)),
@@ -115,14 +107,18 @@ impl Market {
                 let own = request.verified.as_ref().map_or("", |signer| &signer.user);
                 Ok(Answer::Statement(QueueName::new(own).map_err(QueryError::from)?))
             }
-            Operation::Standings(None) if signed_by_admin(request) => Ok(Answer::Permitted(Operation::Standings(None))),
-            Operation::Standings(None) => {
-                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
-                self.on_existing(QueueName::new(own).map_err(QueryError::from)?, |own| Operation::Standings(Some(own)))
+            Operation::QueueStatus(None) if signed_by_admin(request) => {
+                Ok(Answer::Permitted(Operation::QueueStatus(None)))
             }
-            Operation::Standings(Some(queue)) => self.on_existing(queue, |queue| Operation::Standings(Some(queue))),
+            Operation::QueueStatus(None) => {
+                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
+                self.on_existing(QueueName::new(own).map_err(QueryError::from)?, |own| {
+                    Operation::QueueStatus(Some(own))
+                })
+            }
+            Operation::QueueStatus(Some(queue)) => self.on_existing(queue, |queue| Operation::QueueStatus(Some(queue))),
             Operation::Quote { queue, rate } => self.on_existing(queue, |queue| Operation::Quote { queue, rate }),
-            // A queue that is gone has a history.
+            // A removed queue has a history too.
             history @ (Operation::PriceHistory | Operation::QueueHistory(_)) => Ok(Answer::Permitted(history)),
             Operation::Explain { job, .. } => {
                 Ok(Answer::Permitted(Operation::Explain { job, sees_names: signed_by_admin(request) }))
@@ -130,7 +126,7 @@ impl Market {
             Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
             Operation::AddBudget { queue, amount } => self.add_budget(queue, amount, now, facts),
             Operation::AddQueue(queue) => self.add_queue(queue, facts),
-            Operation::RemoveQueue(queue) if queue_busy(&queue) => {
+            Operation::RemoveQueue(queue) if is_queue_busy(&queue) => {
                 self.existing(&queue)?;
                 Err(MarketError::QueueBusy(queue))
             }
@@ -141,7 +137,7 @@ impl Market {
     fn info(&self, queue: &str) -> Result<Answer, MarketError> {
         let (queue, account) =
             self.accounts.get_key_value(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_owned()))?;
-        Ok(Answer::Queue(account.published_info(queue)))
+        Ok(Answer::Queue(QueueInfo::published(queue, account)))
     }
 
     fn existing(&self, queue: &QueueName) -> Result<&Account, MarketError> {
@@ -158,7 +154,7 @@ impl Market {
     }
 
     fn live_answer(&self, queue: &QueueName) -> Result<Answer, MarketError> {
-        Ok(Answer::Queue(self.existing(queue)?.live_info(queue)))
+        Ok(Answer::Queue(QueueInfo::live(queue, self.existing(queue)?)))
     }
 
     fn set_spending(
@@ -227,18 +223,18 @@ fn signed_by_admin(request: &ServletRequest) -> bool {
     request.verified.as_ref().is_some_and(|signer| signer.role == Role::Admin)
 }
 
-/// Whether the signer may do this: administrators anything, others look at and set the rate of their own queue.
-fn check_role(signer: &VerifiedUser, shape: &Shape) -> Result<(), Denial> {
-    let (operation, user) = (shape.kind.parameter(), signer.user.clone());
-    let own_queue = match shape.kind {
+/// Whether the signer may do this: administrators everything, others read their own queue and set its rate.
+fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> {
+    let (operation, user) = (query.kind.parameter(), signer.user.clone());
+    let is_permitted = match query.kind {
         _ if signer.role == Role::Admin => true,
-        OperationKind::Info | OperationKind::Statement | OperationKind::Standings => {
-            shape.target().is_none_or(|queue| queue == signer.user)
+        OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus => {
+            query.target().is_none_or(|queue| queue == signer.user)
         }
         OperationKind::SetSpending | OperationKind::Quote | OperationKind::QueueHistory | OperationKind::Explain => {
-            shape.target() == Some(&signer.user)
+            query.target() == Some(&signer.user)
         }
         _ => return Err(Denial::NeedsAdmin { operation, user }),
     };
-    if own_queue { Ok(()) } else { Err(Denial::NotOwner { operation, user }) }
+    if is_permitted { Ok(()) } else { Err(Denial::NotOwner { operation, user }) }
 }

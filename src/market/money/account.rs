@@ -1,32 +1,12 @@
-//! A queue's account: what it has, what it bids, what it was granted and what the world was told of it.
+//! The account of a queue: balance, bid, open interval, and the state published at the last tick.
 
-use serde::{Deserialize, Serialize};
+use crate::model::{Credits, PerKind};
 
-use crate::model::PerKind;
-
-use super::allocation::{Bid, Carry, cost, cut_to_affordable, total, within};
-use super::answer::QueueInfo;
-use super::credits::Credits;
-use super::queue_name::QueueName;
+use super::allocation::{Bid, cost, cut_to_affordable, total, within};
+use super::interval::{Charge, Interval};
 use super::share::Share;
-use super::turn::Charge;
 
-/// The interval that is open for an active queue, as its tick opened it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interval {
-    /// The queue's part of the cluster, and in it the rate that the interval will be charged at; 0 when not funded.
-    pub share: Share,
-    /// The slots it pays for, if it uses them.
-    pub quota: PerKind<u32>,
-    /// What rounding left over.
-    pub carry: PerKind<Carry>,
-    /// Slots that were used within the quota when the interval before ended.
-    pub used: u64,
-    /// Tasks that waited then.
-    pub pending: u64,
-}
-
-/// What `info`, `infos` and `price` show: the state at the last tick.
+/// The state at the last tick, which `info`, `infos` and `price` show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// The balance.
@@ -78,13 +58,13 @@ impl Account {
         self.interval.as_ref()
     }
 
-    /// The most that the open interval can cost: money that cannot be taken out before the next tick.
+    /// The highest cost of the open interval: credits that cannot be withdrawn before the next tick.
     pub fn committed(&self) -> Credits {
         self.interval.as_ref().map_or(Credits::ZERO, |interval| cost(interval.share.rate(), interval.quota))
     }
 
-    /// What the open interval costs, given the running attempts at its end: within the quota of each kind, at the
-    /// rate that opened it; and the balance after that.
+    /// The charge for the open interval, given the running attempts at its end: slots within the quota of each kind, at
+    /// the rate that opened it. Returns it with the balance after it.
     pub(super) fn charge(&self, running: PerKind<u32>) -> (Charge, Credits) {
         let nothing = (Charge::default(), self.balance);
         let Some(interval) = &self.interval else { return nothing };
@@ -97,16 +77,16 @@ impl Account {
         if let Some(balance) = self.balance.checked_sub(charge.amount()).filter(|balance| *balance >= Credits::ZERO) {
             return (charge, balance);
         }
-        // Withdrawals stop at what is committed, so nothing is cut here unless stored state was tampered with.
+        // Withdrawals stop at the committed amount, so the charge is reduced only if stored state was tampered with.
         let affordable = (self.balance.units() / rate.units()).max(0);
         let charge = Charge { rate, used: cut_to_affordable(used, used, affordable) };
         (charge, Credits::from_units(self.balance.units() - charge.amount().units()))
     }
 
-    /// What it brings to the next allocation, with the balance that the charge leaves.
+    /// Its bid in the next allocation, with the balance after the charge.
     pub(super) fn to_bid(&self, balance: Credits, running: PerKind<u32>) -> Bid {
-        let carry = self.interval.as_ref().map(|interval| interval.carry).unwrap_or_default();
-        Bid { balance, rate: self.bid, running, carry }
+        let remainder = self.interval.as_ref().map(|interval| interval.remainder).unwrap_or_default();
+        Bid { balance, rate: self.bid, running, remainder }
     }
 
     pub(super) fn set(&mut self, balance: Credits, bid: Credits) {
@@ -114,22 +94,11 @@ impl Account {
         self.bid = bid;
     }
 
-    /// Closes the open interval, opens the next and publishes.
-    pub(super) fn turn(&mut self, balance: Credits, interval: Option<Interval>) {
+    /// Replaces the open interval and publishes the new state.
+    pub(super) fn open_interval(&mut self, balance: Credits, interval: Option<Interval>) {
         self.balance = balance;
         self.interval = interval;
         let Interval { share, used, pending, .. } = interval.unwrap_or_default();
         self.published = Published { budget: balance, rate: share.rate(), share, used, pending };
-    }
-
-    /// As `info` and `infos` show it.
-    pub(super) fn published_info(&self, queue: &QueueName) -> QueueInfo {
-        let Published { budget, rate, share, used, pending } = self.published;
-        QueueInfo { queue: queue.clone(), budget, spending: rate, share, used, pending }
-    }
-
-    /// As changes answer it: balance and bid of now, the rest of the last tick.
-    pub(super) fn live_info(&self, queue: &QueueName) -> QueueInfo {
-        QueueInfo { budget: self.balance, spending: self.bid, ..self.published_info(queue) }
     }
 }

@@ -11,23 +11,25 @@ use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use subtle::ConstantTimeEq;
 
-use super::acl::{Acl, Key, KeyId, Role};
+use crate::market::money::KeyId;
+
+use super::acl::{Acl, Key, Role};
 
 /// What Python's `urllib.quote` escapes: everything but letters, digits and `_.-/`.
 const QUOTED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'-').remove(b'/');
 
-/// A user whose signature was good.
+/// A user whose signature was verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifiedUser {
     /// The name.
     pub user: String,
     /// What the user may do.
     pub role: Role,
-    /// Which key signed.
+    /// The key that signed.
     pub key_id: KeyId,
 }
 
-/// Why a signature is not good.
+/// Why a signature is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum SignatureError {
     /// There is none.
@@ -44,22 +46,22 @@ pub enum SignatureError {
     Mismatch,
 }
 
-/// The edge's verdict on the signature of a job submission.
+/// The result of verifying the signature of a job submission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobSignature {
     /// `mapred.job.signature` is not set.
     Missing,
     /// `mapred.job.timestamp` is not set.
     MissingTimestamp,
-    /// The signature is not good.
+    /// The signature is not valid.
     NotVerified(SignatureError),
-    /// The signature is good, but the timestamp it covers is no number of milliseconds.
+    /// The signature is valid, but its timestamp is not a number of milliseconds.
     BadTimestamp(String),
-    /// The signature is good.
+    /// The signature is valid.
     Verified {
         /// Who signed.
         user: VerifiedUser,
-        /// When, epoch ms by the signer's word.
+        /// The signed timestamp, epoch ms.
         timestamp_ms: i64,
     },
 }
@@ -89,7 +91,7 @@ pub fn decode_header(header: &str) -> Result<Vec<u8>, SignatureError> {
     Ok(decoded)
 }
 
-/// Checks a signature of `message` by `user`, in time that does not tell how much of it is right.
+/// Verifies a signature of `message` by `user` in constant time.
 pub fn verify(
     acl: &Acl,
     user: Option<&str>,
@@ -106,12 +108,12 @@ pub fn verify(
     Ok(VerifiedUser { user: user.to_owned(), role: entry.role, key_id: entry.key.key_id() })
 }
 
-/// What a job submission signs: the query part before the user is empty.
+/// The message that a job submission signs: the query part before the user is empty.
 pub fn job_message(user: &str, timestamp: &str) -> String {
     format!("&user={user}&timestamp={timestamp}")
 }
 
-/// The verdict on a job's `mapred.job.timestamp` and `mapred.job.signature`, given its submitter.
+/// Verifies a job's `mapred.job.timestamp` and `mapred.job.signature`, given its submitter.
 pub fn job_signature(acl: &Acl, user: &str, timestamp: Option<&str>, signature: Option<&str>) -> JobSignature {
     let Some(signature) = signature else { return JobSignature::Missing };
     let Some(timestamp) = timestamp else { return JobSignature::MissingTimestamp };
@@ -203,14 +205,14 @@ mod tests {
 
     #[test]
     fn job_signatures_are_judged() {
-        let judge = |timestamp, signature| job_signature(&acl(), "alice", timestamp, signature);
-        let verdict = judge(Some("1700000000000"), Some(JOB_SIGNATURE));
-        assert!(matches!(verdict, JobSignature::Verified { timestamp_ms: 1_700_000_000_000, .. }));
-        assert_eq!(judge(Some("1"), None), JobSignature::Missing);
-        assert_eq!(judge(None, Some(JOB_SIGNATURE)), JobSignature::MissingTimestamp);
-        assert_eq!(judge(Some("1"), Some(JOB_SIGNATURE)), JobSignature::NotVerified(SignatureError::Mismatch));
+        let verified = |timestamp, signature| job_signature(&acl(), "alice", timestamp, signature);
+        let result = verified(Some("1700000000000"), Some(JOB_SIGNATURE));
+        assert!(matches!(result, JobSignature::Verified { timestamp_ms: 1_700_000_000_000, .. }));
+        assert_eq!(verified(Some("1"), None), JobSignature::Missing);
+        assert_eq!(verified(None, Some(JOB_SIGNATURE)), JobSignature::MissingTimestamp);
+        assert_eq!(verified(Some("1"), Some(JOB_SIGNATURE)), JobSignature::NotVerified(SignatureError::Mismatch));
         let signed = sign(&job_message("alice", "soon"), &Key::new("alicekey-abc"));
-        assert_eq!(judge(Some("soon"), Some(&signed)), JobSignature::BadTimestamp("soon".to_owned()));
+        assert_eq!(verified(Some("soon"), Some(&signed)), JobSignature::BadTimestamp("soon".to_owned()));
     }
 
     /// Defect 24: the original's messages depended on the platform's charset.

@@ -4,8 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::credits::Credits;
-use super::queue_name::QueueName;
+use crate::model::{Credits, QueueName};
 
 /// Where money can be.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -5,8 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::credits::Credits;
-use super::queue_name::QueueName;
+use crate::model::{Credits, QueueName};
 
 /// Most queues a market holds. Keeps every product of the allocation within `i128`.
 pub const MAX_QUEUES: usize = 50_000;

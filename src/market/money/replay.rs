@@ -8,8 +8,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::acl::KeyId;
-use super::config::MarketConfig;
+/// Settings of the replay guard: for how long and how often a signature is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarketConfig {
+    /// Largest difference between a timestamp and the server's clock, either way, ms
+    /// (`mapred.priority-scheduler.signature-window`).
+    pub signature_window_ms: u64,
+    /// How many jobs one signature may submit (`mapred.dynamic-scheduler.job-signature-uses`).
+    pub job_signature_uses: u32,
+    /// How long after its timestamp a job signature may be reused, ms
+    /// (`mapred.dynamic-scheduler.job-signature-window`).
+    pub job_signature_window_ms: u64,
+}
+
+/// Identifies a user's key without revealing it: the first 8 bytes of its SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct KeyId(pub u64);
 
 /// Who consumes signatures; each has stamps of its own, so one timestamp may serve once in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -189,6 +203,12 @@ enum Last {
 }
 
 // === impl MarketConfig ===
+
+impl Default for MarketConfig {
+    fn default() -> Self {
+        MarketConfig { signature_window_ms: 300_000, job_signature_uses: 1, job_signature_window_ms: 300_000 }
+    }
+}
 
 impl MarketConfig {
     /// Whether a timestamp may be used for the first time.

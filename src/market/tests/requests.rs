@@ -123,13 +123,13 @@ fn timestamps_are_consumed_once_even_by_denied_requests() {
 #[test]
 fn defect_05_changes_and_stamps_are_facts_at_once() {
     let mut stage = Stage::new("alice 100 0.5\n");
-    let read = stage.operated("alice", "info").facts;
+    let read = stage.handled("alice", "info").facts;
     assert!(matches!(&read[..], [MarketFact::Stamp(stamp)] if stamp.user == "alice"), "{read:?}");
-    let changed = stage.operated("bob", "setSpending=1&queue=alice").facts;
+    let changed = stage.handled("bob", "setSpending=1&queue=alice").facts;
     assert!(matches!(&changed[..], [MarketFact::Stamp(_)]), "denied, but consumed: {changed:?}");
-    let changed = stage.operated("root", "addBudget=5&queue=alice").facts;
+    let changed = stage.handled("root", "addBudget=5&queue=alice").facts;
     assert!(matches!(&changed[..], [MarketFact::Stamp(_), MarketFact::Ledger(_), MarketFact::Account { .. }]));
-    assert_eq!(stage.operated("root", "price").facts, [], "nobody signs for the price");
+    assert_eq!(stage.handled("root", "price").facts, [], "nobody signs for the price");
 }
 
 /// Defect 9: a negative bid earned money, an endless one poisoned it.
@@ -163,11 +163,11 @@ fn money_that_the_open_interval_may_cost_stays() {
 #[test]
 fn defect_11_an_existing_queue_is_not_added_again() {
     let mut stage = Stage::new("alice 10 0.5\n");
-    let operated = stage.operated("root", "addQueue=alice");
-    assert_eq!((class(operated.answer), operated.changes), (ErrorClass::Conflict, vec![]));
+    let handled = stage.handled("root", "addQueue=alice");
+    assert_eq!((class(handled.answer), handled.changes), (ErrorClass::Conflict, vec![]));
     assert_eq!(stage.balance("alice"), credits("10"));
-    let operated = stage.operated("root", "addQueue=carol");
-    assert_eq!(operated.changes, [QueueChange::Opened(name("carol"))]);
+    let handled = stage.handled("root", "addQueue=carol");
+    assert_eq!(handled.changes, [QueueChange::Added(name("carol"))]);
 }
 
 /// Defect 12: unknown and missing queues were answered with an empty frame.
@@ -190,15 +190,15 @@ fn defect_14_a_queue_with_jobs_stays_and_a_removed_one_is_gone() {
     stage.busy = vec![name("alice")];
     assert_eq!(stage.ask("root", "removeQueue=alice"), Err(MarketError::QueueBusy(name("alice"))));
     stage.busy.clear();
-    let operated = stage.operated("root", "removeQueue=alice");
-    assert_eq!((operated.answer, operated.changes), (Ok(Answer::Frame), vec![QueueChange::Closed(name("alice"))]));
-    let closing = operated.facts.iter().find_map(|fact| match fact {
+    let handled = stage.handled("root", "removeQueue=alice");
+    assert_eq!((handled.answer, handled.changes), (Ok(Answer::Frame), vec![QueueChange::Removed(name("alice"))]));
+    let closing = handled.facts.iter().find_map(|fact| match fact {
         MarketFact::Ledger(entry) => Some((entry.reason.clone(), entry.amount)),
         _ => None,
     });
     assert_eq!(closing, Some((Reason::Closing, credits("10"))));
     assert_eq!(class(stage.ask("root", "info=alice")), ErrorClass::NotFound);
-    assert_eq!(stage.tick((4, 0), &[("alice", 1, 0, 1)]).turns, []);
+    assert_eq!(stage.tick((4, 0), &[("alice", 1, 0, 1)]).queue_ticks, []);
     assert_eq!((stage.market.total(), stage.market.ledger().expected_balance()), (credits("5"), credits("5")));
 }
 

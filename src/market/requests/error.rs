@@ -1,21 +1,21 @@
-//! How the market says no.
+//! Refusals of the market.
 
-use super::credits::Credits;
+use crate::market::money::ReplayRefusal;
+use crate::model::{Credits, QueueName};
+
 use super::query::QueryError;
-use super::queue_name::QueueName;
-use super::replay::ReplayRefusal;
 use super::signature::SignatureError;
 
-/// What kind of refusal it is; the edge turns it into a status.
+/// The class of a refusal, which the web server maps to an HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
     /// Not authorized: by the document HTTP 500 with the text `ACCESS DENIED: ` and the query.
     Denied,
-    /// The request makes no sense: 400.
+    /// The request is malformed: 400.
     BadRequest,
     /// No such queue: 404.
     NotFound,
-    /// Not in the present state: 409.
+    /// Not possible in the present state: 409.
     Conflict,
 }
 
@@ -36,13 +36,13 @@ pub enum MarketError {
     /// No such queue.
     #[error("there is no queue {0}")]
     UnknownQueue(String),
-    /// There is such a queue already.
+    /// The queue exists.
     #[error("queue {0} exists already")]
     QueueExists(QueueName),
     /// The queue still has work.
     #[error("queue {0} has unfinished jobs")]
     QueueBusy(QueueName),
-    /// No more queues.
+    /// The number of queues is at its limit.
     #[error("there are {0} queues, the limit")]
     TooManyQueues(usize),
     /// The balance would fall below zero.
@@ -83,7 +83,7 @@ pub enum Denial {
     /// The timestamp is missing or no number.
     #[error("timestamp {0:?} is not a number of milliseconds")]
     BadTimestamp(String),
-    /// The timestamp is not good now.
+    /// The replay guard refuses the timestamp.
     #[error(transparent)]
     Replay(#[from] ReplayRefusal),
     /// Only for administrators.
@@ -91,7 +91,7 @@ pub enum Denial {
     NeedsAdmin {
         /// The operation.
         operation: &'static str,
-        /// Who asked.
+        /// The signer.
         user: String,
     },
     /// Only for administrators and for the queue's owner.
@@ -99,7 +99,7 @@ pub enum Denial {
     NotOwner {
         /// The operation.
         operation: &'static str,
-        /// Who asked.
+        /// The signer.
         user: String,
     },
 }
@@ -132,7 +132,7 @@ pub enum JobDenied {
     /// The signed timestamp is no number.
     #[error("ACCESS DENIED: mapred.job.timestamp {0:?} is not a number of milliseconds")]
     BadTimestamp(String),
-    /// The timestamp is not good now.
+    /// The replay guard refuses the timestamp.
     #[error("ACCESS DENIED: mapred.job.signature is stale or replayed: {0}")]
     Replay(#[from] ReplayRefusal),
 }
@@ -140,7 +140,7 @@ pub enum JobDenied {
 // === impl MarketError ===
 
 impl MarketError {
-    /// What kind of refusal it is.
+    /// The class of this refusal.
     pub fn class(&self) -> ErrorClass {
         match self {
             MarketError::Denied { .. } => ErrorClass::Denied,

@@ -1,18 +1,17 @@
-//! The market's word on a job submission: checked before the job's splits are read, and given when it comes in; never again
-//! for a recovered one.
+//! Authorization of job submissions: checked before the job's splits are read, and final when the job is accepted. Recovered
+//! jobs are not authorized again.
 
+use crate::market::money::{Consumer, KeyId, Market, MarketFact};
 use crate::model::Now;
 
-use super::acl::KeyId;
 use super::error::JobDenied;
-use super::fact::MarketFact;
-use super::replay::Consumer;
 use super::signature::{JobSignature, SignatureError};
-use super::state::Market;
+
+// === impl Market: job submissions ===
 
 impl Market {
-    /// Whether `user` may submit to `queue`: the names must be equal (for administrators too), the signature good and
-    /// its timestamp fresh; asked in this order. The fact that comes back is the consumption of the signature.
+    /// Authorizes `user` to submit to `queue`: the names must be equal (for administrators too), the signature valid and
+    /// its timestamp fresh; checked in this order. The returned fact records that the signature was used.
     pub fn authorize_job(
         &mut self,
         user: &str,
@@ -27,7 +26,7 @@ impl Market {
         Ok(facts)
     }
 
-    /// What [`Self::authorize_job`] would refuse now; the signature is not used up.
+    /// Reports what [`Self::authorize_job`] would refuse now, without using the signature.
     pub fn check_job(&self, user: &str, queue: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
         let (key_id, timestamp_ms) = self.check_signer(user, queue, signature)?;
         self.guard.check(Consumer::Job, user, key_id, timestamp_ms, now.wall_ms, &self.config)?;
@@ -51,7 +50,7 @@ impl Market {
     }
 }
 
-/// Most characters of a submitter's text that a refusal repeats.
+/// Largest number of characters of a submitter's text that a refusal repeats.
 const EXCERPT_CHARACTERS: usize = 64;
 
 fn excerpt(text: &str) -> String {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::credits::Credits;
+use crate::model::Credits;
 
 /// Parts of a whole that a printed share tells apart.
 const PRINTED_PARTS: i128 = 1_000_000_000;

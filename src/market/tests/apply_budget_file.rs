@@ -5,17 +5,17 @@ use proptest::prelude::*;
 use super::*;
 
 impl Stage {
-    fn take_over(&mut self, text: &str) -> TakenOver {
+    fn apply_budget_file(&mut self, text: &str) -> AppliedBudgetFile {
         let busy = self.busy.clone();
         let lines = budget_file::parse(text, "budget").unwrap();
-        let taken = self.market.take_over(lines, self.now, |queue| busy.contains(queue));
-        self.facts.extend(taken.facts.iter().cloned());
+        let applied = self.market.apply_budget_file(lines, self.now, |queue| busy.contains(queue));
+        self.facts.extend(applied.facts.iter().cloned());
         assert_eq!(self.market.total(), self.market.ledger().expected_balance(), "the ledger explains every balance");
-        taken
+        applied
     }
 }
 
-fn rows(taken: &TakenOver) -> Vec<(String, &'static str)> {
+fn rows(applied: &AppliedBudgetFile) -> Vec<(String, &'static str)> {
     let row = |fact: &MarketFact| match fact {
         MarketFact::Ledger(entry) => {
             let sign = if entry.debit == LedgerAccount::Issued { "+" } else { "-" };
@@ -28,17 +28,17 @@ fn rows(taken: &TakenOver) -> Vec<(String, &'static str)> {
         }
         _ => None,
     };
-    taken.facts.iter().filter_map(row).collect()
+    applied.facts.iter().filter_map(row).collect()
 }
 
 #[test]
 fn each_difference_is_one_row_and_one_line() {
     let mut stage = Stage::new("alice 100 1\nbob 50 2\ncarol 7 1\ndave 3 1\n");
-    let taken = stage.take_over("alice 120.5 1\nbob 40 3\ndave 3 1\nerin 9 0.5\n");
+    let applied = stage.apply_budget_file("alice 120.5 1\nbob 40 3\ndave 3 1\nerin 9 0.5\n");
     let expected = [("+20.5", "adjustment"), ("-10.0", "adjustment"), ("-7.0", "closing"), ("+9.0", "adjustment")];
-    assert_eq!(rows(&taken), expected.map(|(amount, reason)| (amount.to_owned(), reason)));
+    assert_eq!(rows(&applied), expected.map(|(amount, reason)| (amount.to_owned(), reason)));
     assert_eq!(
-        taken.told,
+        applied.messages,
         [
             "queue alice: budget 100.0 to 120.5, rate 1.0 to 1.0",
             "queue bob: budget 50.0 to 40.0, rate 2.0 to 3.0",
@@ -46,9 +46,12 @@ fn each_difference_is_one_row_and_one_line() {
             "queue erin is new: budget 9.0, rate 0.5",
         ]
     );
-    assert_eq!(taken.changes, [QueueChange::Closed(name("carol")), QueueChange::Opened(name("erin"))]);
+    assert_eq!(applied.changes, [QueueChange::Removed(name("carol")), QueueChange::Added(name("erin"))]);
     assert_eq!(stage.market.account("bob").unwrap().bid(), credits("3"));
-    assert_eq!(stage.take_over("alice 120.5 1\nbob 40 3\ndave 3 1\nerin 9 0.5\n"), TakenOver::default());
+    assert_eq!(
+        stage.apply_budget_file("alice 120.5 1\nbob 40 3\ndave 3 1\nerin 9 0.5\n"),
+        AppliedBudgetFile::default()
+    );
 }
 
 #[test]
@@ -59,10 +62,10 @@ fn money_of_the_open_interval_stays_until_it_is_paid() {
     let committed = stage.market.account("a").unwrap().committed();
     assert_eq!(committed, credits("3"));
     // The line of b is gone, but its interval is open.
-    let taken = stage.take_over("a 1 1\n");
+    let applied = stage.apply_budget_file("a 1 1\n");
     assert_eq!((stage.balance("a"), stage.balance("b")), (credits("3"), credits("3")));
-    assert!(taken.changes.is_empty());
-    assert!(taken.told[0].contains("kept for the open interval"), "{:?}", taken.told);
+    assert!(applied.changes.is_empty());
+    assert!(applied.messages[0].contains("kept for the open interval"), "{:?}", applied.messages);
     stage.tick((4, 2), &[("a", 2, 1, 0), ("b", 2, 1, 0)]);
     assert_eq!((stage.balance("a"), stage.balance("b")), (Credits::ZERO, Credits::ZERO), "bought and paid");
 }
@@ -71,17 +74,21 @@ fn money_of_the_open_interval_stays_until_it_is_paid() {
 fn a_queue_with_jobs_outlives_its_line() {
     let mut stage = Stage::new("a 10 1\nb 10 1\n");
     stage.busy = vec![name("b")];
-    let taken = stage.take_over("a 10 1\n");
-    assert_eq!(rows(&taken), [("-10.0".to_owned(), "adjustment")]);
-    assert!(taken.changes.is_empty() && taken.told[0].contains("queue b has no line any more"), "{:?}", taken.told);
+    let applied = stage.apply_budget_file("a 10 1\n");
+    assert_eq!(rows(&applied), [("-10.0".to_owned(), "adjustment")]);
+    assert!(
+        applied.changes.is_empty() && applied.messages[0].contains("queue b has no line any more"),
+        "{:?}",
+        applied.messages
+    );
 }
 
 /// What the original wrote in single precision is rounded; the row has what was really moved.
 #[test]
 fn a_rounded_amount_is_booked_as_it_counts() {
     let mut stage = Stage::new("a 10 1\n");
-    let taken = stage.take_over("a 10.10999999940395355225 1\n");
-    assert_eq!(rows(&taken), [("+0.109999999404".to_owned(), "adjustment")]);
+    let applied = stage.apply_budget_file("a 10.10999999940395355225 1\n");
+    assert_eq!(rows(&applied), [("+0.109999999404".to_owned(), "adjustment")]);
 }
 
 proptest! {
@@ -98,7 +105,7 @@ proptest! {
         let names: Vec<String> = usage.keys().map(|queue| format!("q{queue}")).collect();
         let used: Vec<_> = names.iter().zip(usage.values()).map(|(name, of)| (name.as_str(), of.0, of.1, of.2)).collect();
         stage.tick((9, 5), &used);
-        stage.take_over(&text(&after));
+        stage.apply_budget_file(&text(&after));
         for (queue, (budget, rate)) in &after {
             let account = stage.market.account(&format!("q{queue}")).unwrap();
             let wanted = credits(&budget.to_string());

@@ -1,17 +1,16 @@
 //! The allocation of one interval: price, shares and quotas from the bids of the active queues.
 //!
 //! Exact integer arithmetic. All fractions of a kind have one denominator, so they are compared by numerators; only
-//! the [`Carry`] that is remembered from interval to interval is rounded, to a billionth of a slot. With at most
+//! the [`RoundingRemainder`] that is remembered from interval to interval is rounded, to a billionth of a slot. With at most
 //! [`MAX_QUEUES`] rates of at most [`Credits::MAX`] every product fits an `i128`.
 
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Credits, Kind, PerKind};
 
 use super::budget_file::MAX_QUEUES;
-use super::credits::Credits;
 use super::share::Share;
 
 /// Billionths in a slot.
@@ -21,12 +20,12 @@ const NANO: i128 = 1_000_000_000;
 const _: () = assert!(Credits::MAX.units() < i128::MAX / (2 * NANO * MAX_QUEUES as i128));
 const _: () = assert!(Credits::MAX.units() < i128::MAX / (2 * u32::MAX as i128));
 
-/// The part of a slot that rounding still owes a queue (or, negative, gave it too much), in billionths; within
+/// The part of a slot that rounding withheld from a queue (negative: granted in excess), in billionths; within
 /// (-1, 1) slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Carry(i64);
+pub struct RoundingRemainder(i64);
 
-/// What an active queue brings to the allocation.
+/// The bid of an active queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bid {
     /// Its balance after the charge.
@@ -35,19 +34,19 @@ pub struct Bid {
     pub rate: Credits,
     /// Its running attempts.
     pub running: PerKind<u32>,
-    /// What rounding left over from the interval before.
-    pub carry: PerKind<Carry>,
+    /// What rounding left from the previous interval.
+    pub remainder: PerKind<RoundingRemainder>,
 }
 
-/// What a queue gets for an interval.
+/// What the allocation grants to a queue for one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// Its part of the cluster, and in it the rate that will be charged: the bid, or 0 when the queue is not funded.
     pub share: Share,
     /// The slots it may use for its money.
     pub quota: PerKind<u32>,
-    /// What rounding left over.
-    pub carry: PerKind<Carry>,
+    /// What rounding left for the next tick.
+    pub remainder: PerKind<RoundingRemainder>,
 }
 
 /// Whether a queue takes part: it bids something and can pay one slot for one interval.
@@ -69,11 +68,11 @@ pub fn allocate(bids: &[Bid], slots: PerKind<u32>) -> (Credits, Vec<Grant>) {
     for kind in Kind::ALL {
         let claims: Vec<Claim> = funded
             .iter()
-            .map(|&index| Claim::new(bids[index].rate, price, slots[kind], bids[index].carry[kind]))
+            .map(|&index| Claim::new(bids[index].rate, price, slots[kind], bids[index].remainder[kind]))
             .collect();
-        for (&index, (quota, carry)) in funded.iter().zip(round_claims(&claims, price, slots[kind])) {
+        for (&index, (quota, remainder)) in funded.iter().zip(round_claims(&claims, price, slots[kind])) {
             grants[index].quota[kind] = quota;
-            grants[index].carry[kind] = carry;
+            grants[index].remainder[kind] = remainder;
         }
     }
     for &index in &funded {
@@ -83,7 +82,7 @@ pub fn allocate(bids: &[Bid], slots: PerKind<u32>) -> (Credits, Vec<Grant>) {
     (price, grants)
 }
 
-/// The slots of one kind that a queue has a right to: `whole` + `part` / (price x NANO), the part within [0, 1).
+/// The slots of one kind that a bid entitles its queue to: `whole` + `part` / (price x NANO), the part within [0, 1).
 struct Claim {
     whole: i128,
     part: i128,
@@ -92,26 +91,26 @@ struct Claim {
 // === impl Claim ===
 
 impl Claim {
-    /// share x slots + carry.
-    fn new(rate: Credits, price: Credits, slots: u32, carry: Carry) -> Claim {
+    /// share x slots + remainder.
+    fn new(rate: Credits, price: Credits, slots: u32, remainder: RoundingRemainder) -> Claim {
         let price = price.units();
         let product = rate.units() * i128::from(slots);
-        let part = (product % price) * NANO + i128::from(carry.0) * price;
+        let part = (product % price) * NANO + i128::from(remainder.0) * price;
         let denominator = price * NANO;
         Claim { whole: product / price + part.div_euclid(denominator), part: part.rem_euclid(denominator) }
     }
 
-    /// What is left of the claim after `quota` slots.
-    fn carry_after(&self, quota: i128, price: Credits) -> Carry {
+    /// The rest of the claim after `quota` slots.
+    fn remainder_after(&self, quota: i128, price: Credits) -> RoundingRemainder {
         let nanos = (self.whole - quota) * NANO + self.part / price.units();
         // Within the range of i64 by the clamp.
-        Carry(nanos.clamp(1 - NANO, NANO - 1) as i64)
+        RoundingRemainder(nanos.clamp(1 - NANO, NANO - 1) as i64)
     }
 }
 
 /// Rounds claims to whole slots that sum to exactly `slots`: all down, then one more each by largest part, ties to the
-/// first. Old carries can make the sum of the whole parts too large; then one less each by smallest part.
-fn round_claims(claims: &[Claim], price: Credits, slots: u32) -> impl Iterator<Item = (u32, Carry)> {
+/// first. Old remainders can make the sum of the whole parts too large; then one less each by smallest part.
+fn round_claims(claims: &[Claim], price: Credits, slots: u32) -> impl Iterator<Item = (u32, RoundingRemainder)> {
     let mut quotas: Vec<i128> = claims.iter().map(|claim| claim.whole.max(0)).collect();
     let mut order: Vec<usize> = (0..claims.len()).collect();
     // A claim below zero (more was given before than is due) comes after all others.
@@ -131,7 +130,7 @@ fn round_claims(claims: &[Claim], price: Credits, slots: u32) -> impl Iterator<I
     }
     claims.iter().zip(quotas).map(move |(claim, quota)| {
         // Quotas lie between 0 and slots.
-        (quota as u32, claim.carry_after(quota, price))
+        (quota as u32, claim.remainder_after(quota, price))
     })
 }
 
@@ -192,12 +191,12 @@ mod tests {
         grants.iter().map(|grant| grant.quota[kind]).collect()
     }
 
-    /// Repeats the allocation with its own carries.
+    /// Repeats the allocation with its own remainders.
     fn rounds(bids: &mut [Bid], slots: PerKind<u32>, count: usize) -> Vec<Vec<u32>> {
         let mut all = Vec::new();
         for _ in 0..count {
             let (_, grants) = allocate(bids, slots);
-            bids.iter_mut().zip(&grants).for_each(|(bid, grant)| bid.carry = grant.carry);
+            bids.iter_mut().zip(&grants).for_each(|(bid, grant)| bid.remainder = grant.remainder);
             all.push(quotas(&grants, Kind::Map));
         }
         all
@@ -283,21 +282,21 @@ mod tests {
     #[test]
     fn the_largest_market_stays_in_range() {
         let rich = Bid { balance: Credits::MAX, rate: Credits::MAX, ..Bid::default() };
-        let owed = PerKind::new(Carry(999_999_999), Carry(-999_999_999));
-        let bids = vec![Bid { carry: owed, ..rich }; MAX_QUEUES];
+        let owed = PerKind::new(RoundingRemainder(999_999_999), RoundingRemainder(-999_999_999));
+        let bids = vec![Bid { remainder: owed, ..rich }; MAX_QUEUES];
         let (price, grants) = allocate(&bids, PerKind::new(u32::MAX, u32::MAX));
         assert_eq!(price.units(), Credits::MAX.units() * MAX_QUEUES as i128);
         assert!(grants.iter().all(|grant| total(grant.quota) == 1), "one slot each is all they can pay");
     }
 
     fn any_bid() -> impl Strategy<Value = Bid> {
-        let carry = (1 - NANO as i64)..NANO as i64;
-        (0..2_000i128, prop_oneof![0..5i128, 0..=Credits::MAX.units()], 0..9u32, 0..9u32, carry.clone(), carry)
+        let remainder = (1 - NANO as i64)..NANO as i64;
+        (0..2_000i128, prop_oneof![0..5i128, 0..=Credits::MAX.units()], 0..9u32, 0..9u32, remainder.clone(), remainder)
             .prop_map(|(intervals, rate, map, reduce, owed_map, owed_reduce)| Bid {
                 balance: Credits::from_units((rate * intervals / 10).min(Credits::MAX.units())),
                 rate: Credits::from_units(rate),
                 running: PerKind::new(map, reduce),
-                carry: PerKind::new(Carry(owed_map), Carry(owed_reduce)),
+                remainder: PerKind::new(RoundingRemainder(owed_map), RoundingRemainder(owed_reduce)),
             })
     }
 
@@ -318,7 +317,7 @@ mod tests {
                 let cost = grant.share.rate().units() * i128::from(total(grant.quota));
                 prop_assert!(cost <= bid.balance.units());
                 prop_assert_eq!(grant.share.rate() > Credits::ZERO, is_funded(bid.balance, bid.rate));
-                prop_assert!(i128::from(grant.carry.map.0).abs() < NANO && i128::from(grant.carry.reduce.0).abs() < NANO);
+                prop_assert!(i128::from(grant.remainder.map.0).abs() < NANO && i128::from(grant.remainder.reduce.0).abs() < NANO);
             }
         }
 

@@ -1,28 +1,25 @@
 //! The market's state. One owner, plain data.
 //!
-//! Invariants: nothing changes but by [`Market::apply`], so the facts that were handed out rebuild the state; no
+//! Invariants: only [`Market::apply`] and [`Market::tick`] change it, so the facts that were returned rebuild the state; no
 //! balance is below zero; the balances sum to what was issued less what was charged.
 
 use std::collections::BTreeMap;
 
-use crate::model::Now;
+use crate::model::{Credits, Now, QueueName};
 
 use super::account::Account;
 use super::budget_file::{BudgetLine, MAX_QUEUES};
-use super::config::MarketConfig;
-use super::credits::Credits;
 use super::fact::MarketFact;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
-use super::queue_name::QueueName;
-use super::replay::ReplayGuard;
+use super::replay::{MarketConfig, ReplayGuard};
 use super::tick::Tick;
 
 /// Accounts, the ledger's sums, the open intervals and the replay guard.
 #[derive(Clone, Debug)]
 pub struct Market {
-    pub(super) config: MarketConfig,
-    pub(super) accounts: BTreeMap<QueueName, Account>,
-    pub(super) guard: ReplayGuard,
+    pub(in crate::market) config: MarketConfig,
+    pub(in crate::market) accounts: BTreeMap<QueueName, Account>,
+    pub(in crate::market) guard: ReplayGuard,
     ledger: LedgerTotals,
     tick: u64,
     price: Credits,
@@ -43,14 +40,14 @@ impl Market {
         }
     }
 
-    /// Brings in a budget file. Queues that exist already are left as they are.
-    pub fn endow(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<MarketFact> {
+    /// Adds the queues of a budget file with their budgets. Existing queues are left as they are.
+    pub fn seed_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<MarketFact> {
         let mut facts = Vec::new();
         for BudgetLine { queue, budget, rate, is_budget_rounded, .. } in lines {
             if self.accounts.contains_key(&queue) || self.accounts.len() >= MAX_QUEUES {
                 continue;
             }
-            // A rounded amount is not what the file says, and the ledger tells.
+            // The ledger shows which amounts differ from the file.
             let reason = if is_budget_rounded { Reason::Adjustment } else { Reason::Endowment };
             self.record_movement(
                 LedgerAccount::Issued,
@@ -107,8 +104,8 @@ impl Market {
         self.accounts.iter().map(line).collect()
     }
 
-    /// Takes a fact in: the only way anything changes here, and the way back from stored facts. Of those, the latest
-    /// accounts, the last tick, the ledger rows after it and the stamps suffice, in this order.
+    /// Applies a fact: the only way to change this state, also from stored facts. Of those the latest accounts, the last
+    /// tick, the ledger entries after it and the stamps suffice, in this order.
     pub fn apply(&mut self, fact: &MarketFact) {
         match fact {
             MarketFact::Account { queue, balance, rate } => {
@@ -120,33 +117,33 @@ impl Market {
             }
             MarketFact::Ledger(entry) => self.ledger.count(entry),
             MarketFact::Stamp(stamp) => self.guard.restore(stamp),
-            MarketFact::Tick(tick) => self.turn(tick),
+            MarketFact::Tick(tick) => self.apply_tick(tick),
         }
     }
 
-    /// Charges, opens the new intervals and publishes every queue.
-    pub(super) fn turn(&mut self, tick: &Tick) {
+    /// Sets balances and open intervals as the tick says and publishes every queue.
+    pub(super) fn apply_tick(&mut self, tick: &Tick) {
         self.tick = tick.number;
         self.price = tick.price;
         self.ledger = tick.ledger;
-        let mut turns = tick.turns.iter().peekable();
+        let mut queue_ticks = tick.queue_ticks.iter().peekable();
         for (queue, account) in &mut self.accounts {
-            while turns.next_if(|turn| turn.queue < *queue).is_some() {}
-            match turns.next_if(|turn| turn.queue == *queue) {
-                Some(turn) => account.turn(turn.balance, turn.interval),
-                None => account.turn(account.balance(), None),
+            while queue_ticks.next_if(|queue_tick| queue_tick.queue < *queue).is_some() {}
+            match queue_ticks.next_if(|queue_tick| queue_tick.queue == *queue) {
+                Some(queue_tick) => account.open_interval(queue_tick.balance, queue_tick.interval),
+                None => account.open_interval(account.balance(), None),
             }
         }
     }
 
-    /// Takes a new fact in and hands it out.
-    pub(super) fn record(&mut self, fact: MarketFact, facts: &mut Vec<MarketFact>) {
+    /// Applies a new fact and appends it to `facts`.
+    pub(in crate::market) fn record(&mut self, fact: MarketFact, facts: &mut Vec<MarketFact>) {
         self.apply(&fact);
         facts.push(fact);
     }
 
-    /// Writes a ledger row; none for nothing.
-    pub(super) fn record_movement(
+    /// Records a ledger entry; none if the amount is 0.
+    pub(in crate::market) fn record_movement(
         &mut self,
         debit: LedgerAccount,
         credit: LedgerAccount,

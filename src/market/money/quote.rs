@@ -4,11 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Credits, Kind, PerKind, QueueName};
 
 use super::allocation::{Bid, allocate, cost, is_funded, total, within};
-use super::credits::Credits;
-use super::queue_name::QueueName;
 use super::share::Share;
 use super::state::Market;
 use super::tick::QueueUse;
@@ -158,5 +156,5 @@ pub fn lasts_s(balance: Credits, cost: Credits, interval_ms: u64) -> Option<u64>
 }
 
 #[cfg(test)]
-#[path = "tests/quotes.rs"]
+#[path = "../tests/quotes.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! Why a job has the slots it has and no more: the answer's parts. How they are found is in `explain`.
+//! PendingReason a job has the slots it has and no more: the answer's parts. How they are found is in `explain`.
 //!
 //! Names of other queues stand only in fields that say so, and those are empty for whoever is no administrator.
 
@@ -6,9 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::market::{Bidding, Credits, Quote};
-use crate::model::{Kind, PerKind};
-use crate::scheduler::OrderClass;
+use crate::model::{Credits, Kind, OrderClass, PerKind};
 
 /// A job, what it holds, and what keeps it from more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +26,8 @@ pub struct Explanation {
     /// What it has cost at the last tick; none without a market.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Credits>,
-    /// Why it has no more than it has, the most telling first.
-    pub why: Vec<Why>,
+    /// PendingReason it has no more than it has, the most telling first.
+    pub why: Vec<PendingReason>,
     /// Who holds the slots of the cluster.
     pub slots: PerKind<Holders>,
     /// Its queue as a buyer; none without a market.
@@ -113,12 +111,12 @@ pub struct Buyer {
     pub queues_before: PerKind<u32>,
     /// The smallest rate that would buy a slot more than it holds from the next tick on; none when there is none that it
     /// could pay.
-    pub moving: Option<Moving>,
+    pub moving: Option<SufficientRate>,
 }
 
 /// A rate that would move something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moving {
+pub struct SufficientRate {
     /// The rate.
     pub rate: Credits,
     /// The price with it.
@@ -164,7 +162,7 @@ pub struct LastRound {
 /// Something that keeps a job from more slots, or tells that nothing does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
-pub enum Why {
+pub enum PendingReason {
     /// It is over.
     Over {
         /// As what, as Hadoop spells it.
@@ -263,85 +261,55 @@ pub enum Why {
     },
 }
 
-/// An explanation but for what takes longer than the owner of all state has time for.
-#[derive(Clone, Debug)]
-pub struct Explained {
-    pub(super) explanation: Explanation,
-    /// What its queue bids against, and the kinds of slots that it waits for.
-    pub(super) bidding: Option<(Bidding, Vec<Kind>)>,
-}
+// === impl PendingReason ===
 
-// === impl Explained ===
-
-impl Explained {
-    /// The whole explanation. Takes as long as some eighty allocations: for another thread than the owner's.
-    pub fn finish(self) -> Explanation {
-        let Explained { mut explanation, bidding } = self;
-        if let (Some(buyer), Some((bidding, kinds))) = (&mut explanation.market, bidding) {
-            buyer.moving = bidding.least_rate_for_more(buyer.held, &kinds).map(Moving::from);
-        }
-        explanation
-    }
-}
-
-/// One of which nothing is left to be found.
-impl From<Explanation> for Explained {
-    fn from(explanation: Explanation) -> Self {
-        Explained { explanation, bidding: None }
-    }
-}
-
-impl From<Quote> for Moving {
-    fn from(quote: Quote) -> Self {
-        Moving { rate: quote.rate, price: quote.price, share: quote.share.to_string(), quota: quote.quota }
-    }
-}
-
-// === impl Why ===
-
-impl fmt::Display for Why {
+impl fmt::Display for PendingReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Over { state } => write!(formatter, "it is over: {state}"),
-            Why::Ending => formatter.write_str("it is being ended; only its cleanup is still to run"),
-            Why::SafeMode => formatter.write_str("the JobTracker is in safe mode and gives no work away"),
-            Why::SetupWaits => formatter.write_str("its setup waits for a slot; no task may run before it is done"),
-            Why::SetupRuns => formatter.write_str("its setup runs; no task may run before it is done"),
-            Why::NothingWaits => formatter.write_str("none of its tasks waits: all run or are done"),
-            Why::ReducesWait { maps_done, maps_needed } => {
+            PendingReason::Over { state } => write!(formatter, "it is over: {state}"),
+            PendingReason::Ending => formatter.write_str("it is being ended; only its cleanup is still to run"),
+            PendingReason::SafeMode => formatter.write_str("the JobTracker is in safe mode and gives no work away"),
+            PendingReason::SetupWaits => {
+                formatter.write_str("its setup waits for a slot; no task may run before it is done")
+            }
+            PendingReason::SetupRuns => formatter.write_str("its setup runs; no task may run before it is done"),
+            PendingReason::NothingWaits => formatter.write_str("none of its tasks waits: all run or are done"),
+            PendingReason::ReducesWait { maps_done, maps_needed } => {
                 write!(formatter, "its reduces wait until {maps_needed} maps are done; {maps_done} are")
             }
-            Why::NoBid => formatter.write_str("its queue bids nothing, so it gets only what nobody else wants"),
-            Why::NotFunded { budget, bid } => write!(
+            PendingReason::NoBid => {
+                formatter.write_str("its queue bids nothing, so it gets only what nobody else wants")
+            }
+            PendingReason::NotFunded { budget, bid } => write!(
                 formatter,
                 "its queue has {budget}, less than one slot costs at its rate of {bid}, so it gets only what nobody else wants"
             ),
-            Why::NotBoughtYet => {
+            PendingReason::NotBoughtYet => {
                 formatter.write_str("its queue has bought nothing yet: what it bids counts from the next tick on")
             }
-            Why::QuotaFull { kind, quota, held } => write!(
+            PendingReason::QuotaFull { kind, quota, held } => write!(
                 formatter,
                 "its queue has bought {quota} {kind} slots and holds {held}; more come only from what others leave free",
                 kind = kind_word::word(*kind)
             ),
-            Why::BelowQuota { kind, quota, held } => write!(
+            PendingReason::BelowQuota { kind, quota, held } => write!(
                 formatter,
                 "its queue has bought {quota} {kind} slots and holds {held}; it gets more as slots come free",
                 kind = kind_word::word(*kind)
             ),
-            Why::EarlierJobs { kind, jobs } => {
+            PendingReason::EarlierJobs { kind, jobs } => {
                 write!(formatter, "{jobs} other jobs stand before it in line for {} slots", kind_word::word(*kind))
             }
-            Why::NoneFree { kind } => write!(formatter, "no {} slot is free", kind_word::word(*kind)),
-            Why::FreeForIt { kind, slots } => write!(
+            PendingReason::NoneFree { kind } => write!(formatter, "no {} slot is free", kind_word::word(*kind)),
+            PendingReason::FreeForIt { kind, slots } => write!(
                 formatter,
                 "{slots} {} slots that it could use are free or come free, and are given away as their trackers call",
                 kind_word::word(*kind)
             ),
-            Why::OnlyStock { trackers, because } => {
+            PendingReason::OnlyStock { trackers, because } => {
                 write!(formatter, "{trackers} built-in tasktrackers cannot run it: {because}")
             }
-            Why::Unusable { kind, avoided, no_room, failed_there, out_of_service } => {
+            PendingReason::Unusable { kind, avoided, no_room, failed_there, out_of_service } => {
                 write!(formatter, "{} slots are free that it cannot use:", kind_word::word(*kind))?;
                 let mut separator = "";
                 for (slots, place) in [

@@ -1,4 +1,4 @@
-//! The list of who may sign: `user role key` lines.
+//! The ACL of signers: `user role key` lines.
 //!
 //! Invariants: an [`Acl`] is exactly the content of one file, and no key ever appears in a debug print or an error.
 
@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::market::money::KeyId;
 
 /// Characters of a bad line that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
@@ -17,15 +19,11 @@ const SHOWN_CHARACTERS: usize = 64;
 pub enum Role {
     /// Everything, on every queue.
     Admin,
-    /// Look at the queue of the same name and set its spending rate.
+    /// Read the queue of the same name and set its spending rate.
     User,
 }
 
-/// Tells one key of a user from another without giving it away: the first 8 bytes of its SHA-256.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct KeyId(pub u64);
-
-/// The secret with which a user signs.
+/// The secret that a user signs with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Box<str>);
 
@@ -34,21 +32,21 @@ pub struct Key(Box<str>);
 pub struct AclEntry {
     /// What the user may do.
     pub role: Role,
-    /// With what the user signs.
+    /// The secret that the user signs with.
     pub key: Key,
 }
 
-/// Who may sign.
+/// The users who may sign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acl {
     entries: BTreeMap<String, AclEntry>,
 }
 
-/// A line that is none of `user role key`.
+/// A line that is not `user role key`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {reason}: {text:?}")]
 pub struct AclError {
-    /// Where the list came from.
+    /// The file, or what else the list was read from.
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
@@ -64,7 +62,7 @@ impl Acl {
     /// Reads a list. `origin` names it in errors.
     ///
     /// Each line is `user role key` with one blank between. The role `admin` gives [`Role::Admin`], every other word
-    /// [`Role::User`]; the last line of a user counts. Empty lines and lines that begin with `#` are passed over.
+    /// [`Role::User`]; the last line of a user counts. Empty lines and lines that begin with `#` are ignored.
     pub fn parse(text: &str, origin: &str) -> Result<Acl, AclError> {
         let mut entries = BTreeMap::new();
         for (index, line) in text.lines().enumerate() {
@@ -88,12 +86,12 @@ impl Acl {
         self.entries.get(user)
     }
 
-    /// How many users may sign.
+    /// Number of users.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nobody may sign.
+    /// Whether no user may sign.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -135,7 +133,7 @@ impl Key {
         self.0.as_bytes()
     }
 
-    /// What tells this key from another.
+    /// The id of this key.
     pub fn key_id(&self) -> KeyId {
         let digest: [u8; 32] = Sha256::digest(self.as_bytes()).into();
         let [a, b, c, d, e, f, g, h, ..] = digest;
@@ -143,7 +141,7 @@ impl Key {
     }
 }
 
-/// Tells nothing.
+/// Never prints the key.
 impl fmt::Debug for Key {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Key(…)")

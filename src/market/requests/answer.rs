@@ -2,21 +2,20 @@
 
 use std::fmt::Write as _;
 
-use super::credits::Credits;
-use super::query::Operation;
-use super::queue_name::QueueName;
-use super::quote::Quote;
-use super::share::Share;
-use super::standing::QueueStanding;
+use crate::api::QueueStatus;
+use crate::market::money::{Account, Published, Quote, Share};
+use crate::model::{Credits, QueueName};
 
-/// What a request is answered with.
+use super::query::Operation;
+
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Just the frame: of an empty request, and of a removal.
+    /// The frame without content: for an empty request and for a removal.
     Frame,
     /// The sum of the effective rates.
     Price(Credits),
-    /// The clock, for clients to set their timestamps by.
+    /// The server's clock, from which clients take their timestamps.
     Time {
         /// When the server started, epoch ms.
         start_ms: i64,
@@ -32,24 +31,24 @@ pub enum Answer {
         /// The queues.
         queues: Vec<QueueInfo>,
     },
-    /// The signer may see the history of this queue, whether it is there or not. Whoever has asked the market reads it.
+    /// The signer may read the history of this queue, whether it exists or not. The caller reads it.
     Statement(QueueName),
-    /// The signer may have this, and it takes more than the market to answer: whoever has asked the market does.
+    /// The signer may do this, and it takes more than the market to answer: the caller does.
     Permitted(Operation),
-    /// What a rate would give.
+    /// What a rate would buy.
     Quote(Quote),
-    /// How queues stand, by name.
-    Standings(Vec<QueueStanding>),
+    /// The live status of queues, by name.
+    QueueStatuses(Vec<QueueStatus>),
 }
 
-/// One queue, as published at a tick or as it stands now.
+/// One queue, as published at a tick or live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueInfo {
     /// Its name.
     pub queue: QueueName,
     /// Its balance.
     pub budget: Credits,
-    /// Published: the effective rate. Now: the bid.
+    /// Published: the effective rate. Live: the bid.
     pub spending: Credits,
     /// Its part of the cluster since the last tick.
     pub share: Share,
@@ -59,7 +58,22 @@ pub struct QueueInfo {
     pub pending: u64,
 }
 
-/// A host's name as answers show it: cut at the first dot.
+// === impl QueueInfo ===
+
+impl QueueInfo {
+    /// As `info` and `infos` show a queue: the state at the last tick.
+    pub(super) fn published(queue: &QueueName, account: &Account) -> QueueInfo {
+        let Published { budget, rate, share, used, pending } = *account.published();
+        QueueInfo { queue: queue.clone(), budget, spending: rate, share, used, pending }
+    }
+
+    /// As changes answer it: the present balance and bid, the rest from the last tick.
+    pub(super) fn live(queue: &QueueName, account: &Account) -> QueueInfo {
+        QueueInfo { budget: account.balance(), spending: account.bid(), ..QueueInfo::published(queue, account) }
+    }
+}
+
+/// A host name up to its first dot, as answers show it.
 pub fn short_host(host: &str) -> &str {
     host.split_once('.').map_or(host, |(first, _)| first)
 }
@@ -68,8 +82,8 @@ pub fn short_host(host: &str) -> &str {
 pub fn render(answer: &Answer, host: &str) -> String {
     let mut xml = Frame::open(host);
     match answer {
-        // Those are no XML.
-        Answer::Frame | Answer::Statement(_) | Answer::Permitted(_) | Answer::Standings(_) => {}
+        // Answered as JSON.
+        Answer::Frame | Answer::Statement(_) | Answer::Permitted(_) | Answer::QueueStatuses(_) => {}
         Answer::Quote(quote) => xml.quote(quote),
         Answer::Price(price) => xml.element(1, "price", price),
         Answer::Time { start_ms, now_ms } => {

@@ -1,7 +1,7 @@
-//! The query string of a `/scheduler` request, read in two stages.
+//! The query string of a `/scheduler` request, parsed in two stages.
 //!
-//! [`Shape`] tells which operation is asked for and by whom; [`Shape::operation`] reads its parameters. Between the
-//! two stands the authorization, so that a denied request learns nothing about its parameters.
+//! [`ParsedQuery`] holds the operation and the user; [`ParsedQuery::operation`] parses the parameters. Authorization happens between the
+//! two, so a denied request reveals nothing about its parameters.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -9,8 +9,7 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use super::credits::{Credits, CreditsError};
-use super::queue_name::{QueueName, QueueNameError};
+use crate::model::{Credits, CreditsError, QueueName, QueueNameError};
 
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
@@ -41,7 +40,7 @@ pub enum OperationKind {
     /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its own.
     Statement,
     /// `queues` or `queues=queue`
-    Standings,
+    QueueStatus,
     /// `history`, or nothing at all
     PriceHistory,
     /// `history&queue=queue`
@@ -50,12 +49,12 @@ pub enum OperationKind {
     Explain,
 }
 
-/// What a request asks for, before its parameters have been read.
+/// A request before its parameters have been parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
-    /// The query string as it came: what was signed.
-    pub query: String,
-    /// Which operation.
+pub struct ParsedQuery {
+    /// The query string as received: what was signed.
+    pub raw: String,
+    /// The operation.
     pub kind: OperationKind,
     /// The decoded value of the operation's own parameter.
     pub value: String,
@@ -70,7 +69,7 @@ pub struct Shape {
 /// An operation with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Nothing asked, nothing answered.
+    /// The empty request.
     Nothing,
     /// The sum of the effective rates.
     Price,
@@ -87,42 +86,42 @@ pub enum Operation {
         /// Credits for one slot over one interval; 0 to 10^12.
         rate: Credits,
     },
-    /// Money in, or out when negative.
+    /// Credits added, or withdrawn if negative.
     AddBudget {
         /// Whose.
         queue: QueueName,
         /// Within plus or minus 10^12.
         amount: Credits,
     },
-    /// A new queue.
+    /// Adds a queue.
     AddQueue(QueueName),
-    /// A queue less.
+    /// Removes a queue.
     RemoveQueue(QueueName),
-    /// What a rate would give at the next tick.
+    /// What a rate would buy at the next tick.
     Quote {
-        /// Whom.
+        /// Whose.
         queue: QueueName,
         /// Credits for one slot over one interval; 0 to 10^12.
         rate: Credits,
     },
-    /// A queue's rows of the ledger; `None` is the signer's own.
+    /// The ledger entries of a queue; `None` is the signer's own.
     Statement(Option<QueueName>),
-    /// How a queue stands at this moment, or all of them.
-    Standings(Option<QueueName>),
+    /// The live status of one queue, or of all.
+    QueueStatus(Option<QueueName>),
     /// The prices of the ticks.
     PriceHistory,
     /// What a queue has paid, interval by interval.
     QueueHistory(QueueName),
-    /// Why a job has what it has.
+    /// The explanation of a job.
     Explain {
-        /// The job's id, not yet looked at.
+        /// The job's id, not yet parsed.
         job: String,
-        /// Whether the asker may see the names of other queues.
+        /// Whether the signer may see the names of other queues.
         sees_names: bool,
     },
 }
 
-/// A query that cannot be understood.
+/// A query that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
     /// A `%` without two hexadecimal digits, or escapes that are not UTF-8.
@@ -187,7 +186,7 @@ pub enum QueryError {
 // === impl OperationKind ===
 
 impl OperationKind {
-    /// The document's operations and what we add beside them, each named by a parameter.
+    /// The document's operations and our additions, each named by a parameter.
     pub(super) const NAMED: [OperationKind; 9] = [
         OperationKind::Price,
         OperationKind::Time,
@@ -200,7 +199,7 @@ impl OperationKind {
         OperationKind::Quote,
     ];
 
-    /// The parameter that asks for it; empty for [`OperationKind::Nothing`].
+    /// The parameter that selects it; empty for [`OperationKind::Nothing`].
     pub const fn parameter(self) -> &'static str {
         match self {
             OperationKind::Nothing => "",
@@ -214,7 +213,7 @@ impl OperationKind {
             OperationKind::RemoveQueue => "removeQueue",
             OperationKind::Quote => "quote",
             OperationKind::Statement => "statement",
-            OperationKind::Standings => "queues",
+            OperationKind::QueueStatus => "queues",
             OperationKind::PriceHistory | OperationKind::QueueHistory => "history",
             OperationKind::Explain => "job",
         }
@@ -234,40 +233,39 @@ impl OperationKind {
             | OperationKind::Infos
             | OperationKind::Quote
             | OperationKind::Statement
-            | OperationKind::Standings
+            | OperationKind::QueueStatus
             | OperationKind::PriceHistory
             | OperationKind::QueueHistory
             | OperationKind::Explain => false,
         }
     }
 
-    /// Whether anyone may ask, signed or not.
+    /// Whether unsigned requests are allowed.
     pub const fn is_open_to_all(self) -> bool {
         use OperationKind::{Nothing, Price, PriceHistory, Time};
         matches!(self, Nothing | Price | Time | PriceHistory)
     }
 }
 
-// === impl Shape ===
+// === impl ParsedQuery ===
 
-impl Shape {
-    /// Reads a raw query string: everything after the first `?`, not decoded. Parameters of other names are passed
-    /// over, as the original does; several operations or a repeated parameter are errors.
-    pub fn parse(query: &str) -> Result<Shape, QueryError> {
-        match Shape::parse_of(&OperationKind::NAMED, query)? {
-            Some(shape) => Ok(shape),
-            None if query.is_empty() => Ok(Shape::empty(OperationKind::Nothing)),
+impl ParsedQuery {
+    /// Parses a raw query string: everything after the first `?`, not decoded. Other parameters are ignored, as in the
+    /// original; several operations or a repeated parameter are errors.
+    pub fn parse(query: &str) -> Result<ParsedQuery, QueryError> {
+        match ParsedQuery::parse_of(&OperationKind::NAMED, query)? {
+            Some(parsed) => Ok(parsed),
+            None if query.is_empty() => Ok(ParsedQuery::empty(OperationKind::Nothing)),
             None => Err(QueryError::NoOperation),
         }
     }
 
     /// A request without a query.
-    pub(super) fn empty(kind: OperationKind) -> Shape {
-        let query = String::new();
-        Shape { query, kind, value: String::new(), queue: None, user: None, timestamp: None }
+    pub(super) fn empty(kind: OperationKind) -> ParsedQuery {
+        ParsedQuery { raw: String::new(), kind, value: String::new(), queue: None, user: None, timestamp: None }
     }
 
-    pub(super) fn parse_of(operations: &[OperationKind], query: &str) -> Result<Option<Shape>, QueryError> {
+    pub(super) fn parse_of(operations: &[OperationKind], query: &str) -> Result<Option<ParsedQuery>, QueryError> {
         let named = |parameter: &str| operations.iter().copied().find(|kind| kind.parameter() == parameter);
         let mut operation: Option<(OperationKind, String)> = None;
         let (mut queue, mut user, mut timestamp) = (None, None, None);
@@ -290,8 +288,8 @@ impl Shape {
                 },
             }
         }
-        let shape = |(kind, value)| Shape { query: query.to_owned(), kind, value, queue, user, timestamp };
-        Ok(operation.map(shape))
+        let parsed = |(kind, value)| ParsedQuery { raw: query.to_owned(), kind, value, queue, user, timestamp };
+        Ok(operation.map(parsed))
     }
 
     /// The name of the queue it acts on, not yet checked; `None` where it is not given or there is none.
@@ -302,10 +300,12 @@ impl Shape {
             | OperationKind::Quote
             | OperationKind::QueueHistory
             | OperationKind::Explain => self.queue.as_deref(),
-            OperationKind::Info | OperationKind::Statement | OperationKind::Standings if self.value.is_empty() => None,
+            OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus if self.value.is_empty() => {
+                None
+            }
             OperationKind::Info
             | OperationKind::Statement
-            | OperationKind::Standings
+            | OperationKind::QueueStatus
             | OperationKind::AddQueue
             | OperationKind::RemoveQueue => Some(&self.value),
             OperationKind::Nothing
@@ -316,7 +316,7 @@ impl Shape {
         }
     }
 
-    /// Reads the operation's parameters.
+    /// Parses the operation's parameters.
     pub fn operation(&self) -> Result<Operation, QueryError> {
         Ok(match self.kind {
             OperationKind::Nothing => Operation::Nothing,
@@ -330,7 +330,7 @@ impl Shape {
             OperationKind::AddBudget => Operation::AddBudget { queue: self.queue_name()?, amount: self.amount()? },
             OperationKind::SetSpending => Operation::SetSpending { queue: self.queue_name()?, rate: self.rate()? },
             OperationKind::Quote => Operation::Quote { queue: self.queue_name()?, rate: self.rate()? },
-            OperationKind::Standings => Operation::Standings(self.target().map(QueueName::new).transpose()?),
+            OperationKind::QueueStatus => Operation::QueueStatus(self.target().map(QueueName::new).transpose()?),
             OperationKind::PriceHistory => Operation::PriceHistory,
             OperationKind::QueueHistory => Operation::QueueHistory(self.queue_name()?),
             OperationKind::Explain => Operation::Explain { job: self.value.clone(), sees_names: false },
@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     fn operation(query: &str) -> Result<Operation, QueryError> {
-        Shape::parse(query)?.operation()
+        ParsedQuery::parse(query)?.operation()
     }
 
     fn queue(name: &str) -> QueueName {
@@ -419,11 +419,11 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_keeps_what_was_signed() {
-        let shape = Shape::parse("info=q&&user=a%20b&timestamp=%31&other=%7e").unwrap();
-        assert_eq!(shape.query, "info=q&&user=a%20b&timestamp=%31&other=%7e");
-        assert_eq!((shape.user.as_deref(), shape.timestamp.as_deref()), (Some("a b"), Some("1")));
-        assert_eq!(Shape::parse("price&user=a+b").unwrap().user.as_deref(), Some("a b"));
+    fn the_parsed_query_keeps_what_was_signed() {
+        let parsed = ParsedQuery::parse("info=q&&user=a%20b&timestamp=%31&other=%7e").unwrap();
+        assert_eq!(parsed.raw, "info=q&&user=a%20b&timestamp=%31&other=%7e");
+        assert_eq!((parsed.user.as_deref(), parsed.timestamp.as_deref()), (Some("a b"), Some("1")));
+        assert_eq!(ParsedQuery::parse("price&user=a+b").unwrap().user.as_deref(), Some("a b"));
     }
 
     #[test]

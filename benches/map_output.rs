@@ -5,12 +5,13 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use jobtracker::tasktracker::codec::Codec;
-use jobtracker::tasktracker::key_order::KeyOrder;
-use jobtracker::tasktracker::map_output::{MapOutput, OutputRules};
-use jobtracker::tasktracker::partition::Partitioner;
-use jobtracker::tasktracker::plan::SortPlan;
-use jobtracker::tasktracker::progress::Progress;
+
+use jobtracker::streaming::codec::Codec;
+use jobtracker::streaming::key_order::KeyOrder;
+use jobtracker::streaming::map_output::{MapOutput, OutputRules};
+use jobtracker::streaming::partition::Partitioner;
+use jobtracker::streaming::plan::SortPlan;
+use jobtracker::streaming::progress::Progress;
 use jobtracker::wire::Phase;
 
 /// Records of one round.

@@ -7,7 +7,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
 use jobtracker::model::{Kind, PerKind};
 use jobtracker::scheduler::{
-    Allocation, AppId, AppSpec, Beat, FifoOptions, GrantSource, HostId, Level, NodeId, Scheduler, Taken,
+    Allocation, AppId, AppSpec, FifoOptions, GrantResult, GrantSource, HostId, Level, NodeId, NodeOffer, Scheduler,
 };
 
 const APPS: [u32; 2] = [10, 10_000];
@@ -23,9 +23,9 @@ struct Yes {
 }
 
 impl GrantSource for Yes {
-    fn take(&mut self, app: AppId, kind: Kind, _node: NodeId, _level: Level) -> Taken {
+    fn take_task(&mut self, app: AppId, kind: Kind, _node: NodeId, _level: Level) -> GrantResult {
         self.granted.push((app, kind));
-        Taken::Task { hosts: self.hosts.clone(), again: false }
+        GrantResult::Task { hosts: self.hosts.clone(), is_rerun: false }
     }
 }
 
@@ -46,9 +46,9 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Nod
         let group = queues[(number % QUEUES) as usize];
         let spec = AppSpec { id, group, priority: 2, start_ms: number.into(), order: number.into() };
         if scheduler.add_app(spec).is_ok() {
-            scheduler.started(id, Kind::Map, nodes[(number % NODES) as usize]);
-            scheduler.request(id, Kind::Map, &replicas, waiting);
-            scheduler.request(id, Kind::Reduce, &replicas, waiting);
+            scheduler.add_running(id, Kind::Map, nodes[(number % NODES) as usize]);
+            scheduler.request_slots(id, Kind::Map, &replicas, waiting);
+            scheduler.request_slots(id, Kind::Reduce, &replicas, waiting);
         }
     }
     (scheduler, nodes[0], replicas)
@@ -67,7 +67,7 @@ fn nothing_to_give(criterion: &mut Criterion) {
             let (mut scheduler, node, _) = cluster(scheduler(), apps, 0);
             let mut source = Yes::default();
             group.bench_function(BenchmarkId::new(policy, apps), |bencher| {
-                bencher.iter(|| black_box(scheduler.assign(Beat { node, free: SLOTS }, &mut source)));
+                bencher.iter(|| black_box(scheduler.assign_slots(NodeOffer { node, free: SLOTS }, &mut source)));
             });
         }
     }
@@ -83,10 +83,10 @@ fn grants(criterion: &mut Criterion) {
             let mut source = Yes { hosts, granted: Vec::new() };
             group.bench_function(BenchmarkId::new(policy, apps), |bencher| {
                 bencher.iter(|| {
-                    let report = scheduler.assign(Beat { node, free: SLOTS }, &mut source);
+                    let report = scheduler.assign_slots(NodeOffer { node, free: SLOTS }, &mut source);
                     for (app, kind) in source.granted.drain(..) {
-                        scheduler.ended(app, kind, node);
-                        scheduler.request(app, kind, &source.hosts, 1);
+                        scheduler.remove_running(app, kind, node);
+                        scheduler.request_slots(app, kind, &source.hosts, 1);
                     }
                     black_box(report)
                 });

@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use jobtracker::engine::{Fact, Restored, Step};
-use jobtracker::mapreduce::{AttemptRole, JobFact, KillAsked};
+use jobtracker::mapreduce::{AttemptRole, JobFact, KillRequest};
 use jobtracker::market::{Charge, MarketFact, Reason, Tick};
 use jobtracker::model::{AttemptState, Credits, FactNumber};
 use jobtracker::sim::{Cuts, Journal, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
@@ -295,7 +295,7 @@ fn a_slot_that_leaks_is_noticed() {
 fn a_kill_for_another_queue_that_no_round_decided_is_noticed() {
     let violation = judged(DYNAMIC, |step| {
         forge_fact(step, |fact| match fact {
-            Fact::Job(JobFact::AttemptKillAsked { asked, attempt }) if *asked == KillAsked::Preempt => {
+            Fact::Job(JobFact::AttemptKillRequested { request, attempt }) if *request == KillRequest::Preempt => {
                 attempt.number += 1;
                 true
             }

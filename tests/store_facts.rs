@@ -5,7 +5,7 @@
 mod store_stage;
 
 use jobtracker::engine::{Fact, JobCost};
-use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact, JobSpec, KillAsked};
+use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact, JobSpec, KillRequest};
 use jobtracker::market::MarketFact;
 use jobtracker::model::{AttemptId, AttemptState, FactNumber, Kind, PerKind, Priority, QueueName, RunState};
 use jobtracker::store::decode_splits;
@@ -142,12 +142,12 @@ fn an_attempt_is_followed_to_its_end() {
     let scratch = Scratch::new();
     let facts = vec![
         launched(attempt(0), AttemptRole::Work, "tracker_a:1", -32_768),
-        Fact::Job(JobFact::AttemptSaid {
+        Fact::Job(JobFact::AttemptReported {
             attempt: attempt(0),
             diagnostics: "disk on fire".into(),
             failed_fetches: Vec::new(),
         }),
-        Fact::Job(JobFact::AttemptKillAsked { attempt: attempt(0), asked: KillAsked::Fail }),
+        Fact::Job(JobFact::AttemptKillRequested { attempt: attempt(0), request: KillRequest::Fail }),
         Fact::Job(JobFact::CommitGranted { attempt: attempt(0) }),
     ];
     let database = recorded(&scratch, facts);
@@ -160,7 +160,7 @@ fn an_attempt_is_followed_to_its_end() {
         "attempt_202611210913_0001_m_000000_0|job_202611210913_0001|work|tracker_a:1|-32768|5000|RUNNING|FAILED|1|"
     );
     drop(database);
-    let asked = Fact::Job(JobFact::AttemptKillAsked { attempt: attempt(0), asked: KillAsked::Preempt });
+    let asked = Fact::Job(JobFact::AttemptKillRequested { attempt: attempt(0), request: KillRequest::Preempt });
     assert_eq!(row(&recorded(&scratch, vec![asked]), "SELECT kill_asked FROM attempt"), "PREEMPTED");
     let ended = EndedAttempt {
         attempt: attempt(0),
@@ -336,7 +336,7 @@ fn a_fact_that_finds_no_row_stops_nothing_and_is_counted() {
         Fact::Job(JobFact::CommitGranted { attempt: attempt(7) }),
         // Nobody has opened the account.
         Fact::Market(MarketFact::AccountRemoved { queue: alice }),
-        Fact::Job(JobFact::AttemptKillAsked { attempt: attempt(7), asked: KillAsked::Kill }),
+        Fact::Job(JobFact::AttemptKillRequested { attempt: attempt(7), request: KillRequest::Kill }),
     ]);
     assert_eq!((rowless.updates, rowless.first.as_deref()), (4, Some("fact 4 about job_202611210913_0009")));
     store.close().unwrap();
@@ -352,7 +352,7 @@ fn a_deletion_that_finds_nothing_is_no_loss() {
         Fact::TrackerForgotten { tracker: "a".into() },
         Fact::KillJobPaid { job, tracker: "a".into() },
         accepted(1, 1),
-        Fact::Job(JobFact::BegunAnew { job, first_attempt: 0, token_file: [1].into() }),
+        Fact::Job(JobFact::Restarted { job, first_attempt: 0, token_file: [1].into() }),
     ];
     recorded(&scratch, facts);
 }

@@ -10,7 +10,7 @@ use store_stage::{Scratch, accepted, job_id, record, spec, splits};
 
 use jobtracker::engine::{Engine, EngineConfig, Fact, HeartbeatConfig, PolicyConfig, Restored, RestoredJobs};
 use jobtracker::mapreduce::{
-    AttemptRole, CounterInterner, CounterValues, EndedAttempt, Ending, JobFact, KillAsked, Outcome, StoredEvent,
+    AttemptRole, CounterInterner, CounterValues, EndedAttempt, Ending, JobFact, KillRequest, Outcome, StoredEvent,
 };
 use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, Now, Priority, RunState};
 use jobtracker::store::{Store, StoreOptions};
@@ -96,7 +96,7 @@ fn an_unfinished_job_is_found_whole() {
         launched(map(job, 3, 0), AttemptRole::JobSetup, "tracker_b:1"),
         launched(job.task(Kind::Reduce, 0).attempt(0), AttemptRole::Work, "tracker_b:1"),
         Fact::Job(JobFact::CommitGranted { attempt: job.task(Kind::Reduce, 0).attempt(0) }),
-        Fact::Job(JobFact::AttemptKillAsked { attempt: map(job, 0, 10), asked: KillAsked::Preempt }),
+        Fact::Job(JobFact::AttemptKillRequested { attempt: map(job, 0, 10), request: KillRequest::Preempt }),
         ended(map(job, 0, 2), AttemptState::FailedUnclean, Some(&values[0])),
         launched(map(job, 0, 2), AttemptRole::TaskCleanup, "tracker_c:1"),
         ended(map(job, 3, 0), AttemptState::Succeeded, Some(&values[1])),
@@ -128,13 +128,13 @@ fn an_unfinished_job_is_found_whole() {
         (unclean.state, &*unclean.tracker, unclean.launch_ms),
         (AttemptState::FailedUnclean, "tracker_b:1", 5_000)
     );
-    assert_eq!(unclean.cleaned_up_by().map(|tracker| &**tracker), Some("tracker_c:1"));
+    assert_eq!(unclean.active_cleanup_tracker().map(|tracker| &**tracker), Some("tracker_c:1"));
     assert_eq!((unclean.start_ms, unclean.finish_ms), (5_100, 5_900));
     assert_eq!((unclean.shuffle_finish_ms, unclean.sort_finish_ms, unclean.output_bytes), (1, 2, 77));
     assert_eq!((&*unclean.diagnostics, &*unclean.state_text), ("disk on fire", "map > 3"));
     assert!(running.is_live() && running.counters.is_none() && running.output_bytes == -1);
-    assert_eq!((running.kill_asked, running.commit_granted), (Some(KillAsked::Preempt), false));
-    assert_eq!((reduce.kill_asked, reduce.commit_granted), (None, true));
+    assert_eq!((running.kill_request, running.commit_granted), (Some(KillRequest::Preempt), false));
+    assert_eq!((reduce.kill_request, reduce.commit_granted), (None, true));
     assert_eq!((setup.role, setup.state), (AttemptRole::JobSetup, AttemptState::Succeeded));
     let found_counters = [unclean, setup].map(|attempt| attempt.counters.clone().unwrap());
     assert_eq!(found_counters.each_ref().map(CounterValues::to_counters), [counters(1), counters(2)]);

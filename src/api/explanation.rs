@@ -1,6 +1,6 @@
-//! PendingReason a job has the slots it has and no more: the answer's parts. How they are found is in `explain`.
+//! The explanation of a job's slots: why it has as many as it has and no more. The engine computes it.
 //!
-//! Names of other queues stand only in fields that say so, and those are empty for whoever is no administrator.
+//! Names of other queues are only in fields documented so; these are empty unless the signer is an administrator.
 
 use std::fmt;
 
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, Kind, OrderClass, PerKind};
 
-/// A job, what it holds, and what keeps it from more.
+/// A job, the slots that it holds, and the reasons why it has no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// Its id.
+    /// Job id.
     pub job: String,
-    /// Its name.
+    /// Job name.
     pub name: String,
-    /// Its owner.
+    /// Owner.
     pub user: String,
-    /// Its queue.
+    /// Queue.
     pub queue: String,
-    /// Its state, as Hadoop spells it.
+    /// State, in Hadoop's spelling.
     pub state: String,
-    /// Its tasks.
+    /// Tasks by kind.
     pub tasks: PerKind<TaskCounts>,
-    /// What it has cost at the last tick; none without a market.
+    /// Cost up to the last tick; absent without a market.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Credits>,
-    /// PendingReason it has no more than it has, the most telling first.
+    /// Why it has no more slots, the most important reason first.
     pub why: Vec<PendingReason>,
-    /// Who holds the slots of the cluster.
+    /// The holders of the cluster's slots.
     pub slots: PerKind<Holders>,
-    /// Its queue as a buyer; none without a market.
+    /// Its queue as a buyer of slots; absent without a market.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub market: Option<Buyer>,
-    /// What preemption took from it and may take; none where it is turned off.
+    /// Past and possible preemption of its attempts; absent if preemption is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption: Option<Preempted>,
 }
@@ -41,17 +41,17 @@ pub struct Explanation {
 /// Tasks of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskCounts {
-    /// All.
+    /// All tasks.
     pub total: u32,
-    /// Done.
+    /// Finished tasks.
     pub finished: u32,
     /// Attempts that hold a slot.
     pub running: u32,
-    /// Neither done nor running.
+    /// Tasks neither finished nor running.
     pub pending: u32,
 }
 
-/// Who holds the slots of one kind.
+/// The holders of the slots of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holders {
     /// All slots of the cluster.
@@ -62,22 +62,22 @@ pub struct Holders {
     pub own_queue: u32,
     /// Held by other queues.
     pub other_queues: u32,
-    /// Of those, what their queues have bought.
+    /// Of those, slots within the quotas of their queues.
     pub others_within_quota: u32,
-    /// Of those, what is beyond the quota of queues that pay.
+    /// Of those, slots above the quotas of queues that pay.
     pub others_above_quota: u32,
-    /// Of those, what queues hold that pay nothing.
+    /// Of those, slots of queues that pay nothing.
     pub others_unpaid: u32,
     /// Held by setups and cleanups of jobs.
     pub setup_and_cleanup: u32,
-    /// Held by nobody.
+    /// Free.
     pub free: u32,
-    /// Other queues that hold any, by name. For administrators only.
+    /// Other queues that hold slots, by name. Only for administrators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_queue: Vec<QueueHolds>,
 }
 
-/// What another queue holds.
+/// The slots that another queue holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueHolds {
     /// Its name.
@@ -93,28 +93,27 @@ pub struct QueueHolds {
 pub struct Buyer {
     /// Its balance.
     pub budget: Credits,
-    /// The rate that its owner has set, for the next tick.
+    /// The rate that its owner has set for the next tick.
     pub bid: Credits,
-    /// The rate that the open interval will be charged at; 0 when it has none.
+    /// The rate of the open interval; 0 if none is open.
     pub rate: Credits,
     /// The sum of the effective rates at the last tick.
     pub price: Credits,
-    /// Its part of the cluster since then, as a decimal of nine digits.
+    /// Its share of the cluster since then, as a decimal with nine digits.
     pub share: String,
     /// The slots it has bought.
     pub quota: PerKind<u32>,
     /// The slots it holds.
     pub held: PerKind<u32>,
-    /// What it is in the order of those who wait, by kind; none where it waits for none.
+    /// Its class in the order in which waiting queues are served, by kind; null for a kind that it does not wait for.
     pub class: PerKind<Option<OrderClass>>,
-    /// Queues that are asked before it.
+    /// Queues served before it.
     pub queues_before: PerKind<u32>,
-    /// The smallest rate that would buy a slot more than it holds from the next tick on; none when there is none that it
-    /// could pay.
+    /// The smallest rate that would buy more slots than it holds from the next tick on; null if it can afford none.
     pub moving: Option<SufficientRate>,
 }
 
-/// A rate that would move something.
+/// A rate that would buy more slots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SufficientRate {
     /// The rate.
@@ -127,18 +126,18 @@ pub struct SufficientRate {
     pub quota: PerKind<u32>,
 }
 
-/// A job as a victim.
+/// Past and possible preemption of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preempted {
-    /// From one round to the next, ms.
+    /// Time between two rounds, ms.
     pub interval_ms: u64,
-    /// Attempts of the job that rounds have chosen so far; one that is done before its tracker calls stays.
+    /// Attempts preempted so far, counting those that finished before their tracker was notified.
     pub so_far: u64,
-    /// Attempts of the job that a round would choose at this moment; none where so much runs that to find out would hold
-    /// heartbeats up.
+    /// Attempts that a round would preempt now; absent if so many attempts run that the computation would delay
+    /// heartbeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_risk: Option<u32>,
-    /// The last round that chose any.
+    /// The last round that preempted any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastRound>,
 }
@@ -148,29 +147,29 @@ pub struct Preempted {
 pub struct LastRound {
     /// When, epoch ms.
     pub at_ms: i64,
-    /// Attempts of the job that were chosen.
+    /// Attempts of the job that were preempted.
     pub attempts: u32,
-    /// Slots that other queues had bought, waited for and did not have.
+    /// Slots that other queues had bought and waited for.
     pub for_slots: u32,
-    /// How many those queues were.
+    /// Number of those queues.
     pub for_queues: u32,
-    /// Who they were, and of how many slots each was short. For administrators only.
+    /// Those queues with the number of slots each was short of. Only for administrators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_queue: Vec<(String, u32)>,
 }
 
-/// Something that keeps a job from more slots, or tells that nothing does.
+/// A reason why a job has no more slots, or the statement that there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum PendingReason {
-    /// It is over.
+    /// The job is finished.
     Over {
-        /// As what, as Hadoop spells it.
+        /// Its state, in Hadoop's spelling.
         state: String,
     },
-    /// Its end has been decided.
+    /// Its end is decided; only its cleanup is left.
     Ending,
-    /// Trackers get no work.
+    /// Safe mode: no tasks are assigned.
     SafeMode,
     /// Its setup has no slot yet.
     SetupWaits,
@@ -194,11 +193,11 @@ pub enum PendingReason {
         /// Its bid.
         bid: Credits,
     },
-    /// Its queue bids and can pay, but not since before the last tick.
+    /// Its queue bids and can pay only since the last tick.
     NotBoughtYet,
-    /// Its queue holds all that it has bought.
+    /// Its queue holds all slots that it has bought.
     QuotaFull {
-        /// Of these slots.
+        /// Kind of the slots.
         #[serde(with = "kind_word")]
         kind: Kind,
         /// Slots bought.
@@ -206,9 +205,9 @@ pub enum PendingReason {
         /// Slots held.
         held: u32,
     },
-    /// Its queue may have more, as soon as slots come free.
+    /// Its queue gets more as soon as slots become free.
     BelowQuota {
-        /// Of these slots.
+        /// Kind of the slots.
         #[serde(with = "kind_word")]
         kind: Kind,
         /// Slots bought.
@@ -216,9 +215,9 @@ pub enum PendingReason {
         /// Slots held.
         held: u32,
     },
-    /// Other jobs are served first: of its queue, or of all where there is but one line.
+    /// Other jobs are served first: of its queue, or of all queues if the policy has only one order.
     EarlierJobs {
-        /// For these slots.
+        /// Kind of the slots.
         #[serde(with = "kind_word")]
         kind: Kind,
         /// How many.
@@ -226,28 +225,28 @@ pub enum PendingReason {
     },
     /// No slot is free.
     NoneFree {
-        /// Of this kind.
+        /// Kind of the slots.
         #[serde(with = "kind_word")]
         kind: Kind,
     },
-    /// There are slots for it, given away when their trackers call.
+    /// There are slots for it, assigned at the next heartbeats of their trackers.
     FreeForIt {
-        /// Of this kind.
+        /// Kind of the slots.
         #[serde(with = "kind_word")]
         kind: Kind,
-        /// How many are free or come free.
+        /// Slots that are free or being released.
         slots: u32,
     },
     /// It cannot run on some trackers at all.
     OnlyStock {
-        /// How many of the trackers run only Hadoop Streaming.
+        /// Number of trackers that run only Hadoop Streaming.
         trackers: u32,
-        /// What it has that they do not run.
+        /// The property of the job that they do not support.
         because: String,
     },
-    /// Slots are free or come free where it cannot use them.
+    /// Slots are free or being released where it cannot use them.
     Unusable {
-        /// Of this kind.
+        /// Kind of the slots.
         #[serde(with = "kind_word")]
         kind: Kind,
         /// Where too much of the job failed.
@@ -256,7 +255,7 @@ pub enum PendingReason {
         no_room: u32,
         /// Where each of its tasks that wait has failed.
         failed_there: u32,
-        /// Of trackers that are silent, unhealthy or take no work.
+        /// On trackers that are silent, unhealthy or accept no work.
         out_of_service: u32,
     },
 }
@@ -266,9 +265,9 @@ pub enum PendingReason {
 impl fmt::Display for PendingReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PendingReason::Over { state } => write!(formatter, "it is over: {state}"),
+            PendingReason::Over { state } => write!(formatter, "it is finished: {state}"),
             PendingReason::Ending => formatter.write_str("it is being ended; only its cleanup is still to run"),
-            PendingReason::SafeMode => formatter.write_str("the JobTracker is in safe mode and gives no work away"),
+            PendingReason::SafeMode => formatter.write_str("the JobTracker is in safe mode and assigns no tasks"),
             PendingReason::SetupWaits => {
                 formatter.write_str("its setup waits for a slot; no task may run before it is done")
             }
@@ -278,11 +277,11 @@ impl fmt::Display for PendingReason {
                 write!(formatter, "its reduces wait until {maps_needed} maps are done; {maps_done} are")
             }
             PendingReason::NoBid => {
-                formatter.write_str("its queue bids nothing, so it gets only what nobody else wants")
+                formatter.write_str("its queue bids nothing, so it gets only slots that no other queue wants")
             }
             PendingReason::NotFunded { budget, bid } => write!(
                 formatter,
-                "its queue has {budget}, less than one slot costs at its rate of {bid}, so it gets only what nobody else wants"
+                "its queue has {budget}, less than one slot costs at its rate of {bid}, so it gets only slots that no other queue wants"
             ),
             PendingReason::NotBoughtYet => {
                 formatter.write_str("its queue has bought nothing yet: what it bids counts from the next tick on")
@@ -329,7 +328,7 @@ impl fmt::Display for PendingReason {
     }
 }
 
-/// The kinds of slots as people write them.
+/// Kinds of slots as words in JSON and in texts.
 mod kind_word {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -350,7 +349,7 @@ mod kind_word {
         match String::deserialize(deserializer)?.as_str() {
             "map" => Ok(Kind::Map),
             "reduce" => Ok(Kind::Reduce),
-            other => Err(serde::de::Error::custom(format!("{other:?} is no kind of slots"))),
+            other => Err(serde::de::Error::custom(format!("{other:?} is not a kind of slots"))),
         }
     }
 }

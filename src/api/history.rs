@@ -1,5 +1,5 @@
-//! Price and spending over time, in spans of equal length. Old ticks and old ledger rows are summarized, so older spans hold
-//! less detail.
+//! Price and spending over time, in spans of equal length. Old ticks and old ledger rows are summarized, so older spans
+//! hold less detail.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use crate::config::error::{Origin, Warning};
 use crate::config::keys::{Key, Section};
 use crate::config::open_doors::{Grade, OpenDoor};
 use crate::config::{ConfigError, Configuration, LoadOptions, Settings, contradictions, keys, open_doors};
-use crate::tasktracker::daemon::TaskTrackerSettings;
+use crate::worker::TaskTrackerSettings;
 
 use super::serve::ConfigurationArguments;
 

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::tasktracker::keeper::{KEEP_COMMAND, keep};
+use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market for slots
 #[derive(Debug, Parser)]
@@ -84,8 +84,8 @@ const WRONG_USAGE: u8 = 2;
 /// configuration, or refused, 3 denied, 4 unreachable.
 pub fn main() -> ExitCode {
     // The tasktracker starts this for each command and waits for it.
-    if std::env::args_os().nth(1).is_some_and(|word| word == KEEP_COMMAND) {
-        return keep();
+    if std::env::args_os().nth(1).is_some_and(|word| word == SUPERVISE_COMMAND) {
+        return supervise();
     }
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();

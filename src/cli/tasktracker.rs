@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use crate::cli::next_steps::after_tasktracker;
 use crate::cli::serve::{ConfigurationArguments, reach};
 use crate::config::{ConfigError, contradictions};
-use crate::tasktracker::daemon::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
-use crate::tasktracker::keeper::THIS_PROGRAM;
+use crate::supervisor::process::THIS_PROGRAM;
+use crate::worker::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
 
 /// Options of `tasktracker`.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub enum TaskTrackerFailure {
 impl TaskTrackerFailure {
     /// The exit code: 2 for wrong usage or configuration, 3 if the JobTracker does not admit this host, 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
-        use crate::tasktracker::daemon::conversation::ConversationError;
+        use crate::worker::ConversationError;
         match self {
             Self::Config(_) => 2,
             Self::Run(TaskTrackerError::Conversation(ConversationError::Disallowed(_))) => 3,
@@ -62,8 +62,8 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     // Variables that are not UTF-8 are not passed on.
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment = std::env::vars_os().filter_map(text).collect();
-    let keeper = Some(PathBuf::from(THIS_PROGRAM));
-    run_tracker(settings, environment, keeper, crate::lifecycle::stop_asked(), |running| {
+    let supervisor = Some(PathBuf::from(THIS_PROGRAM));
+    run_tracker(settings, environment, supervisor, crate::lifecycle::stop_asked(), |running| {
         for line in lines(running) {
             tracing::info!("{line}");
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::wire::limits;
-use crate::wire::limits::{Beyond, Sender, Unit};
+use crate::wire::limits::{LimitAction, Sender, Unit};
 
 use super::keys::{Kind, SECTIONS};
 
@@ -72,22 +72,22 @@ pub fn render() -> String {
 
 fn limit_row(limit: &limits::Limit) -> [String; 4] {
     let sender = match limit.sender {
-        Sender::Anybody => "any connection",
+        Sender::AnyClient => "any connection",
         Sender::Tracker => "TaskTrackers",
         Sender::JobClient => "job clients",
     };
-    let most = match (limit.unit, limit.most) {
+    let most = match (limit.unit, limit.max) {
         (Unit::Bytes, most) if most >= 1 << 20 => format!("{} MiB", most >> 20),
         (Unit::Bytes, most) if most >= 1 << 10 && most % (1 << 10) == 0 => format!("{} KiB", most >> 10),
         (Unit::Bytes, most) => format!("{most} bytes"),
         (Unit::Pieces, most) => most.to_string(),
     };
-    let beyond = match limit.beyond {
-        Beyond::Cut => "the rest is truncated",
-        Beyond::Refused => "the call fails and names the limit",
-        Beyond::Disallowed => "`DisallowedTaskTrackerException`",
-        Beyond::LeftOut => "ignored",
-        Beyond::Closed => "the connection is closed",
+    let beyond = match limit.action {
+        LimitAction::Truncate => "the rest is truncated",
+        LimitAction::Reject => "the call fails and names the limit",
+        LimitAction::Disallow => "`DisallowedTaskTrackerException`",
+        LimitAction::Ignore => "ignored",
+        LimitAction::Close => "the connection is closed",
     };
     [limit.what.to_owned(), sender.to_owned(), most, beyond.to_owned()]
 }

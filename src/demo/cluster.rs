@@ -6,8 +6,8 @@ use tokio::sync::{mpsc, watch};
 
 use crate::config::Settings;
 use crate::lifecycle::{Launch, Serving, serve};
-use crate::tasktracker::daemon::{TaskTrackerSettings, run as run_worker};
-use crate::tasktracker::keeper::THIS_PROGRAM;
+use crate::supervisor::process::THIS_PROGRAM;
+use crate::worker::{TaskTrackerSettings, run as run_worker};
 
 use super::error::DemoError;
 use super::scratch::{Scratch, WORKERS};

@@ -12,7 +12,7 @@ use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Now};
 use crate::scheduler::NodeId;
 use crate::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus, TaskTrackerStatus};
 
-use super::engine::{Engine, scene};
+use super::engine::{Engine, job_context};
 use super::tracker::{Adoption, LastAnswer, LaunchAnswer};
 use super::{Effect, HeartbeatAnswer, LogLevel};
 
@@ -127,11 +127,11 @@ impl Engine {
         if topology.rack_name(rack) == DEFAULT_RACK && self.nodes.on_host(host_id) == 0 {
             self.effects.push(Effect::ResolveRack { host: host.into() });
         }
-        if let Some(before) = self.nodes.get(node).map(|face| face.host) {
+        if let Some(before) = self.nodes.get(node).map(|info| info.host) {
             self.scheduler.topology_mut().release(before);
         }
         self.scheduler.move_node(node, host_id);
-        self.nodes.place(node, host_id, rack);
+        self.nodes.move_node(node, host_id, rack);
     }
 
     /// What a tracker was at work on and does not mention in its first fresh report is gone.
@@ -143,10 +143,10 @@ impl Engine {
             let Some(key) = job.key_of(id.task) else { continue };
             let Some(attempt) = job.attempt(key, id.number) else { continue };
             if attempt.cleanup_node == Some(node) {
-                job.lose_task_cleanup(key, id.number, &mut scene!(self, now));
+                job.lose_task_cleanup(key, id.number, &mut job_context!(self, now));
             } else if attempt.is_active() && attempt.node == node {
                 let why = format!("{name} does not know of it any more after a restart of the JobTracker");
-                job.end_silently(key, id.number, AttemptState::Killed, &why, &mut scene!(self, now));
+                job.end_without_report(key, id.number, AttemptState::Killed, &why, &mut job_context!(self, now));
             } else {
                 continue;
             }
@@ -164,7 +164,7 @@ impl Engine {
 pub(super) fn mend_diagnostics(job: &Job, key: TaskKey, report: &mut TaskStatus, back: Back) {
     let Some(attempt) = job.attempt(key, report.attempt.number).filter(|_| back != Back::Never) else { return };
     // An end was recorded with all that was said.
-    let is_known = !attempt.is_active() || attempt.diagnostics.end_with(&report.diagnostics);
+    let is_known = !attempt.is_active() || attempt.diagnostics.ends_with(&report.diagnostics);
     if back == Back::First && is_known {
         report.diagnostics = Default::default();
     }

@@ -4,7 +4,7 @@ use crate::mapreduce::{JobFact, Outcome};
 use crate::model::{AttemptId, JobId, Now, Priority};
 
 use super::access::JobOperation;
-use super::engine::{Engine, Wait, scene};
+use super::engine::{Engine, Wait, job_context};
 use super::{Caller, LogLevel, Refusal, Reply};
 
 // === impl Engine: clients ===
@@ -21,7 +21,7 @@ impl Engine {
         }
         let Some(job) = self.jobs.get_mut(id) else { return (Reply::Done, Wait::Nothing) };
         let reason = format!("Job {id} was killed by {}", caller.user);
-        job.end(Outcome::Killed, reason, &mut scene!(self, now));
+        job.decide_end(Outcome::Killed, reason, &mut job_context!(self, now));
         self.record_job_facts();
         (Reply::Done, Wait::All)
     }
@@ -64,7 +64,7 @@ impl Engine {
             return refused(refusal);
         }
         let Some(job) = self.jobs.get_mut(id.task.job) else { return NOT_ASKED };
-        let asked = job.ask_kill(key, id.number, fail, &mut self.scheduler, &mut self.job_facts);
+        let asked = job.request_kill(key, id.number, fail, &mut self.scheduler, &mut self.job_facts);
         (Reply::Boolean(asked), if asked { Wait::All } else { Wait::Nothing })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::mapreduce::{CounterInterner, JobFact, Jobs, Launch, NodeBook, Wants};
+use crate::mapreduce::{CounterInterner, HousekeepingQueue, JobFact, Jobs, Launch, NodeRegistry};
 use crate::market::Market;
 use crate::model::{AttemptId, FactNumber, JobId, Now, PerKind};
 use crate::scheduler::{AppId, Scheduler};
@@ -33,9 +33,9 @@ pub struct Engine {
     pub(super) effects: Vec<Effect>,
     pub(super) job_facts: Vec<JobFact>,
     pub(super) scheduler: Scheduler,
-    pub(super) nodes: NodeBook,
+    pub(super) nodes: NodeRegistry,
     pub(super) jobs: Jobs,
-    pub(super) wants: Wants,
+    pub(super) housekeeping: HousekeepingQueue,
     pub(super) host_faults: HostFaults,
     pub(super) interner: CounterInterner,
     pub(super) trackers: BTreeMap<Arc<str>, Tracker>,
@@ -113,9 +113,13 @@ impl Engine {
             effects: Vec::new(),
             job_facts: Vec::new(),
             scheduler,
-            nodes: if config.policy.is_compatible() { NodeBook::counting_all_hosts() } else { NodeBook::default() },
+            nodes: if config.policy.is_compatible() {
+                NodeRegistry::counting_all_hosts()
+            } else {
+                NodeRegistry::default()
+            },
             jobs: Jobs::default(),
-            wants: Wants::default(),
+            housekeeping: HousekeepingQueue::default(),
             host_faults: HostFaults::default(),
             interner: restored.interner,
             trackers: BTreeMap::new(),
@@ -223,7 +227,7 @@ impl Engine {
 
     /// When [`Event::Timer`] is wanted next, by the clock that never goes back.
     pub fn next_timer_ms(&self) -> Option<u64> {
-        let stragglers = self.wants.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
+        let stragglers = self.housekeeping.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
         let market = self.next_tick_mono_ms.min(self.next_preemption_mono_ms);
         let retirement = self.whole_jobs.due_mono_ms().unwrap_or(u64::MAX);
         Some(market.min(self.next_expiry_mono_ms).min(stragglers).min(retirement))
@@ -286,17 +290,17 @@ pub(super) enum Wait {
 }
 
 /// The surroundings of a job, from the fields of an engine: a macro, since the borrow must leave `jobs` free.
-macro_rules! scene {
+macro_rules! job_context {
     ($engine:expr, $now:expr) => {
-        $crate::mapreduce::Scene {
+        $crate::mapreduce::JobContext {
             scheduler: &mut $engine.scheduler,
             interner: &mut $engine.interner,
             nodes: &$engine.nodes,
-            wants: &mut $engine.wants,
+            housekeeping: &mut $engine.housekeeping,
             facts: &mut $engine.job_facts,
             counter_limits: $engine.config.limits.counters,
             now: $now,
         }
     };
 }
-pub(super) use scene;
+pub(super) use job_context;

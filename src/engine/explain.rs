@@ -5,7 +5,7 @@ use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempte
 use crate::mapreduce::{Job, JobState, NodeUse};
 use crate::market::{Bidding, Interval};
 use crate::model::{JobId, Kind, Now, PerKind, QueueName, RunState};
-use crate::scheduler::{Allocation, Place};
+use crate::scheduler::{Allocation, QueuePosition};
 
 use super::engine::Engine;
 use super::{Explained, PolicyConfig, Read};
@@ -20,7 +20,7 @@ struct Case<'a> {
     sees_names: bool,
     now: Now,
     /// Its places in line.
-    places: PerKind<Option<Place>>,
+    places: PerKind<Option<QueuePosition>>,
     /// What its queue has bought; none without a market.
     bought: Option<Allocation>,
     /// What its queue holds.
@@ -47,7 +47,7 @@ impl Engine {
     }
 
     fn explain_job(&self, job: &Job, sees_names: bool, now: Now) -> Explained {
-        let place = |kind| self.scheduler.place(job.app, kind);
+        let place = |kind| self.scheduler.queue_position(job.app, kind);
         let group = self.scheduler.group(&job.spec.queue);
         let bought = self.market.as_ref().and(group).map(|group| self.scheduler.allocation(group));
         let case = Case {
@@ -95,12 +95,12 @@ impl Engine {
         if self.is_in_safe_mode() {
             why.push(PendingReason::SafeMode);
         }
-        let beyond = self.trackers.values().filter(|tracker| job.is_beyond(tracker.node, &self.nodes)).count();
+        let beyond = self.trackers.values().filter(|tracker| job.is_unsupported_on(tracker.node, &self.nodes)).count();
         if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {
             why.push(PendingReason::OnlyStock { trackers: narrow(beyond), because: because.clone() });
         }
         if job.state() == JobState::Prep {
-            why.push(if self.wants.setup.contains(&job.id) {
+            why.push(if self.housekeeping.setup.contains(&job.id) {
                 PendingReason::SetupWaits
             } else {
                 PendingReason::SetupRuns
@@ -155,11 +155,11 @@ impl Engine {
         }
         let (mut useful, mut avoided, mut no_room, mut failed_there, mut out_of_service) = (0, 0, 0, 0, 0);
         for tracker in self.trackers.values() {
-            let slots = self.scheduler.coming(tracker.node)[kind];
+            let slots = self.scheduler.incoming(tracker.node)[kind];
             *match case.job.node_use(kind, tracker.node, &self.nodes) {
                 _ if !self.takes_work(tracker, case.now) => &mut out_of_service,
                 // Told for the job as a whole.
-                NodeUse::Beyond => continue,
+                NodeUse::Unsupported => continue,
                 NodeUse::Useful => &mut useful,
                 NodeUse::Avoided => &mut avoided,
                 NodeUse::NoRoom => &mut no_room,
@@ -187,7 +187,7 @@ impl Engine {
             free: narrow(totals.slots[kind].saturating_sub(totals.running[kind] + totals.occupied[kind]) as usize),
             ..Holders::default()
         };
-        for other in self.scheduler.standings().filter(|other| other.name != case.job.spec.queue) {
+        for other in self.scheduler.group_usages().filter(|other| other.name != case.job.spec.queue) {
             let held = other.running[kind];
             let Allocation { quota, rate_units } = self.scheduler.allocation(other.id);
             let quota = if rate_units > 0 { quota[kind] } else { 0 };

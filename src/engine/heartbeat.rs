@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::mapreduce::{NodeFace, Order};
+use crate::mapreduce::{AttemptOrder, NodeInfo};
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, Now, PerKind};
 use crate::scheduler::NodeId;
 use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
@@ -13,7 +13,7 @@ use crate::wire::{
 };
 
 use super::adoption::{Adopted, Back, mend_diagnostics};
-use super::engine::{Engine, Wait, scene};
+use super::engine::{Engine, Wait, job_context};
 use super::succession::Strays;
 use super::tracker::{Adoption, LastAnswer, Tracker};
 use super::{Effect, Fact, HeartbeatAnswer, LogLevel, Refusal, Reply};
@@ -26,7 +26,7 @@ pub(super) struct Orders {
     pub(super) forget_jobs: BTreeSet<JobId>,
     pub(super) commits: Vec<AttemptId>,
     /// The tracker forgets something once it is answered.
-    pub(super) must_last: bool,
+    pub(super) must_be_durable: bool,
 }
 
 /// A tracker that registers under the name of one that was heard within this time, on a connection that is still open,
@@ -102,7 +102,7 @@ impl Engine {
             self.miss_attempts(&name, node, &mentioned, now);
         }
         // What its predecessor ran is lost, and it will never report it.
-        orders.must_last |= is_successor;
+        orders.must_be_durable |= is_successor;
         self.record_job_facts();
         self.answer(&name, node, request.response_id.wrapping_add(1), accepts, orders, now)
     }
@@ -183,8 +183,8 @@ impl Engine {
         }
         let streaming_only = runs_streaming_only(&name);
         let http = http.into();
-        let face = NodeFace { name: name.clone(), host: host_id, rack, http, streaming_only, free_disk_bytes: None };
-        self.nodes.insert(node, face);
+        let info = NodeInfo { name: name.clone(), host: host_id, rack, http, streaming_only, free_disk_bytes: None };
+        self.nodes.insert(node, info);
         self.nodes.set_slots(node, PerKind::default());
         let tracker = Tracker {
             name: name.clone(),
@@ -324,20 +324,20 @@ impl Engine {
             };
             mend_diagnostics(job, key, &mut report, back);
             let was_ending = job.is_over_or_ending();
-            let reported = job.apply_report(key, report, node, &mut scene!(self, now));
+            let reported = job.apply_report(key, report, node, &mut job_context!(self, now));
             if job.is_over_or_ending() && !was_ending {
                 ending.push(attempt.task.job);
             }
-            orders.must_last |= reported.must_last;
+            orders.must_be_durable |= reported.must_be_durable;
             if reported.started {
                 self.launching.started(attempt);
             }
             match reported.order {
-                Some(Order::Kill) => orders.kill_tasks.push(attempt),
-                Some(Order::Commit) => orders.commits.push(attempt),
+                Some(AttemptOrder::Kill) => orders.kill_tasks.push(attempt),
+                Some(AttemptOrder::Commit) => orders.commits.push(attempt),
                 None => {}
             }
-            if reported.left_node
+            if reported.has_left_node
                 && let Some(tracker) = self.trackers.get_mut(name)
             {
                 tracker.attempts.remove(&attempt);
@@ -366,9 +366,9 @@ impl Engine {
             orders.kill_tasks.iter().filter(|attempt| attempt.task.job == id).copied().collect();
         for attempt in tracker.attempts.range(first..=last) {
             let Some(key) = job.key_of(attempt.task) else { continue };
-            match job.order(key, attempt.number, &mut scene!(self, now)) {
-                Some(Order::Kill) if !killed.contains(attempt) => orders.kill_tasks.push(*attempt),
-                Some(Order::Commit) => orders.commits.push(*attempt),
+            match job.order_for_tracker(key, attempt.number, &mut job_context!(self, now)) {
+                Some(AttemptOrder::Kill) if !killed.contains(attempt) => orders.kill_tasks.push(*attempt),
+                Some(AttemptOrder::Commit) => orders.commits.push(*attempt),
                 _ => {}
             }
         }
@@ -407,8 +407,8 @@ impl Engine {
         tracker.reads_events_anew = false;
         if actions.is_empty() && recovered_jobs.is_empty() {
             tracker.last_answer = LastAnswer::Idle(interval_ms);
-            let wait = if orders.must_last { Wait::All } else { Wait::Nothing };
-            tracker.answer_waits_for = if orders.must_last { self.log.last() } else { FactNumber::default() };
+            let wait = if orders.must_be_durable { Wait::All } else { Wait::Nothing };
+            tracker.answer_waits_for = if orders.must_be_durable { self.log.last() } else { FactNumber::default() };
             return (Reply::Heartbeat(HeartbeatAnswer::Fresh(Tracker::idle_answer(response_id, interval_ms))), wait);
         }
         let response = HeartbeatResponse { response_id, interval_ms, actions, recovered_jobs };
@@ -440,9 +440,9 @@ impl Engine {
         let holds = self.trackers.get(name).is_some_and(|tracker| !tracker.attempts.is_empty());
         let totals = self.scheduler.totals();
         let waits = totals.waiting != PerKind::default()
-            || !self.wants.setup.is_empty()
-            || !self.wants.cleanup.is_empty()
-            || Kind::ALL.iter().any(|kind| !self.wants.task_cleanup[*kind].is_empty());
+            || !self.housekeeping.setup.is_empty()
+            || !self.housekeeping.cleanup.is_empty()
+            || Kind::ALL.iter().any(|kind| !self.housekeeping.task_cleanup[*kind].is_empty());
         self.config.heartbeat.interval_ms(self.trackers.len(), !holds && !waits)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::mapreduce::{Jobs, NodeBook, Wants};
+use crate::mapreduce::{HousekeepingQueue, Jobs, NodeRegistry};
 use crate::model::{JobId, Now, PerKind};
 use crate::scheduler::{NodeId, Scheduler};
 
@@ -37,13 +37,13 @@ impl<'a> Inspection<'a> {
     }
 
     /// The registered nodes, as jobs see them.
-    pub fn nodes(self) -> &'a NodeBook {
+    pub fn nodes(self) -> &'a NodeRegistry {
         &self.engine.nodes
     }
 
     /// Jobs that wait for something the scheduler does not give out.
-    pub fn wants(self) -> &'a Wants {
-        &self.engine.wants
+    pub fn housekeeping(self) -> &'a HousekeepingQueue {
+        &self.engine.housekeeping
     }
 
     /// Unfinished jobs of each queue that has any.

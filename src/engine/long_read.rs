@@ -260,7 +260,7 @@ impl JobsRead {
         });
         let mut room = Room::new(SLICE_LOOKS / 16, out);
         let mut then = Then::Done;
-        for job in engine.jobs.after(self.after) {
+        for job in engine.jobs.iter_after(self.after) {
             if room.is_full(out) {
                 then = Then::MoreOfTheSame;
                 break;

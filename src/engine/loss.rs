@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::mapreduce::{Attempt, AttemptRole, TaskState};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Now, PerKind};
 
-use super::engine::{Engine, Wait, scene};
+use super::engine::{Engine, Wait, job_context};
 use super::heartbeat::move_busy;
 use super::tracker::Tracker;
 use super::{Fact, LogLevel, Reply};
@@ -56,19 +56,19 @@ impl Engine {
         if tracker.has_launch_answer {
             self.log.push(Fact::TrackerForgotten { tracker: name.clone() });
         }
-        let face = self.nodes.remove(tracker.node);
+        let info = self.nodes.remove(tracker.node);
         self.scheduler.remove_node(tracker.node);
-        if let Some(face) = face {
-            self.scheduler.topology_mut().release(face.host);
+        if let Some(info) = info {
+            self.scheduler.topology_mut().release(info.host);
         }
     }
 
     /// The loss counts as one failure on the host for each job that lost anything with it.
     fn charge_loss(&mut self, tracker: &Tracker, hurt: &BTreeSet<JobId>) {
-        let Some(host) = self.nodes.get(tracker.node).map(|face| face.host) else { return };
+        let Some(host) = self.nodes.get(tracker.node).map(|info| info.host) else { return };
         for id in hurt {
             if let Some(job) = self.jobs.get_mut(*id).filter(|job| !job.is_over()) {
-                job.note_host_failure(host, &self.nodes);
+                job.record_host_failure(host, &self.nodes);
             }
         }
     }
@@ -89,12 +89,18 @@ impl Engine {
             }
             // Its task-cleanup was running there: another node does it.
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
-                job.lose_task_cleanup(key, id.number, &mut scene!(self, now));
+                job.lose_task_cleanup(key, id.number, &mut job_context!(self, now));
                 return true;
             }
             _ => AttemptState::Killed,
         };
-        job.end_silently(key, id.number, state, &Attempt::lost_with(tracker), &mut scene!(self, now));
+        job.end_without_report(
+            key,
+            id.number,
+            state,
+            &Attempt::lost_tracker_text(tracker),
+            &mut job_context!(self, now),
+        );
         true
     }
 
@@ -108,9 +114,9 @@ impl Engine {
             return;
         }
         let node = attempt.cleanup_node.unwrap_or(attempt.node);
-        job.end_silently(key, id.number, AttemptState::Failed, why, &mut scene!(self, now));
-        let Some(face) = self.nodes.get(node) else { return };
-        let Some(tracker) = self.trackers.get_mut(&face.name) else { return };
+        job.end_without_report(key, id.number, AttemptState::Failed, why, &mut job_context!(self, now));
+        let Some(info) = self.nodes.get(node) else { return };
+        let Some(tracker) = self.trackers.get_mut(&info.name) else { return };
         tracker.attempts.remove(&id);
         if matches!(job.task(key).state, TaskState::Failed | TaskState::Killed) && !job.is_over() {
             tracker.kill_tasks.push(id);
@@ -129,7 +135,7 @@ impl Engine {
             let here: Vec<_> = self.nodes.nodes_on(before).collect();
             for node in here {
                 self.scheduler.move_node(node, host_id);
-                self.nodes.place(node, host_id, rack);
+                self.nodes.move_node(node, host_id, rack);
                 self.scheduler.topology_mut().hold_for_node(host_id);
                 self.scheduler.topology_mut().release(before);
             }

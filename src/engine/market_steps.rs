@@ -2,7 +2,7 @@
 
 use crate::market::{Account, BudgetLine, Interval, Market, MarketFact, QueueChange, QueueUse, ServletRequest};
 use crate::model::{Credits, Now, PerKind, QueueName};
-use crate::scheduler::{Allocation, GroupId, Scheduler, Standing};
+use crate::scheduler::{Allocation, GroupId, GroupUsage, Scheduler};
 
 use super::engine::{Engine, Wait};
 use super::{Effect, Fact, PolicyConfig, Reply};
@@ -135,10 +135,10 @@ impl Engine {
 
 /// What each queue that does something uses and wants, by name, and which group it is.
 pub(super) fn usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
-    let mut standings = scheduler.standings().peekable();
+    let mut standings = scheduler.group_usages().peekable();
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
-        let Standing { id, running, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
+        let GroupUsage { id, running, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
         let is_idle = running == PerKind::default() && pending == 0;
         (!is_idle).then(|| (QueueUse { queue: queue.clone(), running, pending }, id))
     };

@@ -69,7 +69,7 @@ impl Engine {
 
     fn tracker_overview(&self, tracker: &super::tracker::Tracker, now: Now) -> TrackerOverview {
         let topology = self.scheduler.topology();
-        let rack = self.nodes.get(tracker.node).map(|face| topology.rack_name(face.rack).to_owned());
+        let rack = self.nodes.get(tracker.node).map(|info| topology.rack_name(info.rack).to_owned());
         let graylisted = self.host_faults.reason(&tracker.host);
         let complaints: Vec<&str> = [tracker.complaint.as_str()]
             .into_iter()

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, JobId, Kind, Now, PerKind};
-use crate::scheduler::{AppId, GroupId, NodeId, OverGroup, PreemptionRound, RunningAttempt, ShortGroup, WaitingApp};
+use crate::scheduler::{
+    AppId, GroupId, NodeId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp,
+};
 
 use super::engine::Engine;
 use super::market_steps::next_on_grid;
@@ -103,12 +105,12 @@ impl Engine {
     fn spare_the_unreachable(&mut self, now: Now) {
         let mut victims = std::mem::take(&mut self.victims);
         victims.retain(|id| {
-            let node = self.jobs.get(id.task.job).and_then(|job| job.untold_victim(*id));
+            let node = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
             let Some(node) = node else { return false };
-            let tracker = self.nodes.get(node).and_then(|face| self.trackers.get(&face.name));
+            let tracker = self.nodes.get(node).and_then(|info| self.trackers.get(&info.name));
             let is_reachable = tracker.is_some_and(|tracker| self.takes_work(tracker, now));
             if let Some(job) = self.jobs.get_mut(id.task.job).filter(|_| !is_reachable) {
-                job.spare(*id, &mut self.scheduler);
+                job.cancel_preemption(*id, &mut self.scheduler);
             }
             is_reachable
         });
@@ -131,7 +133,7 @@ impl Engine {
             let Coming { nodes, slots } = std::mem::take(&mut coming[kind]);
             let short =
                 standings.iter().filter_map(|standing| Some((standing.queue, self.short_group(standing, kind)?)));
-            let (names, short): (Vec<&str>, Vec<ShortGroup>) = short.unzip();
+            let (names, short): (Vec<&str>, Vec<UnderQuotaGroup>) = short.unzip();
             if short.is_empty() {
                 continue;
             }
@@ -140,16 +142,16 @@ impl Engine {
             }
             let over: Vec<_> = standings.iter().filter(|standing| standing.excess(kind) > 0).collect();
             let round = PreemptionRound {
-                short,
-                coming: slots.into_iter().collect(),
-                over: over.iter().enumerate().map(|(index, over)| self.over_group(over, index, kind)).collect(),
+                under_quota: short,
+                incoming: slots.into_iter().collect(),
+                over_quota: over.iter().enumerate().map(|(index, over)| self.over_group(over, index, kind)).collect(),
             };
-            let may_use = |app: AppId, node: NodeId| {
+            let can_use = |app: AppId, node: NodeId| {
                 let job = self.jobs.by_app(app).filter(|_| nodes.contains(&node));
-                job.is_some_and(|job| job.may_use(kind, node, &self.nodes))
+                job.is_some_and(|job| job.can_use(kind, node, &self.nodes))
             };
             let whys: Vec<Arc<str>> = over.iter().map(|standing| standing.why(kind).into()).collect();
-            let victims = round.victims(may_use).into_iter();
+            let victims = round.select_victims(can_use).into_iter();
             chosen.victims.extend(victims.filter_map(|(index, attempt)| Some((attempt, whys.get(index)?.clone()))));
         }
         chosen
@@ -163,7 +165,7 @@ impl Engine {
             let allocation = self.scheduler.allocation(group);
             // Without money a quota is void.
             let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
-            let kept = self.scheduler.kept(group);
+            let kept = self.scheduler.retained(group);
             Some(Standing { queue, group, quota, kept, jobs, setups: PerKind::default() })
         };
         self.live_jobs.iter().filter_map(standing).collect()
@@ -180,7 +182,7 @@ impl Engine {
     fn coming(&self, now: Now) -> PerKind<Coming> {
         let mut coming: PerKind<Coming> = PerKind::default();
         for tracker in self.trackers.values().filter(|tracker| self.takes_work(tracker, now)) {
-            let slots = self.scheduler.coming(tracker.node);
+            let slots = self.scheduler.incoming(tracker.node);
             for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
                 coming[kind].nodes.insert(tracker.node);
                 if slots[kind] > 0 {
@@ -196,9 +198,9 @@ impl Engine {
     fn place_setups(&self, standings: &mut [Standing<'_>], coming: &mut PerKind<Coming>) {
         for standing in standings {
             let Some(kind) = Kind::ALL.into_iter().find(|kind| standing.room(*kind) > 0) else { continue };
-            let setups = standing.jobs.iter().filter(|id| self.wants.setup.contains(id));
+            let setups = standing.jobs.iter().filter(|id| self.housekeeping.setup.contains(id));
             for job in setups.filter_map(|id| self.jobs.get(*id)).take(standing.room(kind) as usize) {
-                let serves = |kind: Kind, coming: &mut Coming| coming.take(|node| job.may_use(kind, node, &self.nodes));
+                let serves = |kind: Kind, coming: &mut Coming| coming.take(|node| job.can_use(kind, node, &self.nodes));
                 if !serves(Kind::Reduce, &mut coming.reduce) && !serves(Kind::Map, &mut coming.map) {
                     standing.setups[kind].insert(job.app);
                 }
@@ -207,7 +209,7 @@ impl Engine {
     }
 
     /// A queue that has room and tasks that wait for it.
-    fn short_group(&self, standing: &Standing<'_>, kind: Kind) -> Option<ShortGroup> {
+    fn short_group(&self, standing: &Standing<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
         let need = standing.room(kind);
         if need == 0 || (standing.setups[kind].is_empty() && self.scheduler.waiting(standing.group)[kind] == 0) {
             return None;
@@ -216,37 +218,34 @@ impl Engine {
         let (mut tasks, mut plain_tasks, mut reserve) = (0_u32, 0_u32, 0);
         for job in standing.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
             let count = if standing.setups[kind].contains(&job.app) { 1 } else { job.runnable(kind) };
-            let is_choosy = job.is_choosy(kind);
-            if count == 0 || (is_choosy && reserve >= JOBS_IN_RESERVE) {
+            let is_constrained = job.is_constrained(kind);
+            if count == 0 || (is_constrained && reserve >= JOBS_IN_RESERVE) {
                 continue;
             }
-            waiting.push(WaitingApp { app: job.app, tasks: count, is_choosy });
+            waiting.push(WaitingApp { app: job.app, tasks: count, is_constrained });
             reserve += usize::from(tasks >= need);
             tasks = tasks.saturating_add(count);
-            plain_tasks = plain_tasks.saturating_add(if is_choosy { 0 } else { count });
+            plain_tasks = plain_tasks.saturating_add(if is_constrained { 0 } else { count });
             // These may use whatever comes, so nobody behind them is needed.
             if plain_tasks >= need {
                 break;
             }
         }
-        (!waiting.is_empty()).then_some(ShortGroup { need, waiting })
+        (!waiting.is_empty()).then_some(UnderQuotaGroup { need, waiting })
     }
 
     /// A queue that holds too much, with all it may lose; `index` is how its attempts name it.
-    fn over_group(&self, standing: &Standing<'_>, index: usize, kind: Kind) -> OverGroup<(usize, AttemptId)> {
-        let attempts_of = |job: &Job| {
-            let (job_start_ms, app) = (job.submit_ms, job.app);
-            let attempts = job.preemptible(kind).map(move |(launch_mono_ms, attempt, node)| RunningAttempt {
-                job_start_ms,
-                app,
-                launch_mono_ms,
-                node,
-                attempt: (index, attempt),
-            });
-            attempts.collect::<Vec<_>>()
-        };
+    fn over_group(&self, standing: &Standing<'_>, index: usize, kind: Kind) -> OverQuotaGroup<(usize, AttemptId)> {
+        let attempts_of =
+            |job: &Job| {
+                let (job_start_ms, app) = (job.submit_ms, job.app);
+                let attempts = job.preemptible_attempts(kind).map(move |(launch_mono_ms, attempt, node)| {
+                    RunningAttempt { job_start_ms, app, launch_mono_ms, node, attempt: (index, attempt) }
+                });
+                attempts.collect::<Vec<_>>()
+            };
         let jobs = standing.jobs.iter().filter_map(|id| self.jobs.get(*id));
-        OverGroup { excess: standing.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
+        OverQuotaGroup { excess: standing.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::mapreduce::{CountersExceeded, Job};
 use crate::model::{AttemptId, FactNumber, JobId, Kind};
 use crate::wire::{
-    AccessControlList, ClusterStatus, Counters, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo,
-    TaskCompletionEvent, TaskReport, Text, TrackerState, TrackersOfState,
+    AccessControlList, ClusterStatus, Counters, JobProfile, JobQueueInfo, JobStatus, JobTrackerState, QueueAclsInfo,
+    TaskCompletionEvent, TaskReport, Text, TrackersOfState,
 };
 
 use super::access::{allows, written};
@@ -199,7 +199,7 @@ impl Engine {
             max_reduce_slots: count(totals.slots.reduce as usize),
             used_memory_bytes: 0,
             max_memory_bytes: 0,
-            state: TrackerState::Running,
+            state: JobTrackerState::Running,
         };
         Read { value, wait_for: FactNumber::default() }
     }

@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{
-    AttemptRole, CounterInterner, FinishedJob, Job, JobSpec, JobState, Outcome, StoredAttempt, StoredJob, Trackers,
-    Whereabouts,
+    AttemptRole, CounterInterner, FinishedJob, Job, JobSpec, JobState, Outcome, StoredAttempt, StoredJob,
+    TrackerLocation, TrackerLocations,
 };
 use crate::market::MarketFact;
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, Now};
 use crate::scheduler::AppSpec;
 use crate::wire::CompletionStatus;
 
-use super::engine::{Engine, scene};
+use super::engine::{Engine, job_context};
 use super::limits::Limits;
 use super::succession::Predecessors;
 use super::tracker::{Adoption, LaunchAnswer};
@@ -101,7 +101,7 @@ impl Engine {
             if !(is_handed_over || self.config.recover && stored.accepted.spec.recover) {
                 unwanted.push(id);
             }
-            job.restore(stored, &trackers, &mut scene!(self, now));
+            job.restore(stored, &trackers, &mut job_context!(self, now));
             if self.market.is_some() {
                 self.job_costs.reopen(&job, costs.remove(&id));
             }
@@ -146,7 +146,7 @@ impl Engine {
         let accepted = &stored.accepted;
         // A queue that was taken out of the configuration takes no jobs, but ends those it has.
         let group = self.scheduler.open_group(&accepted.spec.queue);
-        let app = self.jobs.next_app();
+        let app = self.jobs.next_app_id();
         let spec = AppSpec {
             id: app,
             group,
@@ -156,7 +156,7 @@ impl Engine {
         };
         self.scheduler.add_app(spec).ok()?;
         self.learn_racks(&accepted.splits);
-        Some(Job::new(accepted, app, self.scheduler.topology_mut(), &mut self.wants))
+        Some(Job::new(accepted, app, self.scheduler.topology_mut(), &mut self.housekeeping))
     }
 
     fn await_trackers(
@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// Where all trackers stand, or stood, that attempts name.
-    fn whereabouts(&mut self, jobs: &[(Job, StoredJob)]) -> Trackers {
+    fn whereabouts(&mut self, jobs: &[(Job, StoredJob)]) -> TrackerLocations {
         let attempts = jobs.iter().flat_map(|(_, stored)| &stored.attempts);
         let names = attempts.flat_map(|attempt| [Some(&attempt.tracker), attempt.cleanup_tracker.as_ref()]);
         let names: BTreeSet<&Arc<str>> = names.flatten().collect();
@@ -189,7 +189,7 @@ impl Engine {
         let whereabouts = names.into_iter().map(|name| {
             let node = self.trackers.get(name).map(|tracker| tracker.node).unwrap_or_default();
             let host = topology.intern_host(host_of(name), DEFAULT_RACK);
-            (name.clone(), Whereabouts { node, place: Some((host, topology.rack_of(host))) })
+            (name.clone(), TrackerLocation { node, host: Some((host, topology.rack_of(host))) })
         });
         whereabouts.collect()
     }
@@ -205,8 +205,8 @@ impl Engine {
                 self.job_costs.recall(job.id, costs.remove(&job.id));
             }
             self.finished.push_back(job.id);
-            let app = self.jobs.next_app();
-            self.jobs.insert(Job::over_before(job, app));
+            let app = self.jobs.next_app_id();
+            self.jobs.insert(Job::from_finished(job, app));
         }
         for (id, name) in kill_debts {
             self.kill_debts.entry(id).or_default().owe(&name);
@@ -221,7 +221,7 @@ impl Engine {
     fn end_unwanted(&mut self, id: JobId, now: Now) {
         let why = if self.config.recover { NOT_RECOVERED } else { NONE_RECOVERED };
         let Some(job) = self.jobs.get_mut(id).filter(|job| !job.is_over_or_ending()) else { return };
-        job.end(Outcome::Killed, why.to_owned(), &mut scene!(self, now));
+        job.decide_end(Outcome::Killed, why.to_owned(), &mut job_context!(self, now));
         self.record_job_facts();
         self.log_line(LogLevel::Warning, format!("{id} ends: {why}"));
     }
@@ -235,8 +235,8 @@ fn holdings(stored: &StoredJob) -> impl Iterator<Item = Holding> {
         let is_output = attempt.state == AttemptState::Succeeded
             && attempt.role == AttemptRole::Work
             && attempt.id.task.kind == Kind::Map;
-        let is_live = attempt.is_live() || attempt.cleaned_up_by().is_some();
-        let tracker = attempt.cleaned_up_by().unwrap_or(&attempt.tracker).clone();
+        let is_live = attempt.is_live() || attempt.active_cleanup_tracker().is_some();
+        let tracker = attempt.active_cleanup_tracker().unwrap_or(&attempt.tracker).clone();
         let is_needed = is_live || (is_output && is_read);
         (is_live || is_output).then_some(Holding { tracker, attempt: attempt.id, is_live, is_needed })
     };

@@ -59,7 +59,7 @@ impl Engine {
             let Some((id, weight)) = self.whole_jobs.jobs.pop_front() else { break };
             let is_owed = self.kill_debts.contains_key(&id);
             match self.jobs.get_mut(id) {
-                Some(job) if is_owed || job.last_fact > durable || !job.may_retire_tasks() => {
+                Some(job) if is_owed || job.last_fact > durable || !job.can_retire_tasks() => {
                     waiting.push_back((id, weight));
                     continue;
                 }

@@ -272,7 +272,7 @@ impl Engine {
         };
         self.last_order += 1;
         accepted.order = self.last_order;
-        let app = self.jobs.next_app();
+        let app = self.jobs.next_app_id();
         let spec = AppSpec {
             id: app,
             group,
@@ -283,7 +283,7 @@ impl Engine {
         self.scheduler.add_app(spec).map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.open_ids.close(id);
         self.learn_racks(&accepted.splits);
-        let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.wants);
+        let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.housekeeping);
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
         self.live_job_count += 1;
         self.live_tasks += Limits::weight(&accepted.spec);

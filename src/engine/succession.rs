@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, Outcome, SplitTable, StoredJob, next_thousand};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, Outcome, SplitTable, StoredJob, next_attempt_block};
 use crate::model::{AttemptId, JobId, Now};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
 
 use super::adoption::Back;
-use super::engine::{Engine, Wait, scene};
+use super::engine::{Engine, Wait, job_context};
 use super::heartbeat::Orders;
 use super::restore::NOT_RECOVERED;
 use super::submission::{judge_texts, refuse, unknown_queue};
@@ -124,9 +124,9 @@ impl Engine {
                 }
                 None => ended.push(id),
             }
-            stored.begin_anew();
+            stored.discard_progress();
             let AcceptedJob { first_attempt, ref token_file, .. } = stored.accepted;
-            self.job_facts.push(JobFact::BegunAnew { job: id, first_attempt, token_file: token_file.clone() });
+            self.job_facts.push(JobFact::Restarted { job: id, first_attempt, token_file: token_file.clone() });
         }
         let text = match jobs.len() {
             0 => "its TaskTrackers are taken on as they are".to_owned(),
@@ -140,17 +140,17 @@ impl Engine {
     /// Trackers may know of attempts and events that an older state has forgotten.
     fn number_on(&mut self, jobs: &mut [StoredJob]) {
         for stored in jobs {
-            stored.number_on();
+            stored.skip_attempt_block();
             let AcceptedJob { id: job, first_attempt, .. } = stored.accepted;
             self.succession.anew.insert(job);
-            self.job_facts.push(JobFact::NumberedFrom { job, first_attempt });
+            self.job_facts.push(JobFact::AttemptBlockSkipped { job, first_attempt });
         }
     }
 
     /// Closes a job that another JobTracker has ended.
     pub(super) fn end_elsewhere(&mut self, id: JobId, now: Now) {
         let Some(job) = self.jobs.get_mut(id) else { return };
-        job.end_elsewhere(ENDED_ELSEWHERE, &mut scene!(self, now));
+        job.end_unobserved(ENDED_ELSEWHERE, &mut job_context!(self, now));
         self.record_job_facts();
         self.log_line(LogLevel::Warning, format!("{id} is over: {ENDED_ELSEWHERE}"));
     }
@@ -173,14 +173,14 @@ impl Engine {
             order: 0,
             submit_ms: now.wall_ms,
             token_file: found.token_file,
-            first_attempt: next_thousand(0),
+            first_attempt: next_attempt_block(0),
         };
         let entered = self.judge_found(&accepted).and_then(|()| self.enter_job(Box::new(accepted)));
         match entered {
             Ok(status) => {
                 self.count_strays_of(id);
                 if let Some(job) = self.jobs.get_mut(id).filter(|job| !job.spec.recover) {
-                    job.end(Outcome::Killed, NOT_RECOVERED.to_owned(), &mut scene!(self, now));
+                    job.decide_end(Outcome::Killed, NOT_RECOVERED.to_owned(), &mut job_context!(self, now));
                 }
                 (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
             }
@@ -223,7 +223,7 @@ impl Engine {
         let of_job = |attempt: &&AttemptId| attempt.task.job == id;
         let strays = self.trackers.values().map(|tracker| tracker.strays.iter().filter(of_job).count()).sum::<usize>();
         if let Some(job) = self.jobs.get_mut(id) {
-            job.set_strays(u32::try_from(strays).unwrap_or(u32::MAX), &mut self.wants);
+            job.set_unknown_attempts(u32::try_from(strays).unwrap_or(u32::MAX), &mut self.housekeeping);
         }
     }
 }
@@ -319,9 +319,9 @@ impl Engine {
         } else {
             orders.kill_tasks.push(attempt);
         }
-        job.set_strays(job.strays() + 1, &mut self.wants);
+        job.set_unknown_attempts(job.unknown_attempts() + 1, &mut self.housekeeping);
         if attempt.number < HIGHEST_NUMBER
-            && let Some(fact) = job.number_above(attempt)
+            && let Some(fact) = job.reserve_numbers_above(attempt)
         {
             self.job_facts.push(fact);
         }
@@ -341,15 +341,15 @@ impl Engine {
 
     fn stray_is_gone(&mut self, stray: AttemptId) {
         if let Some(job) = self.jobs.get_mut(stray.task.job) {
-            job.set_strays(job.strays().saturating_sub(1), &mut self.wants);
+            job.set_unknown_attempts(job.unknown_attempts().saturating_sub(1), &mut self.housekeeping);
         }
     }
 
     /// Who has to hear that a job is over: of one that has run elsewhere anybody may have files.
     pub(super) fn hearers_of_end(&self, job: &Job) -> Vec<Arc<str>> {
-        if job.has_run_elsewhere() {
+        if job.has_foreign_attempts() {
             return self.trackers.keys().cloned().collect();
         }
-        job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|face| face.name.clone()).collect()
+        job.nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|info| info.name.clone()).collect()
     }
 }

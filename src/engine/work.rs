@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::mapreduce::{Job, JobFact, Launch};
 use crate::model::{AttemptId, JobId, Kind, Now};
-use crate::scheduler::{AppId, Beat, NodeId};
+use crate::scheduler::{AppId, NodeId, NodeOffer};
 use crate::wire::Task;
 
-use super::engine::{Engine, scene};
+use super::engine::{Engine, job_context};
 
 /// How many jobs are asked whether their setup or cleanup may run on a node.
 const MAX_ASKED: usize = 100;
@@ -35,8 +35,8 @@ impl Engine {
             }
         }
         if (!compatible || self.launches.is_empty()) && (free.map > 0 || free.reduce > 0) {
-            let mut granting = self.jobs.granting(&self.nodes, now);
-            self.scheduler.assign(Beat { node, free }, &mut granting);
+            let mut granting = self.jobs.grant_source(&self.nodes, now);
+            self.scheduler.assign_slots(NodeOffer { node, free }, &mut granting);
             self.launches.extend(granting.launches);
         }
         self.tallies.launched += self.launches.len() as u64;
@@ -51,27 +51,33 @@ impl Engine {
 
     /// Jobs whose first minute has passed may have tasks that lag.
     pub(super) fn look_for_stragglers_when_due(&mut self, now: Now) {
-        while let Some(check) = self.wants.straggler_checks.first().copied().filter(|(due, _)| *due <= now.mono_ms) {
-            self.wants.straggler_checks.remove(&check);
+        while let Some(check) =
+            self.housekeeping.straggler_checks.first().copied().filter(|(due, _)| *due <= now.mono_ms)
+        {
+            self.housekeeping.straggler_checks.remove(&check);
             if let Some(job) = self.jobs.get_mut(check.1) {
-                job.look_for_stragglers(&mut scene!(self, now));
+                job.check_stragglers(&mut job_context!(self, now));
             }
         }
     }
 
     /// A task that the scheduler does not give out: a job's cleanup, a task-cleanup, a job's setup; jobs by id.
     fn launch_aside(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
-        if let Some(id) = self.first_that(&self.wants.cleanup, |job| job.may_clean_up_on(kind, node, &self.nodes)) {
+        if let Some(id) =
+            self.first_that(&self.housekeeping.cleanup, |job| job.can_clean_up_on(kind, node, &self.nodes))
+        {
             let job = self.jobs.get_mut(id)?;
-            return Some((job.app, job.launch_cleanup(kind, node, &mut scene!(self, now))));
+            return Some((job.app, job.launch_cleanup(kind, node, &mut job_context!(self, now))));
         }
-        if let Some(id) = self.first_that(&self.wants.task_cleanup[kind], |job| !job.avoids(kind, node, &self.nodes)) {
+        if let Some(id) =
+            self.first_that(&self.housekeeping.task_cleanup[kind], |job| !job.avoids(kind, node, &self.nodes))
+        {
             let job = self.jobs.get_mut(id)?;
-            return Some((job.app, job.launch_task_cleanup(kind, node, &mut scene!(self, now))?));
+            return Some((job.app, job.launch_task_cleanup(kind, node, &mut job_context!(self, now))?));
         }
-        let id = self.first_that(&self.wants.setup, |job| job.may_set_up_on(kind, node, &self.nodes))?;
+        let id = self.first_that(&self.housekeeping.setup, |job| job.can_set_up_on(kind, node, &self.nodes))?;
         let job = self.jobs.get_mut(id)?;
-        Some((job.app, job.launch_setup(kind, node, &mut scene!(self, now))))
+        Some((job.app, job.launch_setup(kind, node, &mut job_context!(self, now))))
     }
 
     /// The first of the jobs that suits; those far behind many that do not are left to other nodes.

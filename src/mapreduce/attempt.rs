@@ -1,4 +1,4 @@
-//! One run of a task, and the transitions that its reports may make.
+//! One run of a task, and the state transitions that reports may cause.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use crate::wire::Phase;
 
 use super::{AttemptRole, CounterValues, Diagnostics};
 
-/// What becomes of a report (1.2.1 `TaskInProgress.updateStatus`).
+/// The effect of a report (1.2.1 `TaskInProgress.updateStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// A new state: it has consequences.
-    Change,
+pub enum ReportEffect {
+    /// The state changes.
+    Transition,
     /// The same state: progress and counters only.
     Update,
-    /// Out of order or repeated: nothing changes.
+    /// Out of order or repeated; nothing changes.
     Ignore,
-    /// It should not run any more: nothing changes, and it is to be killed.
+    /// The attempt should no longer run: nothing changes, and it is killed.
     Kill,
 }
 
-/// What a request makes of an attempt's end.
+/// A requested end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KillAsked {
-    /// KILLED, as a user wishes.
+pub enum KillRequest {
+    /// KILLED, by a user.
     Kill,
-    /// FAILED, as a user wishes.
+    /// FAILED, by a user.
     Fail,
-    /// KILLED, for its slot was bought by another queue.
+    /// KILLED, because another queue has bought the slot.
     Preempt,
 }
 
@@ -41,32 +41,32 @@ pub struct Attempt {
     pub role: AttemptRole,
     /// Its state.
     pub state: AttemptState,
-    /// What it is busy with.
+    /// Its current phase.
     pub phase: Phase,
-    /// The node it was given to.
+    /// The node it was launched on.
     pub node: NodeId,
-    /// Where its task-cleanup runs, while it does.
+    /// The node that runs its task-cleanup, while one does.
     pub cleanup_node: Option<NodeId>,
     /// Whether it holds a slot of `node`.
     pub holds_slot: bool,
-    /// Whether the tracker has said that it is at work on it, or on its task-cleanup.
+    /// Whether the tracker has reported that it works on it, or on its task-cleanup.
     pub started: bool,
-    /// Whether a tracker has mentioned it, or its task-cleanup once that was given away.
+    /// Whether a tracker has reported it, or its task-cleanup once that was launched.
     pub reported: bool,
-    /// Whether the one order to close it was given.
+    /// Whether the one order to close it was sent.
     pub close_sent: bool,
-    /// A user asked for its end, or its tracker has been told to end it for another queue.
-    pub kill_asked: Option<KillAsked>,
-    /// Why its slot is to go to another queue: its tracker is told at its next heartbeat, unless the attempt is done
-    /// by then.
+    /// The end requested by a user, or by preemption once its tracker was ordered to kill it.
+    pub kill_request: Option<KillRequest>,
+    /// Why it is preempted, until its tracker is ordered to kill it at the next heartbeat; dropped when the attempt is
+    /// done by then.
     pub preemption: Option<Arc<str>>,
-    /// Whether the scheduler counts its slot as one that comes free.
-    pub(super) leaving: bool,
+    /// Whether the scheduler counts its slot as being released.
+    pub(super) is_releasing: bool,
     /// 0 to 1.
     pub progress: f32,
-    /// When it was given away, epoch ms.
+    /// Launch time, epoch ms.
     pub launch_ms: i64,
-    /// When it was given away, by the clock that never goes back.
+    /// Launch time, ms of the monotonic clock.
     pub launch_mono_ms: u64,
     /// Epoch ms by the tracker's clock; 0 = not yet.
     pub start_ms: i64,
@@ -80,19 +80,19 @@ pub struct Attempt {
     pub output_bytes: i64,
     /// Its last counters.
     pub counters: Option<CounterValues>,
-    /// All it said that went wrong.
+    /// All its diagnostics.
     pub diagnostics: Diagnostics,
-    /// Its last word on itself.
+    /// Its last status text.
     pub state_text: String,
 }
 
 // === impl Attempt ===
 
 impl Attempt {
-    /// Longest word of a task on itself, bytes: the rest is cut.
+    /// Longest status text, bytes: the rest is cut.
     pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
-    /// An attempt just given to a node.
+    /// A new attempt on a node.
     pub fn launched(number: i32, role: AttemptRole, phase: Phase, node: NodeId, now: crate::model::Now) -> Self {
         Self {
             number,
@@ -105,9 +105,9 @@ impl Attempt {
             started: false,
             reported: false,
             close_sent: false,
-            kill_asked: None,
+            kill_request: None,
             preemption: None,
-            leaving: false,
+            is_releasing: false,
             progress: 0.0,
             launch_ms: now.wall_ms,
             launch_mono_ms: now.mono_ms,
@@ -122,17 +122,17 @@ impl Attempt {
         }
     }
 
-    /// Whether it may still do something of its own.
+    /// Whether its tracker may still work on it.
     pub fn is_active(&self) -> bool {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
     }
 
-    /// Whether it waits for, or is in, its task-cleanup.
+    /// Whether it waits for its task-cleanup or is in it.
     pub fn is_unclean(&self) -> bool {
         matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean)
     }
 
-    /// The final state of an attempt that needs its task-cleanup no more; none for one that waits for none.
+    /// The final state of an unclean attempt that gets no task-cleanup; none for others.
     pub fn state_without_cleanup(&self) -> Option<AttemptState> {
         match self.state {
             AttemptState::FailedUnclean => Some(AttemptState::Failed),
@@ -141,34 +141,34 @@ impl Attempt {
         }
     }
 
-    /// What is said of an attempt that was lost with its tracker (the words of 1.2.1).
-    pub fn lost_with(tracker: &str) -> String {
+    /// The diagnostics of an attempt lost with its tracker (text of 1.2.1).
+    pub fn lost_tracker_text(tracker: &str) -> String {
         format!("Lost task tracker: {tracker}")
     }
 
-    /// Notes its word on itself, up to [`Self::MAX_STATE_TEXT_BYTES`].
+    /// Sets its status text, cut at [`Self::MAX_STATE_TEXT_BYTES`].
     pub fn set_state_text(&mut self, mut text: String) {
         text.truncate(text.floor_char_boundary(Self::MAX_STATE_TEXT_BYTES));
         self.state_text = text;
     }
 }
 
-/// What a report of state `new` does to an attempt in state `old`; `cleaning` while its task-cleanup runs.
-pub fn verdict(old: AttemptState, new: AttemptState, cleaning: bool) -> Verdict {
+/// The effect of a report of state `new` on an attempt in state `old`; `cleaning` while its task-cleanup runs.
+pub fn report_effect(old: AttemptState, new: AttemptState, cleaning: bool) -> ReportEffect {
     use AttemptState as S;
     match (old, new) {
-        (S::Failed | S::Killed, _) if old == new => Verdict::Ignore,
-        (S::Failed | S::Killed, S::Running | S::Unassigned | S::CommitPending) => Verdict::Kill,
-        (S::Failed | S::Killed, _) => Verdict::Ignore,
-        (S::FailedUnclean | S::KilledUnclean, S::Failed | S::Killed) if cleaning => Verdict::Change,
-        (S::FailedUnclean | S::KilledUnclean, S::FailedUnclean | S::KilledUnclean) if cleaning => Verdict::Update,
-        (S::FailedUnclean | S::KilledUnclean, _) => Verdict::Ignore,
-        (S::Succeeded, S::Failed | S::Killed) => Verdict::Change,
-        (S::Succeeded, _) => Verdict::Ignore,
-        (S::CommitPending, S::Running | S::Unassigned) => Verdict::Ignore,
-        (S::Running, S::Unassigned) => Verdict::Update,
-        _ if old == new => Verdict::Update,
-        _ => Verdict::Change,
+        (S::Failed | S::Killed, _) if old == new => ReportEffect::Ignore,
+        (S::Failed | S::Killed, S::Running | S::Unassigned | S::CommitPending) => ReportEffect::Kill,
+        (S::Failed | S::Killed, _) => ReportEffect::Ignore,
+        (S::FailedUnclean | S::KilledUnclean, S::Failed | S::Killed) if cleaning => ReportEffect::Transition,
+        (S::FailedUnclean | S::KilledUnclean, S::FailedUnclean | S::KilledUnclean) if cleaning => ReportEffect::Update,
+        (S::FailedUnclean | S::KilledUnclean, _) => ReportEffect::Ignore,
+        (S::Succeeded, S::Failed | S::Killed) => ReportEffect::Transition,
+        (S::Succeeded, _) => ReportEffect::Ignore,
+        (S::CommitPending, S::Running | S::Unassigned) => ReportEffect::Ignore,
+        (S::Running, S::Unassigned) => ReportEffect::Update,
+        _ if old == new => ReportEffect::Update,
+        _ => ReportEffect::Transition,
     }
 }
 
@@ -191,37 +191,37 @@ mod tests {
     fn a_final_state_never_goes_back() {
         for old in [AttemptState::Failed, AttemptState::Killed, AttemptState::Succeeded] {
             for new in STATES {
-                let verdict = verdict(old, new, false);
+                let report_effect = report_effect(old, new, false);
                 let lost_output =
                     old == AttemptState::Succeeded && matches!(new, AttemptState::Failed | AttemptState::Killed);
-                assert_eq!(verdict == Verdict::Change, lost_output, "{old:?} -> {new:?}");
-                assert_ne!(verdict, Verdict::Update, "{old:?} -> {new:?}");
+                assert_eq!(report_effect == ReportEffect::Transition, lost_output, "{old:?} -> {new:?}");
+                assert_ne!(report_effect, ReportEffect::Update, "{old:?} -> {new:?}");
             }
         }
     }
 
     #[test]
     fn what_came_back_late_is_killed_only_while_it_runs() {
-        assert_eq!(verdict(AttemptState::Killed, AttemptState::Running, false), Verdict::Kill);
-        assert_eq!(verdict(AttemptState::Failed, AttemptState::CommitPending, false), Verdict::Kill);
-        assert_eq!(verdict(AttemptState::Killed, AttemptState::Succeeded, false), Verdict::Ignore);
+        assert_eq!(report_effect(AttemptState::Killed, AttemptState::Running, false), ReportEffect::Kill);
+        assert_eq!(report_effect(AttemptState::Failed, AttemptState::CommitPending, false), ReportEffect::Kill);
+        assert_eq!(report_effect(AttemptState::Killed, AttemptState::Succeeded, false), ReportEffect::Ignore);
     }
 
     #[test]
     fn an_active_attempt_may_end_in_any_way() {
         for new in &STATES[3..] {
-            assert_eq!(verdict(AttemptState::Running, *new, false), Verdict::Change);
-            assert_eq!(verdict(AttemptState::CommitPending, *new, false), Verdict::Change);
+            assert_eq!(report_effect(AttemptState::Running, *new, false), ReportEffect::Transition);
+            assert_eq!(report_effect(AttemptState::CommitPending, *new, false), ReportEffect::Transition);
         }
-        assert_eq!(verdict(AttemptState::CommitPending, AttemptState::Running, false), Verdict::Ignore);
+        assert_eq!(report_effect(AttemptState::CommitPending, AttemptState::Running, false), ReportEffect::Ignore);
     }
 
     #[test]
     fn unclean_ends_only_by_its_cleanup() {
         use AttemptState as S;
-        assert_eq!(verdict(S::KilledUnclean, S::Killed, true), Verdict::Change);
-        assert_eq!(verdict(S::KilledUnclean, S::Killed, false), Verdict::Ignore);
-        assert_eq!(verdict(S::KilledUnclean, S::KilledUnclean, true), Verdict::Update);
-        assert_eq!(verdict(S::KilledUnclean, S::Running, false), Verdict::Ignore);
+        assert_eq!(report_effect(S::KilledUnclean, S::Killed, true), ReportEffect::Transition);
+        assert_eq!(report_effect(S::KilledUnclean, S::Killed, false), ReportEffect::Ignore);
+        assert_eq!(report_effect(S::KilledUnclean, S::KilledUnclean, true), ReportEffect::Update);
+        assert_eq!(report_effect(S::KilledUnclean, S::Running, false), ReportEffect::Ignore);
     }
 }

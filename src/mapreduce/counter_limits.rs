@@ -8,7 +8,7 @@ use crate::model::CounterLimits;
 use crate::wire::{Counter, CounterGroup, Counters, Text};
 
 use super::job::{Job, Outcome, TaskKey};
-use super::{CounterTotal, CounterValues, Scene};
+use super::{CounterTotal, CounterValues, JobContext};
 
 /// A job has too many counters. The texts are those of 1.2.1 `JobTracker.getJobCounters`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,8 +33,8 @@ pub enum CountersExceeded {
 // === impl CounterLimits ===
 
 impl CounterLimits {
-    /// Holds the sums of a job, in which no name stands twice, against the limits: names that are too long lose their
-    /// beginning, and what is then the same is added up.
+    /// Applies the limits to the sums of a job, in which no name is repeated: names that are too long lose their
+    /// beginning, and counters whose names are then equal are added up.
     ///
     /// # Errors
     /// [`CountersExceeded`]: there are too many.
@@ -50,7 +50,7 @@ impl CounterLimits {
         Ok(counters)
     }
 
-    /// Whether surely no name is too long: no text has more UTF-16 units than bytes.
+    /// Whether certainly no name is too long: no text has more UTF-16 units than bytes.
     fn fits(&self, counters: &Counters) -> bool {
         counters.groups.iter().all(|group| {
             group.name.0.len() <= self.group_name_length as usize
@@ -80,7 +80,7 @@ impl CounterLimits {
         Counters { groups: groups.collect() }
     }
 
-    /// A counter under a name that is not too long; people go on seeing the whole one.
+    /// Shortens the name of a counter; the display name keeps it whole.
     fn shorten(&self, counter: Counter) -> Counter {
         let name = end_of(&counter.name.0, self.name_length);
         if name.len() == counter.name.0.len() {
@@ -91,7 +91,7 @@ impl CounterLimits {
     }
 }
 
-/// The end of a text, at most `units` UTF-16 units of it.
+/// The last `units` UTF-16 units of a text.
 fn end_of(text: &str, units: u32) -> &str {
     let mut left = units as usize;
     let mut start = text.len();
@@ -105,8 +105,8 @@ fn end_of(text: &str, units: u32) -> &str {
 // === impl CountersExceeded ===
 
 impl CountersExceeded {
-    /// Why a job has failed of it, in the words of 1.2.1 `JobInProgress.checkCounterLimitsAndFail`. For too many groups
-    /// 1.2.1 has none: it fails the heartbeat.
+    /// Why the job failed, in the words of 1.2.1 `JobInProgress.checkCounterLimitsAndFail`. For too many groups 1.2.1
+    /// has none: it fails the heartbeat.
     fn failure_info(self) -> String {
         match self {
             CountersExceeded::Counters { limit } => format!("Counters Exceeded: Limit: {limit}"),
@@ -123,15 +123,15 @@ impl Job {
     /// # Errors
     /// [`CountersExceeded`]: there are too many.
     pub fn counters(&self, limits: &CounterLimits) -> Result<Counters, CountersExceeded> {
-        if let Some(remains) = &self.remains {
-            return Ok(remains.counters());
+        if let Some(finished_summary) = &self.finished_summary {
+            return Ok(finished_summary.counters());
         }
         let mut total = CounterTotal::default();
         self.add_counters(&mut total);
         limits.apply(total.into_counters())
     }
 
-    /// Brings the sum over tasks at work up to date with a task: its state, its attempts or their counters have changed.
+    /// Updates the sum over running tasks after the state, the attempts or the counters of a task changed.
     pub(super) fn refresh_counters(&mut self, key: TaskKey) {
         let TaskKey::Work(kind, number) = key else { return };
         let Some(task) = self.work[kind].get_mut(number as usize) else { return };
@@ -150,12 +150,12 @@ impl Job {
     }
 
     /// Fails the job when all its work is done and it has too many counters.
-    pub(super) fn fail_of_counters(&mut self, scene: &mut Scene<'_>) {
-        if self.is_over_or_ending() || !self.work_is_over() {
+    pub(super) fn fail_on_counter_limit(&mut self, context: &mut JobContext<'_>) {
+        if self.is_over_or_ending() || !self.is_work_over() {
             return;
         }
-        if let Err(exceeded) = self.counters(&scene.counter_limits) {
-            self.end(Outcome::Failed, exceeded.failure_info(), scene);
+        if let Err(exceeded) = self.counters(&context.counter_limits) {
+            self.decide_end(Outcome::Failed, exceeded.failure_info(), context);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Counters, compactly: names are kept once for all tasks that count the same things.
+//! Compact counters: names are stored once for all tasks that count the same things.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -8,10 +8,10 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::wire::{Counter, CounterGroup, Counters, ReportedCounters, Text};
 
-/// Names of counters in the order in which a task sends them; values are kept apart, in the same order.
+/// Names of counters in the order in which a task sends them; their values are stored separately, in the same order.
 #[derive(Debug, Default)]
 pub struct CounterSchema {
-    /// As they travel.
+    /// As encoded on the wire.
     encoded: Box<[u8]>,
     /// All values zero.
     names: Counters,
@@ -21,65 +21,66 @@ pub struct CounterSchema {
 #[derive(Clone, Debug)]
 pub struct CounterValues {
     schema: Arc<CounterSchema>,
-    // Shared with the fact that makes them last.
+    // Shared with the fact that persists them.
     values: Arc<[i64]>,
 }
 
-/// Makes [`CounterValues`]; owns the names.
+/// Creates [`CounterValues`]; owns the names.
 #[derive(Debug)]
 pub struct CounterInterner {
-    // Looked up by the hash of the names; iterated only to forget, where order is nothing.
+    // Looked up by the hash of the names; iterated only to drop entries, where order does not matter.
     schemas: FxHashMap<u64, Vec<Arc<CounterSchema>>>,
-    /// About what they take of memory.
+    /// Approximate memory of the names.
     bytes: usize,
-    /// So many make it look for unused ones.
+    /// Size at which unused names are dropped.
     shrink_at_bytes: usize,
-    /// Of names that there was no room for since it last looked.
+    /// Size of the names refused since the last time unused ones were dropped.
     refused_bytes: usize,
 }
 
-/// Less than this is kept whether it is used or not; some hundred times what usual tasks count.
-const LITTLE_BYTES: usize = 1 << 20;
+/// Below this size nothing is dropped; about a hundred times what usual tasks need.
+const MIN_SHRINK_BYTES: usize = 1 << 20;
 
-/// More than this is not kept: counters with further names count as none, until jobs that use names go.
-const MOST_BYTES: usize = 64 << 20;
+/// Most names stored: counters with further names count as empty, until jobs that use names are gone.
+const MAX_NAMES_BYTES: usize = 64 << 20;
 
 /// A running sum over the counters of many attempts.
 ///
-/// Attempts of a job send the same names, but for a few; where each sends its own, what exceeds a bound is added by name.
+/// Attempts of a job send mostly the same names; where each sends its own, those beyond [`MAX_SCHEMAS`] are added by
+/// name.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSum {
-    parts: Vec<Part>,
+    parts: Vec<SchemaSum>,
     by_name: Option<Box<CounterTotal>>,
 }
 
-/// The sum over attempts that count the same things.
+/// The sum over attempts with the same schema.
 #[derive(Clone, Debug)]
-struct Part {
+struct SchemaSum {
     schema: Arc<CounterSchema>,
     sums: Box<[i64]>,
-    /// Counters added and not taken away: without any, the names are not shown either.
+    /// Counters added minus counters subtracted; at zero the names are not shown either.
     added: i64,
 }
 
-/// Sums that are kept beside their schema.
-const MAX_PARTS: usize = 32;
+/// Most sums that are stored by schema.
+const MAX_SCHEMAS: usize = 32;
 
 // === impl CounterInterner ===
 
 impl Default for CounterInterner {
     fn default() -> Self {
-        Self { schemas: FxHashMap::default(), bytes: 0, shrink_at_bytes: LITTLE_BYTES, refused_bytes: 0 }
+        Self { schemas: FxHashMap::default(), bytes: 0, shrink_at_bytes: MIN_SHRINK_BYTES, refused_bytes: 0 }
     }
 }
 
 impl CounterInterner {
-    /// Keeps the values of `counters`, and their names when nobody has sent them before. Names that no attempt uses any
-    /// more are forgotten when all together have become twice as large.
+    /// Stores the values of `counters`, and their names when they are new. Names that no attempt uses any more are
+    /// dropped whenever the total has doubled.
     pub fn intern(&mut self, counters: &ReportedCounters) -> CounterValues {
-        if self.bytes >= self.shrink_at_bytes || self.refused_bytes > MOST_BYTES / 8 {
+        if self.bytes >= self.shrink_at_bytes || self.refused_bytes > MAX_NAMES_BYTES / 8 {
             self.shrink();
-            self.shrink_at_bytes = (2 * self.bytes).max(LITTLE_BYTES);
+            self.shrink_at_bytes = (2 * self.bytes).max(MIN_SHRINK_BYTES);
             self.refused_bytes = 0;
         }
         let mut hasher = FxHasher::default();
@@ -95,7 +96,7 @@ impl CounterInterner {
         }
         let schema = Arc::new(CounterSchema { encoded: counters.names().into(), names });
         let bytes = schema.bytes();
-        if self.bytes + bytes > MOST_BYTES {
+        if self.bytes + bytes > MAX_NAMES_BYTES {
             self.refused_bytes += bytes;
             return CounterValues { schema: Arc::default(), values: Arc::new([]) };
         }
@@ -118,7 +119,7 @@ impl CounterInterner {
 // === impl CounterValues ===
 
 impl CounterValues {
-    /// As they travel.
+    /// In the wire type.
     pub fn to_counters(&self) -> Counters {
         let mut counters = self.schema.names.clone();
         let slots = counters.groups.iter_mut().flat_map(|group| &mut group.counters);
@@ -139,7 +140,7 @@ impl CounterValues {
         &self.schema
     }
 
-    /// Where the values lie: equal for what was cloned from one another alone.
+    /// Address of the values: equal only for clones of each other.
     pub(super) fn values_at(&self) -> *const [i64] {
         Arc::as_ptr(&self.values)
     }
@@ -158,7 +159,7 @@ impl CounterSum {
         self.apply(values, i64::wrapping_add, 1);
     }
 
-    /// Takes away counters that were added.
+    /// Subtracts counters that were added.
     pub fn subtract(&mut self, values: &CounterValues) {
         self.apply(values, i64::wrapping_sub, -1);
     }
@@ -170,13 +171,13 @@ impl CounterSum {
                 *sum = operation(*sum, *value);
             }
             part.added += added;
-            // What was added by name before may be taken away here, so the values decide too.
+            // Counters added by name may be subtracted here, so the values decide too.
             if part.added == 0 && part.sums.iter().all(|sum| *sum == 0) {
                 self.parts.retain(|part| !Arc::ptr_eq(&part.schema, &values.schema));
             }
-        } else if self.parts.len() < MAX_PARTS {
+        } else if self.parts.len() < MAX_SCHEMAS {
             let sums = values.values.iter().map(|value| operation(0, *value));
-            self.parts.push(Part { schema: values.schema.clone(), sums: sums.collect(), added });
+            self.parts.push(SchemaSum { schema: values.schema.clone(), sums: sums.collect(), added });
         } else {
             let total = self.by_name.get_or_insert_default();
             for ((group, counter), value) in values.schema.named().zip(&*values.values) {
@@ -187,7 +188,7 @@ impl CounterSum {
 
     /// Adds the sums to `total`.
     pub fn add_to(&self, total: &mut CounterTotal) {
-        for Part { schema, sums, .. } in &self.parts {
+        for SchemaSum { schema, sums, .. } in &self.parts {
             for ((group, counter), sum) in schema.named().zip(sums) {
                 total.add(group, counter, *sum);
             }
@@ -201,7 +202,7 @@ impl CounterSum {
 // === impl CounterSchema ===
 
 impl CounterSchema {
-    /// About what it takes of memory: each name is there as it travels and by itself.
+    /// Approximate memory: each name is stored encoded and decoded.
     fn bytes(&self) -> usize {
         let counters: usize = self.names.groups.iter().map(|group| 1 + group.counters.len()).sum();
         2 * self.encoded.len() + counters * size_of::<Counter>() + size_of::<Self>()
@@ -226,7 +227,7 @@ pub struct CounterTotal {
 // === impl CounterTotal ===
 
 impl CounterTotal {
-    /// Adds one value; the first display names that come are kept.
+    /// Adds one value; the first display names are kept.
     pub fn add(&mut self, group: &CounterGroup, counter: &Counter, value: i64) {
         let (_, counters) =
             self.groups.entry(group.name.0.clone()).or_insert_with(|| (group.display_name.clone(), BTreeMap::new()));
@@ -247,7 +248,7 @@ impl CounterTotal {
         }
     }
 
-    /// As they travel, ordered by name.
+    /// In the wire type, ordered by name.
     pub fn into_counters(self) -> Counters {
         let groups = self.groups.into_iter().map(|(name, (display_name, counters))| CounterGroup {
             name: Text(name),
@@ -326,14 +327,14 @@ mod tests {
     #[test]
     fn a_sum_of_many_kinds_of_counters_is_the_same_sum() {
         let mut interner = CounterInterner::default();
-        let attempts = 5 * MAX_PARTS;
+        let attempts = 5 * MAX_SCHEMAS;
         let mut of = |number: usize| {
             let own = format!("only {number}");
             interner.intern(&reported(&[("g", "shared", 2), ("g", &own, number as i64)]))
         };
         let mut sum = CounterSum::default();
         (0..attempts).for_each(|number| sum.add(&of(number)));
-        assert_eq!(sum.parts.len(), MAX_PARTS);
+        assert_eq!(sum.parts.len(), MAX_SCHEMAS);
         (0..attempts).step_by(2).for_each(|number| sum.subtract(&of(number)));
         let mut total = CounterTotal::default();
         sum.add_to(&mut total);
@@ -351,7 +352,7 @@ mod tests {
         let mut kept: Vec<_> = (0..100).map(|number| interner.intern(&counts(number))).collect();
         let named = |values: &CounterValues| !values.to_counters().groups.is_empty();
         let first = kept.iter().filter(|values| named(values)).count();
-        assert!((10..40).contains(&first) && interner.bytes <= MOST_BYTES, "{first}");
+        assert!((10..40).contains(&first) && interner.bytes <= MAX_NAMES_BYTES, "{first}");
         assert!(named(&interner.intern(&counts(0))), "what is known stays known");
         kept.clear();
         let again = (100..200).filter(|number| named(&interner.intern(&counts(*number)))).count();
@@ -362,12 +363,12 @@ mod tests {
     fn unused_names_are_forgotten() {
         let mut interner = CounterInterner::default();
         let kept = interner.intern(&reported(&[("g", "a", 1)]));
-        let long = "n".repeat(LITTLE_BYTES / 10);
+        let long = "n".repeat(MIN_SHRINK_BYTES / 10);
         for number in 0..100 {
             drop(interner.intern(&reported(&[("g", &format!("{long}{number}"), 1)])));
         }
         let left: usize = interner.schemas.values().flatten().map(|schema| schema.bytes()).sum();
-        assert!(left == interner.bytes && left < 2 * LITTLE_BYTES, "{left} bytes");
+        assert!(left == interner.bytes && left < 2 * MIN_SHRINK_BYTES, "{left} bytes");
         assert!(Arc::ptr_eq(&kept.schema, &interner.intern(&reported(&[("g", "a", 1)])).schema));
     }
 }

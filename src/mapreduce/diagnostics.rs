@@ -1,6 +1,6 @@
-//! What went wrong with an attempt, as its tracker and the server have told it.
+//! Diagnostics of an attempt, from its tracker and from this server.
 
-/// Texts in the order in which they came (1.2.1 `TaskInProgress.addDiagnosticInfo`).
+/// Texts in order of arrival (1.2.1 `TaskInProgress.addDiagnosticInfo`).
 ///
 /// Invariant: no text is empty, and all of them joined are at most [`Self::MAX_BYTES`] long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,10 +17,10 @@ impl From<String> for Diagnostics {
 }
 
 impl Diagnostics {
-    /// Most that is kept of one attempt, bytes: what comes later is dropped.
+    /// Most that is kept for one attempt, bytes: later texts are dropped.
     pub const MAX_BYTES: usize = crate::wire::limits::DIAGNOSTICS_BYTES;
 
-    /// Appends a text, as far as there is room.
+    /// Appends a text, cut to the room left.
     pub fn add(&mut self, text: &str) {
         let used: usize = self.0.iter().map(|text| text.len() + 1).sum();
         let room = Self::MAX_BYTES.saturating_sub(used);
@@ -40,12 +40,12 @@ impl Diagnostics {
         self.0.join("\n")
     }
 
-    /// Whether a text was the last that was told.
-    pub fn end_with(&self, text: &str) -> bool {
+    /// Whether the last text ends with `text`.
+    pub fn ends_with(&self, text: &str) -> bool {
         self.0.last().is_some_and(|last| last.ends_with(text))
     }
 
-    /// Whether nothing was told.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -8,56 +8,62 @@ use crate::wire::{CompletionStatus, WString};
 
 use super::fetch_failures::FetchFailures;
 use super::job::{Ending, Job, JobEvent, JobState, Outcome, TaskKey};
-use super::{JobFact, Scene, Task, TaskState};
+use super::{JobContext, JobFact, Task, TaskState};
 
 // === impl Job: tasks end ===
 
 impl Job {
     /// An attempt has succeeded: its task is done.
-    pub(super) fn complete(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
-        let event = self.add_event(key, position, CompletionStatus::Succeeded, scene);
+    pub(super) fn complete_task(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
+        let event = self.add_event(key, position, CompletionStatus::Succeeded, context);
         let task = self.task_mut(key);
         task.state = TaskState::Complete(position);
-        task.finish_ms = scene.now.wall_ms;
+        task.finish_ms = context.now.wall_ms;
         task.success_event = Some(event);
         let counters = task.attempts[position].counters.clone();
-        // Now, for the end of the job may follow.
+        // Before what follows, which may end the job.
         self.refresh_counters(key);
         match key {
             TaskKey::Work(kind, _) => {
                 self.finished[kind] += 1;
-                // 1.2.1 takes given up tasks for done ones once the last of the others is.
+                // 1.2.1 counts given-up tasks as done once all others are.
                 if self.finished[kind] + self.failed[kind] == self.total()[kind] {
                     self.fill_progress(kind);
                 }
                 if let Some(counters) = counters {
                     self.counter_sums[kind].add(&counters);
                 }
-                self.open_reduces_when_due(scene);
-                self.learn_output(key, position, scene);
-                self.fail_of_counters(scene);
+                self.request_reduces_when_due(context);
+                self.apply_map_output(key, position, context);
+                self.fail_on_counter_limit(context);
             }
-            TaskKey::Setup(_) if self.ending.is_none() => self.open_work(scene),
-            // A job that ends may come to be RUNNING all the same.
+            TaskKey::Setup(_) if self.ending.is_none() => self.start_work(context),
+            // A job whose end is decided may still become RUNNING.
             TaskKey::Setup(_) => {
-                self.start(scene);
+                self.enter_running(context);
             }
             TaskKey::Cleanup(_) => {
                 let outcome = self.ending.as_ref().map_or(Outcome::Succeeded, |ending| ending.outcome);
-                self.finish(outcome, scene);
+                self.finish(outcome, context);
             }
         }
     }
 
     /// An attempt FAILED or was KILLED: its task waits again, or is given up.
-    pub(super) fn fall(&mut self, key: TaskKey, position: usize, had_succeeded: bool, scene: &mut Scene<'_>) {
+    pub(super) fn on_attempt_failed(
+        &mut self,
+        key: TaskKey,
+        position: usize,
+        had_succeeded: bool,
+        context: &mut JobContext<'_>,
+    ) {
         let kind = key.kind();
         if had_succeeded {
-            self.lose_output(key, position, scene);
+            self.lose_output(key, position, context);
         }
         let max_attempts = self.max_attempts(kind);
         let longest_skip = self.longest_skip(key);
-        let host = self.host_of(key, position, scene);
+        let host = self.host_of(key, position, context);
         let over = self.is_over_or_ending();
         let task = self.task_mut(key);
         if task.committer == Some(position) {
@@ -68,7 +74,7 @@ impl Job {
             task.failures += 1;
             let number = task.attempts[position].number;
             if let (Some(longest), Some(ranges)) = (longest_skip, &mut task.failed_ranges) {
-                ranges.fail(number, longest);
+                ranges.record_failure(number, longest);
             }
             if let Some(host) = host.filter(|host| !task.failed_hosts.contains(host)) {
                 task.failed_hosts.push(host);
@@ -79,12 +85,12 @@ impl Job {
         let failures = task.failures;
         if given_up {
             task.state = TaskState::Failed;
-        } else if Self::task_is_lost(task) {
+        } else if Self::is_task_idle(task) {
             task.state = TaskState::Waiting;
         }
         let (waits, task_state) = (task.state == TaskState::Waiting, task.state);
         self.refresh_counters(key);
-        // Nobody need wait for a task that was given up, by this attempt or before it (1.2.1
+        // No reduce needs to wait for a task that was given up, by this attempt or before it (1.2.1
         // `JobInProgress.updateTaskStatus`).
         let status = match task_state {
             TaskState::Failed | TaskState::Killed => CompletionStatus::TipFailed,
@@ -92,32 +98,32 @@ impl Job {
             _ => CompletionStatus::Killed,
         };
         if let (true, Some(host)) = (failed, host) {
-            self.note_host_failure(host, scene.nodes);
+            self.record_host_failure(host, context.nodes);
         }
-        self.add_event(key, position, status, scene);
+        self.add_event(key, position, status, context);
         match key {
-            TaskKey::Work(_, number) if waits && !over => self.ask_again(kind, number, failures, scene),
-            TaskKey::Work(..) if given_up => self.give_up(key, kind, scene),
+            TaskKey::Work(_, number) if waits && !over => self.requeue_task(kind, number, failures, context),
+            TaskKey::Work(..) if given_up => self.give_up_task(key, kind, context),
             TaskKey::Setup(_) if given_up => {
                 let reason = format!("JobSetup Task Failure, Task: {}", self.task_id(key));
-                self.end(Outcome::Failed, reason, scene);
+                self.decide_end(Outcome::Failed, reason, context);
             }
             TaskKey::Cleanup(_) if given_up => {
                 self.failure_info = format!("JobCleanup Task Failure, Task: {}", self.task_id(key));
-                self.finish(Outcome::Failed, scene);
+                self.finish(Outcome::Failed, context);
             }
             _ => {}
         }
     }
 
-    /// A map that was done has lost its output.
-    fn lose_output(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
+    /// A finished map has lost its output.
+    fn lose_output(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         let kind = key.kind();
         let task = self.task_mut(key);
         if task.state != TaskState::Complete(position) {
             return;
         }
-        // Another attempt may still be at work on it, and do it.
+        // Another attempt may still finish it.
         task.state = if task.has_live_attempt() { TaskState::Running } else { TaskState::Waiting };
         task.finish_ms = 0;
         let event = task.success_event.take();
@@ -132,19 +138,19 @@ impl Job {
             if let Some(event) = self.events.get_mut(index) {
                 event.status = CompletionStatus::Obsolete;
             }
-            self.record_event(index, scene);
+            self.record_event(index, context);
         }
     }
 
-    fn ask_again(&mut self, kind: Kind, number: u32, failures: u32, scene: &mut Scene<'_>) {
-        let place = self.place(TaskKey::Work(kind, number));
-        self.put_back(kind, number, failures);
-        // A reduce that has had an attempt was asked for before, so the reduces are open.
-        scene.scheduler.request(self.app, kind, &place, 1);
+    fn requeue_task(&mut self, kind: Kind, number: u32, failures: u32, context: &mut JobContext<'_>) {
+        let place = self.preferred_hosts_of(TaskKey::Work(kind, number));
+        self.requeue(kind, number, failures);
+        // A reduce with an earlier attempt was requested before, so reduces are requested.
+        context.scheduler.request_slots(self.app, kind, &place, 1);
     }
 
-    /// A task is given up: the job may be able to live with it.
-    fn give_up(&mut self, key: TaskKey, kind: Kind, scene: &mut Scene<'_>) {
+    /// A task is given up: the job fails, unless it tolerates that many failures.
+    fn give_up_task(&mut self, key: TaskKey, kind: Kind, context: &mut JobContext<'_>) {
         self.failed[kind] += 1;
         let percent = match kind {
             Kind::Map => self.spec.max_map_failures_percent,
@@ -153,22 +159,28 @@ impl Job {
         let total = u64::from(self.total()[kind]);
         if u64::from(self.failed[kind]) * 100 > u64::from(percent) * total {
             let reason = Outcome::too_many_failures(kind, self.failed[kind], self.task_id(key));
-            self.end(Outcome::Failed, reason, scene);
+            self.decide_end(Outcome::Failed, reason, context);
         } else {
-            self.open_reduces_when_due(scene);
+            self.request_reduces_when_due(context);
         }
     }
 
-    fn host_of(&self, key: TaskKey, position: usize, scene: &Scene<'_>) -> Option<HostId> {
+    fn host_of(&self, key: TaskKey, position: usize, context: &JobContext<'_>) -> Option<HostId> {
         let node = self.task(key).attempts.get(position)?.node;
-        scene.nodes.get(node).map(|face| face.host)
+        context.nodes.get(node).map(|info| info.host)
     }
 
-    /// Appends a completion event and returns its place.
-    fn add_event(&mut self, key: TaskKey, position: usize, status: CompletionStatus, scene: &mut Scene<'_>) -> usize {
+    /// Appends a completion event and returns its index.
+    fn add_event(
+        &mut self,
+        key: TaskKey,
+        position: usize,
+        status: CompletionStatus,
+        context: &mut JobContext<'_>,
+    ) -> usize {
         let attempt = &self.task(key).attempts[position];
-        let http: Arc<str> = match scene.nodes.get(attempt.node) {
-            Some(face) => face.http.clone(),
+        let http: Arc<str> = match context.nodes.get(attempt.node) {
+            Some(info) => info.http.clone(),
             None => "".into(),
         };
         let run_time_ms = match status {
@@ -180,17 +192,17 @@ impl Job {
         let event = JobEvent { key, attempt: attempt.number, status, http, run_time_ms };
         let index = self.events.len();
         self.events.push(event);
-        self.record_event(index, scene);
+        self.record_event(index, context);
         index
     }
 
-    fn record_event(&self, index: usize, scene: &mut Scene<'_>) {
+    fn record_event(&self, index: usize, context: &mut JobContext<'_>) {
         if let Some(event) = self.event(index) {
-            scene.facts.push(JobFact::CompletionEvent { job: self.id, event });
+            context.facts.push(JobFact::CompletionEvent { job: self.id, event });
         }
     }
 
-    /// A completion event, as it travels.
+    /// A completion event in the wire type.
     pub(super) fn event(&self, index: usize) -> Option<crate::wire::TaskCompletionEvent> {
         let event = self.events.get(index)?;
         let task = self.task_id(event.key);
@@ -209,25 +221,25 @@ impl Job {
 // === impl Job: the job ends ===
 
 impl Job {
-    /// Decides the end: nothing new starts, what runs is killed, the cleanup tells the committer to abort.
-    pub fn end(&mut self, outcome: Outcome, reason: String, scene: &mut Scene<'_>) {
+    /// Decides the end: nothing new starts, running attempts are killed, and the job's cleanup has the committer abort.
+    pub fn decide_end(&mut self, outcome: Outcome, reason: String, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             return;
         }
         self.failure_info = reason.clone();
-        scene.facts.push(JobFact::Ending { job: self.id, outcome: outcome.run_state(), reason: reason.clone() });
+        context.facts.push(JobFact::Ending { job: self.id, outcome: outcome.run_state(), reason: reason.clone() });
         self.ending = Some(Ending { outcome, reason });
-        scene.scheduler.remove_app(self.app);
+        context.scheduler.remove_app(self.app);
         self.waiting = PerKind::default();
         self.drop_stragglers();
-        self.abandon_task_cleanups(scene);
+        self.abandon_task_cleanups(context);
         for kind in Kind::ALL {
             for task in self.work[kind].iter_mut().chain([&mut self.setup[kind]]) {
                 if !task.is_over() {
                     task.state = TaskState::Killed;
                     task.counted = None;
                     task.recompute_progress();
-                    task.refresh_leaving(self.app, kind, scene.scheduler);
+                    task.refresh_releasing(self.app, kind, context.scheduler);
                 }
             }
         }
@@ -235,50 +247,50 @@ impl Job {
         // Nothing has run, so there is nothing to abort.
         let untouched = Kind::ALL.iter().all(|kind| self.setup[*kind].attempts.is_empty());
         if self.state == JobState::Prep && untouched {
-            self.finish(outcome, scene);
+            self.finish(outcome, context);
         }
-        self.refresh(scene);
+        self.refresh(context);
     }
 
-    /// The job has ended where nobody here could see it. What had been decided before, holds.
-    pub fn end_elsewhere(&mut self, why: &str, scene: &mut Scene<'_>) {
+    /// Ends a job that ended unseen by this JobTracker. An end decided earlier holds.
+    pub fn end_unobserved(&mut self, why: &str, context: &mut JobContext<'_>) {
         match &self.ending {
-            Some(ending) => self.finish(ending.outcome, scene),
-            None => self.end(Outcome::Killed, why.to_owned(), scene),
+            Some(ending) => self.finish(ending.outcome, context),
+            None => self.decide_end(Outcome::Killed, why.to_owned(), context),
         }
     }
 
-    /// Attempts that wait for their cleanup are over without it: the job's own cleanup removes all.
-    fn abandon_task_cleanups(&mut self, scene: &mut Scene<'_>) {
+    /// Ends attempts that wait for their task-cleanup without it: the job's own cleanup removes everything.
+    fn abandon_task_cleanups(&mut self, context: &mut JobContext<'_>) {
         for kind in Kind::ALL {
             for (key, number) in std::mem::take(&mut self.task_cleanups[kind]) {
-                self.end_unclean(key, number, scene);
+                self.end_without_cleanup(key, number, context);
             }
         }
     }
 
     /// The job is over.
-    fn finish(&mut self, outcome: Outcome, scene: &mut Scene<'_>) {
-        if !self.enter(JobState::Over(outcome)) {
+    fn finish(&mut self, outcome: Outcome, context: &mut JobContext<'_>) {
+        if !self.enter_state(JobState::Over(outcome)) {
             return;
         }
-        self.finish_ms = scene.now.wall_ms;
-        scene.scheduler.remove_app(self.app);
-        // What only launches need goes: the job may be kept for long.
+        self.finish_ms = context.now.wall_ms;
+        context.scheduler.remove_app(self.app);
+        // Only launches need these, and the job may be kept for long.
         self.task_cleanups = PerKind::default();
         self.waiting = PerKind::default();
         self.drop_stragglers();
-        self.places = Vec::new();
-        let topology = scene.scheduler.topology_mut();
+        self.preferred_hosts = Vec::new();
+        let topology = context.scheduler.topology_mut();
         std::mem::take(&mut self.racks).into_keys().for_each(|host| topology.release(host));
         self.fetch_failures = FetchFailures::default();
-        self.refresh(scene);
-        scene.facts.push(JobFact::Ended {
+        self.refresh(context);
+        context.facts.push(JobFact::Ended {
             job: self.id,
             state: outcome.run_state(),
             finish_ms: self.finish_ms,
             failure_info: self.failure_info.clone(),
-            counters: scene.interner.intern(&(&self.counters(&scene.counter_limits).unwrap_or_default()).into()),
+            counters: context.interner.intern(&(&self.counters(&context.counter_limits).unwrap_or_default()).into()),
         });
     }
 }

@@ -1,13 +1,13 @@
-//! What happens to jobs and attempts and must survive.
+//! Facts about jobs and attempts: what must survive a restart.
 
 use std::sync::Arc;
 
 use crate::model::{AttemptId, AttemptState, JobId, Priority, RunState};
 use crate::wire::TaskCompletionEvent;
 
-use super::{CounterValues, JobSpec, KillAsked, SplitTable};
+use super::{CounterValues, JobSpec, KillRequest, SplitTable};
 
-/// What an attempt is for.
+/// The purpose of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptRole {
@@ -17,7 +17,7 @@ pub enum AttemptRole {
     JobCleanup,
     /// A map or reduce of the job.
     Work,
-    /// The cleaning up after an attempt, under that attempt's own id.
+    /// The task-cleanup of an attempt, under that attempt's own id.
     TaskCleanup,
 }
 
@@ -26,21 +26,21 @@ pub enum AttemptRole {
 pub struct AcceptedJob {
     /// The job.
     pub id: JobId,
-    /// What was submitted, typed.
+    /// The typed submission.
     pub spec: Arc<JobSpec>,
     /// Its splits.
     pub splits: Arc<SplitTable>,
-    /// Order of acceptance over all incarnations.
+    /// Order of acceptance over all runs of the daemon.
     pub order: u64,
     /// When, epoch ms.
     pub submit_ms: i64,
     /// Content of the job's `jobToken` file. Secret.
     pub token_file: Arc<[u8]>,
-    /// The lowest number that a new attempt may get; the numbers below it may have been used elsewhere.
+    /// The lowest number that a new attempt may get; the numbers below it may be in use.
     pub first_attempt: i32,
 }
 
-/// About what a job takes of memory beside its tasks, bytes, with a token file of that length.
+/// Approximate memory of a job beside its tasks, bytes, with a token file of that length.
 pub fn job_bytes(spec: &JobSpec, splits: &SplitTable, token_file_bytes: usize) -> u64 {
     (spec.bytes() + splits.bytes() + token_file_bytes) as u64
 }
@@ -48,22 +48,13 @@ pub fn job_bytes(spec: &JobSpec, splits: &SplitTable, token_file_bytes: usize) -
 // === impl AcceptedJob ===
 
 impl AcceptedJob {
-    /// About what it takes of memory beside its tasks, bytes.
+    /// Approximate memory beside its tasks, bytes.
     pub fn bytes(&self) -> u64 {
         job_bytes(&self.spec, &self.splits, self.token_file.len())
     }
 }
 
-/// Numbers are taken a thousand at a time where the job has run elsewhere: more than any task has attempts
-/// ([`Task::MAX_ATTEMPTS`](super::Task::MAX_ATTEMPTS)), and what 1.2.1 meant to do at each of its own restarts.
-pub const NUMBERS_OF_A_RUN: i32 = 1_000;
-
-/// The first number of the thousand after the one that `number` is in.
-pub fn next_thousand(number: i32) -> i32 {
-    (number.max(0) / NUMBERS_OF_A_RUN).saturating_add(1).saturating_mul(NUMBERS_OF_A_RUN)
-}
-
-/// How an attempt ended, or came to wait for its cleanup.
+/// How an attempt ended or became unclean.
 #[derive(Clone, Debug)]
 pub struct EndedAttempt {
     /// The attempt.
@@ -82,18 +73,18 @@ pub struct EndedAttempt {
     pub output_bytes: i64,
     /// All its diagnostics.
     pub diagnostics: String,
-    /// The task's last word on itself.
+    /// The task's last status text.
     pub state_text: String,
     /// Its last counters.
     pub counters: Option<CounterValues>,
 }
 
-/// One thing that has happened to a job.
+/// One fact about a job.
 #[derive(Clone, Debug)]
 pub enum JobFact {
     /// A job was accepted.
     Accepted(Box<AcceptedJob>),
-    /// A job left PREP for RUNNING.
+    /// A job went from PREP to RUNNING.
     Running {
         /// The job.
         job: JobId,
@@ -129,7 +120,7 @@ pub enum JobFact {
         /// The new priority.
         priority: Priority,
     },
-    /// An attempt was given to a tracker.
+    /// An attempt was launched on a tracker.
     AttemptLaunched {
         /// The attempt.
         attempt: AttemptId,
@@ -142,55 +133,55 @@ pub enum JobFact {
         /// When, epoch ms.
         at_ms: i64,
     },
-    /// An attempt ended, or waits for its cleanup.
+    /// An attempt ended or became unclean.
     AttemptEnded(Box<EndedAttempt>),
-    /// A live attempt has said what its tracker will not repeat.
-    AttemptSaid {
+    /// A live attempt has reported what its tracker will not repeat.
+    AttemptReported {
         /// The attempt.
         attempt: AttemptId,
         /// All its diagnostics so far.
         diagnostics: String,
-        /// Maps whose output it could not fetch, since it was last heard.
+        /// Maps whose output it could not fetch since its last report.
         failed_fetches: Vec<AttemptId>,
     },
-    /// A user asked for an attempt's end, or its tracker is told to end it for another queue.
-    AttemptKillAsked {
+    /// A user requested an attempt's end, or its tracker is ordered to kill it for another queue.
+    AttemptKillRequested {
         /// The attempt.
         attempt: AttemptId,
-        /// How it is to end, and for whom.
-        asked: KillAsked,
+        /// How it ends, and at whose request.
+        request: KillRequest,
     },
-    /// The attempt, and no other of its task, may commit.
+    /// The attempt, and no other of its task, has permission to commit.
     CommitGranted {
         /// The attempt.
         attempt: AttemptId,
     },
-    /// The cleaning up after the attempt was lost with its tracker, and waits for another one.
+    /// The attempt's task-cleanup was lost with its tracker, and waits for another one.
     TaskCleanupLost {
         /// The attempt.
         attempt: AttemptId,
     },
-    /// The job ran under another JobTracker and begins anew: what was done of it before counts for nothing.
-    BegunAnew {
+    /// The job ran under another JobTracker and restarts from scratch: its earlier progress is discarded.
+    Restarted {
         /// The job.
         job: JobId,
-        /// The lowest number of its attempts from now on.
+        /// The lowest number of its new attempts.
         first_attempt: i32,
-        /// Content of its `jobToken` file, as it is now. Secret.
+        /// Current content of its `jobToken` file. Secret.
         token_file: Arc<[u8]>,
     },
-    /// Attempts of the job have numbers that are not known here: new ones are numbered above them.
-    NumberedFrom {
+    /// The job has unknown attempts: new ones are numbered above them.
+    AttemptBlockSkipped {
         /// The job.
         job: JobId,
         /// The lowest number of its attempts from now on.
         first_attempt: i32,
     },
-    /// A completion event was appended, or an earlier one rewritten in place.
+    /// A completion event was appended, or an earlier one replaced.
     CompletionEvent {
         /// The job.
         job: JobId,
-        /// The event; its id is its place.
+        /// The event; its id is its index.
         event: TaskCompletionEvent,
     },
 }
@@ -206,26 +197,15 @@ impl JobFact {
             | JobFact::Ending { job, .. }
             | JobFact::Ended { job, .. }
             | JobFact::Priority { job, .. }
-            | JobFact::BegunAnew { job, .. }
-            | JobFact::NumberedFrom { job, .. }
+            | JobFact::Restarted { job, .. }
+            | JobFact::AttemptBlockSkipped { job, .. }
             | JobFact::CompletionEvent { job, .. } => *job,
             JobFact::AttemptLaunched { attempt, .. }
-            | JobFact::AttemptSaid { attempt, .. }
-            | JobFact::AttemptKillAsked { attempt, .. }
+            | JobFact::AttemptReported { attempt, .. }
+            | JobFact::AttemptKillRequested { attempt, .. }
             | JobFact::CommitGranted { attempt }
             | JobFact::TaskCleanupLost { attempt } => attempt.task.job,
             JobFact::AttemptEnded(ended) => ended.attempt.task.job,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_follow_each_other() {
-        assert_eq!([0, 7, 999, 1_000, 1_999, i32::MIN].map(next_thousand), [1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
-        assert_eq!(next_thousand(i32::MAX), i32::MAX, "there is none");
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// Fewer notifications than this condemn no map (1.2.1 `MAX_FETCH_FAILURES_NOTIFICATIONS`).
-const LEAST_NOTIFICATIONS: u64 = 3;
+/// Fewest notifications that fail a map (1.2.1 `MAX_FETCH_FAILURES_NOTIFICATIONS`).
+const MIN_NOTIFICATIONS: u64 = 3;
 
-/// How often reduces have complained about each map attempt of a job.
+/// Failed fetches of reduces from each map attempt of a job.
 #[derive(Debug, Default)]
 pub(super) struct FetchFailures {
     /// By map and number of its attempt.
@@ -15,13 +15,13 @@ pub(super) struct FetchFailures {
 // === impl FetchFailures ===
 
 impl FetchFailures {
-    /// A reduce could not fetch the output of that attempt, while so many attempts of reduces run. True when it has to be
-    /// made again: at least three complaints, and at least half as many as reduces; the count begins anew then.
-    pub(super) fn note(&mut self, map: u32, attempt: i32, running_reduces: u32) -> bool {
+    /// Counts a failed fetch from a map attempt. True when the map must run again: at least three failures, and at
+    /// least half as many as running reduces; the count then restarts at zero.
+    pub(super) fn record(&mut self, map: u32, attempt: i32, running_reduces: u32) -> bool {
         let count = self.counts.entry((map, attempt)).or_default();
         *count = count.saturating_add(1);
         let complaints = u64::from(*count);
-        let condemned = complaints >= LEAST_NOTIFICATIONS && complaints * 2 >= u64::from(running_reduces);
+        let condemned = complaints >= MIN_NOTIFICATIONS && complaints * 2 >= u64::from(running_reduces);
         if condemned {
             self.counts.remove(&(map, attempt));
         }
@@ -39,7 +39,7 @@ mod tests {
     fn three_complaints_are_enough_where_few_reduce() {
         for running in [0, 1, 6] {
             let mut failures = FetchFailures::default();
-            let noted: Vec<bool> = (0..6).map(|_| failures.note(0, 0, running)).collect();
+            let noted: Vec<bool> = (0..6).map(|_| failures.record(0, 0, running)).collect();
             assert_eq!(noted, [false, false, true, false, false, true], "{running} running");
         }
     }
@@ -48,9 +48,9 @@ mod tests {
     fn attempts_are_counted_apart() {
         let mut failures = FetchFailures::default();
         for (map, attempt) in [(0, 0), (0, 0), (0, 1), (1, 0), (0, 1), (1, 0)] {
-            assert!(!failures.note(map, attempt, 1));
+            assert!(!failures.record(map, attempt, 1));
         }
-        assert!(failures.note(0, 1, 1));
+        assert!(failures.record(0, 1, 1));
     }
 
     proptest! {
@@ -60,7 +60,7 @@ mod tests {
             failures.counts.insert((0, 0), count - 1);
             // Division by no reduces is infinite there, not an error.
             let rate = f64::from(count as f32 / running as f32);
-            prop_assert_eq!(failures.note(0, 0, running), count >= 3 && rate >= 0.5);
+            prop_assert_eq!(failures.record(0, 0, running), count >= 3 && rate >= 0.5);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs that were over before a restart: status and counters stay, their tasks are in the database alone.
+//! Jobs that ended before a restart: status and counters stay in memory, their tasks only in the database.
 
 use std::sync::Arc;
 
@@ -8,23 +8,24 @@ use crate::wire::Counters;
 
 use super::job::{Job, JobState, Outcome};
 use super::{
-    CounterInterner, CounterValues, FinishedJob, NodeBook, Scene, SplitTable, StoredJob, TaskState, Trackers, Wants,
+    CounterInterner, CounterValues, FinishedJob, HousekeepingQueue, JobContext, NodeRegistry, SplitTable, StoredJob,
+    TaskState, TrackerLocations,
 };
 
-/// What is left of a job's tasks.
+/// What memory keeps of a finished job's tasks.
 #[derive(Clone, Debug)]
-pub(super) struct Remains {
+pub(super) struct FinishedSummary {
     counters: Option<CounterValues>,
 }
 
-// === impl Remains ===
+// === impl FinishedSummary ===
 
-impl Remains {
+impl FinishedSummary {
     pub(super) fn of(counters: CounterValues) -> Self {
         Self { counters: Some(counters) }
     }
 
-    /// The final counters, which were within the limits of the job's end.
+    /// The final counters, already within the limits.
     pub(super) fn counters(&self) -> Counters {
         self.counters.as_ref().map(CounterValues::to_counters).unwrap_or_default()
     }
@@ -33,31 +34,31 @@ impl Remains {
 // === impl Job: over before a restart ===
 
 impl Job {
-    /// A job as it was when it was over. `app` is a name that no other job has; the scheduler need not know it.
-    pub fn over_before(finished: FinishedJob, app: AppId) -> Self {
+    /// A job as it was at its end. `app` is an id that no other job has; the scheduler need not know it.
+    pub fn from_finished(finished: FinishedJob, app: AppId) -> Self {
         let FinishedJob { id, spec, submit_ms, priority, has_run, outcome, finish_ms, failure_info, counters } =
             finished;
         let mut job = Job::without_tasks(id, app, spec, Arc::new(SplitTable::default()), submit_ms);
         job.priority = priority;
         if has_run {
-            job.enter(JobState::Running);
+            job.enter_state(JobState::Running);
             job.setup.map.state = TaskState::Complete(0);
             job.setup.map.recompute_progress();
         }
-        job.enter(JobState::Over(outcome));
+        job.enter_state(JobState::Over(outcome));
         if outcome == Outcome::Succeeded {
             job.finished = job.total();
             Kind::ALL.into_iter().for_each(|kind| job.fill_progress(kind));
         }
         job.finish_ms = finish_ms;
         job.failure_info = failure_info;
-        job.remains = Some(Box::new(Remains { counters }));
+        job.finished_summary = Some(Box::new(FinishedSummary { counters }));
         job
     }
 
-    /// A job that is over with its tasks, for whoever asks about them. Nothing else is to be done with it.
-    pub fn with_tasks(mut stored: StoredJob) -> Self {
-        // Whoever was under way when the job ended was purged with it.
+    /// A finished job with its tasks, for queries only.
+    pub fn from_stored(mut stored: StoredJob) -> Self {
+        // Attempts that were live when the job ended were purged with it.
         for attempt in &mut stored.attempts {
             attempt.state = match attempt.state {
                 S::Unassigned | S::Running | S::CommitPending | S::KilledUnclean => S::Killed,
@@ -71,24 +72,24 @@ impl Job {
         let spec = AppSpec { id: app, group, priority: 0, start_ms: 0, order: 0 };
         // Cannot fail: the group is open and the app the only one. Without it reports would be the same.
         let _ = scheduler.add_app(spec);
-        let mut wants = Wants::default();
-        let mut job = Job::new(&stored.accepted, app, scheduler.topology_mut(), &mut wants);
-        let mut scene = Scene {
+        let mut housekeeping = HousekeepingQueue::default();
+        let mut job = Job::new(&stored.accepted, app, scheduler.topology_mut(), &mut housekeeping);
+        let mut context = JobContext {
             scheduler: &mut scheduler,
             interner: &mut CounterInterner::default(),
-            nodes: &NodeBook::default(),
-            wants: &mut wants,
+            nodes: &NodeRegistry::default(),
+            housekeeping: &mut housekeeping,
             facts: &mut Vec::new(),
             counter_limits: CounterLimits::default(),
             now: Now { mono_ms: 0, wall_ms: 0 },
         };
-        job.restore(stored, &Trackers::new(), &mut scene);
+        job.restore(stored, &TrackerLocations::new(), &mut context);
         job
     }
 
-    /// Whether its tasks and events are in the database alone.
+    /// Whether its tasks and events are only in the database.
     pub fn is_without_tasks(&self) -> bool {
-        self.remains.is_some()
+        self.finished_summary.is_some()
     }
 }
 
@@ -110,7 +111,7 @@ mod tests {
             failure_info: if outcome == Outcome::Succeeded { String::new() } else { "why".into() },
             counters: None,
         };
-        Job::over_before(job, AppId::new(1))
+        Job::from_finished(job, AppId::new(1))
     }
 
     #[test]

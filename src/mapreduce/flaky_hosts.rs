@@ -1,7 +1,7 @@
-//! Hosts that a job avoids, since too many of its attempts failed there (1.2.1 `JobInProgress.addTrackerTaskFailure`,
+//! Hosts that a job avoids because too many of its attempts failed there (1.2.1 `JobInProgress.addTrackerTaskFailure`,
 //! `shouldRunOnTaskTracker`).
 //!
-//! Invariant: a host is avoided only while less than a quarter of the trackers are on record, so a job that fails
+//! Invariant: hosts are avoided only while they are less than a quarter of the trackers in service, so a job that fails
 //! everywhere by its own fault does not run out of hosts.
 
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use crate::model::Kind;
 use crate::scheduler::{HostId, NodeId};
 
-use super::node_book::HostsFor;
-use super::{Job, NodeBook};
+use super::node_registry::EligibleHosts;
+use super::{Job, NodeRegistry};
 
-/// The failures of one job's attempts, host by host.
+/// Failures of one job's attempts by host.
 #[derive(Debug)]
 pub(super) struct FlakyHosts {
     failures: BTreeMap<HostId, u32>,
@@ -25,13 +25,12 @@ pub(super) struct FlakyHosts {
 // === impl FlakyHosts ===
 
 impl FlakyHosts {
-    /// No failures yet; `limit` of them make a host flaky (`mapred.max.tracker.failures`).
+    /// No failures; `limit` of them make a host flaky (`mapred.max.tracker.failures`).
     pub(super) fn new(limit: u32) -> Self {
         Self { failures: BTreeMap::new(), flaky: 0, limit: limit.max(1) }
     }
 
-    /// Notes a failure, unless too many hosts are flaky already for one more to mean anything. `trackers`: those in
-    /// service.
+    /// Counts a failure, unless too many hosts are flaky already. `trackers`: those in service.
     fn add(&mut self, host: HostId, trackers: usize) {
         if !self.is_in_force(trackers) {
             return;
@@ -43,8 +42,8 @@ impl FlakyHosts {
         }
     }
 
-    /// Notes a failure of before a restart, however many trackers there were then.
-    fn recall(&mut self, host: HostId) {
+    /// Counts a failure from before a restart, whatever the number of trackers was.
+    fn restore_failure(&mut self, host: HostId) {
         self.add(host, usize::MAX);
     }
 
@@ -62,9 +61,15 @@ impl FlakyHosts {
         self.failures.iter().filter(|(_, failures)| **failures >= self.limit).map(|(host, _)| *host)
     }
 
-    /// Whether a task that failed on these hosts has none left but those, for all others are avoided. It may then run
-    /// again where it failed: else the job would wait for ever.
-    pub(super) fn leave_none_but(&self, failed: &[HostId], kind: Kind, nodes: &NodeBook, hosts: HostsFor<'_>) -> bool {
+    /// Whether a task that failed on these hosts has no other host left, since all others are avoided. It may then run
+    /// again where it failed: else the job would wait forever.
+    pub(super) fn leave_no_other_host(
+        &self,
+        failed: &[HostId],
+        kind: Kind,
+        nodes: &NodeRegistry,
+        hosts: EligibleHosts<'_>,
+    ) -> bool {
         if self.flaky == 0 || !self.is_in_force(nodes.in_service()) {
             return false;
         }
@@ -77,38 +82,39 @@ impl FlakyHosts {
 // === impl Job: flaky hosts ===
 
 impl Job {
-    /// An attempt has FAILED on a host, or its tracker was lost with attempts of the job.
-    pub fn note_host_failure(&mut self, host: HostId, nodes: &NodeBook) {
+    /// Counts an attempt that FAILED on a host, or a tracker there that was lost with attempts of the job.
+    pub fn record_host_failure(&mut self, host: HostId, nodes: &NodeRegistry) {
         self.flaky_hosts.add(host, nodes.in_service());
     }
 
-    /// An attempt FAILED on a host, or a tracker there was lost, before a restart.
-    pub(super) fn recall_host_failure(&mut self, host: HostId) {
-        self.flaky_hosts.recall(host);
+    /// Counts the same from before a restart.
+    pub(super) fn restore_host_failure(&mut self, host: HostId) {
+        self.flaky_hosts.restore_failure(host);
     }
 
-    /// Whether a node runs only what this job is not.
-    pub fn is_beyond(&self, node: NodeId, nodes: &NodeBook) -> bool {
-        self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|face| face.streaming_only)
+    /// Whether the node's tracker runs only Hadoop Streaming and the job is not that.
+    pub fn is_unsupported_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
+        self.spec.only_stock.is_some() && nodes.get(node).is_some_and(|info| info.streaming_only)
     }
 
     /// The hosts that the job can choose from.
-    pub(super) fn hosts_of<'a>(&self, nodes: &'a NodeBook) -> HostsFor<'a> {
-        nodes.hosts_for(self.spec.only_stock.is_some())
+    pub(super) fn eligible_hosts<'a>(&self, nodes: &'a NodeRegistry) -> EligibleHosts<'a> {
+        nodes.eligible_hosts(self.spec.only_stock.is_some())
     }
 
-    /// Whether the job takes no slots of that kind of a node, since it is beyond the node or too much of it failed on that host.
-    /// Where no other host has such slots it takes the latter all the same: else it would wait for ever.
-    pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
-        if self.is_beyond(node, nodes) {
+    /// Whether the job takes no slots of that kind of a node: the node cannot run it, or too many of its attempts
+    /// failed on that host. Where no other host has such slots the job takes the latter anyway: else it would wait
+    /// forever.
+    pub fn avoids(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+        if self.is_unsupported_on(node, nodes) {
             return true;
         }
-        let is_flaky = nodes.get(node).is_some_and(|face| self.flaky_hosts.avoids(face.host, nodes.in_service()));
-        let hosts = self.hosts_of(nodes);
+        let is_flaky = nodes.get(node).is_some_and(|info| self.flaky_hosts.avoids(info.host, nodes.in_service()));
+        let hosts = self.eligible_hosts(nodes);
         is_flaky && self.flaky_hosts().filter(|host| hosts.offers(*host, kind)).count() < hosts.offering(kind)
     }
 
-    /// The hosts on which too much of the job failed, whether they are avoided or not.
+    /// The hosts on which too many of its attempts failed, avoided or not.
     pub fn flaky_hosts(&self) -> impl Iterator<Item = HostId> {
         self.flaky_hosts.hosts()
     }

@@ -10,15 +10,17 @@ use crate::scheduler::{AppId, HostId, Level, NodeId, RackId, Topology};
 use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
-use super::finished::Remains;
+use super::finished::FinishedSummary;
 use super::flaky_hosts::FlakyHosts;
-use super::node_book::HostsFor;
+use super::node_registry::EligibleHosts;
 use super::output_estimate::OutputEstimate;
 use super::pending_tasks::PendingTasks;
 use super::speculation::Stragglers;
-use super::{AcceptedJob, CounterSum, JobFact, JobSpec, Scene, SplitHost, SplitTable, Task, TaskState, Wants};
+use super::{
+    AcceptedJob, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task, TaskState,
+};
 
-/// A task of a job, by what it is for.
+/// A task of a job by its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskKey {
     /// A map or reduce, by its index.
@@ -29,7 +31,7 @@ pub enum TaskKey {
     Cleanup(Kind),
 }
 
-/// Where a job stands. [`JobState::may_become`] is the one table of transitions.
+/// The state of a job. [`JobState::can_become`] is the only table of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// Accepted; its setup has not succeeded.
@@ -51,7 +53,7 @@ pub enum Outcome {
     Killed,
 }
 
-/// An end that has been decided while the cleanup is still to run.
+/// A decided end; the cleanup is still to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// FAILED or KILLED.
@@ -70,7 +72,7 @@ pub(super) struct JobEvent {
     pub(super) run_time_ms: i32,
 }
 
-/// Numbers that the server itself counts for a job (1.2.1 `JobInProgress.Counter`).
+/// Counts of the server itself (1.2.1 `JobInProgress.Counter`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct JobCounts {
     pub(super) launched: PerKind<i64>,
@@ -84,45 +86,45 @@ pub(super) struct JobCounts {
 pub struct Job {
     /// Its id.
     pub id: JobId,
-    /// Its name at the scheduler.
+    /// Its id at the scheduler.
     pub app: AppId,
-    /// About what it takes of memory beside its tasks, by [`AcceptedJob::bytes`], while it is not over.
+    /// Approximate memory beside its tasks, by [`AcceptedJob::bytes`], until it is over.
     pub bytes: u64,
     /// Diagnostics that its attempts have sent, bytes.
-    pub(super) said_bytes: usize,
+    pub(super) diagnostics_bytes: usize,
     /// What was submitted.
     pub spec: Arc<JobSpec>,
     /// Its splits.
     pub splits: Arc<SplitTable>,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
-    /// Since when its tasks may come to lag, epoch ms: its submission, or the last restart.
-    pub(super) watched_ms: i64,
+    /// Start of the wait before its tasks may count as lagging, epoch ms: its submission, or the last restart.
+    pub(super) straggler_watch_ms: i64,
     /// When it ended, epoch ms; 0 = not.
     pub finish_ms: i64,
     /// Its priority, which may have been changed.
     pub priority: Priority,
-    /// The last fact about it: nobody may see the job before this is durable.
+    /// The last fact about it: the job must not be shown before that is durable.
     pub last_fact: FactNumber,
-    /// The nodes that were given any of its attempts: each is told when the job is over.
+    /// Nodes that were given any of its attempts: each gets KILL_JOB when the job is over.
     pub nodes: BTreeSet<NodeId>,
     /// The lowest number that a new attempt may get.
     pub(super) first_attempt: i32,
-    /// Attempts of it that trackers run and nobody here has launched: its setup waits until they are gone.
-    pub(super) strays: u32,
+    /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.
+    pub(super) unknown_attempts: u32,
     pub(super) state: JobState,
     pub(super) ending: Option<Ending>,
     pub(super) failure_info: String,
     pub(super) work: PerKind<Vec<Task>>,
     pub(super) setup: PerKind<Task>,
     pub(super) cleanup: PerKind<Task>,
-    /// Tasks that no attempt is at work on, once the setup has succeeded.
+    /// Tasks without a running attempt, once the setup has succeeded.
     pub(super) waiting: PerKind<PendingTasks>,
-    /// Whether reduces have been asked for: enough maps are done.
-    pub(super) reduces_open: bool,
+    /// Whether reduces have been requested: enough maps are done.
+    pub(super) reduces_requested: bool,
     /// Preferred hosts of each map; equal lists are shared.
-    pub(super) places: Vec<Arc<[HostId]>>,
-    pub(super) nowhere: Arc<[HostId]>,
+    pub(super) preferred_hosts: Vec<Arc<[HostId]>>,
+    pub(super) no_hosts: Arc<[HostId]>,
     /// Racks of all hosts that hold input. Never iterated.
     pub(super) racks: FxHashMap<HostId, RackId>,
     /// Attempts whose task-cleanup waits for a slot.
@@ -130,33 +132,32 @@ pub struct Job {
     pub(super) fetch_failures: FetchFailures,
     /// Failures of its attempts, host by host.
     pub(super) flaky_hosts: FlakyHosts,
-    /// What its maps are expected to write.
     pub(super) output: OutputEstimate,
     pub(super) events: Vec<JobEvent>,
     pub(super) counts: JobCounts,
-    /// Over tasks that are done.
+    /// Over finished tasks.
     pub(super) counter_sums: PerKind<CounterSum>,
-    /// Over tasks at work, as their attempts last reported.
+    /// Over running tasks, as last reported.
     pub(super) running_counters: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
-    /// Attempts of its maps and reduces that hold a slot: launch (ms, by the clock that never goes back), task, number.
-    pub(super) at_work: PerKind<BTreeSet<(u64, u32, i32)>>,
-    /// Tasks that are not done while an attempt at work on them holds a slot.
-    pub(super) in_work: PerKind<u32>,
+    /// Attempts of its maps and reduces that hold a slot: launch (ms of the monotonic clock), task, number.
+    pub(super) slot_holders: PerKind<BTreeSet<(u64, u32, i32)>>,
+    /// Unfinished tasks with a running attempt that holds a slot.
+    pub(super) running_tasks: PerKind<u32>,
     pub(super) stragglers: PerKind<Stragglers>,
     pub(super) finished: PerKind<u32>,
     pub(super) failed: PerKind<u32>,
-    /// What is left where it was over before a restart.
-    pub(super) remains: Option<Box<Remains>>,
+    /// What remains of its tasks after they were retired.
+    pub(super) finished_summary: Option<Box<FinishedSummary>>,
 }
 
-/// Hosts that may be known through the splits of jobs.
+/// Most hosts that splits of jobs may add to the topology.
 const MAX_HOSTS_NAMED: usize = 200_000;
 
 // === impl Outcome ===
 
 impl Outcome {
-    /// As it travels.
+    /// In the wire type.
     pub fn run_state(self) -> RunState {
         match self {
             Outcome::Succeeded => RunState::Succeeded,
@@ -169,18 +170,17 @@ impl Outcome {
 // === impl JobState ===
 
 impl JobState {
-    /// Whether a job in this state may come to `next`.
-    pub fn may_become(self, next: JobState) -> bool {
+    /// Whether a job in this state may change to `next`.
+    pub fn can_become(self, next: JobState) -> bool {
         match (self, next) {
             (JobState::Prep, JobState::Running) => true,
-            // Success needs the setup first.
             (JobState::Prep, JobState::Over(outcome)) => outcome != Outcome::Succeeded,
             (JobState::Running, JobState::Over(_)) => true,
             _ => false,
         }
     }
 
-    /// As it travels.
+    /// In the wire type.
     pub fn run_state(self) -> RunState {
         match self {
             JobState::Prep => RunState::Prep,
@@ -193,11 +193,16 @@ impl JobState {
 // === impl Job ===
 
 impl Job {
-    /// Takes an accepted job in: its setup waits, its demand is told once that has succeeded.
-    pub fn new(accepted: &AcceptedJob, app: AppId, topology: &mut Topology, wants: &mut Wants) -> Self {
+    /// A job just accepted: its setup waits, and it requests slots once that has succeeded.
+    pub fn new(
+        accepted: &AcceptedJob,
+        app: AppId,
+        topology: &mut Topology,
+        housekeeping: &mut HousekeepingQueue,
+    ) -> Self {
         let spec = accepted.spec.clone();
         let splits = accepted.splits.clone();
-        // What jobs name beyond the bound of the table of hosts stays unknown, until a node registers there.
+        // Hosts beyond the limit of the table stay unknown until a node registers there.
         let mut id_of = |host: &SplitHost| match topology.len() < MAX_HOSTS_NAMED {
             true => Some(topology.intern_host(&host.host, &host.rack)),
             false => topology.host(&host.host),
@@ -205,28 +210,28 @@ impl Job {
         let hosts: Vec<Option<HostId>> = splits.hosts().iter().map(&mut id_of).collect();
         let racks: FxHashMap<HostId, RackId> =
             hosts.iter().flatten().map(|host| (*host, topology.rack_of(*host))).collect();
-        // Until it is over: names of hosts are cheap to make up.
+        // Held until the job is over: clients can invent any number of host names.
         hosts.iter().flatten().for_each(|host| topology.hold(*host));
         let mut shared: FxHashMap<Arc<[HostId]>, Arc<[HostId]>> = FxHashMap::default();
-        let places = splits.splits().iter().map(|split| {
+        let preferred_hosts = splits.splits().iter().map(|split| {
             let place: Arc<[HostId]> =
                 splits.locations(split).iter().filter_map(|index| *hosts.get(*index as usize)?).collect();
             shared.entry(place.clone()).or_insert(place).clone()
         });
-        let places = places.collect();
+        let preferred_hosts = preferred_hosts.collect();
         let mut job = Self {
             bytes: accepted.bytes(),
-            places,
+            preferred_hosts,
             racks,
             work: PerKind::new(tasks(spec.maps), tasks(spec.reduces)),
             first_attempt: accepted.first_attempt,
             ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
         };
-        job.refresh_wants(wants);
+        job.refresh_housekeeping(housekeeping);
         job
     }
 
-    /// A job in PREP that has no tasks yet, and about which nothing was told.
+    /// A job in PREP without tasks, not yet known to the scheduler.
     pub(super) fn without_tasks(
         id: JobId,
         app: AppId,
@@ -238,18 +243,18 @@ impl Job {
             id,
             app,
             bytes: 0,
-            said_bytes: 0,
-            places: Vec::new(),
-            nowhere: Arc::new([]),
+            diagnostics_bytes: 0,
+            preferred_hosts: Vec::new(),
+            no_hosts: Arc::new([]),
             racks: FxHashMap::default(),
             submit_ms,
-            watched_ms: submit_ms,
+            straggler_watch_ms: submit_ms,
             finish_ms: 0,
             last_fact: FactNumber::default(),
             nodes: BTreeSet::new(),
             priority: spec.priority,
             first_attempt: 0,
-            strays: 0,
+            unknown_attempts: 0,
             state: JobState::Prep,
             ending: None,
             failure_info: String::new(),
@@ -257,7 +262,7 @@ impl Job {
             setup: PerKind::default(),
             cleanup: PerKind::default(),
             waiting: PerKind::default(),
-            reduces_open: false,
+            reduces_requested: false,
             task_cleanups: PerKind::default(),
             fetch_failures: FetchFailures::default(),
             output: OutputEstimate::new(&splits, slowstart_maps(&spec)),
@@ -267,23 +272,23 @@ impl Job {
             counter_sums: PerKind::default(),
             running_counters: PerKind::default(),
             progress_sum: PerKind::default(),
-            at_work: PerKind::default(),
-            in_work: PerKind::default(),
+            slot_holders: PerKind::default(),
+            running_tasks: PerKind::default(),
             stragglers: PerKind::default(),
             finished: PerKind::default(),
             failed: PerKind::default(),
-            remains: None,
+            finished_summary: None,
             spec,
             splits,
         }
     }
 
-    /// Where it stands.
+    /// Its state.
     pub fn state(&self) -> JobState {
         self.state
     }
 
-    /// The end that has been decided, while its cleanup is still to run.
+    /// The decided end, while its cleanup is still to run.
     pub fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }
@@ -293,7 +298,7 @@ impl Job {
         matches!(self.state, JobState::Over(_))
     }
 
-    /// Whether nothing of its work matters any more.
+    /// Whether it is over or its end is decided.
     pub fn is_over_or_ending(&self) -> bool {
         self.is_over() || self.ending.is_some()
     }
@@ -310,7 +315,7 @@ impl Job {
 
     /// Attempts of its maps and reduces that hold a slot.
     pub fn running(&self) -> PerKind<u32> {
-        let of = |kind: Kind| u32::try_from(self.at_work[kind].len()).unwrap_or(u32::MAX);
+        let of = |kind: Kind| u32::try_from(self.slot_holders[kind].len()).unwrap_or(u32::MAX);
         PerKind::new(of(Kind::Map), of(Kind::Reduce))
     }
 
@@ -319,12 +324,12 @@ impl Job {
     pub fn pending(&self) -> PerKind<u32> {
         let of = |kind: Kind| {
             let waiting = self.total()[kind].saturating_sub(self.finished[kind] + self.failed[kind]);
-            waiting.saturating_sub(self.in_work[kind])
+            waiting.saturating_sub(self.running_tasks[kind])
         };
         if self.is_over_or_ending() { PerKind::default() } else { PerKind::new(of(Kind::Map), of(Kind::Reduce)) }
     }
 
-    /// What a task id of this job is for; none when the job has no such task.
+    /// The key of a task id; none when the job has no such task.
     pub fn key_of(&self, id: TaskId) -> Option<TaskKey> {
         let count = self.total()[id.kind];
         let number = u32::try_from(id.number).ok()?;
@@ -336,7 +341,7 @@ impl Job {
         }
     }
 
-    /// The id of a task: cleanup counts as one behind the last, setup as two.
+    /// The id of a task: the cleanup is numbered one after the last task, the setup two after.
     pub fn task_id(&self, key: TaskKey) -> TaskId {
         let (kind, number) = match key {
             TaskKey::Work(kind, number) => (kind, number),
@@ -346,7 +351,7 @@ impl Job {
         self.id.task(kind, i32::try_from(number).unwrap_or(i32::MAX))
     }
 
-    /// A task. A key with an index beyond the job's tasks is answered by its setup; [`Self::key_of`] makes none.
+    /// A task. A key with an index beyond the job's tasks gives its setup; [`Self::key_of`] makes no such key.
     pub fn task(&self, key: TaskKey) -> &Task {
         match key {
             TaskKey::Work(kind, number) => self.work[kind].get(number as usize).unwrap_or(&self.setup[kind]),
@@ -366,17 +371,19 @@ impl Job {
         }
     }
 
-    /// Hosts near the input of a task.
-    pub(super) fn place(&self, key: TaskKey) -> Arc<[HostId]> {
+    /// The hosts with the input of a task.
+    pub(super) fn preferred_hosts_of(&self, key: TaskKey) -> Arc<[HostId]> {
         match key {
-            TaskKey::Work(Kind::Map, number) => self.places.get(number as usize).unwrap_or(&self.nowhere).clone(),
-            _ => self.nowhere.clone(),
+            TaskKey::Work(Kind::Map, number) => {
+                self.preferred_hosts.get(number as usize).unwrap_or(&self.no_hosts).clone()
+            }
+            _ => self.no_hosts.clone(),
         }
     }
 
-    /// How near the input of a map is to a host in a rack.
+    /// The level of a host and rack for the input of a map.
     pub(super) fn level(&self, key: TaskKey, host: HostId, rack: RackId) -> Level {
-        let place = self.place(key);
+        let place = self.preferred_hosts_of(key);
         if place.contains(&host) {
             Level::Node
         } else if place.iter().any(|host| self.racks.get(host) == Some(&rack)) {
@@ -386,7 +393,7 @@ impl Job {
         }
     }
 
-    /// Counts a map that was given to a host in a rack, by how near that is to its input.
+    /// Counts the locality of a launched map.
     pub(super) fn count_locality(&mut self, key: TaskKey, host: HostId, rack: RackId) {
         match self.level(key, host, rack) {
             Level::Node => self.counts.node_local_maps += 1,
@@ -396,36 +403,37 @@ impl Job {
     }
 
     /// A task waits again, after `failures` failures.
-    pub(super) fn put_back(&mut self, kind: Kind, number: u32, failures: u32) {
-        self.waiting[kind].put_back(number, failures);
+    pub(super) fn requeue(&mut self, kind: Kind, number: u32, failures: u32) {
+        self.waiting[kind].requeue(number, failures);
     }
 
-    /// Something has happened to a task that may have changed its progress and what it needs.
+    /// Updates the sums over tasks after a change to a task.
     pub(super) fn refresh_task(&mut self, key: TaskKey) {
         let task = self.task_mut(key);
         let change = task.recompute_progress();
-        let in_work = task.is_in_work();
-        let was_in_work = std::mem::replace(&mut task.in_work, in_work);
+        let is_running = task.has_running_attempt();
+        let was_running = std::mem::replace(&mut task.is_counted_running, is_running);
         if let TaskKey::Work(kind, _) = key {
             let sum = self.progress_sum[kind] + change;
             self.progress_sum[kind] = sum.clamp(0.0, f64::from(self.total()[kind]));
-            self.in_work[kind] = self.in_work[kind].saturating_sub(u32::from(was_in_work)) + u32::from(in_work);
+            self.running_tasks[kind] =
+                self.running_tasks[kind].saturating_sub(u32::from(was_running)) + u32::from(is_running);
             self.refresh_straggler(key);
             self.refresh_counters(key);
         }
     }
 
-    /// Comes to another state; false, and nothing has happened, where [`JobState::may_become`] says no. The only place
+    /// Changes the state; false, and nothing has changed, where [`JobState::can_become`] forbids it. The only place
     /// that changes the state.
-    pub(super) fn enter(&mut self, next: JobState) -> bool {
-        let may = self.state.may_become(next);
+    pub(super) fn enter_state(&mut self, next: JobState) -> bool {
+        let may = self.state.can_become(next);
         if may {
             self.state = next;
         }
         may
     }
 
-    /// FAILED attempts that fail a task of that kind.
+    /// Number of FAILED attempts that fails a task of that kind.
     pub(super) fn max_attempts(&self, kind: Kind) -> u32 {
         let limit = match kind {
             Kind::Map => self.spec.map_max_attempts,
@@ -434,96 +442,96 @@ impl Job {
         limit.max(1)
     }
 
-    /// The setup has succeeded: maps are asked for, and reduces when none must wait for maps.
-    pub(super) fn open_work(&mut self, scene: &mut Scene<'_>) {
-        if !self.start(scene) {
+    /// Requests the maps after the setup succeeded, and the reduces when none must wait for maps.
+    pub(super) fn start_work(&mut self, context: &mut JobContext<'_>) {
+        if !self.enter_running(context) {
             return;
         }
         let desired = self.total();
-        scene.scheduler.set_desired(self.app, desired);
+        context.scheduler.set_desired(self.app, desired);
         self.waiting =
-            PerKind::new(PendingTasks::maps(&self.places, &self.racks), PendingTasks::reduces(desired.reduce));
-        for place in &self.places {
-            scene.scheduler.request(self.app, Kind::Map, place, 1);
+            PerKind::new(PendingTasks::maps(&self.preferred_hosts, &self.racks), PendingTasks::reduces(desired.reduce));
+        for place in &self.preferred_hosts {
+            context.scheduler.request_slots(self.app, Kind::Map, place, 1);
         }
-        self.open_reduces_when_due(scene);
-        self.await_stragglers(scene);
+        self.request_reduces_when_due(context);
+        self.schedule_straggler_check(context);
     }
 
-    /// The setup has succeeded; false when the job had begun, or is over.
-    pub(super) fn start(&mut self, scene: &mut Scene<'_>) -> bool {
-        let may = self.enter(JobState::Running);
+    /// Enters RUNNING after the setup succeeded; false when the job was set up before, or is over.
+    pub(super) fn enter_running(&mut self, context: &mut JobContext<'_>) -> bool {
+        let may = self.enter_state(JobState::Running);
         if may {
-            scene.facts.push(JobFact::Running { job: self.id, at_ms: scene.now.wall_ms });
+            context.facts.push(JobFact::Running { job: self.id, at_ms: context.now.wall_ms });
         }
         may
     }
 
     /// Whether enough maps are done for reduces to start; a map that loses its output may undo that.
-    pub(super) fn reduces_are_due(&self) -> bool {
+    pub(super) fn are_reduces_due(&self) -> bool {
         self.finished.map + self.failed.map >= slowstart_maps(&self.spec)
     }
 
-    /// Asks for the reduces once enough maps are done.
-    pub(super) fn open_reduces_when_due(&mut self, scene: &mut Scene<'_>) {
-        if self.reduces_open || self.state != JobState::Running || !self.reduces_are_due() {
+    /// Requests the reduces once enough maps are done.
+    pub(super) fn request_reduces_when_due(&mut self, context: &mut JobContext<'_>) {
+        if self.reduces_requested || self.state != JobState::Running || !self.are_reduces_due() {
             return;
         }
-        self.reduces_open = true;
+        self.reduces_requested = true;
         let waiting = u32::try_from(self.waiting.reduce.len()).unwrap_or(u32::MAX);
         if waiting > 0 {
-            scene.scheduler.request(self.app, Kind::Reduce, &[], waiting);
+            context.scheduler.request_slots(self.app, Kind::Reduce, &[], waiting);
         }
     }
 
-    /// Tells who hands out slots and setups how things stand with the job after a change.
-    pub(super) fn refresh(&mut self, scene: &mut Scene<'_>) {
-        self.refresh_wants(scene.wants);
+    /// Updates the scheduler and the housekeeping queue after a change.
+    pub(super) fn refresh(&mut self, context: &mut JobContext<'_>) {
+        self.refresh_housekeeping(context.housekeeping);
         let mut remaining = PerKind::default();
         if self.state == JobState::Running {
             let unfinished = |kind: Kind| self.total()[kind].saturating_sub(self.finished[kind]);
-            let reduces = if self.reduces_are_due() { unfinished(Kind::Reduce) } else { 0 };
+            let reduces = if self.are_reduces_due() { unfinished(Kind::Reduce) } else { 0 };
             remaining = PerKind::new(unfinished(Kind::Map), reduces);
         }
-        scene.scheduler.set_remaining(self.app, remaining);
-        scene.scheduler.set_pending(self.app, self.pending());
+        context.scheduler.set_remaining(self.app, remaining);
+        context.scheduler.set_pending(self.app, self.pending());
     }
 
     /// Whether every map and reduce is done or given up.
-    pub(super) fn work_is_over(&self) -> bool {
+    pub(super) fn is_work_over(&self) -> bool {
         Kind::ALL.iter().all(|kind| self.finished[*kind] + self.failed[*kind] >= self.total()[*kind])
     }
 
-    /// Enters the job among those that want a setup, cleanup or task-cleanup, or strikes it out.
-    pub(super) fn refresh_wants(&mut self, wants: &mut Wants) {
+    /// Adds the job to the queues for setup, cleanup and task-cleanup, or removes it.
+    pub(super) fn refresh_housekeeping(&mut self, housekeeping: &mut HousekeepingQueue) {
         let idle = |tasks: &PerKind<Task>| {
             Kind::ALL.iter().all(|kind| tasks[*kind].state == TaskState::Waiting && !tasks[*kind].has_live_attempt())
         };
-        let may_begin = self.ending.is_none() && self.strays == 0;
+        let may_begin = self.ending.is_none() && self.unknown_attempts == 0;
         let setup = self.state == JobState::Prep && may_begin && idle(&self.setup);
-        let due = self.ending.is_some() || (self.state == JobState::Running && self.work_is_over());
+        let due = self.ending.is_some() || (self.state == JobState::Running && self.is_work_over());
         let cleanup = !self.is_over() && due && idle(&self.cleanup);
-        set_member(&mut wants.setup, self.id, setup);
-        set_member(&mut wants.cleanup, self.id, cleanup);
+        set_member(&mut housekeeping.setup, self.id, setup);
+        set_member(&mut housekeeping.cleanup, self.id, cleanup);
         for kind in Kind::ALL {
             let waits = !self.is_over_or_ending() && !self.task_cleanups[kind].is_empty();
-            set_member(&mut wants.task_cleanup[kind], self.id, waits);
+            set_member(&mut housekeeping.task_cleanup[kind], self.id, waits);
         }
     }
 
     /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed wherever there are
     /// slots of its kind (1.2.1 counts all hosts, and may wait for ever).
-    pub(super) fn may_run_on(task: &Task, kind: Kind, host: HostId, hosts: HostsFor<'_>) -> bool {
+    pub(super) fn can_run_task_on(task: &Task, kind: Kind, host: HostId, hosts: EligibleHosts<'_>) -> bool {
         task.failed_hosts.is_empty()
             || !task.failed_hosts.contains(&host)
             || task.failed_hosts.iter().filter(|host| hosts.offers(**host, kind)).count() >= hosts.offering(kind).max(1)
     }
 }
 
-/// Maps that must be done before reduces are asked for.
+/// Maps that must be done before reduces are requested.
 pub(super) fn slowstart_maps(spec: &JobSpec) -> u32 {
     let needed = u64::from(spec.slowstart_millionths) * u64::from(spec.maps);
-    // More than all would be never.
+    // More than all maps would mean never.
     u32::try_from(needed.div_ceil(1_000_000)).unwrap_or(u32::MAX).min(spec.maps)
 }
 

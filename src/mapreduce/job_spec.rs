@@ -1,4 +1,4 @@
-//! What was submitted, typed.
+//! The typed submission of a job.
 
 use std::sync::Arc;
 
@@ -66,23 +66,23 @@ pub struct JobSpec {
     pub view_acl: Option<String>,
     /// `mapreduce.job.acl-modify-job`, if set.
     pub modify_acl: Option<String>,
-    /// Whether a restart may take it up again: `mapreduce.job.restart.recover`.
+    /// Whether a restart may resume it: `mapreduce.job.restart.recover`.
     pub recover: bool,
     /// Why only stock TaskTrackers can run it, if so.
     #[serde(default = "not_asked")]
     pub only_stock: Option<String>,
-    /// Whom to tell that it is over: `job.end.notification.url`.
+    /// Where to announce its end: `job.end.notification.url`.
     #[serde(default)]
     pub end_notification: Option<EndNotification>,
 }
 
-/// Longest reason that is kept why only stock TaskTrackers can run a job, bytes: it may repeat values of job.xml.
+/// Longest `only_stock`, bytes: it may repeat values of job.xml.
 const MAX_REASON_BYTES: usize = 1 << 10;
 
 // === impl JobSpec ===
 
 impl JobSpec {
-    /// Cuts what Hadoop takes at any length, and people only read, to what is kept of it.
+    /// Cuts texts for people, which Hadoop accepts at any length.
     pub fn cut_texts(spec: &mut Arc<Self>) {
         let is_long = |reason: &String| reason.len() > MAX_REASON_BYTES;
         if spec.name.len() > JOB_NAME_BYTES || spec.only_stock.as_ref().is_some_and(is_long) {
@@ -92,7 +92,7 @@ impl JobSpec {
         }
     }
 
-    /// About what its texts take of memory, bytes.
+    /// Approximate memory, bytes.
     pub fn bytes(&self) -> usize {
         let optional = [&self.view_acl, &self.modify_acl, &self.only_stock].into_iter().flatten();
         let url = self.end_notification.iter().map(|notification| &notification.url);
@@ -102,7 +102,7 @@ impl JobSpec {
     }
 }
 
-/// What job specifications that were stored without it mean (1.2.1 `JobConf.getMaxTaskFailuresPerTracker`).
+/// Default of specifications stored before the field existed (1.2.1 `JobConf.getMaxTaskFailuresPerTracker`).
 fn four() -> u32 {
     4
 }

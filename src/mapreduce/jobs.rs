@@ -1,11 +1,11 @@
-//! All jobs the daemon knows, and the grants that the scheduler turns into their attempts.
+//! All jobs the daemon knows, and how grants of the scheduler become their attempts.
 
 use rustc_hash::FxHashMap;
 
 use crate::model::{JobId, Kind, Now};
-use crate::scheduler::{AppId, GrantSource, Level, NodeId, Taken};
+use crate::scheduler::{AppId, GrantResult, GrantSource, Level, NodeId};
 
-use super::{Job, Launch, NodeBook};
+use super::{Job, Launch, NodeRegistry};
 
 /// Jobs by id and by app.
 #[derive(Debug, Default)]
@@ -16,31 +16,31 @@ pub struct Jobs {
     last_app: u32,
 }
 
-/// Jobs while the scheduler hands out the slots of one node: collects what was launched.
-pub struct Granting<'a> {
+/// The jobs during an assignment of one node's slots; collects the launches.
+pub struct JobGrants<'a> {
     jobs: &'a mut Jobs,
-    nodes: &'a NodeBook,
+    nodes: &'a NodeRegistry,
     now: Now,
-    /// What was launched, in order.
+    /// Launches, in order.
     pub launches: Vec<(AppId, Launch)>,
 }
 
 // === impl Jobs ===
 
 impl Jobs {
-    /// The name under which the next job will be known to the scheduler.
-    pub fn next_app(&mut self) -> AppId {
+    /// The id of the next job at the scheduler.
+    pub fn next_app_id(&mut self) -> AppId {
         self.last_app = self.last_app.wrapping_add(1);
         AppId::new(self.last_app)
     }
 
-    /// Takes a job in.
+    /// Adds a job.
     pub fn insert(&mut self, job: Job) {
         self.by_id.insert(job.id, job.app);
         self.by_app.insert(job.app, Box::new(job));
     }
 
-    /// Forgets a job.
+    /// Removes a job.
     pub fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
         let app = self.by_id.remove(&id)?;
         self.by_app.remove(&app)
@@ -56,18 +56,18 @@ impl Jobs {
         self.by_app.get_mut(self.by_id.get(&id)?).map(|job| &mut **job)
     }
 
-    /// A job, by its name at the scheduler.
+    /// A job, by its id at the scheduler.
     pub fn by_app(&self, app: AppId) -> Option<&Job> {
         self.by_app.get(&app).map(|job| &**job)
     }
 
-    /// All jobs, by id. For what people ask, never for a heartbeat.
+    /// All jobs, by id. For queries, never for a heartbeat.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
         self.by_id.values().filter_map(|app| self.by_app.get(app).map(|job| &**job))
     }
 
-    /// Jobs with a greater id, or all, by id. For what people ask, never for a heartbeat.
-    pub fn after(&self, id: Option<JobId>) -> impl Iterator<Item = &Job> {
+    /// Jobs with a greater id, or all, by id. For queries, never for a heartbeat.
+    pub fn iter_after(&self, id: Option<JobId>) -> impl Iterator<Item = &Job> {
         use std::ops::Bound::{Excluded, Unbounded};
         let range = self.by_id.range((id.map_or(Unbounded, Excluded), Unbounded));
         range.filter_map(|(_, app)| self.by_app.get(app).map(|job| &**job))
@@ -83,20 +83,20 @@ impl Jobs {
         self.by_id.is_empty()
     }
 
-    /// Lends the jobs to the scheduler for one heartbeat.
-    pub fn granting<'a>(&'a mut self, nodes: &'a NodeBook, now: Now) -> Granting<'a> {
-        Granting { jobs: self, nodes, now, launches: Vec::new() }
+    /// The jobs as a source of grants for one heartbeat.
+    pub fn grant_source<'a>(&'a mut self, nodes: &'a NodeRegistry, now: Now) -> JobGrants<'a> {
+        JobGrants { jobs: self, nodes, now, launches: Vec::new() }
     }
 }
 
-// === impl Granting ===
+// === impl JobGrants ===
 
-impl GrantSource for Granting<'_> {
-    fn take(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> Taken {
-        let Some(job) = self.jobs.by_app.get_mut(&app) else { return Taken::Nothing };
-        let Some((number, hosts)) = job.take_work(kind, node, level, self.nodes) else { return Taken::Nothing };
-        let (launch, again) = job.grant(kind, number, node, self.nodes, self.now);
+impl GrantSource for JobGrants<'_> {
+    fn take_task(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> GrantResult {
+        let Some(job) = self.jobs.by_app.get_mut(&app) else { return GrantResult::NoTask };
+        let Some((number, hosts)) = job.take_task(kind, node, level, self.nodes) else { return GrantResult::NoTask };
+        let (launch, is_rerun) = job.launch_task(kind, number, node, self.nodes, self.now);
         self.launches.push((app, launch));
-        Taken::Task { hosts, again }
+        GrantResult::Task { hosts, is_rerun }
     }
 }

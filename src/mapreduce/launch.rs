@@ -1,4 +1,4 @@
-//! Giving attempts to nodes: which task, under which number, and how it travels.
+//! Launches attempts: chooses the task and the attempt number, and builds the wire task.
 
 use std::sync::Arc;
 
@@ -9,112 +9,118 @@ use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex
 
 use super::flaky_hosts::FlakyHosts;
 use super::job::{Job, JobState, Outcome, TaskKey};
-use super::node_book::HostsFor;
-use super::{Attempt, AttemptRole, JobFact, NodeBook, Scene, Task, TaskState};
+use super::node_registry::EligibleHosts;
+use super::{Attempt, AttemptRole, JobContext, JobFact, NodeRegistry, Task, TaskState};
 
-/// An attempt that was just given to a node.
+/// A launched attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// Its task.
     pub key: TaskKey,
     /// Its id.
     pub attempt: AttemptId,
-    /// What it is for.
+    /// Its purpose.
     pub role: AttemptRole,
 }
 
 // === impl Job: what to launch ===
 
 impl Job {
-    /// A map or reduce for `node`, as the scheduler has granted it: one that waits, else one that lags; with the hosts it
-    /// was asked for with.
-    pub fn take_work(
+    /// A map or reduce for `node`, granted by the scheduler: a waiting one, else a straggler; with the hosts of its
+    /// request.
+    pub fn take_task(
         &mut self,
         kind: Kind,
         node: NodeId,
         level: Level,
-        nodes: &NodeBook,
+        nodes: &NodeRegistry,
     ) -> Option<(u32, Arc<[HostId]>)> {
-        let face = nodes.get(node)?;
-        if !self.accepts(kind, node, nodes) {
+        let info = nodes.get(node)?;
+        if !self.can_run_on(kind, node, nodes) {
             return None;
         }
-        let (tasks, flaky, hosts) = (&self.work[kind], &self.flaky_hosts, self.hosts_of(nodes));
-        let may_rerun = |number: u32| {
-            tasks.get(number as usize).is_some_and(|task| may_rerun(task, flaky, kind, face.host, (nodes, hosts)))
+        let (tasks, flaky, hosts) = (&self.work[kind], &self.flaky_hosts, self.eligible_hosts(nodes));
+        let can_rerun = |number: u32| {
+            tasks.get(number as usize).is_some_and(|task| can_rerun(task, flaky, kind, info.host, (nodes, hosts)))
         };
-        if let Some(number) = self.waiting[kind].take(level, face.host, face.rack, may_rerun) {
-            return Some((number, self.place(TaskKey::Work(kind, number))));
+        if let Some(number) = self.waiting[kind].take(level, info.host, info.rack, can_rerun) {
+            return Some((number, self.preferred_hosts_of(TaskKey::Work(kind, number))));
         }
-        Some((self.take_straggler(kind, node, face)?, self.nowhere.clone()))
+        Some((self.take_straggler(kind, node, info)?, self.no_hosts.clone()))
     }
 
-    /// Whether anything of it may run on a node at all.
-    pub(super) fn accepts(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+    /// Whether any task of that kind may run on a node.
+    pub(super) fn can_run_on(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
         let is_possible = match kind {
             Kind::Map => self.has_room_on(node, nodes),
-            Kind::Reduce => self.reduces_are_due(),
+            Kind::Reduce => self.are_reduces_due(),
         };
         is_possible && !self.avoids(kind, node, nodes)
     }
 
     /// Whether a task that has had an attempt may run on a node.
-    pub(super) fn may_rerun_on(&self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook) -> bool {
-        let Some(host) = nodes.get(node).map(|face| face.host) else { return false };
+    pub(super) fn can_rerun_on(&self, kind: Kind, number: u32, node: NodeId, nodes: &NodeRegistry) -> bool {
+        let Some(host) = nodes.get(node).map(|info| info.host) else { return false };
         let task = self.work[kind].get(number as usize);
-        task.is_some_and(|task| may_rerun(task, &self.flaky_hosts, kind, host, (nodes, self.hosts_of(nodes))))
+        task.is_some_and(|task| can_rerun(task, &self.flaky_hosts, kind, host, (nodes, self.eligible_hosts(nodes))))
     }
 
-    /// Makes the attempt for a task that was taken; tells whether it is one that has ended before and runs again.
-    pub fn grant(&mut self, kind: Kind, number: u32, node: NodeId, nodes: &NodeBook, now: Now) -> (Launch, bool) {
+    /// Creates the attempt of a task that was taken; and whether that is a rerun after earlier attempts have ended.
+    pub fn launch_task(
+        &mut self,
+        kind: Kind,
+        number: u32,
+        node: NodeId,
+        nodes: &NodeRegistry,
+        now: Now,
+    ) -> (Launch, bool) {
         let key = TaskKey::Work(kind, number);
         let task = self.task(key);
-        let again = !task.attempts.is_empty() && !task.has_live_attempt();
+        let is_rerun = !task.attempts.is_empty() && !task.has_live_attempt();
         let launch = self.add_attempt(key, AttemptRole::Work, node, now);
-        self.at_work[kind].insert((now.mono_ms, number, launch.attempt.number));
+        self.slot_holders[kind].insert((now.mono_ms, number, launch.attempt.number));
         self.counts.launched[kind] += 1;
-        if let (Kind::Map, Some(face)) = (kind, nodes.get(node)) {
-            self.count_locality(key, face.host, face.rack);
+        if let (Kind::Map, Some(info)) = (kind, nodes.get(node)) {
+            self.count_locality(key, info.host, info.rack);
         }
         self.refresh_task(key);
-        (launch, again)
+        (launch, is_rerun)
     }
 
-    /// Whether the setup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
-    /// that variant failed, unless it failed everywhere else.
-    pub fn may_set_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
-        self.suits(&self.setup[kind], kind, node, nodes)
+    /// Whether the setup variant for `kind` may run on a node: not where too many of the job's attempts failed, and not
+    /// where that variant failed, unless it failed everywhere else.
+    pub fn can_set_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+        self.can_run_variant_on(&self.setup[kind], kind, node, nodes)
     }
 
-    /// Whether the cleanup may run on a node in the variant for `kind`: not where too much of the job failed, and never where
-    /// that variant failed, unless it failed everywhere else.
-    pub fn may_clean_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
-        self.suits(&self.cleanup[kind], kind, node, nodes)
+    /// Whether the cleanup variant for `kind` may run on a node, by the same rules.
+    pub fn can_clean_up_on(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+        self.can_run_variant_on(&self.cleanup[kind], kind, node, nodes)
     }
 
-    fn suits(&self, task: &Task, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
-        let Some(face) = nodes.get(node).filter(|_| !self.avoids(kind, node, nodes)) else { return false };
-        may_rerun(task, &self.flaky_hosts, kind, face.host, (nodes, self.hosts_of(nodes)))
+    fn can_run_variant_on(&self, task: &Task, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
+        let Some(info) = nodes.get(node).filter(|_| !self.avoids(kind, node, nodes)) else { return false };
+        can_rerun(task, &self.flaky_hosts, kind, info.host, (nodes, self.eligible_hosts(nodes)))
     }
 
-    /// Gives the job's setup, in the variant for `kind`, to a node.
-    pub fn launch_setup(&mut self, kind: Kind, node: NodeId, scene: &mut Scene<'_>) -> Launch {
-        let launch = self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, node, scene.now);
-        scene.scheduler.occupy(node, kind, 1);
-        self.refresh_wants(scene.wants);
+    /// Launches the job's setup, in the variant for `kind`, on a node.
+    pub fn launch_setup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Launch {
+        let launch = self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, node, context.now);
+        context.scheduler.occupy_slots(node, kind, 1);
+        self.refresh_housekeeping(context.housekeeping);
         launch
     }
 
-    /// Gives the job's cleanup, in the variant for `kind`, to a node.
-    pub fn launch_cleanup(&mut self, kind: Kind, node: NodeId, scene: &mut Scene<'_>) -> Launch {
-        let launch = self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, node, scene.now);
-        scene.scheduler.occupy(node, kind, 1);
-        self.refresh_wants(scene.wants);
+    /// Launches the job's cleanup, in the variant for `kind`, on a node.
+    pub fn launch_cleanup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Launch {
+        let launch = self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, node, context.now);
+        context.scheduler.occupy_slots(node, kind, 1);
+        self.refresh_housekeeping(context.housekeeping);
         launch
     }
 
-    /// Gives the cleaning up after an attempt of that kind to a node, under the attempt's own id.
-    pub fn launch_task_cleanup(&mut self, kind: Kind, node: NodeId, scene: &mut Scene<'_>) -> Option<Launch> {
+    /// Launches the next waiting task-cleanup of that kind on a node, under the attempt's own id.
+    pub fn launch_task_cleanup(&mut self, kind: Kind, node: NodeId, context: &mut JobContext<'_>) -> Option<Launch> {
         let launch = loop {
             let Some((key, number)) = self.task_cleanups[kind].pop_front() else { break None };
             let task = self.task_mut(key);
@@ -127,13 +133,13 @@ impl Job {
             attempt.started = false;
             attempt.reported = false;
             attempt.phase = Phase::Cleanup;
-            attempt.launch_mono_ms = scene.now.mono_ms;
+            attempt.launch_mono_ms = context.now.mono_ms;
             self.nodes.insert(node);
-            scene.scheduler.clean_up(node, kind);
+            context.scheduler.start_task_cleanup(node, kind);
             let attempt = self.task_id(key).attempt(number);
             break Some(Launch { key, attempt, role: AttemptRole::TaskCleanup });
         };
-        self.refresh_wants(scene.wants);
+        self.refresh_housekeeping(context.housekeeping);
         launch
     }
 
@@ -144,11 +150,11 @@ impl Job {
         let task = self.task_mut(key);
         let number = task.next_number().max(first_attempt);
         if task.attempts.is_empty() {
-            // Most tasks have one attempt for ever.
+            // Most tasks never have a second attempt.
             task.attempts.reserve_exact(1);
         }
         if let Some(ranges) = &mut task.failed_ranges {
-            ranges.launched(number);
+            ranges.record_launch(number);
         }
         task.attempts.push(Attempt::launched(number, role, first_phase(kind), node, now));
         task.state = TaskState::Running;
@@ -158,12 +164,12 @@ impl Job {
         Launch { key, attempt: self.task_id(key).attempt(number), role }
     }
 
-    /// The fact that `launch` went to a tracker with that answer.
+    /// The fact that `launch` was sent in that response to a tracker.
     pub fn launch_fact(&self, launch: &Launch, tracker: Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
         JobFact::AttemptLaunched { attempt: launch.attempt, role: launch.role, tracker, response_id, at_ms }
     }
 
-    /// The task as it travels.
+    /// The task in the wire type.
     pub fn wire_task(&self, launch: &Launch) -> wire::Task {
         let kind = launch.key.kind();
         let attempt = self.attempt(launch.key, launch.attempt.number);
@@ -179,7 +185,7 @@ impl Job {
                 .map(|split| SplitIndex { file: Text(self.spec.split_file.clone()), offset_bytes: split.offset_bytes }),
             _ => None,
         };
-        let skip = self.skip_order(launch.key);
+        let skip = self.skip_instructions(launch.key);
         wire::Task {
             job_file: Text(self.spec.job_file.clone()),
             partition: launch.attempt.task.number,
@@ -199,7 +205,7 @@ impl Job {
         }
     }
 
-    /// What the committer is told: commit, or abort and why.
+    /// What the committer does: commit, or abort and why.
     fn cleanup_outcome(&self) -> CleanupOutcome {
         match self.ending.as_ref().map(|ending| ending.outcome) {
             None | Some(Outcome::Succeeded) => CleanupOutcome::Succeeded,
@@ -214,12 +220,12 @@ impl Job {
         task.attempts.get(task.position(number)?)
     }
 
-    /// Whether the job can still launch anything.
+    /// Whether it is not over.
     pub fn may_launch(&self) -> bool {
         !matches!(self.state, JobState::Over(_))
     }
 
-    pub(super) fn task_is_lost(task: &Task) -> bool {
+    pub(super) fn is_task_idle(task: &Task) -> bool {
         !task.is_over() && !task.has_live_attempt()
     }
 }
@@ -234,24 +240,24 @@ impl TaskKey {
         }
     }
 
-    /// Whether it is a map or reduce of the job, no setup or cleanup.
+    /// Whether it is a map or reduce, not a setup or cleanup.
     pub fn is_work(self) -> bool {
         matches!(self, TaskKey::Work(..))
     }
 }
 
-/// Not where it failed, unless there is nowhere else. `hosts` are those that the job can choose from.
-fn may_rerun(
+/// A task does not run where it failed, unless no other host is left. `hosts` are those that the job can choose from.
+fn can_rerun(
     task: &Task,
     flaky: &FlakyHosts,
     kind: Kind,
     host: HostId,
-    (nodes, hosts): (&NodeBook, HostsFor<'_>),
+    (nodes, hosts): (&NodeRegistry, EligibleHosts<'_>),
 ) -> bool {
-    Job::may_run_on(task, kind, host, hosts) || flaky.leave_none_but(&task.failed_hosts, kind, nodes, hosts)
+    Job::can_run_task_on(task, kind, host, hosts) || flaky.leave_no_other_host(&task.failed_hosts, kind, nodes, hosts)
 }
 
-/// What an attempt begins with.
+/// The first phase of an attempt.
 pub(super) fn first_phase(kind: Kind) -> Phase {
     match kind {
         Kind::Map => Phase::Map,
@@ -259,7 +265,7 @@ pub(super) fn first_phase(kind: Kind) -> Phase {
     }
 }
 
-/// The status inside a launched task: the stock values, whose state tells the tracker to start it.
+/// The status inside a launched task: the stock values, whose state makes the tracker start it.
 fn first_status(attempt: AttemptId, state: AttemptState, kind: Kind) -> TaskStatus {
     TaskStatus {
         attempt,
@@ -272,7 +278,7 @@ fn first_status(attempt: AttemptId, state: AttemptState, kind: Kind) -> TaskStat
         start_ms: 0,
         finish_ms: 0,
         output_bytes: -1,
-        // Empty, not absent: the task's own process goes by this and would never send any.
+        // Empty, not absent: else the task's process would never send any.
         counters: Some(crate::wire::ReportedCounters::default()),
         next_record_range: RecordRange::default(),
         reduce: (kind == Kind::Reduce).then(ReduceProgress::default),

@@ -1,23 +1,23 @@
-//! How much the maps of a job will write, judged by those that are done (1.2.1 `ResourceEstimator`). Integers only.
+//! Estimates the output of a job's maps from those that are done (1.2.1 `ResourceEstimator`). Integers only.
 
 use crate::model::Kind;
 use crate::scheduler::NodeId;
 
 use super::job::{Job, Outcome, TaskKey};
-use super::{NodeBook, Scene, SplitTable};
+use super::{JobContext, NodeRegistry, SplitTable};
 
-/// What the maps done so far have read and written.
+/// Input and output of the maps done so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OutputEstimate {
-    /// Input of all maps and one byte for each, so that maps without input do not look infinitely productive.
+    /// Input of all maps plus one byte each, so that maps without input do not look infinitely productive.
     input: u128,
     /// The same of the maps done.
     done_input: u128,
     /// Output of the maps done, bytes.
     done_output: u128,
-    /// Maps done, each time.
+    /// Successes of maps, reruns included.
     done: u32,
-    /// Before so many are done nothing is estimated.
+    /// Fewest maps done for an estimate.
     enough: u32,
     maps: u32,
 }
@@ -25,7 +25,7 @@ pub(super) struct OutputEstimate {
 // === impl OutputEstimate ===
 
 impl OutputEstimate {
-    /// Nothing is done yet. A tenth of the maps is enough, or those that reduces wait for where these are fewer.
+    /// No map is done. An estimate needs a tenth of the maps, or those that reduces wait for where these are fewer.
     pub(super) fn new(splits: &SplitTable, slowstart_maps: u32) -> Self {
         let maps = u32::try_from(splits.len()).unwrap_or(u32::MAX);
         let input = splits.splits().iter().map(|split| bytes_read(split.length_bytes)).sum();
@@ -33,7 +33,7 @@ impl OutputEstimate {
         Self { input, done_input: 0, done_output: 0, done: 0, enough, maps }
     }
 
-    /// A map with so much input has written so much. One that does not tell its output (below 0) says nothing.
+    /// Adds a finished map. One that does not report its output (below 0) is ignored.
     fn add(&mut self, input_bytes: i64, output_bytes: i64) {
         let Ok(output) = u64::try_from(output_bytes) else { return };
         self.done_input += bytes_read(input_bytes);
@@ -41,15 +41,15 @@ impl OutputEstimate {
         self.done = self.done.saturating_add(1);
     }
 
-    /// Room that all maps will need, bytes: twice what they will write. 0 while too few are done to tell.
+    /// Room that all maps will need, bytes: twice their output. 0 while too few are done.
     fn room_of_all(&self) -> u64 {
         if self.done < self.enough || self.done_input == 0 {
             return 0;
         }
-        // Half a byte more rounds to the nearest.
+        // Adding half the divisor rounds to the nearest.
         let twice = self.input.saturating_mul(self.done_output).saturating_mul(2);
         let room = twice.saturating_add(self.done_input / 2) / self.done_input;
-        // Java's long, which 1.2.1 counts in.
+        // 1.2.1 computes in Java's long.
         u64::try_from(room).unwrap_or(u64::MAX).min(i64::MAX as u64)
     }
 
@@ -58,7 +58,7 @@ impl OutputEstimate {
         self.room_of_all().checked_div(u64::from(self.maps)).unwrap_or(0)
     }
 
-    /// What one of `reduces` will read, bytes, if each gets the same.
+    /// Input of one of `reduces`, bytes, if all get the same.
     fn input_of_reduce(&self, reduces: u32) -> u64 {
         self.room_of_all().checked_div(u64::from(reduces)).unwrap_or(0) / 2
     }
@@ -71,34 +71,34 @@ fn bytes_read(length_bytes: i64) -> u128 {
 // === impl Job: room for output ===
 
 impl Job {
-    /// A map is done: its output tells of the others'. The job fails where a reduce would get more than it allows.
-    pub(super) fn learn_output(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
+    /// Adds a finished map to the estimate. The job fails where a reduce would get more than the job's limit.
+    pub(super) fn apply_map_output(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         if !matches!(key, TaskKey::Work(Kind::Map, _)) {
             return;
         }
-        self.note_output(key, position);
+        self.record_output(key, position);
         let Some(limit) = self.spec.reduce_input_limit_bytes else { return };
         let estimate = self.output.input_of_reduce(self.spec.reduces);
         let done = self.finished.reduce + self.failed.reduce >= self.spec.reduces;
         if limit > 0 && estimate > limit && !done {
             // 1.2.1 has these blanks.
             let reason = format!("Job exceeded Reduce Input limit  Limit:  {limit} Estimated: {estimate}");
-            self.end(Outcome::Failed, reason, scene);
+            self.decide_end(Outcome::Failed, reason, context);
         }
     }
 
-    /// Counts what a map that is done has read and written.
-    pub(super) fn note_output(&mut self, key: TaskKey, position: usize) {
+    /// Adds input and output of a finished map.
+    pub(super) fn record_output(&mut self, key: TaskKey, position: usize) {
         let TaskKey::Work(Kind::Map, number) = key else { return };
         let Some(split) = self.splits.splits().get(number as usize) else { return };
         let Some(attempt) = self.task(key).attempts.get(position) else { return };
         self.output.add(split.length_bytes, attempt.output_bytes);
     }
 
-    /// Whether a node has room for what a map of the job is expected to write. One that does not tell has.
-    pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeBook) -> bool {
+    /// Whether a node has room for the expected output of a map. A node that reports no free space does.
+    pub(super) fn has_room_on(&self, node: NodeId, nodes: &NodeRegistry) -> bool {
         let needed = self.output.room_of_map();
-        needed == 0 || nodes.get(node).and_then(|face| face.free_disk_bytes).is_none_or(|free| free >= needed)
+        needed == 0 || nodes.get(node).and_then(|info| info.free_disk_bytes).is_none_or(|free| free >= needed)
     }
 }
 

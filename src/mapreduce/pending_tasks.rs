@@ -1,5 +1,5 @@
-//! Which waiting task a node gets: those that come back first, then by distance, then in split order, last those without
-//! a place (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
+//! The order in which a node gets waiting tasks: returned ones first, then by distance, then in split order, last those
+//! without preferred hosts (1.2.1 `JobInProgress.findNewMapTask`, `findNewReduceTask`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,21 +11,21 @@ use crate::scheduler::{HostId, Level, RackId};
 
 /// The waiting maps or reduces of a job.
 ///
-/// Invariant: a fresh task stands in the list of each of its hosts and racks; what else stands there has been given away
-/// through another list and is dropped when met. So a task is taken in constant time, but for failed ones that may not
-/// run on the node.
+/// Invariant: a fresh task is in the list of each of its hosts and racks; other entries of a list were taken through
+/// another list and are dropped when met. So a task is taken in constant time, except for failed ones that may not run
+/// on the node.
 #[derive(Debug, Default)]
 pub(super) struct PendingTasks {
-    /// Tasks that have not failed: they may run anywhere.
+    /// Tasks that have not failed; they may run anywhere.
     fresh: BTreeSet<u32>,
-    /// Fresh maps whose input is nowhere: they wait behind those that are far from theirs.
-    placeless: BTreeSet<u32>,
-    /// Tasks that have failed, and maps that come back for another reason, most failures first: where they failed they
-    /// may not run again.
-    again: BTreeSet<(Reverse<u32>, u32)>,
-    /// They are maps.
+    /// Fresh maps without preferred hosts; they come after maps that are far from their input.
+    without_hosts: BTreeSet<u32>,
+    /// Failed tasks, and maps that return for another reason, most failures first; a task does not run again where it
+    /// failed.
+    returned: BTreeSet<(Reverse<u32>, u32)>,
+    /// Whether these are maps.
     are_maps: bool,
-    // Last first. Never iterated as maps.
+    // In reverse order. The maps are never iterated.
     by_host: FxHashMap<HostId, Vec<u32>>,
     by_rack: FxHashMap<RackId, Vec<u32>>,
 }
@@ -33,19 +33,19 @@ pub(super) struct PendingTasks {
 /// The rack of each host that holds input.
 pub(super) type Racks = FxHashMap<HostId, RackId>;
 
-/// How many failed tasks that may not run on a host are passed over before the search goes on with fresh ones.
+/// Most returned tasks that the search skips before it takes a fresh one.
 const SEARCH_LIMIT: usize = 100;
 
 // === impl PendingTasks ===
 
 impl PendingTasks {
-    /// All maps wait: `places` gives the hosts of each, in split order.
-    pub(super) fn maps(places: &[Arc<[HostId]>], racks: &Racks) -> Self {
-        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+    /// All maps wait; `preferred_hosts` of each in split order.
+    pub(super) fn maps(preferred_hosts: &[Arc<[HostId]>], racks: &Racks) -> Self {
+        let count = u32::try_from(preferred_hosts.len()).unwrap_or(u32::MAX);
         let mut pending = Self { are_maps: true, ..Self::default() };
-        for (map, hosts) in (0..count).zip(places).rev() {
+        for (map, hosts) in (0..count).zip(preferred_hosts).rev() {
             if hosts.is_empty() {
-                pending.placeless.insert(map);
+                pending.without_hosts.insert(map);
             } else {
                 pending.fresh.insert(map);
                 pending.list(map, hosts, racks);
@@ -54,39 +54,39 @@ impl PendingTasks {
         pending
     }
 
-    /// `count` reduces wait, which have no place.
+    /// `count` reduces wait; they have no preferred hosts.
     pub(super) fn reduces(count: u32) -> Self {
         Self { fresh: (0..count).collect(), ..Self::default() }
     }
 
-    /// A task does not wait, whatever it did before.
-    pub(super) fn strike_out(&mut self, task: u32) {
+    /// Removes a fresh task.
+    pub(super) fn discard(&mut self, task: u32) {
         self.fresh.remove(&task);
-        self.placeless.remove(&task);
+        self.without_hosts.remove(&task);
     }
 
     /// Tasks that wait.
     pub(super) fn len(&self) -> usize {
-        self.fresh.len() + self.placeless.len() + self.again.len()
+        self.fresh.len() + self.without_hosts.len() + self.returned.len()
     }
 
-    /// Whether there is one to take, by the rule of [`Self::take`].
-    pub(super) fn has_one(&self, may_run: impl Fn(u32) -> bool) -> bool {
-        let mut again = self.again.iter().take(SEARCH_LIMIT);
-        !self.fresh.is_empty() || !self.placeless.is_empty() || again.any(|(_, task)| may_run(*task))
+    /// Whether [`Self::take`] would find one.
+    pub(super) fn has_runnable(&self, may_run: impl Fn(u32) -> bool) -> bool {
+        let mut returned = self.returned.iter().take(SEARCH_LIMIT);
+        !self.fresh.is_empty() || !self.without_hosts.is_empty() || returned.any(|(_, task)| may_run(*task))
     }
 
-    /// A task waits again, after `failures` failures.
-    pub(super) fn put_back(&mut self, task: u32, failures: u32) {
+    /// Adds a task again after `failures` failures.
+    pub(super) fn requeue(&mut self, task: u32, failures: u32) {
         if failures > 0 || self.are_maps {
-            self.again.insert((Reverse(failures), task));
+            self.returned.insert((Reverse(failures), task));
         } else {
             self.fresh.insert(task);
         }
     }
 
-    /// Takes the task that suits a node best; `level` is the nearest at which one is known to wait, `may_run` is asked of
-    /// failed ones.
+    /// Takes the best task for a node; `level` is the nearest at which one is known to wait, `may_run` filters returned
+    /// ones.
     pub(super) fn take(
         &mut self,
         level: Level,
@@ -94,10 +94,10 @@ impl PendingTasks {
         rack: RackId,
         may_run: impl Fn(u32) -> bool,
     ) -> Option<u32> {
-        let again = self.again.iter().take(SEARCH_LIMIT).find(|(_, task)| may_run(*task)).copied();
-        if let Some(again) = again {
-            self.again.remove(&again);
-            return Some(again.1);
+        let returned = self.returned.iter().take(SEARCH_LIMIT).find(|(_, task)| may_run(*task)).copied();
+        if let Some(returned) = returned {
+            self.returned.remove(&returned);
+            return Some(returned.1);
         }
         let mut near = None;
         if level == Level::Node {
@@ -111,7 +111,7 @@ impl PendingTasks {
                 self.fresh.remove(&task);
                 Some(task)
             }
-            None => self.placeless.pop_first(),
+            None => self.without_hosts.pop_first(),
         }
     }
 
@@ -126,7 +126,7 @@ impl PendingTasks {
     }
 }
 
-/// Takes the first task of a list that is fresh; drops those met before it.
+/// Takes the first fresh task of a list; drops those before it.
 fn next_of(list: Option<&mut Vec<u32>>, fresh: &BTreeSet<u32>) -> Option<u32> {
     let list = list?;
     std::iter::from_fn(|| list.pop()).find(|task| fresh.contains(task))
@@ -143,11 +143,11 @@ mod tests {
         let a = topology.intern_host("a", "/r1");
         let b = topology.intern_host("b", "/r2");
         let racks: Racks = [(a, topology.rack_of(a)), (b, topology.rack_of(b))].into_iter().collect();
-        let places: [Arc<[HostId]>; 4] = [[b].into(), [a].into(), [a, b].into(), [].into()];
-        let mut pending = PendingTasks::maps(&places, &racks);
+        let preferred_hosts: [Arc<[HostId]>; 4] = [[b].into(), [a].into(), [a, b].into(), [].into()];
+        let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
         let take = |pending: &mut PendingTasks, level| pending.take(level, a, topology.rack_of(a), |_| true);
         assert_eq!(take(&mut pending, Level::Node), Some(1));
-        pending.put_back(1, 1);
+        pending.requeue(1, 1);
         assert_eq!(pending.take(Level::Node, a, topology.rack_of(a), |map| map != 1), Some(2), "never where it failed");
         assert_eq!(pending.len(), 3);
         assert_eq!(take(&mut pending, Level::Any), Some(1), "failed ones come first");
@@ -163,10 +163,10 @@ mod tests {
         let a = topology.intern_host("a", "/r1");
         let b = topology.intern_host("b", "/r2");
         let racks: Racks = [(a, topology.rack_of(a)), (b, topology.rack_of(b))].into_iter().collect();
-        let places: [Arc<[HostId]>; 2] = [[a].into(), [b].into()];
-        let mut pending = PendingTasks::maps(&places, &racks);
+        let preferred_hosts: [Arc<[HostId]>; 2] = [[a].into(), [b].into()];
+        let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
         assert_eq!(pending.take(Level::Node, b, topology.rack_of(b), |_| true), Some(1));
-        pending.put_back(1, 0);
+        pending.requeue(1, 0);
         let rest: Vec<_> = std::iter::from_fn(|| pending.take(Level::Node, a, topology.rack_of(a), |_| true)).collect();
         assert_eq!(rest, [1, 0]);
     }
@@ -177,8 +177,8 @@ mod tests {
         let a = topology.intern_host("a", "/r1");
         let b = topology.intern_host("b", "/r2");
         let racks: Racks = [(a, topology.rack_of(a))].into_iter().collect();
-        let places: [Arc<[HostId]>; 2] = [[].into(), [a].into()];
-        let mut pending = PendingTasks::maps(&places, &racks);
+        let preferred_hosts: [Arc<[HostId]>; 2] = [[].into(), [a].into()];
+        let mut pending = PendingTasks::maps(&preferred_hosts, &racks);
         let far: Vec<_> = std::iter::from_fn(|| pending.take(Level::Any, b, topology.rack_of(b), |_| true)).collect();
         assert_eq!(far, [1, 0]);
     }
@@ -190,7 +190,7 @@ mod tests {
         let mut pending = PendingTasks::reduces(3);
         let take = |pending: &mut PendingTasks| pending.take(Level::Any, a, topology.rack_of(a), |_| true);
         assert_eq!((take(&mut pending), take(&mut pending)), (Some(0), Some(1)));
-        pending.put_back(1, 0);
+        pending.requeue(1, 0);
         assert_eq!((take(&mut pending), take(&mut pending)), (Some(1), Some(2)));
     }
 
@@ -204,7 +204,7 @@ mod tests {
         for reduce in 0..count {
             assert_eq!(pending.take(Level::Any, a, rack, |_| true), Some(reduce));
         }
-        (0..count).for_each(|reduce| pending.put_back(reduce, 1));
+        (0..count).for_each(|reduce| pending.requeue(reduce, 1));
         assert_eq!(pending.take(Level::Any, a, rack, |_| false), Some(count));
         assert_eq!(pending.take(Level::Any, a, rack, |_| false), None);
     }

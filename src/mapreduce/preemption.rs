@@ -1,7 +1,7 @@
-//! A job's part in preemption: which attempts it may lose, what it could do with a slot, and how an attempt is told.
+//! A job's part in preemption: its preemptible attempts, its use of a slot, and the order to an attempt.
 //!
-//! A decision stays in memory until the attempt's tracker calls. Then either the kill is ordered, which is a fact, or
-//! the attempt is done or waits for its commit, and nobody ever hears of the decision.
+//! A decision stays in memory until the heartbeat of the attempt's tracker. Then either the kill is ordered, which is a
+//! fact, or the attempt is done or waits for its commit, and the decision is dropped.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use crate::model::{AttemptId, AttemptState, Kind};
 use crate::scheduler::{NodeId, Scheduler};
 
 use super::job::{Job, JobState, TaskKey};
-use super::{Attempt, AttemptRole, JobFact, KillAsked, NodeBook, Task};
+use super::{Attempt, AttemptRole, JobFact, KillRequest, NodeRegistry, Task};
 
-/// A task that was given away this often is left alone: what is left of [`Task::MAX_ATTEMPTS`] is for other mishaps.
+/// Attempts of a task beyond which it is no longer preempted: the rest of [`Task::MAX_ATTEMPTS`] is for failures.
 const MAX_ATTEMPTS: usize = Task::MAX_ATTEMPTS / 2;
 
 // === impl Job: what it may lose ===
 
 impl Job {
-    /// The attempts at its maps or reduces that may have to leave, in order of launch: with the time of that, ms by the
-    /// clock that never goes back, and their nodes.
-    pub fn preemptible(&self, kind: Kind) -> impl Iterator<Item = (u64, AttemptId, NodeId)> {
-        self.at_work[kind].iter().filter_map(move |(launch_mono_ms, number, attempt)| {
+    /// Preemptible attempts of its maps or reduces in order of launch: launch time (ms of the monotonic clock), id,
+    /// node.
+    pub fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (u64, AttemptId, NodeId)> {
+        self.slot_holders[kind].iter().filter_map(move |(launch_mono_ms, number, attempt)| {
             let key = TaskKey::Work(kind, *number);
             let task = self.task(key);
             let attempt = task.attempts.get(task.position(*attempt)?)?;
-            let may_leave = !attempt.leaving && attempt.is_preemptible() && task.attempts.len() < MAX_ATTEMPTS;
+            let may_leave = !attempt.is_releasing && attempt.is_preemptible() && task.attempts.len() < MAX_ATTEMPTS;
             may_leave.then(|| (*launch_mono_ms, self.task_id(key).attempt(attempt.number), attempt.node))
         })
     }
 
-    /// An attempt must leave its slot to another queue. Its tracker is told `why` when it calls.
+    /// Decides to preempt an attempt. Its tracker gets the order with `why` at its next heartbeat.
     pub fn preempt(&mut self, id: AttemptId, why: &Arc<str>, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let task = self.task_mut(key);
@@ -37,29 +37,29 @@ impl Job {
         let attempt = &mut task.attempts[position];
         if attempt.is_preemptible() {
             attempt.preemption = Some(why.clone());
-            self.refresh_leaving(key, scheduler);
+            self.refresh_releasing(key, scheduler);
         }
     }
 
-    /// The node of an attempt that must leave and has not been told; none for any other.
-    pub fn untold_victim(&self, id: AttemptId) -> Option<NodeId> {
+    /// The node of an attempt whose preemption is decided but not yet ordered; none for any other.
+    pub fn undelivered_preemption(&self, id: AttemptId) -> Option<NodeId> {
         let attempt = self.attempt(self.key_of(id.task)?, id.number)?;
         attempt.preemption.as_ref().map(|_| attempt.node)
     }
 
-    /// An attempt that has not been told need not leave after all.
-    pub fn spare(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
+    /// Cancels a preemption that was not yet ordered.
+    pub fn cancel_preemption(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let task = self.task_mut(key);
         let Some(position) = task.position(id.number) else { return };
         task.attempts[position].preemption = None;
-        self.refresh_leaving(key, scheduler);
+        self.refresh_releasing(key, scheduler);
     }
 
-    /// Something has happened to a task that may have decided the end of one of its attempts.
-    pub(super) fn refresh_leaving(&mut self, key: TaskKey, scheduler: &mut Scheduler) {
+    /// Updates the scheduler after a change that may have decided the end of an attempt of a task.
+    pub(super) fn refresh_releasing(&mut self, key: TaskKey, scheduler: &mut Scheduler) {
         let app = self.app;
-        self.task_mut(key).refresh_leaving(app, key.kind(), scheduler);
+        self.task_mut(key).refresh_releasing(app, key.kind(), scheduler);
     }
 }
 
@@ -68,27 +68,29 @@ impl Job {
 impl Job {
     /// Its maps or reduces that wait for a slot and may have one; second attempts do not count.
     pub fn runnable(&self, kind: Kind) -> u32 {
-        let is_open = kind == Kind::Map || (self.reduces_open && self.reduces_are_due());
+        let is_open = kind == Kind::Map || (self.reduces_requested && self.are_reduces_due());
         let is_running = self.state == JobState::Running && !self.is_over_or_ending();
         if is_open && is_running { u32::try_from(self.waiting[kind].len()).unwrap_or(u32::MAX) } else { 0 }
     }
 
-    /// Whether a slot on a node would help it: for its setup, or for a task that waits.
-    pub fn may_use(&self, kind: Kind, node: NodeId, nodes: &NodeBook) -> bool {
+    /// Whether a slot on a node would help: for its setup, or for a waiting task.
+    pub fn can_use(&self, kind: Kind, node: NodeId, nodes: &NodeRegistry) -> bool {
         if self.state == JobState::Prep {
-            return self.may_set_up_on(kind, node, nodes);
+            return self.can_set_up_on(kind, node, nodes);
         }
-        self.accepts(kind, node, nodes)
-            && self.waiting[kind].has_one(|number| self.may_rerun_on(kind, number, node, nodes))
+        self.can_run_on(kind, node, nodes)
+            && self.waiting[kind].has_runnable(|number| self.can_rerun_on(kind, number, node, nodes))
     }
 
-    /// Whether there may be nodes that it has no use for.
-    pub fn is_choosy(&self, kind: Kind) -> bool {
+    /// Whether there may be nodes that it cannot use.
+    pub fn is_constrained(&self, kind: Kind) -> bool {
         let is_picky = |task: &Task| !task.failed_hosts.is_empty();
         self.flaky_hosts().next().is_some()
             || match self.state {
                 JobState::Prep => is_picky(&self.setup[kind]),
-                _ => (kind == Kind::Map && self.output.room_of_map() > 0) || !self.waiting[kind].has_one(|_| false),
+                _ => {
+                    (kind == Kind::Map && self.output.room_of_map() > 0) || !self.waiting[kind].has_runnable(|_| false)
+                }
             }
     }
 }
@@ -96,18 +98,18 @@ impl Job {
 // === impl Task ===
 
 impl Task {
-    /// Tells the scheduler which of its attempts, all on behalf of `app`, have a slot that comes free.
-    pub(super) fn refresh_leaving(&mut self, app: crate::scheduler::AppId, kind: Kind, scheduler: &mut Scheduler) {
+    /// Marks at the scheduler which slots of its attempts, held for `app`, are being released.
+    pub(super) fn refresh_releasing(&mut self, app: crate::scheduler::AppId, kind: Kind, scheduler: &mut Scheduler) {
         let is_over = self.is_over();
         for attempt in &mut self.attempts {
             if is_over {
-                // It ends with its task.
+                // Ends with its task.
                 attempt.preemption = None;
             }
-            let leaving = attempt.holds_slot_for_work() && (is_over || attempt.is_to_end());
-            match (std::mem::replace(&mut attempt.leaving, leaving), leaving) {
-                (false, true) => scheduler.leaves(app, kind, attempt.node),
-                (true, false) => scheduler.leaves_no_more(app, kind, attempt.node),
+            let is_releasing = attempt.holds_slot_for_work() && (is_over || attempt.is_to_end());
+            match (std::mem::replace(&mut attempt.is_releasing, is_releasing), is_releasing) {
+                (false, true) => scheduler.mark_releasing(app, kind, attempt.node),
+                (true, false) => scheduler.unmark_releasing(app, kind, attempt.node),
                 _ => {}
             }
         }
@@ -117,33 +119,32 @@ impl Task {
 // === impl Attempt ===
 
 impl Attempt {
-    /// Whether it is at work and nobody has decided that it must end. What waits for its commit is as good as done.
+    /// Whether it runs and its end is not decided. One that waits for its commit is as good as done.
     fn is_preemptible(&self) -> bool {
         let is_at_work = matches!(self.state, AttemptState::Unassigned | AttemptState::Running);
         is_at_work && self.holds_slot_for_work() && !self.is_to_end()
     }
 
-    /// Whether a map or reduce, and not the cleaning up after one, holds a slot.
+    /// Whether it holds a slot for a map or reduce, not for a task-cleanup.
     pub(super) fn holds_slot_for_work(&self) -> bool {
         self.holds_slot && self.role == AttemptRole::Work && self.cleanup_node.is_none()
     }
 
-    /// Whether its end has been decided, whatever becomes of its task.
+    /// Whether its end is decided, independently of its task.
     pub(super) fn is_to_end(&self) -> bool {
-        self.kill_asked.is_some() || self.preemption.is_some() || self.close_sent
+        self.kill_request.is_some() || self.preemption.is_some() || self.close_sent
     }
 
-    /// Its tracker calls: it is ordered to end, and from now on cannot succeed. False when it is done or waits for its
-    /// commit.
-    pub(super) fn tell_preemption(&mut self, id: AttemptId, why: &str, facts: &mut Vec<JobFact>) -> bool {
+    /// Orders the end of the attempt, which cannot succeed from now on. False when it is done or waits for its commit.
+    pub(super) fn order_preemption(&mut self, id: AttemptId, why: &str, facts: &mut Vec<JobFact>) -> bool {
         if !self.is_preemptible() {
             return false;
         }
-        self.kill_asked = Some(KillAsked::Preempt);
+        self.kill_request = Some(KillRequest::Preempt);
         self.diagnostics.add(why);
-        facts.push(JobFact::AttemptKillAsked { attempt: id, asked: KillAsked::Preempt });
+        facts.push(JobFact::AttemptKillRequested { attempt: id, request: KillRequest::Preempt });
         let diagnostics = self.diagnostics.joined();
-        facts.push(JobFact::AttemptSaid { attempt: id, diagnostics, failed_fetches: Vec::new() });
+        facts.push(JobFact::AttemptReported { attempt: id, diagnostics, failed_fetches: Vec::new() });
         true
     }
 }

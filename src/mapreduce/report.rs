@@ -1,66 +1,73 @@
-//! What a tracker's report on an attempt does to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
+//! Applies a tracker's report on an attempt to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
 use crate::model::{AttemptId, AttemptState, Kind};
 use crate::scheduler::{NodeId, Scheduler};
 use crate::wire::TaskStatus;
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorten};
 
-use super::attempt::verdict;
+use super::attempt::report_effect;
 use super::job::{Job, Outcome, TaskKey};
-use super::{AttemptRole, EndedAttempt, JobFact, KillAsked, Scene, TaskState, Verdict};
+use super::{AttemptRole, EndedAttempt, JobContext, JobFact, KillRequest, ReportEffect, TaskState};
 
-/// What to tell the tracker about the attempt it reported.
+/// An order to the tracker about an attempt it reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum AttemptOrder {
     /// Kill it, or forget it.
     Kill,
     /// Commit its output.
     Commit,
 }
 
-/// What became of a report.
+/// The result of applying a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reported {
-    /// The tracker forgets something once it is answered, so the answer must wait until it is durable here.
-    pub must_last: bool,
-    /// What to tell the tracker.
-    pub order: Option<Order>,
-    /// The attempt no longer concerns its node: neither running nor holding map output.
-    pub left_node: bool,
-    /// The first word from the tracker that it is at work on what it was given.
+pub struct ReportResult {
+    /// Whether the response must wait until the report is durable: the tracker drops something once it has the
+    /// response.
+    pub must_be_durable: bool,
+    /// The order to the tracker.
+    pub order: Option<AttemptOrder>,
+    /// Whether the attempt has left its node: neither running nor holding map output.
+    pub has_left_node: bool,
+    /// Whether this is the first report that the tracker works on it.
     pub started: bool,
-    /// Maps of the job whose output too many reduces could not fetch: they have FAILED.
+    /// Maps of the job whose output too many reduces could not fetch: they FAIL.
     pub unfetchable: Vec<AttemptId>,
 }
 
 // === impl Job: reports ===
 
 impl Job {
-    /// Takes in a report from `node` on one of the job's attempts.
+    /// Applies a report from `node` on one of the job's attempts.
     pub fn apply_report(
         &mut self,
         key: TaskKey,
         mut report: TaskStatus,
         node: NodeId,
-        scene: &mut Scene<'_>,
-    ) -> Reported {
+        context: &mut JobContext<'_>,
+    ) -> ReportResult {
         let number = report.attempt.number;
         let Some(position) = self.task(key).position(number) else {
-            return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
+            return ReportResult {
+                order: is_live(report.state).then_some(AttemptOrder::Kill),
+                ..ReportResult::default()
+            };
         };
-        self.cut_what_is_said(&mut report);
+        self.limit_diagnostics(&mut report);
         let over = self.is_over_or_ending();
         let skipping = self.is_skipping(key);
         let task = self.task_mut(key);
         let done_by_other = match task.state {
             TaskState::Complete(winner) => winner != position,
-            // It was given up and counted as that; its success comes too late.
+            // It was given up; its success comes too late.
             TaskState::Failed => true,
             TaskState::Waiting | TaskState::Running | TaskState::Killed => false,
         };
         let attempt = &mut task.attempts[position];
         if attempt.node != node && attempt.cleanup_node != Some(node) {
-            return Reported { order: is_live(report.state).then_some(Order::Kill), ..Reported::default() };
+            return ReportResult {
+                order: is_live(report.state).then_some(AttemptOrder::Kill),
+                ..ReportResult::default()
+            };
         }
         let cleaning = attempt.cleanup_node == Some(node);
         attempt.reported = true;
@@ -68,85 +75,93 @@ impl Job {
         let failed_fetches = report.reduce.as_mut().map(|reduce| std::mem::take(&mut reduce.failed_fetches));
         let failed_fetches = failed_fetches.unwrap_or_default();
         let said = !report.diagnostics.is_empty() || !failed_fetches.is_empty();
-        let must_last = said || !is_live(report.state);
-        // Setups and cleanups leave nothing that a task-cleanup could remove.
+        let must_be_durable = said || !is_live(report.state);
+        // Setups and cleanups leave nothing for a task-cleanup to remove.
         let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
-        let mut state = final_word(report.state, attempt.kill_asked, done_by_other, no_cleanup);
+        let mut state = effective_state(report.state, attempt.kill_request, done_by_other, no_cleanup);
         attempt.diagnostics.add(&report.diagnostics);
-        // The end of an attempt tells its diagnostics itself.
+        // The fact of an attempt's end has its diagnostics.
         if said && is_live(report.state) {
             let diagnostics = attempt.diagnostics.joined();
             let failed_fetches = failed_fetches.clone();
-            scene.facts.push(JobFact::AttemptSaid { attempt: report.attempt, diagnostics, failed_fetches });
+            context.facts.push(JobFact::AttemptReported { attempt: report.attempt, diagnostics, failed_fetches });
         }
         if done_by_other && report.state == AttemptState::Succeeded {
             attempt.diagnostics.add("Already completed TIP");
         }
         if let Some(ranges) = task.failed_ranges.as_mut().filter(|_| skipping && attempt.is_active())
             && state == AttemptState::Succeeded
-            && ranges.pass(number)
+            && ranges.record_success(number)
         {
             state = AttemptState::Failed;
         }
         let is_lost_output = attempt.state == AttemptState::Succeeded;
-        let mut reported = Reported { must_last, started, ..Reported::default() };
-        match verdict(attempt.state, state, cleaning) {
-            // Nobody will read it.
-            Verdict::Change if is_lost_output && !self.needs_output(key) => return reported,
-            Verdict::Kill => {
-                reported.order = Some(Order::Kill);
+        let mut reported = ReportResult { must_be_durable, started, ..ReportResult::default() };
+        match report_effect(attempt.state, state, cleaning) {
+            // The output is not needed any more.
+            ReportEffect::Transition if is_lost_output && !self.needs_output(key) => return reported,
+            ReportEffect::Kill => {
+                reported.order = Some(AttemptOrder::Kill);
                 return reported;
             }
-            Verdict::Ignore => {}
-            Verdict::Update => {
-                self.note(key, position, report, cleaning, scene);
-                self.refresh_straggler_demand(key.kind(), scene);
+            ReportEffect::Ignore => {}
+            ReportEffect::Update => {
+                self.update_from_report(key, position, report, cleaning, context);
+                self.refresh_straggler_demand(key.kind(), context);
             }
-            Verdict::Change => {
-                self.note(key, position, report, cleaning, scene);
-                reported.left_node = self.change(key, position, state, scene);
+            ReportEffect::Transition => {
+                self.update_from_report(key, position, report, cleaning, context);
+                reported.has_left_node = self.transition(key, position, state, context);
             }
         }
-        reported.order = self.standing_order(key, position, scene);
-        reported.unfetchable = self.note_failed_fetches(&failed_fetches);
+        reported.order = self.pending_order(key, position, context);
+        reported.unfetchable = self.record_failed_fetches(&failed_fetches);
         reported
     }
 
-    /// Attempts of one job may say so much in all; after that each may still say what went wrong, in short.
-    fn cut_what_is_said(&mut self, report: &mut TaskStatus) {
-        if self.said_bytes > JOB_DIAGNOSTICS_BYTES {
+    /// Limits the diagnostics of all attempts of a job; after that each report keeps a short text.
+    fn limit_diagnostics(&mut self, report: &mut TaskStatus) {
+        if self.diagnostics_bytes > JOB_DIAGNOSTICS_BYTES {
             shorten(&mut report.diagnostics.0, SHORT_DIAGNOSTICS_BYTES);
         }
-        self.said_bytes = self.said_bytes.saturating_add(report.diagnostics.len());
+        self.diagnostics_bytes = self.diagnostics_bytes.saturating_add(report.diagnostics.len());
     }
 
-    /// Counts what a reduce could not fetch; returns the maps that are condemned by it.
-    fn note_failed_fetches(&mut self, failed: &[AttemptId]) -> Vec<AttemptId> {
+    /// Counts failed fetches of a reduce; returns the maps that fail for it.
+    fn record_failed_fetches(&mut self, failed: &[AttemptId]) -> Vec<AttemptId> {
         let mut condemned = Vec::new();
         for id in failed {
             let Some(key @ TaskKey::Work(Kind::Map, map)) = self.key_of(id.task) else { continue };
             let is_known = id.task.job == self.id && self.attempt(key, id.number).is_some();
-            if is_known && self.needs_output(key) && self.fetch_failures.note(map, id.number, self.running().reduce) {
+            if is_known && self.needs_output(key) && self.fetch_failures.record(map, id.number, self.running().reduce) {
                 condemned.push(*id);
             }
         }
         condemned
     }
 
-    /// Whether a finished task must be done again when its output is lost: a map, while reduces still read.
+    /// Whether a finished task must run again when its output is lost: a map, while reduces still read.
     pub fn needs_output(&self, key: TaskKey) -> bool {
         let is_read = self.finished.reduce + self.failed.reduce < self.total().reduce;
         matches!(key, TaskKey::Work(Kind::Map, _)) && is_read && !self.is_over_or_ending()
     }
 
-    /// Copies what a report says beside the state. Of a task-cleanup only its own progress counts.
-    fn note(&mut self, key: TaskKey, position: usize, report: TaskStatus, cleaning: bool, scene: &mut Scene<'_>) {
+    /// Copies the fields of a report except the state. Of a task-cleanup only its own progress counts.
+    fn update_from_report(
+        &mut self,
+        key: TaskKey,
+        position: usize,
+        report: TaskStatus,
+        cleaning: bool,
+        context: &mut JobContext<'_>,
+    ) {
         if !cleaning {
-            self.note_record_range(key, &report);
+            self.record_skip_range(key, &report);
         }
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
-        // What waits for its commit shows the last it said at work (1.2.1 `TaskInProgress.recomputeProgress`).
+        // An attempt that waits for its commit keeps the last status of its run (1.2.1
+        // `TaskInProgress.recomputeProgress`).
         let waits_for_commit = report.state == AttemptState::CommitPending;
         if !waits_for_commit {
             attempt.progress = clamp(report.progress);
@@ -168,7 +183,7 @@ impl Job {
             }
             // A report without counters keeps the old ones.
             if let Some(new) = report.counters.filter(|_| !waits_for_commit) {
-                attempt.counters = Some(scene.interner.intern(&new));
+                attempt.counters = Some(context.interner.intern(&new));
             }
             if matches!(report.state, AttemptState::Running) {
                 attempt.state = match attempt.state {
@@ -180,19 +195,19 @@ impl Job {
         self.refresh_task(key);
     }
 
-    /// Shows all tasks of a kind as done.
+    /// Sets the progress of all tasks of a kind to done.
     pub(super) fn fill_progress(&mut self, kind: Kind) {
         self.progress_sum[kind] = f64::from(self.total()[kind]);
     }
 
-    /// Puts an attempt into a new state, with all that follows. Returns whether it has left its node for good.
-    fn change(&mut self, key: TaskKey, position: usize, state: AttemptState, scene: &mut Scene<'_>) -> bool {
+    /// Changes the state of an attempt, with all consequences. Returns whether it has left its node.
+    fn transition(&mut self, key: TaskKey, position: usize, state: AttemptState, context: &mut JobContext<'_>) -> bool {
         let kind = key.kind();
         let before = {
             let attempt = &mut self.task_mut(key).attempts[position];
-            // The request is granted by this end; a task-cleanup is not to be killed for it.
-            let asked = if is_bad_end(state) { attempt.kill_asked.take() } else { None };
-            if asked.is_some_and(|asked| asked != KillAsked::Preempt) {
+            // This end fulfils the request; it does not apply to the task-cleanup.
+            let request = if is_bad_end(state) { attempt.kill_request.take() } else { None };
+            if request.is_some_and(|request| request != KillRequest::Preempt) {
                 attempt.diagnostics.add(&format!("Task has been {} by the user", state.name()));
             }
             std::mem::replace(&mut attempt.state, state)
@@ -200,76 +215,83 @@ impl Job {
         let left = match state {
             AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending => false,
             AttemptState::Succeeded => {
-                self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
-                self.meter(key, position);
-                self.record_end(key, position, scene);
-                self.complete(key, position, scene);
+                self.free_slot(key, position, context.scheduler, context.now.wall_ms);
+                self.add_slot_time(key, position);
+                self.record_end(key, position, context);
+                self.complete_task(key, position, context);
                 !matches!(key, TaskKey::Work(Kind::Map, _))
             }
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
-                self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
-                self.record_end(key, position, scene);
+                self.free_slot(key, position, context.scheduler, context.now.wall_ms);
+                self.record_end(key, position, context);
                 let number = self.task(key).attempts[position].number;
                 self.task_cleanups[kind].push_back((key, number));
                 true
             }
             AttemptState::Failed | AttemptState::Killed => {
-                self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
+                self.free_slot(key, position, context.scheduler, context.now.wall_ms);
                 if before != AttemptState::Succeeded {
-                    self.meter(key, position);
+                    self.add_slot_time(key, position);
                 }
-                self.record_end(key, position, scene);
-                self.fall(key, position, before == AttemptState::Succeeded, scene);
+                self.record_end(key, position, context);
+                self.on_attempt_failed(key, position, before == AttemptState::Succeeded, context);
                 true
             }
         };
         self.refresh_task(key);
-        self.refresh_leaving(key, scene.scheduler);
-        self.refresh_straggler_demand(kind, scene);
-        self.refresh(scene);
+        self.refresh_releasing(key, context.scheduler);
+        self.refresh_straggler_demand(kind, context);
+        self.refresh(context);
         left
     }
 
-    /// An attempt ends without a word from its tracker: the tracker is lost, or has forgotten it.
-    pub fn end_silently(&mut self, key: TaskKey, number: i32, state: AttemptState, why: &str, scene: &mut Scene<'_>) {
+    /// Ends an attempt without a report: its tracker is lost, or does not know it any more.
+    pub fn end_without_report(
+        &mut self,
+        key: TaskKey,
+        number: i32,
+        state: AttemptState,
+        why: &str,
+        context: &mut JobContext<'_>,
+    ) {
         let Some(position) = self.task(key).position(number) else { return };
         let attempt = &mut self.task_mut(key).attempts[position];
-        let state = final_word(state, attempt.kill_asked, false, false);
-        if verdict(attempt.state, state, attempt.cleanup_node.is_some()) != Verdict::Change {
+        let state = effective_state(state, attempt.kill_request, false, false);
+        if report_effect(attempt.state, state, attempt.cleanup_node.is_some()) != ReportEffect::Transition {
             return;
         }
         attempt.diagnostics.add(why);
         if attempt.finish_ms == 0 {
-            attempt.finish_ms = scene.now.wall_ms;
+            attempt.finish_ms = context.now.wall_ms;
         }
-        self.change(key, position, state, scene);
+        self.transition(key, position, state, context);
     }
 
-    /// The task-cleanup of an attempt was running on a node that is lost: another one does it, or nobody when the job
-    /// ends and its own cleanup removes all.
-    pub fn lose_task_cleanup(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+    /// The node that ran the task-cleanup of an attempt is lost: another node runs it, or none when the job ends and
+    /// its own cleanup removes everything.
+    pub fn lose_task_cleanup(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
-            self.end_unclean(key, number, scene);
+            self.end_without_cleanup(key, number, context);
             return;
         }
         let Some(position) = self.task(key).position(number) else { return };
-        self.free_slot(key, position, scene.scheduler, scene.now.wall_ms);
-        scene.facts.push(JobFact::TaskCleanupLost { attempt: self.task_id(key).attempt(number) });
+        self.free_slot(key, position, context.scheduler, context.now.wall_ms);
+        context.facts.push(JobFact::TaskCleanupLost { attempt: self.task_id(key).attempt(number) });
         if !self.task_cleanups[key.kind()].contains(&(key, number)) {
             self.task_cleanups[key.kind()].push_back((key, number));
         }
-        self.refresh(scene);
+        self.refresh(context);
     }
 
-    /// An attempt that waits for its task-cleanup, or is in it, is over without it.
-    pub(super) fn end_unclean(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) {
+    /// Ends an attempt that waits for its task-cleanup, or is in it, without it.
+    pub(super) fn end_without_cleanup(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         if let Some(state) = self.task(key).attempts[position].state_without_cleanup() {
-            self.change(key, position, state, scene);
+            self.transition(key, position, state, context);
         }
     }
 
-    /// The job is over and a tracker has purged what it ran of it, without another word: its slot is free.
+    /// Releases the slot of an attempt that its tracker purged with the finished job, without a report.
     pub fn release_after_end(&mut self, id: crate::model::AttemptId, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let Some(position) = self.task(key).position(id.number) else { return };
@@ -283,7 +305,7 @@ impl Job {
         }
     }
 
-    /// Gives back the slot an attempt, or its task-cleanup, holds.
+    /// Releases the slot of an attempt or of its task-cleanup.
     fn free_slot(&mut self, key: TaskKey, position: usize, scheduler: &mut Scheduler, now_ms: i64) {
         let kind = key.kind();
         let app = self.app;
@@ -292,29 +314,29 @@ impl Job {
             return;
         }
         attempt.preemption = None;
-        let leaving = std::mem::take(&mut attempt.leaving);
+        let is_releasing = std::mem::take(&mut attempt.is_releasing);
         if attempt.finish_ms == 0 {
             attempt.finish_ms = now_ms;
         }
         match (attempt.cleanup_node.take(), attempt.role) {
-            (Some(node), _) => scheduler.cleaned_up(node, kind),
+            (Some(node), _) => scheduler.end_task_cleanup(node, kind),
             (None, AttemptRole::Work) => {
                 let (node, place) = (attempt.node, (attempt.launch_mono_ms, attempt.number));
-                if leaving {
-                    scheduler.leaves_no_more(app, kind, node);
+                if is_releasing {
+                    scheduler.unmark_releasing(app, kind, node);
                 }
-                scheduler.ended(app, kind, node);
+                scheduler.remove_running(app, kind, node);
                 if let TaskKey::Work(_, task) = key {
-                    self.at_work[kind].remove(&(place.0, task, place.1));
+                    self.slot_holders[kind].remove(&(place.0, task, place.1));
                 }
             }
-            (None, _) => scheduler.release(attempt.node, kind, 1),
+            (None, _) => scheduler.release_slots(attempt.node, kind, 1),
         }
     }
 
-    /// Counts the time of an attempt that ends for good, its task-cleanup included; setups and cleanups count too (1.2.1
-    /// `JobInProgress.meterTaskAttempt`). The times are those of the tracker, which may say anything.
-    pub(super) fn meter(&mut self, key: TaskKey, position: usize) {
+    /// Adds the run time of an ended attempt, its task-cleanup included; setups and cleanups count too (1.2.1
+    /// `JobInProgress.meterTaskAttempt`). The tracker's times may be anything.
+    pub(super) fn add_slot_time(&mut self, key: TaskKey, position: usize) {
         let attempt = &self.task(key).attempts[position];
         if attempt.start_ms > 0 {
             let run_ms = attempt.finish_ms.saturating_sub(attempt.start_ms).max(0);
@@ -323,10 +345,10 @@ impl Job {
         }
     }
 
-    fn record_end(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) {
+    fn record_end(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         let id = self.task_id(key);
         let attempt = &self.task(key).attempts[position];
-        scene.facts.push(JobFact::AttemptEnded(Box::new(EndedAttempt {
+        context.facts.push(JobFact::AttemptEnded(Box::new(EndedAttempt {
             attempt: id.attempt(attempt.number),
             state: attempt.state,
             start_ms: attempt.start_ms,
@@ -340,19 +362,24 @@ impl Job {
         })));
     }
 
-    /// What the tracker that has an attempt must be told now; nothing of one it has not mentioned.
-    pub fn order(&mut self, key: TaskKey, number: i32, scene: &mut Scene<'_>) -> Option<Order> {
+    /// The order now due to the tracker of an attempt; none for one it has not reported.
+    pub fn order_for_tracker(
+        &mut self,
+        key: TaskKey,
+        number: i32,
+        context: &mut JobContext<'_>,
+    ) -> Option<AttemptOrder> {
         let position = self.task(key).position(number)?;
         if !self.task(key).attempts[position].reported {
             return None;
         }
-        self.standing_order(key, position, scene)
+        self.pending_order(key, position, context)
     }
 
-    /// What a tracker that reports this attempt must be told, as things stand (1.2.1 `TaskInProgress.shouldClose`,
-    /// `shouldCommit`). The first attempt of a task to ask may commit, and no other while it lives.
-    fn standing_order(&mut self, key: TaskKey, position: usize, scene: &mut Scene<'_>) -> Option<Order> {
-        // KILL_JOB says all there is to say.
+    /// The order due to a tracker that reports this attempt (1.2.1 `TaskInProgress.shouldClose`, `shouldCommit`). The
+    /// first attempt of a task to ask may commit, and no other while it lives.
+    fn pending_order(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) -> Option<AttemptOrder> {
+        // KILL_JOB covers everything.
         if self.is_over() {
             return None;
         }
@@ -367,41 +394,41 @@ impl Job {
         if winner && matches!(key, TaskKey::Work(Kind::Map, _)) {
             return None;
         }
-        if attempt.kill_asked.is_some() && (attempt.is_active() || attempt.cleanup_node.is_some()) {
-            return Some(Order::Kill);
+        if attempt.kill_request.is_some() && (attempt.is_active() || attempt.cleanup_node.is_some()) {
+            return Some(AttemptOrder::Kill);
         }
         if let Some(why) = attempt.preemption.take() {
-            if attempt.tell_preemption(id.attempt(attempt.number), &why, scene.facts) {
-                return Some(Order::Kill);
+            if attempt.order_preemption(id.attempt(attempt.number), &why, context.facts) {
+                return Some(AttemptOrder::Kill);
             }
-            // It is done, or about to be: its slot comes free by itself.
-            self.refresh_leaving(key, scene.scheduler);
+            // It is done, or about to be: its slot is released anyway.
+            self.refresh_releasing(key, context.scheduler);
         }
         let task = self.task_mut(key);
         let attempt = &mut task.attempts[position];
-        // A running task-cleanup is left alone, but for a user's wish.
+        // A running task-cleanup is ended only at a user's request.
         let mut close = !attempt.is_unclean() && (ending || given_up || complete);
         if attempt.state == AttemptState::CommitPending && !close && !attempt.close_sent {
             match task.committer {
-                Some(holder) if holder == position => return Some(Order::Commit),
+                Some(holder) if holder == position => return Some(AttemptOrder::Commit),
                 Some(_) => close = true,
                 None => {
                     task.committer = Some(position);
-                    scene.facts.push(JobFact::CommitGranted { attempt: id.attempt(attempt.number) });
-                    return Some(Order::Commit);
+                    context.facts.push(JobFact::CommitGranted { attempt: id.attempt(attempt.number) });
+                    return Some(AttemptOrder::Commit);
                 }
             }
         }
         if !close || std::mem::replace(&mut attempt.close_sent, true) {
             return None;
         }
-        self.refresh_leaving(key, scene.scheduler);
-        Some(Order::Kill)
+        self.refresh_releasing(key, context.scheduler);
+        Some(AttemptOrder::Kill)
     }
 
-    /// Notes a user's wish for an attempt's end; false when no tracker has said that it runs, or a user asked for its end before. The last
-    /// wish decides how it ends all the same (1.2.1 `TaskInProgress.killTask`).
-    pub fn ask_kill(
+    /// Records a user's request for an attempt's end; false when no tracker has reported that it runs, or a user
+    /// requested its end before. The last request still decides how it ends (1.2.1 `TaskInProgress.killTask`).
+    pub fn request_kill(
         &mut self,
         key: TaskKey,
         number: i32,
@@ -417,54 +444,59 @@ impl Job {
             return false;
         }
         let id = id.attempt(number);
-        let wish = if fail { KillAsked::Fail } else { KillAsked::Kill };
-        let before = attempt.kill_asked.replace(wish);
+        let wish = if fail { KillRequest::Fail } else { KillRequest::Kill };
+        let before = attempt.kill_request.replace(wish);
         attempt.preemption = None;
         if before != Some(wish) {
-            facts.push(JobFact::AttemptKillAsked { attempt: id, asked: wish });
+            facts.push(JobFact::AttemptKillRequested { attempt: id, request: wish });
         }
-        let is_first = before.is_none_or(|before| before == KillAsked::Preempt);
+        let is_first = before.is_none_or(|before| before == KillRequest::Preempt);
         if is_first {
             let verb = if fail { "fail" } else { "kill" };
             attempt.diagnostics.add(&format!("Request received to {verb} task '{id}' by user"));
             let diagnostics = attempt.diagnostics.joined();
-            facts.push(JobFact::AttemptSaid { attempt: id, diagnostics, failed_fetches: Vec::new() });
+            facts.push(JobFact::AttemptReported { attempt: id, diagnostics, failed_fetches: Vec::new() });
         }
-        self.refresh_leaving(key, scheduler);
+        self.refresh_releasing(key, scheduler);
         is_first
     }
 }
 
-/// The state that a report comes to (1.2.1 `JobInProgress.updateTaskStatus`, first part).
-fn final_word(reported: AttemptState, asked: Option<KillAsked>, done_by_other: bool, no_cleanup: bool) -> AttemptState {
+/// The state that results from a reported one (1.2.1 `JobInProgress.updateTaskStatus`, first part).
+fn effective_state(
+    reported: AttemptState,
+    request: Option<KillRequest>,
+    done_by_other: bool,
+    no_cleanup: bool,
+) -> AttemptState {
     use AttemptState as S;
     let state = match reported {
-        S::Succeeded if done_by_other || asked.is_some() => S::Killed,
+        S::Succeeded if done_by_other || request.is_some() => S::Killed,
         S::FailedUnclean if no_cleanup => S::Failed,
         S::KilledUnclean if no_cleanup => S::Killed,
         other => other,
     };
-    match (asked, state) {
-        (Some(KillAsked::Fail), S::Killed) => S::Failed,
-        (Some(KillAsked::Fail), S::KilledUnclean) => S::FailedUnclean,
-        (Some(KillAsked::Kill | KillAsked::Preempt), S::Failed) => S::Killed,
-        (Some(KillAsked::Kill | KillAsked::Preempt), S::FailedUnclean) => S::KilledUnclean,
+    match (request, state) {
+        (Some(KillRequest::Fail), S::Killed) => S::Failed,
+        (Some(KillRequest::Fail), S::KilledUnclean) => S::FailedUnclean,
+        (Some(KillRequest::Kill | KillRequest::Preempt), S::Failed) => S::Killed,
+        (Some(KillRequest::Kill | KillRequest::Preempt), S::FailedUnclean) => S::KilledUnclean,
         (_, state) => state,
     }
 }
 
-/// Whether an attempt comes to nothing in this state.
+/// Whether this is a FAILED or KILLED state, clean or not.
 fn is_bad_end(state: AttemptState) -> bool {
     use AttemptState as S;
     matches!(state, S::Failed | S::Killed | S::FailedUnclean | S::KilledUnclean)
 }
 
-/// Whether a tracker goes on reporting an attempt in this state.
+/// Whether a tracker continues to report an attempt in this state.
 fn is_live(state: AttemptState) -> bool {
     matches!(state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
 }
 
-/// Progress as it should be: trackers have been seen to send more than 1, and anything can be sent.
+/// Progress within 0 to 1: some trackers send more than 1, and anything can be sent.
 fn clamp(progress: f32) -> f32 {
     if progress.is_nan() { 0.0 } else { progress.clamp(0.0, 1.0) }
 }

@@ -1,10 +1,9 @@
-//! A job as it was before a restart, from its rows alone.
+//! Restores a job after a restart, from its rows alone.
 //!
-//! Law: what decisions depend on is as it was when the last fact was recorded. Not kept, and learned anew: what trackers
-//! say of live attempts before their end, what reduces could not fetch, which records to skip, decisions about
-//! preemption that nobody was told.
+//! Invariant: the inputs of decisions are as they were when the last fact was recorded. Not stored, and reported again:
+//! what trackers say of live attempts before their end, failed fetches, records to skip, preemptions not yet ordered.
 //!
-//! The completion events stand in the order in which attempts ended, so they tell what happened in which order.
+//! The completion events are in the order in which attempts ended, so they give the order of what happened.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,41 +15,41 @@ use crate::wire::{CompletionStatus, Phase};
 use super::job::{Job, JobEvent, JobState, TaskKey};
 use super::launch::first_phase;
 use super::pending_tasks::PendingTasks;
-use super::{Attempt, AttemptRole, KillAsked, Scene, StoredAttempt, StoredEvent, StoredJob, Task, TaskState};
+use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, StoredEvent, StoredJob, Task, TaskState};
 
-/// Where a tracker stands that attempts of before the restart name.
+/// The location of a tracker that attempts from before the restart name.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Whereabouts {
-    /// Its node; that of no node when nobody awaits it.
+pub struct TrackerLocation {
+    /// Its node; the default when it is not expected back.
     pub node: NodeId,
-    /// Its host and the rack of that, as far as they can be told.
-    pub place: Option<(HostId, RackId)>,
+    /// Its host and rack, if known.
+    pub host: Option<(HostId, RackId)>,
 }
 
-/// Trackers by name.
-pub type Trackers = BTreeMap<Arc<str>, Whereabouts>;
+/// Locations of trackers by name.
+pub type TrackerLocations = BTreeMap<Arc<str>, TrackerLocation>;
 
 // === impl Job: restart ===
 
 impl Job {
-    /// Puts a job that was just taken in to where its rows say it stood. `trackers` are those that its attempts name.
-    pub fn restore(&mut self, stored: StoredJob, trackers: &Trackers, scene: &mut Scene<'_>) {
+    /// Restores a new job to the state of its rows. `trackers` are those that its attempts name.
+    pub fn restore(&mut self, stored: StoredJob, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
         self.priority = stored.priority;
-        self.watched_ms = scene.now.wall_ms;
+        self.straggler_watch_ms = context.now.wall_ms;
         if stored.is_running {
-            self.enter(JobState::Running);
+            self.enter_state(JobState::Running);
         }
-        self.charge_lost_trackers(&stored.attempts, trackers);
+        self.record_lost_trackers(&stored.attempts, trackers);
         for attempt in stored.attempts {
-            self.restore_attempt(attempt, trackers, scene);
+            self.restore_attempt(attempt, trackers, context);
         }
         self.replay_events(&stored.events);
         self.ending = stored.ending;
         let is_ending = self.ending.is_some();
         for key in self.keys() {
-            self.settle_task(key, is_ending);
+            self.derive_task_state(key, is_ending);
             self.refresh_task(key);
-            self.refresh_leaving(key, scene.scheduler);
+            self.refresh_releasing(key, context.scheduler);
         }
         for kind in Kind::ALL {
             if self.finished[kind] + self.failed[kind] == self.total()[kind] {
@@ -60,14 +59,14 @@ impl Job {
         self.queue_task_cleanups();
         if let Some(ending) = &self.ending {
             self.failure_info = ending.reason.clone();
-            scene.scheduler.remove_app(self.app);
+            context.scheduler.remove_app(self.app);
             self.drop_stragglers();
         } else if self.state == JobState::Running {
-            self.ask_for_what_waits(scene);
-            self.await_stragglers(scene);
-            self.look_for_stragglers(scene);
+            self.request_waiting_tasks(context);
+            self.schedule_straggler_check(context);
+            self.check_stragglers(context);
         }
-        self.refresh(scene);
+        self.refresh(context);
     }
 
     /// All its tasks.
@@ -79,23 +78,23 @@ impl Job {
         })
     }
 
-    fn restore_attempt(&mut self, stored: StoredAttempt, trackers: &Trackers, scene: &mut Scene<'_>) {
+    fn restore_attempt(&mut self, stored: StoredAttempt, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
         let Some(key) = self.key_of(stored.id.task) else { return };
         let kind = key.kind();
-        let whereabouts = |name: &Arc<str>| trackers.get(name).copied().unwrap_or_default();
-        let at = whereabouts(&stored.tracker);
+        let location_of = |name: &Arc<str>| trackers.get(name).copied().unwrap_or_default();
+        let at = location_of(&stored.tracker);
         let is_live = stored.is_live();
-        let cleanup_node = stored.cleaned_up_by().map(|name| whereabouts(name).node);
+        let cleanup_node = stored.active_cleanup_tracker().map(|name| location_of(name).node);
         let phase = if cleanup_node.is_some() { Phase::Cleanup } else { first_phase(kind) };
         let attempt = Attempt {
-            // It may well have begun, so whoever loses it cleans up after it.
+            // It may have started, so it needs a task-cleanup if it is lost.
             state: if is_live { AttemptState::Running } else { stored.state },
             cleanup_node,
             holds_slot: is_live || cleanup_node.is_some(),
-            // An end grants what was asked for; a task-cleanup may be asked to end again, but is never preempted.
-            kill_asked: stored
-                .kill_asked
-                .filter(|asked| is_live || (cleanup_node.is_some() && *asked != KillAsked::Preempt)),
+            // An end fulfils the request; the end of a task-cleanup may be requested again, but it is never preempted.
+            kill_request: stored
+                .kill_request
+                .filter(|request| is_live || (cleanup_node.is_some() && *request != KillRequest::Preempt)),
             start_ms: stored.start_ms,
             finish_ms: stored.finish_ms,
             shuffle_finish_ms: stored.shuffle_finish_ms,
@@ -104,21 +103,27 @@ impl Job {
             diagnostics: stored.diagnostics.into(),
             state_text: stored.state_text,
             counters: stored.counters,
-            ..Attempt::launched(stored.id.number, stored.role, phase, at.node, launch_time(stored.launch_ms, scene.now))
+            ..Attempt::launched(
+                stored.id.number,
+                stored.role,
+                phase,
+                at.node,
+                launch_time(stored.launch_ms, context.now),
+            )
         };
-        let named = [at.node].into_iter().chain(stored.cleanup_tracker.iter().map(|name| whereabouts(name).node));
-        self.nodes.extend(named.filter(|node| scene.nodes.get(*node).is_some()));
+        let named = [at.node].into_iter().chain(stored.cleanup_tracker.iter().map(|name| location_of(name).node));
+        self.nodes.extend(named.filter(|node| context.nodes.get(*node).is_some()));
         self.count_launch(key, stored.role, at);
         match (cleanup_node, stored.role) {
-            (Some(node), _) => scene.scheduler.clean_up(node, kind),
+            (Some(node), _) => context.scheduler.start_task_cleanup(node, kind),
             _ if !is_live => {}
             (None, AttemptRole::Work) => {
-                scene.scheduler.started(self.app, kind, at.node);
+                context.scheduler.add_running(self.app, kind, at.node);
                 if let TaskKey::Work(_, number) = key {
-                    self.at_work[kind].insert((attempt.launch_mono_ms, number, attempt.number));
+                    self.slot_holders[kind].insert((attempt.launch_mono_ms, number, attempt.number));
                 }
             }
-            (None, _) => scene.scheduler.occupy(at.node, kind, 1),
+            (None, _) => context.scheduler.occupy_slots(at.node, kind, 1),
         }
         let is_over = matches!(attempt.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed);
         let task = self.task_mut(key);
@@ -129,47 +134,47 @@ impl Job {
         if stored.commit_granted && !matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
             task.committer = Some(position);
         }
-        if let (AttemptState::Failed, Some((host, _))) = (attempt.state, at.place)
+        if let (AttemptState::Failed, Some((host, _))) = (attempt.state, at.host)
             && !task.failed_hosts.contains(&host)
         {
             task.failed_hosts.push(host);
         }
         task.attempts.push(attempt);
         if is_over {
-            self.meter(key, position);
+            self.add_slot_time(key, position);
         }
-        if let (AttemptState::Failed, Some((host, _))) = (stored.state, at.place) {
-            self.recall_host_failure(host);
+        if let (AttemptState::Failed, Some((host, _))) = (stored.state, at.host) {
+            self.restore_host_failure(host);
         }
     }
 
-    fn count_launch(&mut self, key: TaskKey, role: AttemptRole, at: Whereabouts) {
+    fn count_launch(&mut self, key: TaskKey, role: AttemptRole, at: TrackerLocation) {
         if role != AttemptRole::Work {
             return;
         }
         let kind = key.kind();
         self.counts.launched[kind] += 1;
-        if let (Kind::Map, Some((host, rack))) = (kind, at.place) {
+        if let (Kind::Map, Some((host, rack))) = (kind, at.host) {
             self.count_locality(key, host, rack);
         }
     }
 
     /// A tracker that was lost counts as one failure on its host.
-    fn charge_lost_trackers(&mut self, attempts: &[StoredAttempt], trackers: &Trackers) {
+    fn record_lost_trackers(&mut self, attempts: &[StoredAttempt], trackers: &TrackerLocations) {
         let is_lost = |attempt: &&StoredAttempt| {
-            let text = Attempt::lost_with(&attempt.tracker);
+            let text = Attempt::lost_tracker_text(&attempt.tracker);
             attempt.diagnostics.lines().any(|line| line == text)
         };
         let lost: BTreeSet<&Arc<str>> = attempts.iter().filter(is_lost).map(|attempt| &attempt.tracker).collect();
-        for (host, _) in lost.into_iter().filter_map(|name| trackers.get(name)?.place) {
-            self.recall_host_failure(host);
+        for (host, _) in lost.into_iter().filter_map(|name| trackers.get(name)?.host) {
+            self.restore_host_failure(host);
         }
     }
 
-    /// Goes through what has ended, in the order in which it did.
+    /// Replays the ends of attempts in order.
     fn replay_events(&mut self, events: &[StoredEvent]) {
         let is_running = self.state == JobState::Running;
-        self.reduces_open = is_running && self.reduces_are_due();
+        self.reduces_requested = is_running && self.are_reduces_due();
         for (index, event) in events.iter().enumerate() {
             let Some(key) = self.key_of(event.attempt.task) else { continue };
             let number = event.attempt.number;
@@ -186,10 +191,10 @@ impl Job {
                     self.replay_success(key, position, index, event.status == CompletionStatus::Succeeded);
                 }
                 CompletionStatus::Failed | CompletionStatus::Killed | CompletionStatus::TipFailed => {
-                    self.replay_fall(key, position, event.status == CompletionStatus::TipFailed);
+                    self.replay_failure(key, position, event.status == CompletionStatus::TipFailed);
                 }
             }
-            self.reduces_open |= is_running && self.reduces_are_due();
+            self.reduces_requested |= is_running && self.are_reduces_due();
         }
         let sums = &mut self.counter_sums;
         for kind in Kind::ALL {
@@ -202,7 +207,7 @@ impl Job {
         }
     }
 
-    /// An attempt did its task then; what `lasts` has kept its output since.
+    /// An attempt succeeded then; `lasts` when its output was not lost since.
     fn replay_success(&mut self, key: TaskKey, position: usize, event: usize, lasts: bool) {
         let task = self.task_mut(key);
         task.state = TaskState::Complete(position);
@@ -212,12 +217,12 @@ impl Job {
         }
         if let TaskKey::Work(kind, _) = key {
             self.finished[kind] += 1;
-            self.note_output(key, position);
+            self.record_output(key, position);
         }
     }
 
     /// An attempt FAILED or was KILLED then.
-    fn replay_fall(&mut self, key: TaskKey, position: usize, with_task: bool) {
+    fn replay_failure(&mut self, key: TaskKey, position: usize, with_task: bool) {
         let max_attempts = self.max_attempts(key.kind());
         let task = self.task_mut(key);
         let lost_output = task.state == TaskState::Complete(position);
@@ -227,7 +232,7 @@ impl Job {
         if task.attempts.get(position).is_some_and(|attempt| attempt.state == AttemptState::Failed) {
             task.failures += 1;
         }
-        // Where it is not that, the end of the job has taken the task with it.
+        // Otherwise the end of the job has ended the task.
         let too_often = task.failures >= max_attempts || task.attempts.len() >= Task::MAX_ATTEMPTS;
         let is_given_up = with_task && too_often && !task.is_over();
         if is_given_up {
@@ -239,8 +244,8 @@ impl Job {
         }
     }
 
-    /// What its attempts make of a task that is neither done nor given up.
-    fn settle_task(&mut self, key: TaskKey, is_ending: bool) {
+    /// Derives the state of a task that is neither done nor given up from its attempts.
+    fn derive_task_state(&mut self, key: TaskKey, is_ending: bool) {
         let task = self.task_mut(key);
         if task.is_over() {
             return;
@@ -252,7 +257,7 @@ impl Job {
         };
     }
 
-    /// Task-cleanups that no tracker has been given, in the order in which their attempts ended.
+    /// Queues task-cleanups not yet launched, in the order in which their attempts ended.
     fn queue_task_cleanups(&mut self) {
         for kind in Kind::ALL {
             let tasks = (0..).zip(&self.work[kind]).map(|(number, task)| (TaskKey::Work(kind, number), task));
@@ -268,11 +273,11 @@ impl Job {
         }
     }
 
-    /// The tables of what waits, and the scheduler's.
-    fn ask_for_what_waits(&mut self, scene: &mut Scene<'_>) {
+    /// Fills the tables of waiting tasks, and requests their slots.
+    fn request_waiting_tasks(&mut self, context: &mut JobContext<'_>) {
         let total = self.total();
-        scene.scheduler.set_desired(self.app, total);
-        self.waiting.map = PendingTasks::maps(&self.places, &self.racks);
+        context.scheduler.set_desired(self.app, total);
+        self.waiting.map = PendingTasks::maps(&self.preferred_hosts, &self.racks);
         self.waiting.reduce = PendingTasks::reduces(total.reduce);
         for kind in Kind::ALL {
             for number in 0..total[kind] {
@@ -280,26 +285,25 @@ impl Job {
                 let (waits, is_fresh, failures) =
                     (task.state == TaskState::Waiting, task.attempts.is_empty(), task.failures);
                 if waits && kind == Kind::Map {
-                    let place = self.place(TaskKey::Work(kind, number));
-                    scene.scheduler.request(self.app, kind, &place, 1);
+                    let place = self.preferred_hosts_of(TaskKey::Work(kind, number));
+                    context.scheduler.request_slots(self.app, kind, &place, 1);
                 }
                 if !waits || !is_fresh {
-                    self.waiting[kind].strike_out(number);
+                    self.waiting[kind].discard(number);
                 }
                 if waits && !is_fresh {
-                    self.put_back(kind, number, failures);
+                    self.requeue(kind, number, failures);
                 }
             }
         }
-        if self.reduces_open {
+        if self.reduces_requested {
             let waiting = u32::try_from(self.waiting.reduce.len()).unwrap_or(u32::MAX);
-            scene.scheduler.request(self.app, Kind::Reduce, &[], waiting);
+            context.scheduler.request_slots(self.app, Kind::Reduce, &[], waiting);
         }
     }
 }
 
-/// Both clocks at a launch of before the restart. Where the wall clock was set since, it may be wrong; nothing was
-/// launched after `now`.
+/// Both clocks at a launch before the restart. Wrong if the wall clock was set since; but never later than `now`.
 fn launch_time(launch_ms: i64, now: Now) -> Now {
     let age_ms = u64::try_from(now.wall_ms.saturating_sub(launch_ms)).unwrap_or(0);
     Now { mono_ms: now.mono_ms.saturating_sub(age_ms), wall_ms: launch_ms }

@@ -1,32 +1,33 @@
-//! Finished jobs whose tasks memory has no room for: they stay in the database, as those of jobs that were over before a restart.
+//! Drops the tasks of finished jobs from memory; they stay in the database, as those of jobs that ended before a
+//! restart.
 
 use std::sync::Arc;
 
 use crate::model::{CounterLimits, Kind, PerKind};
 
-use super::finished::Remains;
+use super::finished::FinishedSummary;
 use super::job::Job;
 use super::{CounterInterner, SplitTable};
 
 // === impl Job: retirement ===
 
 impl Job {
-    /// Whether nothing of its tasks is needed here any more: it is over and none of them holds a slot.
-    pub fn may_retire_tasks(&self) -> bool {
+    /// Whether its tasks are not needed any more: it is over and none of them holds a slot.
+    pub fn can_retire_tasks(&self) -> bool {
         let holds = |kind: Kind| {
             let of_job = [&self.setup[kind], &self.cleanup[kind]].into_iter();
             of_job.flat_map(|task| &task.attempts).any(|attempt| attempt.holds_slot)
         };
-        self.is_over() && Kind::ALL.into_iter().all(|kind| self.at_work[kind].is_empty() && !holds(kind))
+        self.is_over() && Kind::ALL.into_iter().all(|kind| self.slot_holders[kind].is_empty() && !holds(kind))
     }
 
-    /// Drops tasks, events and splits; what status and counters tell stays. From now on tasks are in the database alone.
+    /// Drops tasks, events and splits; keeps status and counters. From now on tasks are only in the database.
     pub fn retire_tasks(&mut self, interner: &mut CounterInterner, limits: &CounterLimits) {
-        if self.is_without_tasks() || !self.may_retire_tasks() {
+        if self.is_without_tasks() || !self.can_retire_tasks() {
             return;
         }
         let counters = self.counters(limits).unwrap_or_default();
-        self.remains = Some(Box::new(Remains::of(interner.intern(&(&counters).into()))));
+        self.finished_summary = Some(Box::new(FinishedSummary::of(interner.intern(&(&counters).into()))));
         self.work = PerKind::default();
         self.events = Vec::new();
         self.counter_sums = PerKind::default();

@@ -1,9 +1,9 @@
-//! Records that a task is to skip since attempts have failed at them (1.2.1 `TaskInProgress.FailedRanges`,
+//! Records that a task skips because attempts have failed at them (1.2.1 `TaskInProgress.FailedRanges`,
 //! `SortedRanges`).
 //!
-//! In skipping mode an attempt reports the range of records in which it is. The range of a failed attempt is skipped by
-//! the next, if it is short enough; else it is halved, and the next attempt is a test: it runs the first half alone. Its
-//! success proves only that the fault lies in the other half, so it is recorded as a failure.
+//! In skipping mode an attempt reports its current range of records. The next attempt skips the range of a failed one
+//! if that is short enough; else the range is bisected, and the next attempt is a test: it runs the first half alone.
+//! Its success proves only that the fault is in the other half, so it is recorded as a failure.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ pub(super) struct SortedRanges {
     ends: BTreeMap<i64, i64>,
 }
 
-/// A search for the fault in a range that is too long to be skipped.
+/// A bisection of a range that is too long to skip.
 #[derive(Clone, Debug)]
-struct Halving {
+struct Bisection {
     /// What the test skips: everything but its half.
     skip: SortedRanges,
     test: RecordRange,
@@ -31,29 +31,29 @@ struct Halving {
     passed: bool,
 }
 
-/// What the failed attempts of one task have taught.
+/// What is known from the failed attempts of one task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FailedRanges {
     skip: SortedRanges,
-    halving: Option<Halving>,
-    /// Where attempts stand, by number: what was heard last.
+    bisection: Option<Bisection>,
+    /// Last reported range by attempt number.
     reported: BTreeMap<i32, RecordRange>,
 }
 
-/// What an attempt is told.
+/// Instructions for an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SkipOrder {
+pub(super) struct SkipInstructions {
     pub(super) ranges: SkipRanges,
-    /// In skipping mode attempts report where they stand.
+    /// In skipping mode attempts report their current records.
     pub(super) skipping: bool,
-    /// Whether what is skipped is written down: not in a test.
+    /// Whether it is a test: then skipped records are not written.
     pub(super) is_test: bool,
 }
 
 // === impl SortedRanges ===
 
 impl SortedRanges {
-    /// Adds a range: one that it overlaps, or that begins where it ends, becomes one with it.
+    /// Adds a range, merged with those it overlaps and one that begins where it ends.
     fn add(&mut self, range: RecordRange) {
         let (mut start, Some(mut end)) = (range.start, range.start.checked_add(range.length)) else { return };
         if end <= start {
@@ -76,7 +76,7 @@ impl SortedRanges {
         self.ends.insert(start, end);
     }
 
-    /// As they travel.
+    /// In the wire type.
     fn to_wire(&self) -> SkipRanges {
         let ranges: Vec<_> =
             self.ends.iter().map(|(start, end)| RecordRange { start: *start, length: end - start }).collect();
@@ -84,9 +84,9 @@ impl SortedRanges {
     }
 }
 
-// === impl Halving ===
+// === impl Bisection ===
 
-impl Halving {
+impl Bisection {
     fn of(range: RecordRange, skip: &SortedRanges) -> Self {
         let half = range.length / 2;
         let test = RecordRange { start: range.start, length: half };
@@ -101,8 +101,8 @@ impl Halving {
 // === impl FailedRanges ===
 
 impl FailedRanges {
-    /// An attempt says where it stands, which counts should it end there. A range that no input can have is none.
-    pub(super) fn note(&mut self, attempt: i32, range: RecordRange) {
+    /// Records the current range of an attempt, in case it ends there. A range that no input can have counts as none.
+    pub(super) fn record_range(&mut self, attempt: i32, range: RecordRange) {
         if range.start >= 0 && range.length > 0 && range.start.checked_add(range.length).is_some() {
             self.reported.insert(attempt, range);
         } else {
@@ -110,38 +110,38 @@ impl FailedRanges {
         }
     }
 
-    /// An attempt is launched: the test, if one is due.
-    pub(super) fn launched(&mut self, attempt: i32) {
-        if let Some(halving) = &mut self.halving {
-            halving.attempt = Some(attempt);
+    /// A launched attempt becomes the test, if one is due.
+    pub(super) fn record_launch(&mut self, attempt: i32) {
+        if let Some(bisection) = &mut self.bisection {
+            bisection.attempt = Some(attempt);
         }
     }
 
-    /// An attempt has succeeded. True when it was a test, and so has not done the task.
-    pub(super) fn pass(&mut self, attempt: i32) -> bool {
-        let test = self.halving.as_mut().filter(|halving| halving.attempt == Some(attempt));
-        test.map(|halving| halving.passed = true).is_some()
+    /// Records a success. True when it was a test, and so has not done the task.
+    pub(super) fn record_success(&mut self, attempt: i32) -> bool {
+        let test = self.bisection.as_mut().filter(|bisection| bisection.attempt == Some(attempt));
+        test.map(|bisection| bisection.passed = true).is_some()
     }
 
-    /// An attempt has FAILED, as tests that passed are recorded too; at most `longest` records may be skipped at once.
-    pub(super) fn fail(&mut self, attempt: i32, longest: u64) {
+    /// Records a FAILED attempt or a test that passed; at most `longest` records may be skipped at once.
+    pub(super) fn record_failure(&mut self, attempt: i32, longest: u64) {
         let reported = self.reported.remove(&attempt).unwrap_or_default();
-        let failed = match self.halving.take_if(|halving| halving.attempt == Some(attempt)) {
-            Some(halving) if halving.passed => halving.other,
-            Some(halving) => halving.test,
+        let failed = match self.bisection.take_if(|bisection| bisection.attempt == Some(attempt)) {
+            Some(bisection) if bisection.passed => bisection.other,
+            Some(bisection) => bisection.test,
             None => reported,
         };
         if failed.length.unsigned_abs() <= longest {
             self.skip.add(failed);
-        } else if self.halving.is_none() {
-            self.halving = Some(Halving::of(failed, &self.skip));
+        } else if self.bisection.is_none() {
+            self.bisection = Some(Bisection::of(failed, &self.skip));
         }
     }
 
-    fn order(&self, skipping: bool) -> SkipOrder {
-        match &self.halving {
-            Some(halving) => SkipOrder { ranges: halving.skip.to_wire(), skipping, is_test: true },
-            None => SkipOrder { ranges: self.skip.to_wire(), skipping, is_test: false },
+    fn instructions(&self, skipping: bool) -> SkipInstructions {
+        match &self.bisection {
+            Some(bisection) => SkipInstructions { ranges: bisection.skip.to_wire(), skipping, is_test: true },
+            None => SkipInstructions { ranges: self.skip.to_wire(), skipping, is_test: false },
         }
     }
 }
@@ -159,33 +159,33 @@ impl Job {
         (longest > 0).then_some(longest)
     }
 
-    /// Whether attempts of the task run in skipping mode from now on: it has failed often enough.
+    /// Whether new attempts of the task run in skipping mode: it has failed often enough.
     pub(super) fn is_skipping(&self, key: TaskKey) -> bool {
         self.longest_skip(key).is_some() && self.task(key).failures >= self.spec.skip_start_attempts
     }
 
-    /// An attempt says where it stands in its input.
-    pub(super) fn note_record_range(&mut self, key: TaskKey, report: &TaskStatus) {
+    /// Records the reported range of an attempt.
+    pub(super) fn record_skip_range(&mut self, key: TaskKey, report: &TaskStatus) {
         if self.longest_skip(key).is_none() {
             return;
         }
         let range = match report.state {
-            // Should it be lost later, that is no fault of a record.
+            // A later loss of its output is no fault of a record.
             AttemptState::Succeeded => RecordRange::default(),
             _ => report.next_record_range,
         };
         let ranges = &mut self.task_mut(key).failed_ranges;
         if ranges.is_some() || range.length > 0 {
-            ranges.get_or_insert_default().note(report.attempt.number, range);
+            ranges.get_or_insert_default().record_range(report.attempt.number, range);
         }
     }
 
-    /// What the next attempt of a task is told of records to skip.
-    pub(super) fn skip_order(&self, key: TaskKey) -> SkipOrder {
+    /// The records that the next attempt of a task skips.
+    pub(super) fn skip_instructions(&self, key: TaskKey) -> SkipInstructions {
         let skipping = self.is_skipping(key);
         match &self.task(key).failed_ranges {
-            Some(ranges) => ranges.order(skipping),
-            None => SkipOrder { skipping, ..SkipOrder::default() },
+            Some(ranges) => ranges.instructions(skipping),
+            None => SkipInstructions { skipping, ..SkipInstructions::default() },
         }
     }
 }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     /// What becomes of an attempt over `records` records of which one is bad.
-    fn run(order: &SkipOrder, records: i64, bad: i64, step: i64) -> Result<(), RecordRange> {
+    fn run(order: &SkipInstructions, records: i64, bad: i64, step: i64) -> Result<(), RecordRange> {
         let skipped = skipped(&order.ranges, records);
         if skipped.contains(&bad) { Ok(()) } else { Err(range(bad - bad % step, step.min(records - bad + bad % step))) }
     }
@@ -215,37 +215,41 @@ mod tests {
     #[test]
     fn a_short_range_is_skipped_by_the_next_attempt() {
         let mut failed = FailedRanges::default();
-        failed.note(0, range(7, 2));
-        failed.fail(0, 2);
-        let order = failed.order(true);
+        failed.record_range(0, range(7, 2));
+        failed.record_failure(0, 2);
+        let order = failed.instructions(true);
         assert_eq!(
             order,
-            SkipOrder { ranges: SkipRanges { records: 2, ranges: vec![range(7, 2)] }, skipping: true, is_test: false }
+            SkipInstructions {
+                ranges: SkipRanges { records: 2, ranges: vec![range(7, 2)] },
+                skipping: true,
+                is_test: false
+            }
         );
-        failed.fail(1, 2);
-        assert_eq!(failed.order(true), order, "what reports no range changes nothing");
+        failed.record_failure(1, 2);
+        assert_eq!(failed.instructions(true), order, "what reports no range changes nothing");
     }
 
     #[test]
     fn a_long_range_is_halved_by_tests() {
         let mut failed = FailedRanges::default();
-        failed.note(0, range(10, 5));
-        failed.fail(0, 1);
+        failed.record_range(0, range(10, 5));
+        failed.record_failure(0, 1);
         let ranges = vec![range(0, 10), range(12, i64::MAX - 12)];
-        assert_eq!(failed.order(true).ranges.ranges, ranges, "only records 10 and 11 are run");
-        assert!(failed.order(true).is_test);
+        assert_eq!(failed.instructions(true).ranges.ranges, ranges, "only records 10 and 11 are run");
+        assert!(failed.instructions(true).is_test);
         // Killed: the next attempt is the test.
-        failed.launched(1);
-        failed.launched(2);
-        assert!(!failed.pass(1));
-        assert!(failed.pass(2));
-        failed.fail(2, 1);
-        assert_eq!(failed.order(true).ranges.ranges, [range(0, 12), range(13, i64::MAX - 13)], "12 of 12 to 14");
-        failed.launched(3);
-        failed.fail(3, 1);
-        assert_eq!(failed.order(true).ranges.ranges, [range(12, 1)], "found");
-        assert!(!failed.order(true).is_test);
-        assert!(!failed.pass(4));
+        failed.record_launch(1);
+        failed.record_launch(2);
+        assert!(!failed.record_success(1));
+        assert!(failed.record_success(2));
+        failed.record_failure(2, 1);
+        assert_eq!(failed.instructions(true).ranges.ranges, [range(0, 12), range(13, i64::MAX - 13)], "12 of 12 to 14");
+        failed.record_launch(3);
+        failed.record_failure(3, 1);
+        assert_eq!(failed.instructions(true).ranges.ranges, [range(12, 1)], "found");
+        assert!(!failed.instructions(true).is_test);
+        assert!(!failed.record_success(4));
     }
 
     #[test]
@@ -261,17 +265,17 @@ mod tests {
     fn impossible_ranges_are_not_heard() {
         for impossible in [range(-1, 5), range(5, -1), range(i64::MAX, 2), range(i64::MIN, i64::MIN), range(0, 0)] {
             let mut failed = FailedRanges::default();
-            failed.note(0, impossible);
-            failed.fail(0, 1);
-            assert_eq!(failed.order(true).ranges, SkipRanges::default(), "{impossible:?}");
+            failed.record_range(0, impossible);
+            failed.record_failure(0, 1);
+            assert_eq!(failed.instructions(true).ranges, SkipRanges::default(), "{impossible:?}");
         }
         let mut failed = FailedRanges::default();
-        failed.note(0, range(0, i64::MAX));
+        failed.record_range(0, range(0, i64::MAX));
         for attempt in 0..100 {
-            failed.launched(attempt);
-            failed.fail(attempt, 1);
+            failed.record_launch(attempt);
+            failed.record_failure(attempt, 1);
         }
-        assert_eq!(failed.order(true).ranges.ranges, [range(0, 1)]);
+        assert_eq!(failed.instructions(true).ranges.ranges, [range(0, 1)]);
     }
 
     proptest! {
@@ -298,17 +302,17 @@ mod tests {
             let mut failed = FailedRanges::default();
             for attempt in 0.. {
                 prop_assert!(attempt < 30, "each test halves the range");
-                let order = failed.order(true);
-                failed.launched(attempt);
+                let order = failed.instructions(true);
+                failed.record_launch(attempt);
                 match run(&order, records, bad, step) {
-                    Ok(()) if !failed.pass(attempt) => {
+                    Ok(()) if !failed.record_success(attempt) => {
                         prop_assert!(!order.is_test && order.ranges.records as u64 <= longest);
                         break;
                     }
                     Ok(()) => {}
-                    Err(at) => failed.note(attempt, at),
+                    Err(at) => failed.record_range(attempt, at),
                 }
-                failed.fail(attempt, longest);
+                failed.record_failure(attempt, longest);
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Second attempts for tasks that are far behind the others (1.2.1 `TaskInProgress.hasSpeculativeTask`,
+//! Speculative attempts for tasks that are far behind the others (1.2.1 `TaskInProgress.hasSpeculativeTask`,
 //! `JobInProgress.findSpeculativeTask`).
 //!
-//! A job asks the scheduler for one slot while it has such a task and nothing else to run. It looks whenever something
-//! happens to one of its tasks, and once when the first minute has passed: at other times nothing can come to lag.
+//! A job requests one slot while it has such a task and nothing else to run. It checks whenever one of its tasks
+//! changes, and once after the first minute: at other times no task can become a straggler.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,22 @@ use crate::model::Kind;
 use crate::scheduler::NodeId;
 
 use super::job::{Job, JobState, TaskKey};
-use super::{NodeFace, Scene, Task, TaskState};
+use super::{JobContext, NodeInfo, Task, TaskState};
 
 /// A task lags when it is this far behind the mean of its kind (1.2.1 `SPECULATIVE_GAP`).
 const GAP_MILLIONTHS: u32 = 200_000;
-/// No task lags earlier after the submission of its job (1.2.1 `SPECULATIVE_LAG`), or after a restart of the daemon: until
-/// its tracker is back nobody knows how far it is.
+/// No task lags earlier after the submission of its job (1.2.1 `SPECULATIVE_LAG`), or after a restart of the daemon:
+/// its progress is unknown until its tracker is back.
 const LAG_MS: i64 = 60_000;
-/// How many lagging tasks that may not run on a node are passed over.
+/// Most lagging tasks that the search skips because they may not run on a node.
 const SEARCH_LIMIT: usize = 64;
 
-/// The tasks of a kind that may lag: one attempt is at work on each, and does not wait for its commit.
+/// Candidates of a kind: tasks with one running attempt that does not wait for its commit.
 #[derive(Debug, Default)]
 pub(super) struct Stragglers {
     /// By progress, millionths, and number: slowest first.
     by_progress: BTreeSet<(u32, u32)>,
-    /// The scheduler has been asked for a slot.
+    /// Whether a slot has been requested.
     asked: bool,
 }
 
@@ -43,21 +43,21 @@ impl Stragglers {
 // === impl Job: second attempts ===
 
 impl Job {
-    /// When the job is to be looked at although nothing happens to it, by the clock that never goes back.
-    pub(super) fn await_stragglers(&self, scene: &mut Scene<'_>) {
+    /// Schedules the check after the first minute, by the monotonic clock.
+    pub(super) fn schedule_straggler_check(&self, context: &mut JobContext<'_>) {
         if Kind::ALL.iter().any(|kind| self.spec.speculative[*kind]) {
-            let age_ms = scene.now.wall_ms.saturating_sub(self.watched_ms);
+            let age_ms = context.now.wall_ms.saturating_sub(self.straggler_watch_ms);
             let left_ms = LAG_MS.saturating_sub(age_ms).clamp(0, LAG_MS).unsigned_abs();
-            scene.wants.straggler_checks.insert((scene.now.mono_ms.saturating_add(left_ms), self.id));
+            context.housekeeping.straggler_checks.insert((context.now.mono_ms.saturating_add(left_ms), self.id));
         }
     }
 
-    /// Its first minute has passed.
-    pub fn look_for_stragglers(&mut self, scene: &mut Scene<'_>) {
-        Kind::ALL.into_iter().for_each(|kind| self.refresh_straggler_demand(kind, scene));
+    /// Checks for stragglers after the first minute.
+    pub fn check_stragglers(&mut self, context: &mut JobContext<'_>) {
+        Kind::ALL.into_iter().for_each(|kind| self.refresh_straggler_demand(kind, context));
     }
 
-    /// Something has happened to a task: it may lag from now on, or no more.
+    /// Updates whether a task may lag.
     pub(super) fn refresh_straggler(&mut self, key: TaskKey) {
         let TaskKey::Work(kind, number) = key else { return };
         if !self.spec.speculative[kind] {
@@ -65,8 +65,8 @@ impl Job {
         }
         let never = self.is_over_or_ending() || self.is_skipping(key);
         let task = self.task_mut(key);
-        let place = (!never && task.may_lag()).then(|| task.progress_millionths());
-        let before = std::mem::replace(&mut task.straggler_place, place);
+        let place = (!never && task.can_lag()).then(|| task.progress_millionths());
+        let before = std::mem::replace(&mut task.straggler_key, place);
         if before != place {
             let tasks = &mut self.stragglers[kind].by_progress;
             before.map(|progress| tasks.remove(&(progress, number)));
@@ -74,45 +74,46 @@ impl Job {
         }
     }
 
-    /// Asks for a slot, or no more, as things stand.
-    pub(super) fn refresh_straggler_demand(&mut self, kind: Kind, scene: &mut Scene<'_>) {
+    /// Requests a slot for a straggler, or withdraws the request.
+    pub(super) fn refresh_straggler_demand(&mut self, kind: Kind, context: &mut JobContext<'_>) {
         if !self.spec.speculative[kind] || self.state != JobState::Running || self.is_over_or_ending() {
             return;
         }
         let limit = self.lagging_millionths(kind);
         let slowest = self.stragglers[kind].by_progress.first();
         let lags = limit.zip(slowest).is_some_and(|(limit, (progress, _))| *progress <= limit);
-        let is_old = scene.now.wall_ms.saturating_sub(self.watched_ms) >= LAG_MS;
-        let wants = lags && is_old && self.waiting[kind].len() == 0;
-        match (std::mem::replace(&mut self.stragglers[kind].asked, wants), wants) {
-            (false, true) => scene.scheduler.request(self.app, kind, &[], 1),
-            (true, false) => scene.scheduler.withdraw(self.app, kind, &[], 1),
+        let is_old = context.now.wall_ms.saturating_sub(self.straggler_watch_ms) >= LAG_MS;
+        let needs_slot = lags && is_old && self.waiting[kind].len() == 0;
+        match (std::mem::replace(&mut self.stragglers[kind].asked, needs_slot), needs_slot) {
+            (false, true) => context.scheduler.request_slots(self.app, kind, &[], 1),
+            (true, false) => context.scheduler.withdraw_request(self.app, kind, &[], 1),
             _ => {}
         }
     }
 
-    /// The slowest lagging task that may run on a node in a second attempt, if a slot was asked for; the request is met.
-    pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, face: &NodeFace) -> Option<u32> {
+    /// The slowest straggler that may run a second attempt on a node, if a slot was requested; this fulfils the
+    /// request.
+    pub(super) fn take_straggler(&mut self, kind: Kind, node: NodeId, info: &NodeInfo) -> Option<u32> {
         let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].asked)?;
         let lagging = self.stragglers[kind].by_progress.range(..=(limit, u32::MAX)).take(SEARCH_LIMIT);
         let mut suits = lagging.map(|(_, number)| *number).filter(|number| {
             let task = self.task(TaskKey::Work(kind, *number));
             let runs_here = |attempt: &super::Attempt| attempt.is_active() && attempt.node == node;
-            !task.failed_hosts.contains(&face.host) && !task.attempts.iter().any(runs_here)
+            !task.failed_hosts.contains(&info.host) && !task.attempts.iter().any(runs_here)
         });
         let number = suits.next()?;
         self.stragglers[kind].asked = false;
         Some(number)
     }
 
-    /// The job ends: the scheduler has dropped what it was asked for.
+    /// Drops all candidates when the job ends; the scheduler has dropped the request.
     pub(super) fn drop_stragglers(&mut self) {
         for kind in Kind::ALL {
             self.stragglers[kind] = Stragglers::default();
         }
     }
 
-    /// The progress at which a task of that kind lags; none while the others have not come far enough.
+    /// The progress at or below which a task of that kind lags; none while the others have not progressed enough.
     fn lagging_millionths(&self, kind: Kind) -> Option<u32> {
         self.progress_millionths(kind).checked_sub(GAP_MILLIONTHS)
     }
@@ -121,8 +122,8 @@ impl Job {
 // === impl Task ===
 
 impl Task {
-    /// Whether one attempt is at work on it, and does not wait for its commit.
-    fn may_lag(&self) -> bool {
+    /// Whether its only live attempt runs and does not wait for its commit.
+    fn can_lag(&self) -> bool {
         let mut live = self.attempts.iter().filter(|attempt| attempt.is_active() || attempt.is_unclean());
         let is_at_work = |attempt: &super::Attempt| {
             use crate::model::AttemptState as S;

@@ -1,4 +1,4 @@
-//! The splits of a job: where each map's input lies, compactly.
+//! The splits of a job: the hosts of each map's input, compactly.
 
 use std::collections::BTreeMap;
 
@@ -24,20 +24,20 @@ pub struct Split {
     locations: u32,
 }
 
-/// All splits of a job; hosts are named once.
+/// All splits of a job; each host is stored once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SplitTable {
     hosts: Vec<SplitHost>,
     splits: Vec<Split>,
     locations: Vec<u32>,
-    /// Of the names of hosts and racks.
+    /// Total length of the names of hosts and racks.
     name_bytes: usize,
 }
 
 // === impl SplitTable ===
 
 impl SplitTable {
-    /// Adds a split; `rack_of` is asked once for each new host.
+    /// A builder of the table.
     pub fn builder() -> SplitTableBuilder {
         SplitTableBuilder::default()
     }
@@ -68,14 +68,14 @@ impl SplitTable {
         self.splits.is_empty()
     }
 
-    /// About what it takes of memory, bytes.
+    /// Approximate memory, bytes.
     pub fn bytes(&self) -> usize {
         let rows = self.splits.len() * size_of::<Split>() + self.locations.len() * size_of::<u32>();
         rows + self.hosts.len() * size_of::<SplitHost>() + self.name_bytes
     }
 }
 
-/// Makes a [`SplitTable`].
+/// Builds a [`SplitTable`].
 #[derive(Default)]
 pub struct SplitTableBuilder {
     table: SplitTable,
@@ -85,8 +85,8 @@ pub struct SplitTableBuilder {
 // === impl SplitTableBuilder ===
 
 impl SplitTableBuilder {
-    /// Adds the next split. Hosts beyond the limits, and such as no machine is called, are left out: they are hints, and names
-    /// are cheap to make up.
+    /// Adds the next split. Hosts beyond the limits, and names that no machine has, are ignored: they are hints, and
+    /// clients can invent any number of names.
     pub fn push<'a>(&mut self, offset_bytes: i64, length_bytes: i64, hosts: impl IntoIterator<Item = &'a str>) {
         let first_location = count(self.table.locations.len());
         for host in hosts {
@@ -113,12 +113,12 @@ impl SplitTableBuilder {
         self.table.splits.push(Split { offset_bytes, length_bytes, first_location, locations });
     }
 
-    /// The hosts that are kept, each once.
+    /// The hosts so far, each once.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         self.table.hosts.iter().map(|host| &*host.host)
     }
 
-    /// The table, with the rack of each host as `rack_of` tells it.
+    /// Builds the table, with the rack of each host by `rack_of`.
     pub fn build(mut self, mut rack_of: impl FnMut(&str) -> String) -> SplitTable {
         for host in &mut self.table.hosts {
             host.rack = rack_of(&host.host);
@@ -128,7 +128,7 @@ impl SplitTableBuilder {
     }
 }
 
-/// Locations beyond this many are as good as none; no file is that large.
+/// Locations beyond this many are ignored; no file is that large.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

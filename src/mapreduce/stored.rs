@@ -1,4 +1,4 @@
-//! Jobs as a restart finds them: what the facts about them come to.
+//! Jobs as a restart loads them: the result of the facts about them.
 
 use std::sync::Arc;
 
@@ -6,45 +6,45 @@ use crate::model::{AttemptId, AttemptState, JobId, Priority};
 use crate::wire::CompletionStatus;
 
 use super::job::{Ending, Outcome};
-use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillAsked};
+use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillRequest};
 
 /// A job that is not over.
 #[derive(Clone, Debug)]
 pub struct StoredJob {
-    /// As it was accepted.
+    /// The accepted submission.
     pub accepted: AcceptedJob,
-    /// As it is now; the specification has the submitted one.
+    /// Current priority; the specification has the submitted one.
     pub priority: Priority,
-    /// Its setup has succeeded.
+    /// Whether its setup has succeeded.
     pub is_running: bool,
-    /// Its end has been decided, and its cleanup is still to run.
+    /// Its decided end; its cleanup is still to run.
     pub ending: Option<Ending>,
     /// All its attempts, by task and number.
     pub attempts: Vec<StoredAttempt>,
-    /// Its completion events; the place in the list is the event's id.
+    /// Its completion events; the index is the event's id.
     pub events: Vec<StoredEvent>,
 }
 
-/// An attempt. What a tracker says of a live one before its end, diagnostics but for, is no fact and not here.
+/// An attempt. Reports before its end, except diagnostics, are not facts and not stored.
 #[derive(Clone, Debug)]
 pub struct StoredAttempt {
     /// The attempt.
     pub id: AttemptId,
-    /// What it is for; never [`AttemptRole::TaskCleanup`].
+    /// Its purpose; never [`AttemptRole::TaskCleanup`].
     pub role: AttemptRole,
-    /// Name of the tracker it was given to.
+    /// Name of the tracker it was launched on.
     pub tracker: Arc<str>,
-    /// When it was given away, epoch ms.
+    /// Launch time, epoch ms.
     pub launch_ms: i64,
-    /// Name of the tracker that was given its task-cleanup last.
+    /// Name of the last tracker that its task-cleanup was launched on.
     pub cleanup_tracker: Option<Arc<str>>,
-    /// RUNNING for all that live.
+    /// RUNNING for all live ones.
     pub state: AttemptState,
-    /// What somebody asked it to become.
-    pub kill_asked: Option<KillAsked>,
-    /// Of its task, it may commit.
+    /// The requested end.
+    pub kill_request: Option<KillRequest>,
+    /// Whether it has permission to commit.
     pub commit_granted: bool,
-    /// When its process started, epoch ms; 0 = never, or not told yet.
+    /// When its process started, epoch ms; 0 = never, or not yet reported.
     pub start_ms: i64,
     /// When it ended, epoch ms; 0 = not.
     pub finish_ms: i64,
@@ -56,7 +56,7 @@ pub struct StoredAttempt {
     pub output_bytes: i64,
     /// All its diagnostics.
     pub diagnostics: String,
-    /// Its last word on itself.
+    /// Its last status text.
     pub state_text: String,
     /// Its counters, if it has ended with any.
     pub counters: Option<CounterValues>,
@@ -86,7 +86,7 @@ pub struct FinishedJob {
     pub submit_ms: i64,
     /// Its last priority.
     pub priority: Priority,
-    /// Its setup had succeeded.
+    /// Whether its setup had succeeded.
     pub has_run: bool,
     /// How it ended.
     pub outcome: Outcome,
@@ -101,13 +101,13 @@ pub struct FinishedJob {
 // === impl StoredAttempt ===
 
 impl StoredAttempt {
-    /// Whether its tracker may still be at work on it.
+    /// Whether its tracker may still work on it.
     pub fn is_live(&self) -> bool {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
     }
 
-    /// The tracker that may be at work on its task-cleanup.
-    pub fn cleaned_up_by(&self) -> Option<&Arc<str>> {
+    /// The tracker that may run its task-cleanup.
+    pub fn active_cleanup_tracker(&self) -> Option<&Arc<str>> {
         let is_unclean = matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean);
         self.cleanup_tracker.as_ref().filter(|_| is_unclean)
     }

@@ -6,14 +6,14 @@ use crate::scheduler::HostId;
 use super::skipping::FailedRanges;
 use super::{Attempt, CounterValues};
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
-    /// No attempt is at work on it.
+    /// No attempt runs.
     Waiting,
-    /// An attempt is at work on it, or waits for its cleanup.
+    /// An attempt runs or is unclean.
     Running,
-    /// Done, by the attempt with this place in [`Task::attempts`].
+    /// Done, by the attempt at this index of [`Task::attempts`].
     Complete(usize),
     /// Given up: too many failures.
     Failed,
@@ -24,38 +24,38 @@ pub enum TaskState {
 /// One logical task of a job.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// How far it is.
+    /// Its state.
     pub state: TaskState,
     /// All its attempts, in order of their numbers.
     pub attempts: Vec<Attempt>,
     /// Attempts that FAILED.
     pub failures: u32,
-    /// The attempt that may commit, by its place.
+    /// Index of the attempt that may commit.
     pub committer: Option<usize>,
     /// 0 to 1.
     pub progress: f32,
-    /// When the first attempt was given away, epoch ms; 0 = never.
+    /// When the first attempt was launched, epoch ms; 0 = never.
     pub first_launch_ms: i64,
     /// When it was done, epoch ms; 0 = not.
     pub finish_ms: i64,
-    /// Place of its success in the job's list of events.
+    /// Index of its success in the job's list of events.
     pub success_event: Option<usize>,
     /// Hosts on which it failed, without repetition.
     pub failed_hosts: Vec<HostId>,
-    /// What its failed attempts have taught of records to skip.
+    /// Records to skip, as found by its failed attempts.
     pub(super) failed_ranges: Option<Box<FailedRanges>>,
-    /// Its place among the tasks that may lag: its progress, millionths.
-    pub(super) straggler_place: Option<u32>,
-    /// Whether it counts among those that an attempt holds a slot for.
-    pub(super) in_work: bool,
-    /// What it adds to the job's sum over tasks at work.
+    /// Its key among the straggler candidates: its progress, millionths.
+    pub(super) straggler_key: Option<u32>,
+    /// Whether it is counted in the job's running tasks.
+    pub(super) is_counted_running: bool,
+    /// Its part of the job's sum over running tasks.
     pub(super) counted: Option<CounterValues>,
 }
 
 // === impl Task ===
 
 impl Task {
-    /// Most attempts of one task, killed ones included, which nothing else limits: then the task is given up.
+    /// Most attempts of one task, including killed ones, which nothing else limits: then the task is given up.
     pub const MAX_ATTEMPTS: usize = 1_000;
 
     /// A task that waits.
@@ -71,18 +71,18 @@ impl Task {
             success_event: None,
             failed_hosts: Vec::new(),
             failed_ranges: None,
-            straggler_place: None,
-            in_work: false,
+            straggler_key: None,
+            is_counted_running: false,
             counted: None,
         }
     }
 
-    /// The number of its next attempt: counts on, so that none is used twice.
+    /// The number of its next attempt; never one used before.
     pub fn next_number(&self) -> i32 {
         self.attempts.last().map_or(0, |attempt| attempt.number.saturating_add(1))
     }
 
-    /// The place of the attempt with that number.
+    /// The index of the attempt with that number.
     pub fn position(&self, number: i32) -> Option<usize> {
         self.attempts.iter().position(|attempt| attempt.number == number)
     }
@@ -92,23 +92,23 @@ impl Task {
         matches!(self.state, TaskState::Complete(_))
     }
 
-    /// Whether nothing more will be done for it.
+    /// Whether it is done or given up.
     pub fn is_over(&self) -> bool {
         matches!(self.state, TaskState::Complete(_) | TaskState::Failed | TaskState::Killed)
     }
 
-    /// Whether an attempt is active or waits for its cleanup.
+    /// Whether an attempt is active or unclean.
     pub fn has_live_attempt(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.is_active() || attempt.is_unclean())
     }
 
-    /// Whether it is still to be done while an attempt at work on it holds a slot.
-    pub(super) fn is_in_work(&self) -> bool {
+    /// Whether it is unfinished and an attempt, not a task-cleanup, holds a slot for it.
+    pub(super) fn has_running_attempt(&self) -> bool {
         !self.is_over() && self.attempts.iter().any(|attempt| attempt.holds_slot && attempt.cleanup_node.is_none())
     }
 
-    /// The attempt whose counters and text stand for the task: the one that did it, else of those at work the one
-    /// furthest on, and of equals the last (1.2.1 `TaskInProgress.recomputeProgress`).
+    /// The attempt whose counters and text represent the task: the successful one, else the running one with the most
+    /// progress, and of equals the last (1.2.1 `TaskInProgress.recomputeProgress`).
     pub fn best_attempt(&self) -> Option<&Attempt> {
         let at_work = |attempt: &&Attempt| matches!(attempt.state, AttemptState::Running | AttemptState::CommitPending);
         match self.state {
@@ -121,7 +121,7 @@ impl Task {
         }
     }
 
-    /// The counters that stand for it while it is at work.
+    /// Its counters while it runs.
     pub(super) fn running_counters(&self) -> Option<&CounterValues> {
         if self.state != TaskState::Running {
             return None;
@@ -129,12 +129,12 @@ impl Task {
         self.best_attempt()?.counters.as_ref()
     }
 
-    /// The progress in whole millionths, for comparing.
+    /// The progress in whole millionths, for comparison.
     pub(super) fn progress_millionths(&self) -> u32 {
         (self.progress * 1_000_000.0).round() as u32
     }
 
-    /// Works the progress out anew and returns by how much it changed (1.2.1 `TaskInProgress.recomputeProgress`).
+    /// Recomputes the progress and returns the difference (1.2.1 `TaskInProgress.recomputeProgress`).
     pub fn recompute_progress(&mut self) -> f64 {
         let old = self.progress;
         self.progress = match self.state {
@@ -145,7 +145,7 @@ impl Task {
                 for attempt in &self.attempts {
                     match attempt.state {
                         AttemptState::Running => best = best.max(attempt.progress),
-                        // What waits for its commit keeps what the task had reached.
+                        // An attempt that waits for its commit keeps the task's progress.
                         AttemptState::CommitPending => best = best.max(old),
                         _ => {}
                     }

@@ -16,7 +16,7 @@ const SERVER_GROUP_DISPLAY: &str = "Job Counters ";
 // === impl Job: views ===
 
 impl Job {
-    /// What stays the same. `url` is the job's page.
+    /// The constant part. `url` is the job's page.
     pub fn profile(&self, url: String) -> JobProfile {
         JobProfile {
             id: self.id,
@@ -28,7 +28,7 @@ impl Job {
         }
     }
 
-    /// What changes. `with_acls` when access lists are enabled.
+    /// The variable part. `with_acls` when access lists are enabled.
     pub fn status(&self, with_acls: bool) -> JobStatus {
         let acl = |list: &Option<String>| AccessControlList(list.as_deref().unwrap_or(" ").into());
         let acls = match with_acls {
@@ -63,12 +63,12 @@ impl Job {
         (self.progress_sum[kind] / f64::from(total)).clamp(0.0, 1.0) as f32
     }
 
-    /// The mean progress of the tasks of a kind in whole millionths, for comparing.
+    /// The mean progress of the tasks of a kind in whole millionths, for comparison.
     pub(super) fn progress_millionths(&self, kind: Kind) -> u32 {
         (f64::from(self.progress(kind)) * 1_000_000.0).round() as u32
     }
 
-    /// Adds the server's own counters and the sums over maps and reduces. Looks at no task.
+    /// Adds the server's own counters and the sums over maps and reduces, without visiting tasks.
     pub(super) fn add_counters(&self, total: &mut CounterTotal) {
         self.add_server_counters(total);
         for kind in Kind::ALL {
@@ -83,7 +83,7 @@ impl Job {
         let over = self.is_over();
         let counts = &self.counts;
         let waited = |kind| format!("Total time spent by all {kind} waiting after reserving slots (ms)");
-        // Hadoop makes a counter when it is first counted; those of slot time are read, and so made, at the end.
+        // Hadoop creates a counter when it is first counted; those of slot time are read, and so created, at the end.
         let mut add = |name: &str, display: Option<String>, value: i64, always: bool| {
             if value != 0 || always {
                 total.add(&group, &Counter { name: name.into(), display_name: display.map(Text), value: 0 }, value);
@@ -101,7 +101,7 @@ impl Job {
         add("FALLOW_SLOTS_MILLIS_REDUCES", Some(waited("reduces")), 0, over);
     }
 
-    /// Reports on all maps or reduces, the done ones first; none before the job runs.
+    /// Reports on all maps or reduces, finished ones first; none once tasks are retired.
     pub fn task_reports(&self, kind: Kind) -> Vec<TaskReport> {
         self.reports((0..self.total()[kind]).map(|number| TaskKey::Work(kind, number)))
     }
@@ -167,23 +167,23 @@ impl Job {
         }
     }
 
-    /// What an attempt said that went wrong; none when the job has no such attempt.
+    /// Diagnostics of an attempt; none when the job has no such attempt.
     pub fn diagnostics(&self, key: TaskKey, number: i32) -> Option<Vec<String>> {
         let attempt = self.attempt(key, number)?;
         Some(attempt.diagnostics.texts().map(str::to_owned).collect())
     }
 
-    /// Completion events from place `from`, at most `max`.
+    /// At most `max` completion events from index `from`.
     pub fn completion_events(&self, from: usize, max: usize) -> Vec<crate::wire::TaskCompletionEvent> {
         (from..self.events.len().min(from.saturating_add(max))).filter_map(|index| self.event(index)).collect()
     }
 
-    /// Whether clients still count it among those to complete.
+    /// Whether clients count it among the jobs to complete.
     pub fn is_to_complete(&self) -> bool {
         matches!(self.state.run_state(), RunState::Prep | RunState::Running)
     }
 
-    /// Whether it runs: set up, not over.
+    /// Whether it is RUNNING.
     pub fn is_running(&self) -> bool {
         self.state == JobState::Running
     }

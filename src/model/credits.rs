@@ -36,7 +36,7 @@ pub enum CreditsError {
     TooLarge(String),
 }
 
-/// The digits of a text, before anyone asked for precision or range.
+/// The digits of a text, before precision and range are checked.
 struct Scanned<'a> {
     negative: bool,
     /// The amount without sign, cut to twelve decimals.
@@ -50,7 +50,7 @@ struct Scanned<'a> {
 impl Credits {
     /// Nothing.
     pub const ZERO: Credits = Credits(0);
-    /// The largest budget, rate or amount anyone may name: 10^12 credits.
+    /// The largest budget, rate or amount in a request or file: 10^12 credits.
     pub const MAX: Credits = Credits(UNITS_PER_CREDIT * UNITS_PER_CREDIT);
 
     /// An amount from its units of 10^-12 credit.
@@ -71,7 +71,7 @@ impl Credits {
     }
 
     /// Reads a decimal as [`parse_exact`](Self::parse_exact) does, but rounds digits beyond the twelfth decimal, half
-    /// to even. The flag tells whether anything but zeros was cut off.
+    /// to even. The flag is true if anything but zeros was cut off.
     pub fn parse_rounded(text: &str) -> Result<(Self, bool), CreditsError> {
         let scanned = scan(text)?;
         let rounded = !is_zeros(scanned.tail);

@@ -1,16 +1,16 @@
-//! Apps: who waits, who runs.
+//! Apps with their demand and usage.
 
 use crate::model::PerKind;
 
 use super::request_table::RequestTable;
 use super::{AppId, GroupId};
 
-/// What the scheduler must know of an app.
+/// Identity and ordering of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppSpec {
     /// Its id.
     pub id: AppId,
-    /// The group it belongs to, for life.
+    /// Its group; never changes.
     pub group: GroupId,
     /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`), as Hadoop 1.2.1 `JobPriority` numbers them.
     pub priority: u8,
@@ -20,17 +20,16 @@ pub struct AppSpec {
     pub order: u64,
 }
 
-/// An app with its sums.
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) spec: AppSpec,
     pub(super) tables: PerKind<RequestTable>,
     pub(super) running: PerKind<u32>,
-    /// Tasks it has in all, finished ones included; zero until told.
+    /// All its tasks, finished ones included; zero until [`Scheduler::set_desired`](super::Scheduler::set_desired).
     pub(super) desired: PerKind<u32>,
-    /// Tasks of it that are not done and do not run.
+    /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
-    /// Removed by the caller; kept until its last attempt has left its slot, so that sums stay true.
+    /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
     pub(super) draining: bool,
 }
 
@@ -48,7 +47,7 @@ impl App {
         }
     }
 
-    /// True when nothing of a removed app is left.
+    /// Whether a removed app holds no slot any more.
     pub(super) fn is_drained(&self) -> bool {
         self.draining && self.running == PerKind::default()
     }

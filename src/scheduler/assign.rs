@@ -1,26 +1,26 @@
 //! The assignment loop: one heartbeat, slot by slot.
 //!
-//! Each slot goes to the first app in the order. An app that has nothing for this node is parked: out of the order for
-//! the rest of the heartbeat, so that the next in line is again the first.
+//! Each slot goes to the first app in the order. An app without a task for this node is parked: it leaves the order for
+//! the rest of the heartbeat, so that the next app becomes the first.
 
 use crate::model::Kind;
 
-use super::order::Position;
-use super::{AppId, Beat, BeatReport, GrantSource, HostId, Level, NodeId, Scheduler, Taken};
+use super::order::OrderEntry;
+use super::{AppId, AssignmentReport, GrantResult, GrantSource, HostId, Level, NodeId, NodeOffer, Scheduler};
 
-/// How many apps a heartbeat may ask in vain, for each kind. When it is used up the node's next heartbeats go through
-/// all apps in an order that stands still, each going on where the last stopped: so an app behind any number of refusing
-/// ones is asked in the end.
+/// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
+/// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
+/// behind any number of refusing apps is tried eventually.
 pub const SKIP_BUDGET: u32 = 100;
 
 // === impl Scheduler ===
 
 impl Scheduler {
     /// Fills the free slots of a node, maps first. Granted tasks count as running when this returns.
-    pub fn assign(&mut self, beat: Beat, source: &mut impl GrantSource) -> BeatReport {
-        let mut report = BeatReport::default();
+    pub fn assign_slots(&mut self, offer: NodeOffer, source: &mut impl GrantSource) -> AssignmentReport {
+        let mut report = AssignmentReport::default();
         for kind in Kind::ALL {
-            self.assign_kind(beat.node, kind, beat.free[kind], source, &mut report);
+            self.assign_kind(offer.node, kind, offer.free[kind], source, &mut report);
         }
         report
     }
@@ -31,68 +31,68 @@ impl Scheduler {
         kind: Kind,
         free: u32,
         source: &mut impl GrantSource,
-        report: &mut BeatReport,
+        report: &mut AssignmentReport,
     ) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
-        node.report(kind, &mut self.totals);
+        node.record_usage(kind, &mut self.totals);
         if free == 0 || self.orders[kind].is_empty() {
-            node.held_back[kind] = false;
+            node.withheld[kind] = false;
             return;
         }
-        let shape = self.policy.shape(kind, free, node, &self.totals);
+        let limits = self.policy.heartbeat_limits(kind, free, node, &self.totals);
         let (host, rack) = (node.host, node.rack);
         let mut resume = node.resume[kind].take();
         let mut parked: Vec<AppId> = Vec::new();
         let mut granted = 0;
 
-        while granted < shape.limit {
+        while granted < limits.limit {
             let order = &self.orders[kind];
             let resumed = resume.as_ref().and_then(|from| order.at_or_after(from));
             if resumed.is_none() {
                 resume = None;
             }
             let Some(next) = resumed.or_else(|| order.first()) else { break };
-            if shape.only.is_some_and(|only| only != next.app) {
+            if limits.only_app.is_some_and(|only_app| only_app != next.app) {
                 break;
             }
-            if parked.len() >= shape.skip_budget as usize {
-                self.resume_at(id, kind, resumed.unwrap_or(Position::FRONT));
+            if parked.len() >= limits.skip_budget as usize {
+                self.resume_at(id, kind, resumed.unwrap_or(OrderEntry::FRONT));
                 break;
             }
             let Some(app) = self.apps.get(&next.app) else { break };
             let level = app.tables[kind].best_level(host, rack);
-            match source.take(next.app, kind, id, level) {
-                Taken::Task { hosts, again } => {
+            match source.take_task(next.app, kind, id, level) {
+                GrantResult::Task { hosts, is_rerun } => {
                     self.grant(next.app, kind, id, &hosts);
                     granted += 1;
-                    if shape.off_switch_ends && !again && self.topology.level(host, &hosts) == Level::Any {
+                    if limits.stops_at_off_switch && !is_rerun && self.topology.level(host, &hosts) == Level::Any {
                         break;
                     }
                 }
-                Taken::Nothing => {
-                    self.take_out(next.app, kind);
+                GrantResult::NoTask => {
+                    self.dequeue(next.app, kind);
                     parked.push(next.app);
                 }
             }
         }
 
-        let held_back = granted == shape.limit && shape.limit < free && !self.orders[kind].is_empty();
+        let withheld = granted == limits.limit && limits.limit < free && !self.orders[kind].is_empty();
         if let Some(node) = self.nodes.get_mut(&id) {
-            node.held_back[kind] = held_back;
+            node.withheld[kind] = withheld;
         }
         report.granted[kind] = granted;
         report.skipped += parked.len() as u32;
         for app in parked {
-            self.put_in(app, kind);
+            self.enqueue(app, kind);
         }
     }
 
     fn grant(&mut self, app: AppId, kind: Kind, node: NodeId, hosts: &[HostId]) {
-        self.withdraw(app, kind, hosts, 1);
-        self.started(app, kind, node);
+        self.withdraw_request(app, kind, hosts, 1);
+        self.add_running(app, kind, node);
     }
 
-    fn resume_at(&mut self, node: NodeId, kind: Kind, position: Position) {
+    fn resume_at(&mut self, node: NodeId, kind: Kind, position: OrderEntry) {
         if let Some(node) = self.nodes.get_mut(&node) {
             node.resume[kind] = Some(position);
         }

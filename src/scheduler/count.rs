@@ -1,24 +1,22 @@
-//! Counts that cannot wrap.
-//!
-//! A wrong count makes a wrong decision, a wrapped one makes four thousand million wrong decisions.
+//! Saturating counts: a count that wrapped would grant four thousand million slots.
 
-/// Raises a count, at most to the top.
+/// Adds to a count, saturating.
 pub(super) fn raise(count: &mut u32, by: u32) {
     *count = count.saturating_add(by);
 }
 
-/// Raises a sum over the cluster. In 64 bits it cannot saturate, so what is taken out again leaves what was there.
+/// Adds to a sum over the cluster. 64 bits never saturate, so a later subtraction restores the old value.
 pub(super) fn raise_sum(sum: &mut u64, by: u32) {
     *sum = sum.saturating_add(u64::from(by));
 }
 
-/// Lowers such a sum.
+/// Subtracts from a sum over the cluster.
 pub(super) fn lower_sum(sum: &mut u64, by: u32) {
     debug_assert!(*sum >= u64::from(by), "a sum of {sum} cannot drop by {by}");
     *sum = sum.saturating_sub(u64::from(by));
 }
 
-/// Lowers a count, at most to zero.
+/// Subtracts from a count, saturating at zero.
 pub(super) fn lower(count: &mut u32, by: u32) {
     debug_assert!(*count >= by, "a count of {count} cannot drop by {by}");
     *count = count.saturating_sub(by);

@@ -1,4 +1,4 @@
-//! Demand and usage: every change goes to the app, its group, its node and the cluster in one place.
+//! Demand and usage: each change updates the app, its group, its node and the cluster together.
 
 use crate::model::Kind;
 
@@ -8,8 +8,8 @@ use super::{AppId, HostId, NodeId, Scheduler};
 // === impl Scheduler ===
 
 impl Scheduler {
-    /// `count` tasks of an app, each with its data on `hosts`, may run from now on. No hosts: anywhere is as good.
-    pub fn request(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
+    /// Adds `count` tasks of an app that may run now, each with its input on `hosts`. No hosts: no preference.
+    pub fn request_slots(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining && count > 0) else { return };
         let was_waiting = app.tables[kind].waiting() > 0;
         app.tables[kind].add(hosts, count, &self.topology);
@@ -19,12 +19,12 @@ impl Scheduler {
         }
         raise_sum(&mut self.totals.waiting[kind], count);
         if !was_waiting {
-            self.put_in(id, kind);
+            self.enqueue(id, kind);
         }
     }
 
-    /// `count` tasks that were requested with the same `hosts` need no slot any more: done elsewhere, or killed.
-    pub fn withdraw(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
+    /// Withdraws `count` tasks that were requested with the same `hosts`: killed, or done by another attempt.
+    pub fn withdraw_request(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let count = count.min(app.tables[kind].waiting());
         if count == 0 {
@@ -34,12 +34,13 @@ impl Scheduler {
         let (group, left) = (app.spec.group, app.tables[kind].waiting());
         self.count_waiting_down(group, kind, count);
         if left == 0 {
-            self.take_out(id, kind);
+            self.dequeue(id, kind);
         }
     }
 
-    /// An attempt of an app holds a slot of a node that was not granted here: it was found running after a restart.
-    pub fn started(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    /// Counts an attempt that holds a slot of a node without a grant of this scheduler: it was found running after a
+    /// restart.
+    pub fn add_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.running[kind], 1);
         let group = app.spec.group;
@@ -53,8 +54,8 @@ impl Scheduler {
         self.rekey(group, kind);
     }
 
-    /// An attempt of an app has left its slot.
-    pub fn ended(&mut self, id: AppId, kind: Kind, node: NodeId) {
+    /// Counts an attempt that has released its slot.
+    pub fn remove_running(&mut self, id: AppId, kind: Kind, node: NodeId) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| app.running[kind] > 0) else { return };
         lower(&mut app.running[kind], 1);
         let group = app.spec.group;

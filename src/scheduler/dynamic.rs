@@ -1,7 +1,7 @@
-//! The dynamic priority policy: who pays is served first, up to the quota that was bought; what is left goes to who
-//! bids most, then to who bids nothing.
+//! The dynamic priority policy: paying queues first, up to their quota; the remaining slots go to the highest bids,
+//! then to queues that bid nothing.
 //!
-//! A quota orders, it never refuses, so no slot stays free for want of money (work conservation).
+//! A quota orders, it never refuses, so no slot stays idle for lack of money (work conservation).
 
 use std::cmp::Reverse;
 use std::num::NonZeroU32;
@@ -13,19 +13,18 @@ use crate::model::{Kind, OrderClass, PerKind};
 use super::assign::SKIP_BUDGET;
 use super::key::{AppKey, GroupKey, Ratio};
 use super::node::{Node, Totals};
-use super::policy::{Policy, Shape};
+use super::policy::{HeartbeatLimits, Policy};
 use super::{AppSpec, GroupId};
 
-/// What a queue has bought for the interval that runs.
+/// What a queue has bought for the current interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocation {
-    /// Slots it has a claim to.
+    /// Slots it is entitled to.
     pub quota: PerKind<u32>,
-    /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever the quota says.
+    /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever its quota.
     pub rate_units: i128,
 }
 
-/// Orders queues by quota, then by rate.
 #[derive(Debug, Default)]
 pub(super) struct Dynamic {
     // Looked up, never iterated.
@@ -46,13 +45,13 @@ impl Policy for Dynamic {
         group
     }
 
-    /// Submission order inside a queue; job priorities are not bought, so they do not count.
+    /// Submission order inside a queue. Job priorities are not bought, so they do not count.
     fn app_key(&self, app: &AppSpec) -> AppKey {
         AppKey { priority: 0, start_ms: app.start_ms, order: app.order }
     }
 
-    /// Every class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
-    /// are passed over in a heartbeat, and the first queue is the right one although only its first app was looked at.
+    /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
+    /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.
     fn group_key(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey {
         let Allocation { quota, rate_units } = self.allocation(leaf);
         if rate_units <= 0 {
@@ -66,11 +65,11 @@ impl Policy for Dynamic {
         }
     }
 
-    fn shape(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> Shape {
-        Shape { limit: free, off_switch_ends: false, only: None, skip_budget: SKIP_BUDGET }
+    fn heartbeat_limits(&self, _kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> HeartbeatLimits {
+        HeartbeatLimits { limit: free, stops_at_off_switch: false, only_app: None, skip_budget: SKIP_BUDGET }
     }
 
-    fn allocate(&mut self, allocations: &[(GroupId, Allocation)]) {
+    fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
         self.allocations.clear();
         self.allocations.extend(allocations.iter().copied());
     }
@@ -99,7 +98,7 @@ mod tests {
     fn policy(rich_quota: u32, poor_quota: u32) -> Dynamic {
         let mut policy = Dynamic::default();
         let quota = |maps| PerKind::new(maps, 0);
-        policy.allocate(&[
+        policy.set_allocations(&[
             (RICH, Allocation { quota: quota(rich_quota), rate_units: 20 }),
             (POOR, Allocation { quota: quota(poor_quota), rate_units: 10 }),
         ]);
@@ -139,7 +138,7 @@ mod tests {
     fn equal_rates_over_quota_go_by_submission_then_id() {
         let mut policy = Dynamic::default();
         let same = Allocation { quota: PerKind::default(), rate_units: 7 };
-        policy.allocate(&[(RICH, same), (POOR, same)]);
+        policy.set_allocations(&[(RICH, same), (POOR, same)]);
         let key = |group, first| policy.group_key(group, Kind::Map, 0, first);
         assert!(key(POOR, submitted(3, 2)) < key(RICH, submitted(9, 1)));
         assert!(key(POOR, submitted(3, 1)) < key(RICH, submitted(3, 2)));
@@ -149,7 +148,7 @@ mod tests {
     fn without_rate_a_queue_is_last_and_its_quota_void() {
         let mut policy = policy(0, 0);
         let unfunded = Allocation { quota: PerKind::new(5, 5), rate_units: 0 };
-        policy.allocate(&[(RICH, unfunded), (POOR, Allocation { quota: PerKind::default(), rate_units: 1 })]);
+        policy.set_allocations(&[(RICH, unfunded), (POOR, Allocation { quota: PerKind::default(), rate_units: 1 })]);
         let key = |group| policy.group_key(group, Kind::Map, 0, submitted(0, 0));
         assert!(key(POOR) < key(RICH));
         assert_eq!(key(RICH), key(BROKE));

@@ -1,12 +1,11 @@
 //! First in, first out: Hadoop 1.2.1 `JobQueueTaskScheduler`.
 //!
-//! Jobs by priority, start, id; each job's near map before its far one, job by job. A light load is spread: a node
-//! holds at most its part of the load (load factor), and when the cluster is almost full a heartbeat gives one task
-//! (padding).
+//! Jobs by priority, start, id; job by job, its near maps before its far ones. A light load is spread: a node holds at
+//! most its share of the load (load factor), and when the cluster is almost full a heartbeat grants one task (padding).
 //!
-//! Spreading holds a slot back for one heartbeat of its node at most. By then every other node has been asked too, so
-//! a task that still waits waits for this very slot: its data, its failures or a dead tracker keep it from the others.
-//! The original lets it wait on; `compatible` does as well, and has the original's caps: an off-switch map ends a
+//! Spreading withholds a slot for at most one heartbeat of its node. By then every other node has reported too, so a
+//! task that still waits can only use this slot: its input, its failures or a dead tracker keep it from the others. The
+//! original lets it wait longer; `compatible` does too, and keeps the original's caps: an off-switch map ends a
 //! heartbeat's maps, one reduce at most, and near the full cluster only the first job's reduces.
 
 use std::collections::BTreeSet;
@@ -17,10 +16,10 @@ use super::assign::SKIP_BUDGET;
 use super::count::{lower_sum, raise_sum};
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::policy::{Policy, Shape};
+use super::policy::{HeartbeatLimits, Policy};
 use super::{AppId, AppSpec, GroupId};
 
-/// How first-in-first-out behaves.
+/// Options of the first-in-first-out policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FifoOptions {
     /// Keep the original's caps on a heartbeat (`jobtracker.fifo.compatible`).
@@ -32,11 +31,10 @@ pub struct FifoOptions {
 /// Clusters up to this many nodes keep no slots free. Hadoop 1.2.1 `JobQueueTaskScheduler`.
 const MIN_CLUSTER_SIZE_FOR_PADDING: u64 = 3;
 
-/// Orders all apps in one line.
 #[derive(Debug)]
 pub(super) struct Fifo {
     options: FifoOptions,
-    /// Running jobs that have reduces, waiting or not, and the sum of their tasks: what the original's padding looks at.
+    /// Running jobs that have reduces, waiting or not, and the sum of their tasks: the input of the original's padding.
     with_reduces: BTreeSet<(AppKey, AppId)>,
     desired: PerKind<u64>,
 }
@@ -57,9 +55,9 @@ impl Fifo {
         Self { options, with_reduces: BTreeSet::new(), desired: PerKind::default() }
     }
 
-    /// The slots to keep free of a cluster that needs `needed` tasks.
+    /// Slots to keep free in a cluster that needs `needed` tasks.
     ///
-    /// The original adds up job by job and compares after each; the sum only grows, so the whole sum decides alone.
+    /// The original sums up job by job and compares after each; the sum only grows, so the total alone decides.
     fn pad(&self, needed: u64, kind: Kind, node: &Node, totals: &Totals) -> u64 {
         if totals.nodes <= MIN_CLUSTER_SIZE_FOR_PADDING {
             return 0;
@@ -68,41 +66,41 @@ impl Fifo {
         u64::try_from(pad).unwrap_or(u64::MAX).min(u64::from(node.slots[kind]))
     }
 
-    /// Setup and cleanup attempts take room from both sides: the node's and the cluster's.
-    fn filling(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
+    /// Setup and cleanup attempts reduce both the node's and the cluster's capacity.
+    fn spreading_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
         let (running, waiting) = (totals.running[kind], totals.waiting[kind]);
         let load = running.saturating_add(waiting);
         let room = totals.slots[kind].saturating_sub(totals.occupied[kind]);
-        let part = part_of_load(load, room, node.slots[kind].saturating_sub(node.occupied[kind]));
+        let part = share_of_load(load, room, node.slots[kind].saturating_sub(node.occupied[kind]));
         let mut limit = part.saturating_sub(node.running[kind]);
         if running.saturating_add(self.pad(load, kind, node, totals)) >= room {
             limit = limit.min(1);
         }
-        if node.held_back[kind] {
+        if node.withheld[kind] {
             limit = free;
         }
-        Shape { limit: limit.min(free), off_switch_ends: false, only: None, skip_budget: SKIP_BUDGET }
+        HeartbeatLimits { limit: limit.min(free), stops_at_off_switch: false, only_app: None, skip_budget: SKIP_BUDGET }
     }
 
-    /// Counts as the original does: setup and cleanup attempts are running tasks, other nodes stand as they last said.
-    fn compatible(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
-        let part = part_of_load(totals.remaining[kind], totals.slots[kind], node.slots[kind]);
+    /// Counts as the original does: setup and cleanup attempts are running tasks, other nodes count as last reported.
+    fn compatible_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
+        let part = share_of_load(totals.remaining[kind], totals.slots[kind], node.slots[kind]);
         let limit = part.saturating_sub(node.in_use(kind)).min(free);
         let padded = totals.reported[kind].saturating_add(self.pad(self.desired[kind], kind, node, totals));
         let first = self.with_reduces.first().map(|&(_, app)| app);
         // Without a job that has reduces the original never compares.
         let exceeded = first.is_some() && padded >= totals.slots[kind];
         match kind {
-            Kind::Map => Shape {
+            Kind::Map => HeartbeatLimits {
                 limit: if exceeded { limit.min(1) } else { limit },
-                off_switch_ends: true,
-                only: None,
+                stops_at_off_switch: true,
+                only_app: None,
                 skip_budget: u32::MAX,
             },
-            Kind::Reduce => Shape {
+            Kind::Reduce => HeartbeatLimits {
                 limit: limit.min(1),
-                off_switch_ends: false,
-                only: first.filter(|_| exceeded),
+                stops_at_off_switch: false,
+                only_app: first.filter(|_| exceeded),
                 skip_budget: u32::MAX,
             },
         }
@@ -122,15 +120,15 @@ impl Policy for Fifo {
         GroupKey::default()
     }
 
-    fn shape(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape {
+    fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits {
         if self.options.compatible {
-            self.compatible(kind, free, node, totals)
+            self.compatible_limits(kind, free, node, totals)
         } else {
-            self.filling(kind, free, node, totals)
+            self.spreading_limits(kind, free, node, totals)
         }
     }
 
-    fn resized(&mut self, app: &AppSpec, before: PerKind<u32>, after: PerKind<u32>) {
+    fn on_app_resized(&mut self, app: &AppSpec, before: PerKind<u32>, after: PerKind<u32>) {
         let entry = (self.app_key(app), app.id);
         if before.reduce > 0 && self.with_reduces.remove(&entry) {
             Kind::ALL.into_iter().for_each(|kind| lower_sum(&mut self.desired[kind], before[kind]));
@@ -141,8 +139,8 @@ impl Policy for Fifo {
     }
 }
 
-/// The part of the load that falls to a node with `slots` of `capacity`: rounded up, at most its slots.
-fn part_of_load(load: u64, capacity: u64, slots: u32) -> u32 {
+/// The share of the load for a node with `slots` of `capacity`: rounded up, at most its slots.
+fn share_of_load(load: u64, capacity: u64, slots: u32) -> u32 {
     if capacity == 0 {
         return 0;
     }

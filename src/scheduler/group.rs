@@ -1,4 +1,4 @@
-//! Groups of apps (queues) and their sums.
+//! Groups of apps (queues) with their usage.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,22 @@ use super::count::{lower, raise};
 pub struct GroupBusy {
     /// The group.
     pub name: String,
-    /// Apps in it, those included that were removed but still hold slots.
+    /// Apps in it, including removed ones that still hold slots.
     pub apps: u32,
 }
 
-/// One group.
 #[derive(Debug)]
 pub(super) struct Group {
     name: String,
     apps: u32,
     pub(super) running: PerKind<u32>,
-    /// Those of them whose slots come free.
-    pub(super) leaving: PerKind<u32>,
+    /// Running tasks whose slots are being released.
+    pub(super) releasing: PerKind<u32>,
     pub(super) waiting: PerKind<u32>,
-    /// Tasks of its apps that are not done and do not run, whether they may run yet or not.
+    /// Tasks of its apps that are neither done nor running, runnable or not.
     pub(super) pending: u64,
 }
 
-/// All open groups.
 #[derive(Debug)]
 pub(super) struct Groups {
     // Looked up, never iterated.
@@ -63,7 +61,7 @@ impl Groups {
             name: name.to_owned(),
             apps: 0,
             running: PerKind::default(),
-            leaving: PerKind::default(),
+            releasing: PerKind::default(),
             waiting: PerKind::default(),
             pending: 0,
         };
@@ -95,16 +93,16 @@ impl Groups {
         self.by_name.iter().filter_map(|(name, id)| Some((name.as_str(), *id, self.by_id.get(id)?)))
     }
 
-    /// Running tasks of a group; none for one that is not open, or for the root, which has no order to keep.
+    /// Running tasks of a group; zero for one that is not open, and for the root, which has no order to keep.
     pub(super) fn running(&self, id: GroupId) -> PerKind<u32> {
         self.by_id.get(&id).map_or(PerKind::default(), |group| group.running)
     }
 
-    /// Running tasks of a group but for those whose slots come free.
-    pub(super) fn kept(&self, id: GroupId) -> PerKind<u32> {
-        self.by_id.get(&id).map_or(PerKind::default(), |Group { running, leaving, .. }| {
-            let kept = |kind| running[kind].saturating_sub(leaving[kind]);
-            PerKind::new(kept(Kind::Map), kept(Kind::Reduce))
+    /// Running tasks of a group minus those whose slots are being released.
+    pub(super) fn retained(&self, id: GroupId) -> PerKind<u32> {
+        self.by_id.get(&id).map_or(PerKind::default(), |Group { running, releasing, .. }| {
+            let retained = |kind| running[kind].saturating_sub(releasing[kind]);
+            PerKind::new(retained(Kind::Map), retained(Kind::Reduce))
         })
     }
 
@@ -112,14 +110,13 @@ impl Groups {
         self.by_id.get(&id).map_or(PerKind::default(), |group| group.waiting)
     }
 
-    /// Counts an app in; false when the group is not open.
-    pub(super) fn join(&mut self, id: GroupId) -> bool {
+    /// Adds an app to the group's count; false when the group is not open.
+    pub(super) fn add_app(&mut self, id: GroupId) -> bool {
         let group = self.by_id.get_mut(&id);
         group.map(|group| raise(&mut group.apps, 1)).is_some()
     }
 
-    /// Counts an app out.
-    pub(super) fn leave(&mut self, id: GroupId) {
+    pub(super) fn remove_app(&mut self, id: GroupId) {
         if let Some(group) = self.by_id.get_mut(&id) {
             lower(&mut group.apps, 1);
         }
@@ -148,11 +145,11 @@ mod tests {
     fn a_group_with_apps_stays() {
         let mut groups = Groups::default();
         let a = groups.open("a");
-        assert!(groups.join(a));
+        assert!(groups.add_app(a));
         let busy = groups.close(a).unwrap_err();
         assert_eq!(busy.to_string(), "queue a still has 1 jobs that wait or run");
-        groups.leave(a);
+        groups.remove_app(a);
         assert_eq!(groups.close(a), Ok(()));
-        assert!(!groups.join(a));
+        assert!(!groups.add_app(a));
     }
 }

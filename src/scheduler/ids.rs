@@ -1,4 +1,4 @@
-//! The names under which the scheduler and its caller speak of apps, groups and nodes.
+//! Ids of apps, groups and nodes, shared by the scheduler and its caller.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AppId(u32);
 
-/// A group of apps: a queue. Given by [`Scheduler::open_group`](super::Scheduler::open_group).
+/// A group of apps: a queue. Assigned by [`Scheduler::open_group`](super::Scheduler::open_group).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(u32);
 
-/// A node that runs tasks. Given by [`Scheduler::add_node`](super::Scheduler::add_node); a tracker that registers again
-/// gets a new one. The default is the id of no node.
+/// A node that runs tasks. Assigned by [`Scheduler::add_node`](super::Scheduler::add_node); a tracker that registers
+/// again gets a new one. The default is the id of no node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
@@ -38,10 +38,10 @@ impl fmt::Display for AppId {
 // === impl GroupId ===
 
 impl GroupId {
-    /// Above all groups: the leaf in which a policy without queues orders every app. Never given to a queue.
+    /// The leaf in which a policy without queues orders every app. Never assigned to a queue.
     pub(super) const ROOT: GroupId = GroupId(0);
 
-    /// The next number, for the one who opens groups.
+    /// The next id that [`Groups`](super::group::Groups) may assign.
     pub(super) const fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
@@ -56,10 +56,10 @@ impl fmt::Display for GroupId {
 // === impl NodeId ===
 
 impl NodeId {
-    /// The number before the first node.
+    /// Precedes the first node.
     pub(super) const NONE: NodeId = NodeId(0);
 
-    /// The next number, for the one who adds nodes.
+    /// The next id that the scheduler may assign.
     pub(super) const fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }

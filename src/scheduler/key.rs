@@ -1,19 +1,19 @@
-//! What groups and apps are ordered by: small tuples of integers, compared exactly.
+//! Sort keys of groups and apps: small tuples of integers, compared exactly.
 
 use std::cmp::{Ordering, Reverse};
 use std::num::NonZeroU32;
 
-/// A fraction, compared by cross-multiplication: equal really is equal.
+/// A fraction, compared by cross-multiplication, so that equal fractions compare as equal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ratio {
     part: u32,
     whole: NonZeroU32,
 }
 
-/// The place of an app among its siblings, smallest first.
+/// Sort key of an app among its siblings, smallest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AppKey {
-    /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`), where the policy looks at it.
+    /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`); 0 in policies that ignore it.
     pub(super) priority: u8,
     /// When the job was submitted, wall clock, milliseconds.
     pub(super) start_ms: i64,
@@ -21,16 +21,16 @@ pub(super) struct AppKey {
     pub(super) order: u64,
 }
 
-/// The place of a group among its siblings, smallest first.
+/// Sort key of a group among its siblings, smallest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupKey {
-    /// Comes before all else.
+    /// Compared first.
     pub(super) class: u8,
     /// Smaller is more underserved.
     pub(super) ratio: Ratio,
-    /// Who bids more comes first.
+    /// The higher bid comes first.
     pub(super) rate_units: Reverse<i128>,
-    /// The first app of the group, or what the policy looks at in it.
+    /// The key of the group's first app, or what the policy uses of it.
     pub(super) first: AppKey,
 }
 
@@ -63,7 +63,7 @@ impl PartialOrd for Ratio {
     }
 }
 
-// By value, not by field: 1/2 equals 2/4, as `Ord` says.
+// By value, not by field: 1/2 equals 2/4, consistent with `Ord`.
 impl PartialEq for Ratio {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal

@@ -1,8 +1,9 @@
-//! Hands out slots: queues, request tables, the assignment loop and the policies that order it.
+//! Grants slots: queues, request tables, the assignment loop and the policies that order it.
 //!
-//! What a caller tells ([`Scheduler::request`], [`Scheduler::started`] ...) is kept as counts; a heartbeat then asks
-//! [`Scheduler::assign`], which walks ordered sets of groups and apps *with demand* and grants slot by slot. Which task
-//! a grant becomes is the caller's choice, through [`GrantSource`].
+//! The caller reports demand and usage ([`Scheduler::request_slots`], [`Scheduler::add_running`] ...), which the
+//! scheduler keeps as counts. At a heartbeat the caller runs [`Scheduler::assign_slots`], which walks ordered sets of
+//! groups and apps *with demand* and grants slot by slot. The caller picks the task for a grant, through
+//! [`GrantSource`].
 //!
 //! Invariants:
 //! * never sees a task, a split or a byte of the wire format, never reads a clock, never draws a random number;
@@ -20,12 +21,12 @@ mod grant;
 mod group;
 mod ids;
 mod key;
-mod leaving;
 mod node;
 mod order;
-mod place;
 mod policy;
 mod preemption;
+mod queue_position;
+mod releasing;
 mod request_table;
 mod state;
 mod topology;
@@ -37,11 +38,11 @@ pub use app::AppSpec;
 pub use assign::SKIP_BUDGET;
 pub use dynamic::Allocation;
 pub use fifo::FifoOptions;
-pub use grant::{Beat, BeatReport, GrantSource, Taken};
+pub use grant::{AssignmentReport, GrantResult, GrantSource, NodeOffer};
 pub use group::GroupBusy;
 pub use ids::{AppId, GroupId, NodeId};
 pub use node::Totals;
-pub use place::Place;
-pub use preemption::{OverGroup, PreemptionRound, RunningAttempt, ShortGroup, WaitingApp};
-pub use state::{AddAppError, Scheduler, Standing};
+pub use preemption::{OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
+pub use queue_position::QueuePosition;
+pub use state::{AddAppError, GroupUsage, Scheduler};
 pub use topology::{HostId, Level, RackId, Topology};

@@ -1,12 +1,13 @@
-//! Nodes and the sums of the cluster.
+//! Nodes and the sums over the cluster.
 
 use crate::model::{Kind, PerKind};
 
 use super::count::{lower_sum, raise_sum};
-use super::order::Position;
+use super::order::OrderEntry;
 use super::{HostId, RackId};
 
-/// Sums over the cluster, kept as things change; [`Scheduler::recount`](super::Scheduler::recount) counts them anew.
+/// Sums over the cluster, updated at each change; [`Scheduler::recount`](super::Scheduler::recount) computes them from
+/// scratch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Nodes.
@@ -19,14 +20,12 @@ pub struct Totals {
     pub running: PerKind<u64>,
     /// Tasks that wait.
     pub waiting: PerKind<u64>,
-    /// Tasks of running apps that are not done, whether anything is done for them or not: what Hadoop 1.2.1
-    /// `JobQueueTaskScheduler` takes for the load.
+    /// Unfinished tasks of running apps, running or not: the load by Hadoop 1.2.1 `JobQueueTaskScheduler`.
     pub(super) remaining: PerKind<u64>,
-    /// Slots in use as each node's last heartbeat told it: what Hadoop 1.2.1 `ClusterStatus` counts.
+    /// Slots in use by each node's last heartbeat, as Hadoop 1.2.1 `ClusterStatus` counts them.
     pub(super) reported: PerKind<u64>,
 }
 
-/// A node and what it holds.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) host: HostId,
@@ -34,13 +33,13 @@ pub(super) struct Node {
     pub(super) slots: PerKind<u32>,
     pub(super) occupied: PerKind<u32>,
     pub(super) running: PerKind<u32>,
-    /// Slots in use that come free.
-    pub(super) leaving: PerKind<u32>,
+    /// Slots in use that are being released.
+    pub(super) releasing: PerKind<u32>,
     reported: PerKind<u32>,
-    /// Its last heartbeat left slots free for the sake of spreading, while tasks waited.
-    pub(super) held_back: PerKind<bool>,
-    /// Where its next heartbeat goes on, since the last one ran out of the skip budget.
-    pub(super) resume: PerKind<Option<Position>>,
+    /// Whether its last heartbeat withheld slots for spreading while tasks waited.
+    pub(super) withheld: PerKind<bool>,
+    /// Where its next heartbeat resumes, when the last one used up the skip budget.
+    pub(super) resume: PerKind<Option<OrderEntry>>,
 }
 
 // === impl Node ===
@@ -53,9 +52,9 @@ impl Node {
             slots: PerKind::default(),
             occupied: PerKind::default(),
             running: PerKind::default(),
-            leaving: PerKind::default(),
+            releasing: PerKind::default(),
             reported: PerKind::default(),
-            held_back: PerKind::default(),
+            withheld: PerKind::default(),
             resume: PerKind::default(),
         }
     }
@@ -68,15 +67,16 @@ impl Node {
         self.slots = slots;
     }
 
-    /// A heartbeat told how many slots are in use.
-    pub(super) fn report(&mut self, kind: Kind, totals: &mut Totals) {
+    /// Takes over the current usage as the reported one, at each heartbeat.
+    pub(super) fn record_usage(&mut self, kind: Kind, totals: &mut Totals) {
         lower_sum(&mut totals.reported[kind], self.reported[kind]);
         self.reported[kind] = self.in_use(kind);
         raise_sum(&mut totals.reported[kind], self.reported[kind]);
     }
 
-    /// Takes its part out of the sums. Attempts that ran on it stay in `running` until each is said to have ended.
-    pub(super) fn leave(&self, totals: &mut Totals) {
+    /// Subtracts the node from the sums. Its attempts stay in `running` until each is removed by
+    /// [`Scheduler::remove_running`](super::Scheduler::remove_running).
+    pub(super) fn subtract_from(&self, totals: &mut Totals) {
         lower_sum(&mut totals.nodes, 1);
         for kind in Kind::ALL {
             lower_sum(&mut totals.slots[kind], self.slots[kind]);
@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// Adds its part to sums that are counted anew.
+    /// Adds the node to sums that are recounted.
     pub(super) fn add_to(&self, totals: &mut Totals) {
         totals.nodes += 1;
         for kind in Kind::ALL {
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// Slots in use, by whatever attempt.
+    /// Slots in use by attempts of any role.
     pub(super) fn in_use(&self, kind: Kind) -> u32 {
         self.running[kind].saturating_add(self.occupied[kind])
     }

@@ -1,16 +1,16 @@
-//! The order in which groups and their apps are asked, for one kind of slot.
+//! The order in which groups and their apps are tried, for one kind of slot.
 //!
-//! Invariant: a leaf is here exactly while an app in it waits and may be asked, and stands under the key that was
-//! computed from its first app. So the first entry is the next to ask, whatever number of apps and groups exist.
+//! Invariant: a leaf is here exactly while one of its apps has demand and is not parked, under the key computed from
+//! its first app. So the first entry is the next to try, whatever number of apps and groups exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::key::{AppKey, GroupKey};
 use super::{AppId, GroupId};
 
-/// Where an app stands, by leaf: an order that does not move with keys of groups.
+/// An app with its leaf, ordered by leaf and app alone: an order that group keys do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Position {
+pub(super) struct OrderEntry {
     pub(super) leaf: GroupId,
     pub(super) app_key: AppKey,
     pub(super) app: AppId,
@@ -26,7 +26,7 @@ pub(super) struct Order {
 #[derive(Debug)]
 struct Leaf {
     key: GroupKey,
-    /// Of the first of its apps: here, since a tick looks at that of every leaf.
+    /// Key of its first app; stored, because each tick reads it for every leaf.
     first: AppKey,
     apps: BTreeSet<(AppKey, AppId)>,
 }
@@ -34,7 +34,7 @@ struct Leaf {
 // === impl Order ===
 
 impl Order {
-    /// Lets an app be asked. `key_of` gives the key of the leaf for its first app.
+    /// Adds an app. `key_of` computes the key of the leaf from its first app.
     pub(super) fn insert(&mut self, leaf: GroupId, key: AppKey, app: AppId, key_of: impl FnOnce(AppKey) -> GroupKey) {
         match self.leaves.get_mut(&leaf) {
             Some(entry) => {
@@ -50,7 +50,7 @@ impl Order {
         self.rekey(leaf, key_of);
     }
 
-    /// Takes an app out, and its leaf when it was the last one.
+    /// Removes an app, and its leaf when it was the last one.
     pub(super) fn remove(&mut self, leaf: GroupId, key: AppKey, app: AppId, key_of: impl FnOnce(AppKey) -> GroupKey) {
         let Some(entry) = self.leaves.get_mut(&leaf) else { return };
         entry.apps.remove(&(key, app));
@@ -62,7 +62,7 @@ impl Order {
         }
     }
 
-    /// Moves a leaf to where its key now puts it. A leaf that is not here stays out.
+    /// Updates the position of a leaf. A leaf that is not here stays out.
     pub(super) fn rekey(&mut self, leaf: GroupId, key_of: impl FnOnce(AppKey) -> GroupKey) {
         let Some(entry) = self.leaves.get_mut(&leaf) else { return };
         let Some(&(first, _)) = entry.apps.first() else { return };
@@ -75,7 +75,7 @@ impl Order {
         }
     }
 
-    /// Moves every leaf to where its key now puts it.
+    /// Updates the positions of all leaves.
     pub(super) fn rekey_all(&mut self, key_of: impl Fn(GroupId, AppKey) -> GroupKey) {
         let mut moved = Vec::new();
         for (&leaf, entry) in &mut self.leaves {
@@ -85,7 +85,7 @@ impl Order {
                 entry.key = key;
             }
         }
-        // To sort anew is cheaper than to move many one by one.
+        // Sorting again is cheaper than moving many one by one.
         if moved.len() > self.leaves.len() / 8 {
             self.groups = self.leaves.iter().map(|(&leaf, entry)| (entry.key, leaf)).collect();
             return;
@@ -96,44 +96,43 @@ impl Order {
         }
     }
 
-    /// The key of a leaf, how many leaves stand before it, and how many of its apps before this one; none when the app is
-    /// not here.
-    pub(super) fn place(&self, leaf: GroupId, key: AppKey, app: AppId) -> Option<(GroupKey, usize, usize)> {
+    /// The key of a leaf, the number of leaves before it, and the number of its apps before this one; none when the app
+    /// is not here.
+    pub(super) fn rank_of(&self, leaf: GroupId, key: AppKey, app: AppId) -> Option<(GroupKey, usize, usize)> {
         let entry = self.leaves.get(&leaf).filter(|entry| entry.apps.contains(&(key, app)))?;
         let leaves_before = self.groups.range(..(entry.key, leaf)).count();
         Some((entry.key, leaves_before, entry.apps.range(..(key, app)).count()))
     }
 
-    /// True when nobody is to be asked.
     pub(super) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
     /// The first app of the first group.
-    pub(super) fn first(&self) -> Option<Position> {
+    pub(super) fn first(&self) -> Option<OrderEntry> {
         let &(_, leaf) = self.groups.first()?;
         let &(app_key, app) = self.leaves.get(&leaf)?.apps.first()?;
-        Some(Position { leaf, app_key, app })
+        Some(OrderEntry { leaf, app_key, app })
     }
 
-    /// The first app at or after a position, which need not be taken any more; leaf by leaf, whatever their keys.
-    pub(super) fn at_or_after(&self, from: &Position) -> Option<Position> {
-        // Two turns at most: only in the leaf of the position itself may nothing be left.
+    /// The first app at or after an entry that may have been removed; leaf by leaf, whatever their keys.
+    pub(super) fn at_or_after(&self, from: &OrderEntry) -> Option<OrderEntry> {
+        // Two iterations at most: only the leaf of the entry itself may have nothing left.
         self.leaves.range(from.leaf..).find_map(|(&leaf, Leaf { apps, .. })| {
             let &(app_key, app) = match leaf == from.leaf {
                 true => apps.range((from.app_key, from.app)..).next()?,
                 false => apps.first()?,
             };
-            Some(Position { leaf, app_key, app })
+            Some(OrderEntry { leaf, app_key, app })
         })
     }
 }
 
-// === impl Position ===
+// === impl OrderEntry ===
 
-impl Position {
-    /// Not after any app.
-    pub(super) const FRONT: Position = Position {
+impl OrderEntry {
+    /// Before every app.
+    pub(super) const FRONT: OrderEntry = OrderEntry {
         leaf: GroupId::ROOT,
         app_key: AppKey { priority: 0, start_ms: i64::MIN, order: 0 },
         app: AppId::new(0),
@@ -209,11 +208,11 @@ mod tests {
         let mut order = with(&[(LEFT, 1), (LEFT, 4), (RIGHT, 2), (RIGHT, 3)]);
         let at = |leaf, number| {
             let (app_key, app) = app(number);
-            Position { leaf, app_key, app }
+            OrderEntry { leaf, app_key, app }
         };
         let (key, id) = app(4);
         order.remove(LEFT, key, id, by_first);
-        assert_eq!(order.at_or_after(&Position::FRONT), Some(at(LEFT, 1)));
+        assert_eq!(order.at_or_after(&OrderEntry::FRONT), Some(at(LEFT, 1)));
         assert_eq!(order.at_or_after(&at(LEFT, 4)), Some(at(RIGHT, 2)));
         assert_eq!(order.at_or_after(&at(RIGHT, 3)), Some(at(RIGHT, 3)));
         assert_eq!(order.at_or_after(&at(RIGHT, 5)), None);

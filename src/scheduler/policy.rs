@@ -1,6 +1,6 @@
-//! What a policy decides. The core holds all demand and usage; a policy only orders and limits.
+//! What a policy decides. The scheduler holds all demand and usage; a policy only orders and limits.
 //!
-//! Only hooks that a policy uses exist. Both policies here never refuse an app outright; one that does (user limits,
+//! Only hooks that a policy uses exist. Neither policy here refuses an app outright; one that does (user limits,
 //! maximum capacity) must also take blocked groups out of the order until their usage drops, else they fill its front.
 
 use std::fmt;
@@ -11,16 +11,16 @@ use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
 use super::{Allocation, AppId, AppSpec, GroupId};
 
-/// How much one heartbeat may give of one kind.
+/// Limits on what one heartbeat may grant of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    /// Grants at most.
+pub(super) struct HeartbeatLimits {
+    /// Most grants.
     pub(super) limit: u32,
-    /// An off-switch grant is the last one.
-    pub(super) off_switch_ends: bool,
-    /// Only this app is asked.
-    pub(super) only: Option<AppId>,
-    /// Apps that may be asked in vain.
+    /// Whether an off-switch grant ends the heartbeat.
+    pub(super) stops_at_off_switch: bool,
+    /// The only app that may get slots, if limited to one.
+    pub(super) only_app: Option<AppId>,
+    /// Most apps that may be tried without a grant.
     pub(super) skip_budget: u32,
 }
 
@@ -29,28 +29,28 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// The leaf in which the apps of a group are ordered: the group itself, or [`GroupId::ROOT`].
     fn leaf_of(&self, group: GroupId) -> GroupId;
 
-    /// The place of an app in its leaf. Changes only with the spec.
+    /// The sort key of an app in its leaf. Changes only with the spec.
     fn app_key(&self, app: &AppSpec) -> AppKey;
 
-    /// The place of a leaf with `running` tasks, whose first app with demand is `first`. The core asks again when one
-    /// of these changes and after [`Policy::allocate`].
+    /// The sort key of a leaf with `running` tasks, whose first app with demand is `first`. Recomputed when one of
+    /// these changes and after [`Policy::set_allocations`].
     fn group_key(&self, leaf: GroupId, kind: Kind, running: u32, first: AppKey) -> GroupKey;
 
-    /// What a heartbeat of `node` with `free` slots may give.
-    fn shape(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> Shape;
+    /// Limits on the grants of a heartbeat of `node` with `free` slots.
+    fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits;
 
-    /// The number of tasks of an app, or its spec, changed; called with zero before and after its life.
-    fn resized(&mut self, _app: &AppSpec, _before: PerKind<u32>, _after: PerKind<u32>) {}
+    /// The number of tasks of an app, or its spec, changed; called with zero before its start and after its end.
+    fn on_app_resized(&mut self, _app: &AppSpec, _before: PerKind<u32>, _after: PerKind<u32>) {}
 
-    /// The market has allocated; groups not named have nothing.
-    fn allocate(&mut self, _allocations: &[(GroupId, Allocation)]) {}
+    /// Replaces the allocations of the market; groups that are not named have none.
+    fn set_allocations(&mut self, _allocations: &[(GroupId, Allocation)]) {}
 
-    /// What the market has allocated to a group.
+    /// The allocation of a group.
     fn allocation(&self, _group: GroupId) -> Allocation {
         Allocation::default()
     }
 
-    /// What the key of a leaf says of it as a buyer; none where nobody buys.
+    /// The buyer class of a leaf by its key; none where slots are not bought.
     fn class_of(&self, _key: &GroupKey) -> Option<OrderClass> {
         None
     }

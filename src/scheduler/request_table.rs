@@ -1,8 +1,8 @@
-//! What one app still waits for, of one kind: a count for each host, each rack and anywhere.
+//! The waiting tasks of one app and kind: a count for each host, each rack and anywhere.
 //!
-//! Invariant: the row of a host is the number of waiting tasks with a copy on it, the row of a rack the number with a
-//! copy in it (a task counts once for each distinct rack), and the row for anywhere the number of waiting tasks. A row
-//! of zero does not exist.
+//! Invariant: the row of a host counts the waiting tasks with a copy of their input on it, the row of a rack those with
+//! a copy in it (a task counts once for each distinct rack), and the row for anywhere all waiting tasks. There are no
+//! rows of zero.
 
 use std::hash::Hash;
 
@@ -28,7 +28,7 @@ impl RequestTable {
         self.anywhere
     }
 
-    /// Adds `count` tasks that each have their data on `hosts`; no hosts: anywhere is as good.
+    /// Adds `count` tasks with their input on `hosts`; no hosts: no preference.
     pub(super) fn add(&mut self, hosts: &[HostId], count: u32, topology: &Topology) {
         if count == 0 {
             return;
@@ -42,7 +42,7 @@ impl RequestTable {
         }
     }
 
-    /// Takes away `count` tasks that were added with the same `hosts`.
+    /// Removes `count` tasks that were added with the same `hosts`.
     pub(super) fn remove(&mut self, hosts: &[HostId], count: u32, topology: &Topology) {
         lower(&mut self.anywhere, count);
         for host in distinct(hosts.iter().copied()) {
@@ -53,7 +53,7 @@ impl RequestTable {
         }
     }
 
-    /// The nearest level at which a task waits for a node on `host` in `rack`. [`Level::Any`] when none waits at all.
+    /// The nearest level at which a task waits for a node on `host` in `rack`; [`Level::Any`] when none waits.
     pub(super) fn best_level(&self, host: HostId, rack: RackId) -> Level {
         if self.hosts.contains_key(&host) {
             Level::Node

@@ -1,4 +1,4 @@
-//! The scheduler's state: who is there. What they want and use is in `demand`, what they are given in `assign`.
+//! The scheduler's state: groups, nodes, apps. Demand and usage are in `demand`, grants in `assign`.
 
 use std::fmt;
 
@@ -28,35 +28,35 @@ pub enum AddAppError {
         /// Its group.
         group: GroupId,
     },
-    /// An app with this id is there already.
+    /// The id is in use.
     #[error("{0} exists already")]
     Exists(AppId),
 }
 
-/// A group and how it stands.
+/// A group with its usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing<'a> {
+pub struct GroupUsage<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its id.
     pub id: GroupId,
     /// Tasks that hold a slot.
     pub running: PerKind<u32>,
-    /// Tasks that are not done and hold none, as [told](Scheduler::set_pending).
+    /// Tasks neither done nor running, by [`Scheduler::set_pending`].
     pub pending: u64,
 }
 
-/// Hands out slots, under one policy for life.
+/// Grants slots under one policy, chosen at construction.
 ///
-/// Ids that are not known (any more) have no effect: an attempt may well outlive its node.
+/// Unknown ids have no effect: an attempt may outlive its node.
 pub struct Scheduler {
     pub(super) policy: Box<dyn Policy>,
     pub(super) topology: Topology,
     pub(super) groups: Groups,
-    // No map is ever iterated but for a sum, so their order cannot matter.
+    // Maps are iterated only for sums, so their order cannot matter.
     pub(super) apps: FxHashMap<AppId, App>,
     pub(super) nodes: FxHashMap<NodeId, Node>,
-    /// What each running app has to do; none for nothing.
+    /// Unfinished tasks of each running app; no entry for none.
     remaining: FxHashMap<AppId, PerKind<u32>>,
     last_node: NodeId,
     pub(super) orders: PerKind<Order>,
@@ -69,7 +69,7 @@ impl fmt::Debug for Scheduler {
     }
 }
 
-/// The key of a leaf as things stand, for whatever app turns out to be its first.
+/// The key of a leaf with its current usage, as a function of its first app.
 pub(super) fn leaf_key(
     policy: &dyn Policy,
     groups: &Groups,
@@ -83,17 +83,17 @@ pub(super) fn leaf_key(
 // === impl Scheduler: making one ===
 
 impl Scheduler {
-    /// Under first-in-first-out.
+    /// A scheduler under first-in-first-out.
     pub fn fifo(options: FifoOptions) -> Self {
-        Self::under(Box::new(Fifo::new(options)))
+        Self::with_policy(Box::new(Fifo::new(options)))
     }
 
-    /// Under the market.
+    /// A scheduler under the market.
     pub fn dynamic() -> Self {
-        Self::under(Box::new(Dynamic::default()))
+        Self::with_policy(Box::new(Dynamic::default()))
     }
 
-    fn under(policy: Box<dyn Policy>) -> Self {
+    fn with_policy(policy: Box<dyn Policy>) -> Self {
         Self {
             policy,
             topology: Topology::default(),
@@ -112,7 +112,7 @@ impl Scheduler {
         &self.topology
     }
 
-    /// The hosts and racks, to name more of them.
+    /// The hosts and racks, to add more of them.
     pub fn topology_mut(&mut self) -> &mut Topology {
         &mut self.topology
     }
@@ -126,10 +126,10 @@ impl Scheduler {
         self.groups.open(name)
     }
 
-    /// Closes a group for good.
+    /// Closes a group.
     ///
     /// # Errors
-    /// [`GroupBusy`] while it has apps, those included that were removed but still hold slots.
+    /// [`GroupBusy`] while it has apps, including removed ones that still hold slots.
     pub fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
         self.groups.close(group)
     }
@@ -144,9 +144,10 @@ impl Scheduler {
         self.groups.name(group)
     }
 
-    /// What each group has bought; a group that is not named has bought nothing. No effect but under the market.
+    /// Sets what each group has bought; a group that is not named has bought nothing. No effect unless the policy is
+    /// the market.
     pub fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
-        self.policy.allocate(allocations);
+        self.policy.set_allocations(allocations);
         for kind in Kind::ALL {
             let (policy, groups) = (&*self.policy, &self.groups);
             self.orders[kind].rekey_all(|leaf, first| leaf_key(policy, groups, leaf, kind)(first));
@@ -154,8 +155,8 @@ impl Scheduler {
     }
 
     /// All groups, by name.
-    pub fn standings(&self) -> impl Iterator<Item = Standing<'_>> {
-        self.groups.iter().map(|(name, id, group)| Standing {
+    pub fn group_usages(&self) -> impl Iterator<Item = GroupUsage<'_>> {
+        self.groups.iter().map(|(name, id, group)| GroupUsage {
             name,
             id,
             running: group.running,
@@ -177,7 +178,7 @@ impl Scheduler {
 // === impl Scheduler: nodes ===
 
 impl Scheduler {
-    /// Adds a node. Its slots count at once; it gets tasks when it is named in a [`Beat`](super::Beat).
+    /// Adds a node. Its slots count at once; it gets tasks when a [`NodeOffer`](super::NodeOffer) names it.
     pub fn add_node(&mut self, host: HostId, slots: PerKind<u32>) -> NodeId {
         let mut id = self.last_node.next();
         while id == NodeId::NONE || self.nodes.contains_key(&id) {
@@ -191,14 +192,14 @@ impl Scheduler {
         id
     }
 
-    /// Changes the slots of a node. Zero keeps a blacklisted one out of the load that is spread.
+    /// Sets the slots of a node. Zero keeps a blacklisted node out of the load that is spread.
     pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
         if let Some(node) = self.nodes.get_mut(&node) {
             node.set_slots(slots, &mut self.totals);
         }
     }
 
-    /// The host of a node has another id now, since it moved to another rack.
+    /// Sets the host of a node after its host moved to another rack and got another id.
     pub fn move_node(&mut self, node: NodeId, host: HostId) {
         let rack = self.topology.rack_of(host);
         if let Some(node) = self.nodes.get_mut(&node) {
@@ -207,23 +208,23 @@ impl Scheduler {
         }
     }
 
-    /// Removes a node. Attempts that ran on it count as running until each is told to have [ended](Self::ended).
+    /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
     pub fn remove_node(&mut self, node: NodeId) {
         if let Some(node) = self.nodes.remove(&node) {
-            node.leave(&mut self.totals);
+            node.subtract_from(&mut self.totals);
         }
     }
 
-    /// Setup or cleanup attempts take slots, for which no app and no group is charged.
-    pub fn occupy(&mut self, node: NodeId, kind: Kind, slots: u32) {
+    /// Setup or cleanup attempts take slots, charged to no app and no group.
+    pub fn occupy_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.occupied[kind], slots);
             raise_sum(&mut self.totals.occupied[kind], slots);
         }
     }
 
-    /// Setup or cleanup attempts leave their slots.
-    pub fn release(&mut self, node: NodeId, kind: Kind, slots: u32) {
+    /// Setup or cleanup attempts release their slots.
+    pub fn release_slots(&mut self, node: NodeId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&node) {
             let slots = slots.min(node.occupied[kind]);
             lower(&mut node.occupied[kind], slots);
@@ -236,10 +237,10 @@ impl Scheduler {
         self.totals
     }
 
-    /// The same sums, added up anew from nodes and apps: for those who judge, since it looks at all of them.
+    /// The same sums, computed from all nodes and apps: for tests and checks, since it is slow.
     pub fn recount(&self) -> Totals {
         let mut totals = Totals::default();
-        // In any order, for a sum is the same.
+        // Any order gives the same sum.
         self.nodes.values().for_each(|node| node.add_to(&mut totals));
         for app in self.apps.values() {
             for kind in Kind::ALL {
@@ -265,7 +266,7 @@ impl Scheduler {
         if self.apps.contains_key(&spec.id) {
             return Err(AddAppError::Exists(spec.id));
         }
-        if !self.groups.join(spec.group) {
+        if !self.groups.add_app(spec.group) {
             return Err(AddAppError::GroupNotOpen { app: spec.id, group: spec.group });
         }
         self.apps.insert(spec.id, App::new(spec));
@@ -284,7 +285,7 @@ impl Scheduler {
         for kind in Kind::ALL {
             self.count_waiting_down(group, kind, tables[kind].waiting());
             if tables[kind].waiting() > 0 {
-                self.take_out(id, kind);
+                self.dequeue(id, kind);
             }
         }
         self.forget_drained(id);
@@ -295,26 +296,25 @@ impl Scheduler {
         let Some(app) = self.apps.get(&id) else { return };
         let desired = app.desired;
         let queued: Vec<Kind> = Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0).collect();
-        // Out under the old key, in under the new one.
+        // Dequeued under the old key, enqueued under the new one.
         self.set_desired(id, PerKind::default());
-        queued.iter().for_each(|&kind| self.take_out(id, kind));
+        queued.iter().for_each(|&kind| self.dequeue(id, kind));
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.priority = priority;
         }
-        queued.iter().for_each(|&kind| self.put_in(id, kind));
+        queued.iter().for_each(|&kind| self.enqueue(id, kind));
         self.set_desired(id, desired);
     }
 
-    /// Tells how many tasks a job has in all, finished ones included, once it runs (Hadoop 1.2.1
-    /// `JobInProgress.desiredMaps`). Only compatible first-in-first-out looks at it, to pad as the original does.
+    /// Sets the number of all tasks of a running job, finished ones included (Hadoop 1.2.1
+    /// `JobInProgress.desiredMaps`). Only compatible first-in-first-out uses it, for the original's padding.
     pub fn set_desired(&mut self, id: AppId, desired: PerKind<u32>) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
         let before = std::mem::replace(&mut app.desired, desired);
-        self.policy.resized(&app.spec, before, desired);
+        self.policy.on_app_resized(&app.spec, before, desired);
     }
 
-    /// Tasks of a running app that are not done, and count as load until they are; none once it is over. Only the
-    /// original's way to spread a load asks for it.
+    /// Sets the unfinished tasks of a running app, its load by the original's spreading; zero once it is over.
     pub fn set_remaining(&mut self, id: AppId, remaining: PerKind<u32>) {
         let before = if remaining == PerKind::default() {
             self.remaining.remove(&id)
@@ -327,8 +327,8 @@ impl Scheduler {
         }
     }
 
-    /// Tells how many tasks of an app are neither done nor given up nor running, whether they may run yet or not: what
-    /// the market calls pending.
+    /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls
+    /// pending.
     pub fn set_pending(&mut self, id: AppId, pending: PerKind<u32>) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let before = std::mem::replace(&mut app.pending, pending);
@@ -344,7 +344,7 @@ impl Scheduler {
         self.apps.get(&id).map_or(PerKind::default(), waiting)
     }
 
-    /// Tasks of an app that are neither done nor running, as [told](Self::set_pending).
+    /// Tasks of an app that are neither done nor running, by [`Self::set_pending`].
     pub fn app_pending(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.pending)
     }
@@ -358,7 +358,7 @@ impl Scheduler {
 // === impl Scheduler: keeping the order ===
 
 impl Scheduler {
-    /// Tasks of a group wait no more.
+    /// Subtracts tasks of a group that stop waiting.
     pub(super) fn count_waiting_down(&mut self, group: GroupId, kind: Kind, count: u32) {
         if let Some(group) = self.groups.get_mut(group) {
             lower(&mut group.waiting[kind], count);
@@ -366,32 +366,31 @@ impl Scheduler {
         lower_sum(&mut self.totals.waiting[kind], count);
     }
 
-    /// Lets an app be asked.
-    pub(super) fn put_in(&mut self, id: AppId, kind: Kind) {
+    /// Adds an app to the order.
+    pub(super) fn enqueue(&mut self, id: AppId, kind: Kind) {
         let Some(app) = self.apps.get(&id) else { return };
         let leaf = self.policy.leaf_of(app.spec.group);
         let key_of = leaf_key(&*self.policy, &self.groups, leaf, kind);
         self.orders[kind].insert(leaf, self.policy.app_key(&app.spec), id, key_of);
     }
 
-    /// Takes an app out of the order.
-    pub(super) fn take_out(&mut self, id: AppId, kind: Kind) {
+    pub(super) fn dequeue(&mut self, id: AppId, kind: Kind) {
         let Some(app) = self.apps.get(&id) else { return };
         let leaf = self.policy.leaf_of(app.spec.group);
         let key_of = leaf_key(&*self.policy, &self.groups, leaf, kind);
         self.orders[kind].remove(leaf, self.policy.app_key(&app.spec), id, key_of);
     }
 
-    /// Puts the leaf of a group where its usage now puts it.
+    /// Updates the position of a group's leaf after its usage changed.
     pub(super) fn rekey(&mut self, group: GroupId, kind: Kind) {
         let leaf = self.policy.leaf_of(group);
         self.orders[kind].rekey(leaf, leaf_key(&*self.policy, &self.groups, leaf, kind));
     }
 
-    /// Forgets a removed app that holds no slot any more.
+    /// Drops a removed app that holds no slot any more.
     pub(super) fn forget_drained(&mut self, id: AppId) {
         let Some(app) = self.apps.get(&id).filter(|app| app.is_drained()) else { return };
-        self.groups.leave(app.spec.group);
+        self.groups.remove_app(app.spec.group);
         self.apps.remove(&id);
     }
 }

@@ -1,6 +1,6 @@
-//! Hosts and racks by number, so that tables and comparisons never touch a name.
+//! Hosts and racks by number, so that tables and comparisons never use names.
 //!
-//! Invariant: the rack of a [`HostId`] never changes, hence rows that were added for it can be taken away again.
+//! Invariant: the rack of a [`HostId`] never changes, hence rows that were added for it can be removed again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ pub enum Level {
     Any,
 }
 
-/// The hosts and racks that are in use; ids are good only for the one that gave them.
+/// The hosts and racks in use; ids are valid only for the topology that assigned them.
 ///
-/// A host stays until the last who [holds](Self::hold) it lets go; one that nobody ever held stays. Where a node has stood the
-/// host is remembered for a while, so that a tracker that comes back finds what jobs have noted of it. No id is given twice
-/// before all others have been, so an id of before stands for no other host.
+/// A host stays until each [`hold`](Self::hold) on it is released; one that was never held stays. A host where a node
+/// stood is remembered for a while after that, so that a returning tracker finds what jobs have recorded of it. An id
+/// is not reused before all others were, so an old id never names another host.
 #[derive(Debug, Default)]
 pub struct Topology {
     // Looked up, never iterated.
@@ -38,7 +38,7 @@ pub struct Topology {
     racks: FxHashMap<RackId, Rack>,
     host_by_name: BTreeMap<Arc<str>, HostId>,
     rack_by_name: BTreeMap<Arc<str>, RackId>,
-    /// Hosts where nodes have stood and that nobody holds now, by when they were let go.
+    /// Former hosts of nodes without holders, by order of their last release.
     idle: BTreeMap<u64, HostId>,
     last_host: u32,
     last_rack: u32,
@@ -50,9 +50,9 @@ struct Host {
     name: Arc<str>,
     rack: RackId,
     holders: u32,
-    /// A node has stood there.
+    /// Whether a node has stood there.
     had_node: bool,
-    /// Its place among those that nobody holds.
+    /// Its key in [`Topology::idle`].
     idle: Option<u64>,
 }
 
@@ -62,15 +62,15 @@ struct Rack {
     hosts: u32,
 }
 
-/// Hosts without nodes that are remembered.
+/// Most former hosts of nodes that are remembered.
 const MAX_IDLE_HOSTS: usize = 10_000;
-/// The rack of a host that is not known any more: no node stands there.
+/// The rack of an unknown host; no node is in it.
 const NO_RACK: RackId = RackId(0);
 
 // === impl Topology ===
 
 impl Topology {
-    /// The id of a host. A new host goes to `rack`; a known one keeps its rack, whatever `rack` says.
+    /// The id of a host. A new host goes to `rack`; a known one keeps its rack.
     pub fn intern_host(&mut self, host: &str, rack: &str) -> HostId {
         match self.host_by_name.get(host) {
             Some(&id) => id,
@@ -78,10 +78,10 @@ impl Topology {
         }
     }
 
-    /// Puts a host into another rack and returns its id from now on.
+    /// Moves a host to another rack and returns its new id.
     ///
-    /// The old id stays valid, in the old rack, while it is held: demand that was requested with it keeps meeting that rack.
-    /// The id is unchanged when the host is in `rack` already.
+    /// The old id stays valid, in the old rack, while it is held: requests made with it still match that rack. The id
+    /// is unchanged when the host is in `rack` already.
     pub fn move_host(&mut self, host: &str, rack: &str) -> HostId {
         match self.host_by_name.get(host) {
             Some(&id) if self.rack_name(self.rack_of(id)) == rack => id,
@@ -89,7 +89,7 @@ impl Topology {
         }
     }
 
-    /// Keeps a host until [`Self::release`], which must follow once for each.
+    /// Keeps a host until a matching [`Self::release`].
     pub fn hold(&mut self, host: HostId) {
         let Some(known) = self.hosts.get_mut(&host) else { return };
         known.holders = known.holders.saturating_add(1);
@@ -98,7 +98,7 @@ impl Topology {
         }
     }
 
-    /// The same, for a node that stands there.
+    /// The same, for a node on that host.
     pub fn hold_for_node(&mut self, host: HostId) {
         self.hold(host);
         if let Some(known) = self.hosts.get_mut(&host) {
@@ -106,7 +106,7 @@ impl Topology {
         }
     }
 
-    /// Lets go of a host that was held.
+    /// Releases a host that was held.
     pub fn release(&mut self, host: HostId) {
         let Some(known) = self.hosts.get_mut(&host) else { return };
         known.holders = known.holders.saturating_sub(1);
@@ -149,12 +149,12 @@ impl Topology {
         self.hosts.get(&host).map_or(NO_RACK, |host| host.rack)
     }
 
-    /// The name of a host, as first given; empty when it is not known any more.
+    /// The name of a host, as first given; empty when unknown.
     pub fn host_name(&self, host: HostId) -> &str {
         self.hosts.get(&host).map_or("", |host| &host.name)
     }
 
-    /// The name of a rack, as first given; empty when it is not known any more.
+    /// The name of a rack, as first given; empty when unknown.
     pub fn rack_name(&self, rack: RackId) -> &str {
         self.racks.get(&rack).map_or("", |rack| &rack.name)
     }
@@ -190,7 +190,7 @@ impl Topology {
         id
     }
 
-    /// The rack of that name, in which one more host stands.
+    /// The rack of that name, counting one more host in it.
     fn intern_rack(&mut self, rack: &str) -> RackId {
         if let Some((id, known)) = self.rack_by_name.get(rack).and_then(|id| Some((*id, self.racks.get_mut(id)?))) {
             known.hosts += 1;

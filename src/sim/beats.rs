@@ -1,7 +1,7 @@
 //! Trackers call: in time, late, twice, or not at all.
 
 use crate::engine::{Event, Fact, HeartbeatAnswer, Reply, Step};
-use crate::mapreduce::{JobFact, KillAsked};
+use crate::mapreduce::{JobFact, KillRequest};
 use crate::model::{AttemptId, AttemptState, Kind, PerKind};
 
 use super::agenda::Wake;
@@ -43,7 +43,7 @@ impl SimTracker {
     /// An attempt that must leave to another queue, although it was not at work any more when the tracker called.
     fn done_but_preempted(&self, step: &Step) -> Option<AttemptId> {
         step.facts.iter().find_map(|fact| match fact {
-            Fact::Job(JobFact::AttemptKillAsked { attempt: id, asked: KillAsked::Preempt }) => {
+            Fact::Job(JobFact::AttemptKillRequested { attempt: id, request: KillRequest::Preempt }) => {
                 let attempt = self.attempts.iter().find(|attempt| attempt.id == *id);
                 let is_at_work = attempt
                     .is_some_and(|attempt| matches!(attempt.state, AttemptState::Unassigned | AttemptState::Running));

@@ -134,7 +134,7 @@ impl Aim {
             Aim::Acceptance => has(|fact| matches!(fact, Fact::Job(JobFact::Accepted(_)))),
             Aim::Bid => has(|fact| matches!(fact, Fact::Market(MarketFact::Stamp(_)))),
             Aim::Kill => {
-                has(|fact| matches!(fact, Fact::Job(JobFact::AttemptKillAsked { .. } | JobFact::Ending { .. })))
+                has(|fact| matches!(fact, Fact::Job(JobFact::AttemptKillRequested { .. } | JobFact::Ending { .. })))
             }
             Aim::JobEnd => has(|fact| matches!(fact, Fact::Job(JobFact::Ended { .. }) | Fact::KillJobPaid { .. })),
             Aim::Loss => has(|fact| match fact {

@@ -1,6 +1,6 @@
 //! How states stand in the database: Hadoop's own words.
 
-use crate::mapreduce::{AttemptRole, KillAsked};
+use crate::mapreduce::{AttemptRole, KillRequest};
 use crate::model::{AttemptState, Priority, RunState};
 use crate::wire::CompletionStatus;
 
@@ -47,11 +47,11 @@ pub(super) fn completion_status(status: CompletionStatus) -> &'static str {
     }
 }
 
-pub(super) fn kill_asked(asked: KillAsked) -> &'static str {
-    match asked {
-        KillAsked::Kill => "KILLED",
-        KillAsked::Fail => "FAILED",
-        KillAsked::Preempt => "PREEMPTED",
+pub(super) fn kill_asked(request: KillRequest) -> &'static str {
+    match request {
+        KillRequest::Kill => "KILLED",
+        KillRequest::Fail => "FAILED",
+        KillRequest::Preempt => "PREEMPTED",
     }
 }
 
@@ -92,8 +92,8 @@ pub(super) fn completion_status_named(text: &str) -> Option<CompletionStatus> {
     named(&[S::Failed, S::Killed, S::Succeeded, S::Obsolete, S::TipFailed], completion_status, text)
 }
 
-pub(super) fn kill_asked_named(text: &str) -> Option<KillAsked> {
-    named(&[KillAsked::Kill, KillAsked::Fail, KillAsked::Preempt], kill_asked, text)
+pub(super) fn kill_asked_named(text: &str) -> Option<KillRequest> {
+    named(&[KillRequest::Kill, KillRequest::Fail, KillRequest::Preempt], kill_asked, text)
 }
 
 /// The role of an attempt as its row has it.

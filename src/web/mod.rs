@@ -1,7 +1,8 @@
 //! `/scheduler`, pages, metrics and health over HTTP.
 //!
-//! Invariants: the web server holds and changes no state; every answer comes from the [`Owner`], and an answer that shows a
-//! change is sent only after the change is durable. A request may wait for the owner, the owner never waits for a request.
+//! Invariants: the web server holds and changes no state; every answer comes from the [`Owner`], and an answer that
+//! shows a change is sent only after the change is durable. A request may wait for the owner, the owner never waits for
+//! a request.
 
 mod denied;
 mod metrics;

@@ -16,7 +16,8 @@ pub trait Owner: Send + Sync + 'static {
     /// [`OwnerGone`] if no answer will come. The operation may have been performed.
     fn market(&self, request: ServletRequest) -> impl Future<Output = Result<MarketReply, OwnerGone>> + Send;
 
-    /// Reads a part of a queue's durable ledger entries; none if the queue never existed. Does not use the owner thread.
+    /// Reads a part of a queue's durable ledger entries; none if the queue never existed. Does not use the owner
+    /// thread.
     ///
     /// # Errors
     ///

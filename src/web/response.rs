@@ -31,8 +31,8 @@ pub(super) fn fresh(status: StatusCode, content_type: &'static str, body: impl I
     response
 }
 
-/// Adds the security headers of every response: no type guessing, no scripts, no framing, no referrer. Responses that the
-/// router makes itself have no content type, so they get one.
+/// Adds the security headers of every response: no type guessing, no scripts, no framing, no referrer. Responses that
+/// the router makes itself have no content type, so they get one.
 pub(super) fn guarded(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(TEXT));

@@ -109,8 +109,8 @@ async fn read_history<O: Owner>(
     found.ok_or_else(|| (StatusCode::NOT_FOUND, "there is no such queue".to_owned()))
 }
 
-/// Handles `/scheduler/explain`: why a job has the slots that it has. Signed by the queue's user or an administrator; without
-/// a market there are no keys, and unsigned requests are answered, with no more than the start page shows.
+/// Handles `/scheduler/explain`: why a job has the slots that it has. Signed by the queue's user or an administrator;
+/// without a market there are no keys, and unsigned requests are answered, with no more than the start page shows.
 pub(super) async fn explain<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     method: Method,

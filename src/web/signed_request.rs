@@ -1,7 +1,7 @@
 //! A signed request, from its query to the market's answer: shared by `/scheduler` and the addresses below it.
 //!
-//! The signature is verified here. Role, timestamp and operation are one step of the engine, so that no other request comes
-//! between.
+//! The signature is verified here. Role, timestamp and operation are one step of the engine, so that no other request
+//! comes between.
 
 use axum::body::Body;
 use axum::http::header::AUTHORIZATION;

@@ -76,7 +76,7 @@ pub struct TrackersOfState {
 
 /// Whether the JobTracker serves (1.2.1 `JobTracker.State`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrackerState {
+pub enum JobTrackerState {
     /// Not yet.
     Initializing,
     /// It does.
@@ -109,7 +109,7 @@ pub struct ClusterStatus {
     /// Bytes the daemon may use.
     pub max_memory_bytes: i64,
     /// Whether the JobTracker serves.
-    pub state: TrackerState,
+    pub state: JobTrackerState,
 }
 
 /// A queue as clients see it (1.2.1 `JobQueueInfo`).

@@ -11,18 +11,18 @@ pub struct Limit {
     /// Who sends it.
     pub sender: Sender,
     /// The most there may be, in `unit`.
-    pub most: usize,
-    /// What `most` counts.
+    pub max: usize,
+    /// What `max` counts.
     pub unit: Unit,
     /// What becomes of more.
-    pub beyond: Beyond,
+    pub action: LimitAction,
 }
 
 /// Who sends what a limit is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// Any program that opens a connection.
-    Anybody,
+    AnyClient,
     /// A TaskTracker.
     Tracker,
     /// A job client, by a call or in job.xml and the splits.
@@ -40,17 +40,17 @@ pub enum Unit {
 
 /// What becomes of what is beyond a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beyond {
+pub enum LimitAction {
     /// The rest is dropped.
-    Cut,
+    Truncate,
     /// The call fails and names the limit.
-    Refused,
+    Reject,
     /// The TaskTracker is disallowed: no stock one comes near the limit.
-    Disallowed,
+    Disallow,
     /// It counts as not sent.
-    LeftOut,
+    Ignore,
     /// The connection ends.
-    Closed,
+    Close,
 }
 
 /// Longest name of a TaskTracker, bytes.
@@ -102,57 +102,57 @@ pub const JOB_HOSTS: usize = 20_000;
 
 /// All limits, in the order in which they are shown.
 pub const TABLE: &[Limit] = &[
-    bytes("name of a user", Sender::Anybody, USER_NAME_BYTES, Beyond::Refused),
-    bytes("class name of a protocol", Sender::Anybody, PROTOCOL_NAME_BYTES, Beyond::Closed),
-    bytes("any text among a call's parameters", Sender::Anybody, PARAMETER_BYTES, Beyond::Closed),
+    bytes("name of a user", Sender::AnyClient, USER_NAME_BYTES, LimitAction::Reject),
+    bytes("class name of a protocol", Sender::AnyClient, PROTOCOL_NAME_BYTES, LimitAction::Close),
+    bytes("any text among a call's parameters", Sender::AnyClient, PARAMETER_BYTES, LimitAction::Close),
     bytes(
         "name of a TaskTracker: printable ASCII without blanks",
         Sender::Tracker,
         TRACKER_NAME_BYTES,
-        Beyond::Disallowed,
+        LimitAction::Disallow,
     ),
     bytes(
         "host of a TaskTracker: printable ASCII without blanks",
         Sender::Tracker,
         HOST_NAME_BYTES,
-        Beyond::Disallowed,
+        LimitAction::Disallow,
     ),
-    pieces("reports in one heartbeat", Sender::Tracker, HEARTBEAT_REPORTS, Beyond::Disallowed),
-    bytes("report of a health script", Sender::Tracker, HEALTH_REPORT_BYTES, Beyond::Cut),
-    bytes("diagnostics of one attempt, all together", Sender::Tracker, DIAGNOSTICS_BYTES, Beyond::Cut),
+    pieces("reports in one heartbeat", Sender::Tracker, HEARTBEAT_REPORTS, LimitAction::Disallow),
+    bytes("report of a health script", Sender::Tracker, HEALTH_REPORT_BYTES, LimitAction::Truncate),
+    bytes("diagnostics of one attempt, all together", Sender::Tracker, DIAGNOSTICS_BYTES, LimitAction::Truncate),
     bytes(
         "diagnostics of all attempts of a job: beyond it 256 bytes of each report",
         Sender::Tracker,
         JOB_DIAGNOSTICS_BYTES,
-        Beyond::Cut,
+        LimitAction::Truncate,
     ),
-    bytes("status text of an attempt", Sender::Tracker, STATE_TEXT_BYTES, Beyond::Cut),
-    bytes("names of counters in one report, all together", Sender::Tracker, COUNTER_NAMES_BYTES, Beyond::LeftOut),
-    pieces("failed fetches in one report", Sender::Tracker, FAILED_FETCHES, Beyond::LeftOut),
-    bytes("each text of a TaskTracker's own error", Sender::Tracker, TRACKER_ERROR_BYTES, Beyond::Cut),
-    bytes("credentials of a job, all together", Sender::JobClient, CREDENTIALS_BYTES, Beyond::Refused),
-    bytes("staging directory of a job", Sender::JobClient, SUBMIT_DIR_BYTES, Beyond::Refused),
-    bytes("`mapred.job.name`", Sender::JobClient, JOB_NAME_BYTES, Beyond::Cut),
-    bytes("queue of a job", Sender::JobClient, QUEUE_NAME_BYTES, Beyond::Refused),
+    bytes("status text of an attempt", Sender::Tracker, STATE_TEXT_BYTES, LimitAction::Truncate),
+    bytes("names of counters in one report, all together", Sender::Tracker, COUNTER_NAMES_BYTES, LimitAction::Ignore),
+    pieces("failed fetches in one report", Sender::Tracker, FAILED_FETCHES, LimitAction::Ignore),
+    bytes("each text of a TaskTracker's own error", Sender::Tracker, TRACKER_ERROR_BYTES, LimitAction::Truncate),
+    bytes("credentials of a job, all together", Sender::JobClient, CREDENTIALS_BYTES, LimitAction::Reject),
+    bytes("staging directory of a job", Sender::JobClient, SUBMIT_DIR_BYTES, LimitAction::Reject),
+    bytes("`mapred.job.name`", Sender::JobClient, JOB_NAME_BYTES, LimitAction::Truncate),
+    bytes("queue of a job", Sender::JobClient, QUEUE_NAME_BYTES, LimitAction::Reject),
     bytes(
         "`mapreduce.job.acl-view-job`, `mapreduce.job.acl-modify-job`",
         Sender::JobClient,
         JOB_ACL_BYTES,
-        Beyond::Refused,
+        LimitAction::Reject,
     ),
-    bytes("`job.end.notification.url`", Sender::JobClient, NOTIFICATION_URL_BYTES, Beyond::Refused),
-    bytes("each `mapreduce.workflow.*`", Sender::JobClient, WORKFLOW_BYTES, Beyond::Refused),
-    bytes("name of a host of a split", Sender::JobClient, HOST_NAME_BYTES, Beyond::LeftOut),
-    pieces("hosts of one split", Sender::JobClient, SPLIT_HOSTS, Beyond::LeftOut),
-    pieces("different hosts of all splits of a job", Sender::JobClient, JOB_HOSTS, Beyond::LeftOut),
+    bytes("`job.end.notification.url`", Sender::JobClient, NOTIFICATION_URL_BYTES, LimitAction::Reject),
+    bytes("each `mapreduce.workflow.*`", Sender::JobClient, WORKFLOW_BYTES, LimitAction::Reject),
+    bytes("name of a host of a split", Sender::JobClient, HOST_NAME_BYTES, LimitAction::Ignore),
+    pieces("hosts of one split", Sender::JobClient, SPLIT_HOSTS, LimitAction::Ignore),
+    pieces("different hosts of all splits of a job", Sender::JobClient, JOB_HOSTS, LimitAction::Ignore),
 ];
 
-const fn bytes(what: &'static str, sender: Sender, most: usize, beyond: Beyond) -> Limit {
-    Limit { what, sender, most, unit: Unit::Bytes, beyond }
+const fn bytes(what: &'static str, sender: Sender, max: usize, action: LimitAction) -> Limit {
+    Limit { what, sender, max, unit: Unit::Bytes, action }
 }
 
-const fn pieces(what: &'static str, sender: Sender, most: usize, beyond: Beyond) -> Limit {
-    Limit { what, sender, most, unit: Unit::Pieces, beyond }
+const fn pieces(what: &'static str, sender: Sender, max: usize, action: LimitAction) -> Limit {
+    Limit { what, sender, max, unit: Unit::Pieces, action }
 }
 
 /// Whether a TaskTracker or a host may be called so: 1 to 255 bytes of printable ASCII without blanks. Stock names such as

@@ -31,7 +31,7 @@ pub use counters::{Counter, CounterGroup, Counters};
 pub use error::{WireError, WireErrorKind};
 pub use heartbeat::{Action, HeartbeatRequest, HeartbeatResponse};
 pub use job::{
-    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo, TrackerState,
+    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, JobTrackerState, QueueAclsInfo,
     TrackersOfState,
 };
 pub use jvm::{JvmContext, JvmId, JvmTask, MapEventsUpdate};

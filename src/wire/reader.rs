@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
 
     /// The bytes between here and where `later`, a clone of this reader that has read on, stands.
     #[inline]
-    pub fn up_to(&self, later: &Reader<'a>) -> &'a [u8] {
+    pub fn bytes_until(&self, later: &Reader<'a>) -> &'a [u8] {
         self.bytes.get(self.position..later.position).unwrap_or(&[])
     }
 
@@ -157,11 +157,11 @@ impl<'a> Reader<'a> {
         Ok(count)
     }
 
-    /// Refuses more than `most` of something whose length or count was announced here.
+    /// Refuses more than `max` of something whose length or count was announced here.
     #[inline]
-    pub fn within(&self, length: usize, most: usize, what: &'static str) -> Result<(), WireError> {
-        if length > most {
-            let kind = WireErrorKind::TooLong { length: length as u64, limit: most as u64 };
+    pub fn check_limit(&self, length: usize, max: usize, what: &'static str) -> Result<(), WireError> {
+        if length > max {
+            let kind = WireErrorKind::TooLong { length: length as u64, limit: max as u64 };
             return Err(self.error(kind, what));
         }
         Ok(())

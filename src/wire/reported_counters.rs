@@ -57,7 +57,7 @@ impl From<&Counters> for ReportedCounters {
 }
 
 /// Walks over encoded names and calls `value` where each value belongs, with the reader before it.
-fn walk<'a>(
+fn visit_values<'a>(
     reader: &mut Reader<'a>,
     mut value: impl FnMut(&mut Reader<'a>) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
@@ -80,12 +80,12 @@ fn walk<'a>(
 
 impl ReportedCounters {
     /// Reads the counters of a report; those of one that names more than [`COUNTER_NAMES_BYTES`] are passed over.
-    pub fn decode_kept(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+    pub fn decode_within_limit(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let start = reader.clone();
         // Hardly ever is there more left in the frame than may be kept, so this costs nothing.
         if reader.left() > COUNTER_NAMES_BYTES {
-            walk(reader, |reader| reader.vlong("value of a counter").map(drop))?;
-            if start.up_to(reader).len() > COUNTER_NAMES_BYTES {
+            visit_values(reader, |reader| reader.vlong("value of a counter").map(drop))?;
+            if start.bytes_until(reader).len() > COUNTER_NAMES_BYTES {
                 return Ok(None);
             }
             *reader = start;
@@ -102,13 +102,13 @@ impl Decode for ReportedCounters {
         let mut names = Vec::with_capacity(room.min(reader.left()));
         let mut values = Vec::new();
         let mut begin = reader.clone();
-        walk(reader, |reader| {
-            names.extend_from_slice(begin.up_to(reader));
+        visit_values(reader, |reader| {
+            names.extend_from_slice(begin.bytes_until(reader));
             values.push(reader.vlong("value of a counter")?);
             begin = reader.clone();
             Ok(())
         })?;
-        names.extend_from_slice(begin.up_to(reader));
+        names.extend_from_slice(begin.bytes_until(reader));
         Ok(Self { names, values })
     }
 }
@@ -119,13 +119,13 @@ impl Encode for ReportedCounters {
         let mut begin = reader.clone();
         let mut values = self.values.iter();
         // Cannot fail: the names are well formed.
-        let _ = walk(&mut reader, |reader| {
-            writer.bytes(begin.up_to(reader));
+        let _ = visit_values(&mut reader, |reader| {
+            writer.bytes(begin.bytes_until(reader));
             begin = reader.clone();
             writer.vlong(values.next().copied().unwrap_or(0));
             Ok(())
         });
-        writer.bytes(begin.up_to(&reader));
+        writer.bytes(begin.bytes_until(&reader));
     }
 }
 
@@ -133,8 +133,9 @@ impl Encode for ReportedCounters {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
     use crate::wire::Text;
+
+    use super::*;
 
     fn counters() -> impl Strategy<Value = Counters> {
         let counter =
@@ -162,7 +163,7 @@ mod tests {
             Counters { groups: vec![group] }.encode(&mut Writer::new(&mut sent));
             sent.extend([9; 200]);
             let mut reader = Reader::new(&sent);
-            let kept = ReportedCounters::decode_kept(&mut reader).unwrap();
+            let kept = ReportedCounters::decode_within_limit(&mut reader).unwrap();
             assert_eq!((kept.is_some(), reader.left()), (is_kept, 200), "{name_bytes}");
         }
     }

@@ -4,8 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::error::WireErrorKind;
-use super::limits;
-use super::{Decode, Encode, Reader, WireError, Writer};
+use super::{Decode, Encode, Reader, WireError, Writer, limits};
 
 /// `vint` byte length, then UTF-8 (Java `Text`). Never null.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -59,28 +58,28 @@ impl<'a> Reader<'a> {
         Ok(Text(String::from_utf8_lossy(self.vint_bytes(what)?).into_owned()))
     }
 
-    /// A `Text` field of which at most `most_bytes` are kept; the rest is passed over and costs nothing.
+    /// A `Text` field of which at most `max_bytes` are kept; the rest is passed over and costs nothing.
     #[inline]
-    pub fn text_cut(&mut self, most_bytes: usize, what: &'static str) -> Result<Text, WireError> {
+    pub fn text_cut(&mut self, max_bytes: usize, what: &'static str) -> Result<Text, WireError> {
         let bytes = self.vint_bytes(what)?;
-        if bytes.len() <= most_bytes {
+        if bytes.len() <= max_bytes {
             // Malformed bytes may become three each.
             let mut text = String::from_utf8_lossy(bytes).into_owned();
-            limits::shorten(&mut text, most_bytes);
+            limits::shorten(&mut text, max_bytes);
             return Ok(Text(text));
         }
         let is_inside = |end: usize| bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80);
-        let end = (most_bytes.saturating_sub(3)..=most_bytes).rev().find(|end| !is_inside(*end)).unwrap_or(most_bytes);
+        let end = (max_bytes.saturating_sub(3)..=max_bytes).rev().find(|end| !is_inside(*end)).unwrap_or(max_bytes);
         let mut text = String::from_utf8_lossy(&bytes[..end]).into_owned();
-        limits::shorten(&mut text, most_bytes);
+        limits::shorten(&mut text, max_bytes);
         Ok(Text(text))
     }
 
-    /// A `Text` field, refused when it is longer than `most_bytes`.
-    pub fn text_within(&mut self, most_bytes: usize, what: &'static str) -> Result<Text, WireError> {
+    /// A `Text` field, refused when it is longer than `max_bytes`.
+    pub fn text_within(&mut self, max_bytes: usize, what: &'static str) -> Result<Text, WireError> {
         let start = self.clone();
         let bytes = self.vint_bytes(what)?;
-        start.within(bytes.len(), most_bytes, what)?;
+        start.check_limit(bytes.len(), max_bytes, what)?;
         Ok(Text(String::from_utf8_lossy(bytes).into_owned()))
     }
 }

@@ -159,7 +159,7 @@ impl TaskStatus {
         let finish_ms = reader.i64("end of an attempt")?;
         let includes_counters = reader.bool("counters flag of an attempt")?;
         let output_bytes = reader.i64("output size of an attempt")?;
-        let counters = if includes_counters { ReportedCounters::decode_kept(reader)? } else { None };
+        let counters = if includes_counters { ReportedCounters::decode_within_limit(reader)? } else { None };
         let next_record_range = RecordRange::decode(reader)?;
         let reduce = match kind {
             Kind::Map => None,

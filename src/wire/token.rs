@@ -91,8 +91,9 @@ impl Credentials {
     pub fn decode_submitted(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let start = reader.clone();
         let mut ahead = reader.clone();
-        let is_within =
-            |ahead: &Reader<'_>| start.within(start.up_to(ahead).len(), CREDENTIALS_BYTES, "credentials of the job");
+        let is_within = |ahead: &Reader<'_>| {
+            start.check_limit(start.bytes_until(ahead).len(), CREDENTIALS_BYTES, "credentials of the job")
+        };
         let count = ahead.vint("number of tokens")?;
         for _ in 0..ahead.count(count, 1 + Token::MIN_BYTES, "number of tokens")? {
             for what in ["alias of a token", "identifier of a token", "password of a token", "kind of a token"] {

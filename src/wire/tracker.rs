@@ -126,7 +126,7 @@ fn decode_reports(reader: &mut Reader<'_>) -> Result<Vec<TaskStatus>, WireError>
     let count = reader.i32("number of reports")?;
     let count = reader.count(count, 1 + TaskStatus::MIN_BYTES, "number of reports")?;
     // Before any is looked at: so many would keep others waiting.
-    start.within(count, HEARTBEAT_REPORTS, "number of reports")?;
+    start.check_limit(count, HEARTBEAT_REPORTS, "number of reports")?;
     let mut reports = Vec::with_capacity(count);
     for _ in 0..count {
         let kind = Kind::from_is_map(reader.bool("kind of a report")?);

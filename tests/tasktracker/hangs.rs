@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use jobtracker::tasktracker::shuffle::signature::ShuffleSecret;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, Signal, kill_process, pidfd_open};
 
@@ -14,6 +13,8 @@ use crate::secrets::all_in;
 use crate::served::answered::Answered;
 use crate::served::wait_for_files;
 use crate::worker::Cluster;
+
+use jobtracker::streaming::shuffle::signature::ShuffleSecret;
 
 /// Long enough for anything that does not wait for a file that hangs.
 const SOON: Duration = Duration::from_secs(20);

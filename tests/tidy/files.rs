@@ -26,12 +26,12 @@ pub const OPEN_THEMSELVES: &[(&str, &str)] = &[
     ("src/store/budget_image/file.rs", "makes files under names that were free"),
     ("src/store/budget_image/in_place.rs", "writes to the budget file, and follows no link"),
     ("src/store/folder.rs", "makes files under names that were free; syncs folders of its own"),
-    ("src/tasktracker/command_line.rs", "asks whether a program may be read"),
-    ("src/tasktracker/group.rs", "/proc of its own processes"),
-    ("src/tasktracker/private.rs", "private files of the worker, without following links"),
-    ("src/tasktracker/process_tree.rs", "/proc of its own processes"),
-    ("src/tasktracker/segment_reader.rs", "map output that the worker has written into a private folder"),
-    ("src/tasktracker/working_folder.rs", "the copy of a jar that the worker has made in a private folder"),
+    ("src/streaming/command_line.rs", "asks whether a program may be read"),
+    ("src/streaming/private_files.rs", "private files of the worker, without following links"),
+    ("src/streaming/segment_reader.rs", "map output that the worker has written into a private folder"),
+    ("src/streaming/working_folder.rs", "the copy of a jar that the worker has made in a private folder"),
+    ("src/supervisor/process_tree.rs", "/proc of its own processes"),
+    ("src/supervisor/running_command.rs", "/proc of its own processes"),
     ("src/web/process_usage.rs", "/proc of this process"),
 ];
 

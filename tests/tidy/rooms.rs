@@ -41,7 +41,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "model",
             "scheduler",
             "store",
-            "tasktracker",
+            "streaming",
             "web",
             "wire",
         ],
@@ -50,10 +50,15 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
         "lifecycle",
         &["channel", "clock", "config", "engine", "fs", "ipc", "market", "model", "server", "store", "web", "wire"],
     ),
-    ("tasktracker", &["channel", "config", "fs", "http", "ipc", "model", "wire"]),
+    ("supervisor", &["channel"]),
+    ("streaming", &["config", "fs", "model", "supervisor", "wire"]),
+    ("worker", &["clock", "config", "fs", "http", "ipc", "model", "streaming", "supervisor", "wire"]),
     ("client", &["api", "config", "fs", "ipc", "market", "model", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "model", "scheduler", "wire"]),
-    ("demo", &["api", "client", "clock", "config", "fs", "lifecycle", "log", "market", "model", "tasktracker"]),
+    (
+        "demo",
+        &["api", "client", "clock", "config", "fs", "lifecycle", "log", "market", "model", "supervisor", "worker"],
+    ),
     (
         "cli",
         &[
@@ -69,7 +74,8 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "model",
             "sim",
             "store",
-            "tasktracker",
+            "supervisor",
+            "worker",
         ],
     ),
 ];

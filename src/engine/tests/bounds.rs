@@ -106,7 +106,7 @@ fn an_attempt_that_is_told_of_many_times_in_one_heartbeat_is_heard_once() {
     request.status.tasks.extend(std::iter::repeat_n(report, 10_000));
     let before = cluster.facts.len();
     cluster.send(0, request);
-    let said = cluster.facts[before..].iter().filter(|fact| matches!(fact, Fact::Job(JobFact::AttemptSaid { .. })));
+    let said = cluster.facts[before..].iter().filter(|fact| matches!(fact, Fact::Job(JobFact::AttemptReported { .. })));
     assert_eq!(said.count(), 1);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
 }

@@ -183,9 +183,9 @@ impl Cluster {
             let Some(group) = self.engine.scheduler.group(queue) else { continue };
             let jobs = || self.engine.jobs.iter().filter(|job| job.spec.queue == *queue);
             for kind in Kind::ALL {
-                let leaving: usize = jobs().map(|job| job.leaving(kind)).sum();
+                let leaving: usize = jobs().map(|job| job.releasing(kind)).sum();
                 let kept = self.engine.scheduler.usage(group)[kind] as usize - leaving;
-                assert_eq!(self.engine.scheduler.kept(group)[kind] as usize, kept, "{queue} {kind:?}: kept");
+                assert_eq!(self.engine.scheduler.retained(group)[kind] as usize, kept, "{queue} {kind:?}: kept");
             }
         }
     }

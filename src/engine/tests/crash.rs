@@ -93,9 +93,9 @@ impl Cluster {
         if before.jobs.iter().any(|job| !(job.is_over() || job.spec.recover && self.config.recover)) {
             return;
         }
-        assert_eq!(before.wants.setup, after.wants.setup);
-        assert_eq!(before.wants.cleanup, after.wants.cleanup);
-        assert_eq!(before.wants.task_cleanup, after.wants.task_cleanup);
+        assert_eq!(before.housekeeping.setup, after.housekeeping.setup);
+        assert_eq!(before.housekeeping.cleanup, after.housekeeping.cleanup);
+        assert_eq!(before.housekeeping.task_cleanup, after.housekeeping.task_cleanup);
         assert_eq!(before.live_jobs, after.live_jobs);
         let debts = |engine: &Engine| engine.kill_debts.keys().copied().collect::<Vec<_>>();
         assert_eq!(debts(before), debts(after));

@@ -1,7 +1,7 @@
 //! Preemption under the market: who loses what and when, what is told, and what is left alone.
 
 use crate::engine::{Caller, Event, Fact, PolicyConfig};
-use crate::mapreduce::{Attempt, JobFact, JobSpec, KillAsked};
+use crate::mapreduce::{Attempt, JobFact, JobSpec, KillRequest};
 use crate::market::MarketConfig;
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
 use crate::wire::Action;
@@ -78,7 +78,7 @@ pub fn attempts(cluster: &Cluster) -> Vec<(String, AttemptId, Attempt)> {
 }
 
 pub fn is_preempted(attempt: &Attempt) -> bool {
-    attempt.preemption.is_some() || attempt.kill_asked == Some(KillAsked::Preempt)
+    attempt.preemption.is_some() || attempt.kill_request == Some(KillRequest::Preempt)
 }
 
 fn marked(cluster: &Cluster) -> Vec<AttemptId> {
@@ -87,7 +87,7 @@ fn marked(cluster: &Cluster) -> Vec<AttemptId> {
 
 fn orders(cluster: &Cluster) -> Vec<AttemptId> {
     let order = |fact: &Fact| match fact {
-        Fact::Job(JobFact::AttemptKillAsked { attempt, asked: KillAsked::Preempt }) => Some(*attempt),
+        Fact::Job(JobFact::AttemptKillRequested { attempt, request: KillRequest::Preempt }) => Some(*attempt),
         _ => None,
     };
     cluster.facts.iter().filter_map(order).collect()
@@ -239,7 +239,7 @@ fn who_is_preempted_is_told_why_and_has_not_failed() {
     assert_eq!(find(&cluster).diagnostics.joined(), text, "no word of a user, none of another queue");
     assert_eq!(find(&cluster).state, AttemptState::Killed);
     assert!(cluster.facts.iter().any(
-        |fact| matches!(fact, Fact::Job(JobFact::AttemptSaid { attempt, diagnostics, .. }) if *attempt == victim && diagnostics == text)
+        |fact| matches!(fact, Fact::Job(JobFact::AttemptReported { attempt, diagnostics, .. }) if *attempt == victim && diagnostics == text)
     ));
     let job = cluster.engine.jobs.get(id).unwrap();
     assert_eq!(job.task(job.key_of(victim.task).unwrap()).failures, 0);
@@ -386,7 +386,9 @@ fn another_attempt_goes_where_the_tracker_of_the_first_is_never_told() {
     let node_of = |cluster: &Cluster, index: usize| cluster.engine.trackers[cluster.trackers[index].name.as_str()].node;
     let silent = (0..2).find(|index| {
         let node = node_of(&cluster, *index);
-        marked(&cluster).iter().any(|id| engine.jobs.get(id.task.job).unwrap().untold_victim(*id) == Some(node))
+        marked(&cluster)
+            .iter()
+            .any(|id| engine.jobs.get(id.task.job).unwrap().undelivered_preemption(*id) == Some(node))
     });
     let heard = 1 - silent.unwrap();
     for _ in 0..200 {

@@ -23,7 +23,7 @@ fn books(cluster: &Cluster) -> BTreeMap<String, Books> {
         let group = scheduler.group(queue).unwrap();
         let allocation = scheduler.allocation(group);
         let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
-        Books { quota, kept: scheduler.kept(group) }
+        Books { quota, kept: scheduler.retained(group) }
     };
     cluster.engine.live_jobs.keys().map(|queue| (queue.clone(), of(queue))).collect()
 }
@@ -40,7 +40,7 @@ fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<NodeId, u32> {
     let is_back = |tracker: &&Tracker| matches!(tracker.adoption, Adoption::Settled);
     let trackers = engine.trackers.values().filter(is_back);
     let heard = trackers.filter(|tracker| is_heard(tracker.last_seen_mono_ms));
-    heard.map(|tracker| (tracker.node, engine.scheduler.coming(tracker.node)[kind])).collect()
+    heard.map(|tracker| (tracker.node, engine.scheduler.incoming(tracker.node)[kind])).collect()
 }
 
 /// Rings the timer and judges what a round took.
@@ -79,19 +79,19 @@ fn judge_amount(cluster: &Cluster, books: &BTreeMap<String, Books>, kind: Kind, 
         books.iter().map(of).sum()
     };
     let may_be_set_up = books.keys().flat_map(|queue| jobs_of(queue));
-    let setups = may_be_set_up.filter(|job| cluster.engine.wants.setup.contains(&job.id)).count() as u32;
+    let setups = may_be_set_up.filter(|job| cluster.engine.housekeeping.setup.contains(&job.id)).count() as u32;
     assert!(victims <= need(|_, _| true) + setups, "each victim serves a task");
-    let waits = |job: &Job| job.runnable(kind) > 0 || cluster.engine.wants.setup.contains(&job.id);
+    let waits = |job: &Job| job.runnable(kind) > 0 || cluster.engine.housekeeping.setup.contains(&job.id);
     let waiting = || books.keys().flat_map(|queue| jobs_of(queue)).filter(|job| waits(job));
-    if victims > 0 && !waiting().any(|job| job.is_choosy(kind)) {
+    if victims > 0 && !waiting().any(|job| job.is_constrained(kind)) {
         assert!(total_coming <= need(|_, _| true) + setups, "what came free by itself was taken again");
     }
     let excess = |queue: &str| books[queue].kept[kind] > books[queue].quota[kind];
     let over = books.keys().filter(|queue| excess(queue));
     let is_left = over
         .flat_map(|queue| jobs_of(queue))
-        .any(|job| job.preemptible(kind).any(|(_, _, node)| coming.contains_key(&node)));
-    let missing = need(|job, kind| !job.is_choosy(kind));
+        .any(|job| job.preemptible_attempts(kind).any(|(_, _, node)| coming.contains_key(&node)));
+    let missing = need(|job, kind| !job.is_constrained(kind));
     assert!(!due || !is_left || missing <= total_coming, "{missing} {kind:?} slots are missing, {total_coming} come");
 }
 

@@ -401,7 +401,7 @@ fn tasks_of_a_finished_job_are_in_the_store() {
         reports.iter_mut().for_each(|report| report.finish_ms = 0);
         reports
     };
-    let found = Job::with_tasks(finished_after(&cluster.facts, job));
+    let found = Job::from_stored(finished_after(&cluster.facts, job));
     for kind in
         [Kind::Map, Kind::Reduce].map(ReportKind::Work).into_iter().chain([ReportKind::Setup, ReportKind::Cleanup])
     {

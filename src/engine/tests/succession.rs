@@ -99,7 +99,7 @@ fn its_job_may_be_handed_in_after_the_trackers_have_called() {
     assert_eq!(killed(&response.actions).len(), 2, "and the job stays where it is on the tracker: {response:?}");
     assert_eq!((response.actions.len(), &*response.recovered_jobs), (2, &[theirs()][..]));
     cluster.find(theirs(), spec("alice", "default", 4, 1)).unwrap();
-    assert!(cluster.engine.wants.setup.is_empty(), "what runs of it is not gone yet");
+    assert!(cluster.engine.housekeeping.setup.is_empty(), "what runs of it is not gone yet");
     assert_eq!(cluster.run(theirs(), succeed), RunState::Succeeded);
 }
 

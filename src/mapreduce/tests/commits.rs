@@ -1,6 +1,6 @@
 //! Leave to commit: one attempt of a task at a time, and never without its fact.
 
-use crate::mapreduce::{JobFact, Order};
+use crate::mapreduce::{AttemptOrder, JobFact};
 use crate::model::{AttemptId, AttemptState, Kind};
 
 use super::stage::Stage;
@@ -19,9 +19,9 @@ fn the_first_to_ask_may_commit_and_a_rival_is_killed() {
     let (left, right) = (stage.add_node("h1"), stage.add_node("h2"));
     let first = stage.launch(Kind::Reduce, 0, left);
     let rival = stage.launch(Kind::Reduce, 0, right);
-    assert_eq!(stage.report(left, first, AttemptState::CommitPending).order, Some(Order::Commit));
-    assert_eq!(stage.report(right, rival, AttemptState::CommitPending).order, Some(Order::Kill));
-    assert_eq!(stage.report(left, first, AttemptState::CommitPending).order, Some(Order::Commit), "repeated");
+    assert_eq!(stage.report(left, first, AttemptState::CommitPending).order, Some(AttemptOrder::Commit));
+    assert_eq!(stage.report(right, rival, AttemptState::CommitPending).order, Some(AttemptOrder::Kill));
+    assert_eq!(stage.report(left, first, AttemptState::CommitPending).order, Some(AttemptOrder::Commit), "repeated");
     assert_eq!(stage.report(right, rival, AttemptState::CommitPending).order, None, "told once");
     assert_eq!(granted(&stage), [first]);
 }
@@ -37,7 +37,7 @@ fn who_was_told_to_end_gets_no_leave_when_the_first_fails_and_who_asks_next_does
     stage.report(left, first, AttemptState::Failed);
     assert_eq!(stage.report(right, rival, AttemptState::CommitPending).order, None, "it is being killed");
     let third = stage.launch(Kind::Reduce, 0, left);
-    assert_eq!(stage.report(left, third, AttemptState::CommitPending).order, Some(Order::Commit));
+    assert_eq!(stage.report(left, third, AttemptState::CommitPending).order, Some(AttemptOrder::Commit));
     assert_eq!(granted(&stage), [first, third]);
 }
 
@@ -48,7 +48,7 @@ fn what_is_launched_after_the_winner_is_killed_however_it_ends() {
     let first = stage.launch(Kind::Map, 0, left);
     let rival = stage.launch(Kind::Map, 0, right);
     assert_eq!(stage.report(left, first, AttemptState::Succeeded).order, None, "its output must stay");
-    assert_eq!(stage.report(right, rival, AttemptState::Running).order, Some(Order::Kill));
+    assert_eq!(stage.report(right, rival, AttemptState::Running).order, Some(AttemptOrder::Kill));
     assert_eq!(stage.report(right, rival, AttemptState::Succeeded).order, None, "told once");
     assert_eq!(stage.job.finished().map, 1);
     let rival = stage.job.attempt(stage.job.key_of(rival.task).unwrap(), rival.number).unwrap();

@@ -11,16 +11,16 @@ impl Job {
         }
         for kind in Kind::ALL {
             let tasks = || (0..self.total()[kind]).map(|number| self.task(TaskKey::Work(kind, number)));
-            let in_work = tasks().filter(|task| task.is_in_work()).count();
+            let in_work = tasks().filter(|task| task.has_running_attempt()).count();
             if !self.is_over_or_ending() {
-                assert_eq!(self.in_work[kind] as usize, in_work, "{} {kind:?}: tasks in work", self.id);
+                assert_eq!(self.running_tasks[kind] as usize, in_work, "{} {kind:?}: tasks in work", self.id);
                 let undone = tasks().filter(|task| !task.is_over()).count();
                 assert_eq!(self.pending()[kind] as usize, undone - in_work, "{} {kind:?}: pending", self.id);
             }
             let complete = tasks().filter(|task| task.is_complete()).count();
             assert_eq!(self.finished[kind] as usize, complete, "{} {kind:?}: done", self.id);
             let held = || tasks().flat_map(|task| &task.attempts).filter(|attempt| attempt.holds_slot_for_work());
-            assert_eq!(self.at_work[kind].len(), held().count(), "{} {kind:?}: at work", self.id);
+            assert_eq!(self.slot_holders[kind].len(), held().count(), "{} {kind:?}: at work", self.id);
             let walked = |state: fn(&TaskState) -> bool| {
                 let mut total = CounterTotal::default();
                 let best = tasks().filter(|task| state(&task.state)).filter_map(|task| task.best_attempt());
@@ -48,22 +48,22 @@ impl Job {
                         "{} {kind:?}: {attempt:?} is marked",
                         self.id
                     );
-                    let leaving = attempt.holds_slot_for_work() && (task.is_over() || attempt.is_to_end());
-                    assert_eq!(attempt.leaving, leaving, "{} {kind:?}: {attempt:?} leaves", self.id);
+                    let is_releasing = attempt.holds_slot_for_work() && (task.is_over() || attempt.is_to_end());
+                    assert_eq!(attempt.is_releasing, is_releasing, "{} {kind:?}: {attempt:?} leaves", self.id);
                 }
             }
             let lone = |task: &&crate::mapreduce::Task| task.attempts.iter().filter(|a| a.is_active()).count() == 1;
             let indexed = self.stragglers[kind].len();
-            let may_lag = tasks().filter(|task| task.state == TaskState::Running).filter(lone).count();
-            assert!(indexed <= may_lag, "{} {kind:?}: {indexed} of {may_lag} may lag", self.id);
-            let open = kind == Kind::Map || self.reduces_open;
+            let can_lag = tasks().filter(|task| task.state == TaskState::Running).filter(lone).count();
+            assert!(indexed <= can_lag, "{} {kind:?}: {indexed} of {can_lag} may lag", self.id);
+            let open = kind == Kind::Map || self.reduces_requested;
             let waits = if open { self.waiting[kind].len() } else { 0 } + usize::from(self.stragglers[kind].asked());
             assert_eq!(waiting[kind] as usize, waits, "{} {kind:?}: told to the scheduler", self.id);
         }
     }
 
     /// Its attempts whose slots come free.
-    pub fn leaving(&self, kind: Kind) -> usize {
-        self.work[kind].iter().flat_map(|task| &task.attempts).filter(|attempt| attempt.leaving).count()
+    pub fn releasing(&self, kind: Kind) -> usize {
+        self.work[kind].iter().flat_map(|task| &task.attempts).filter(|attempt| attempt.is_releasing).count()
     }
 }

@@ -1,6 +1,6 @@
 //! What ends count, and what they change when they come late.
 
-use crate::mapreduce::{JobFact, JobState, Order, Outcome, TaskState};
+use crate::mapreduce::{AttemptOrder, JobFact, JobState, Outcome, TaskState};
 use crate::model::{AttemptId, AttemptState, CounterLimits, Kind};
 use crate::wire::{CompletionStatus, TaskStatus};
 
@@ -24,7 +24,7 @@ fn the_time_of_an_attempt_counts_once_its_cleanup_included() {
     let attempt = stage.launch(Kind::Map, 0, node);
     stage.report_with(node, attempt, AttemptState::FailedUnclean, ran(1_000, 1_500));
     assert_eq!(map_slot_ms(&stage), 0);
-    stage.act(|job, scene| job.launch_task_cleanup(Kind::Map, node, scene)).unwrap();
+    stage.act(|job, context| job.launch_task_cleanup(Kind::Map, node, context)).unwrap();
     stage.report_with(node, attempt, AttemptState::Failed, ran(1_700, 1_900));
     assert_eq!(map_slot_ms(&stage), 900);
     let attempt = stage.launch(Kind::Map, 0, node);
@@ -56,7 +56,7 @@ fn lost_output_that_nobody_will_read_changes_nothing() {
     stage.report(node, reduce, AttemptState::Succeeded);
     stage.report(node, map, AttemptState::Failed);
     assert_eq!(stage.job.finished().map, 1);
-    let cleanup = stage.act(|job, scene| job.launch_cleanup(Kind::Map, node, scene)).attempt;
+    let cleanup = stage.act(|job, context| job.launch_cleanup(Kind::Map, node, context)).attempt;
     stage.report(node, cleanup, AttemptState::Succeeded);
     assert_eq!(stage.job.state(), JobState::Over(Outcome::Succeeded));
     let facts = stage.facts.len();
@@ -84,7 +84,7 @@ fn a_success_after_its_task_was_given_up_comes_too_late() {
     let fails = stage.launch(Kind::Map, 0, left);
     let late = stage.launch(Kind::Map, 0, right);
     stage.report(left, fails, AttemptState::Failed);
-    assert_eq!(stage.report(right, late, AttemptState::Succeeded).order, Some(Order::Kill));
+    assert_eq!(stage.report(right, late, AttemptState::Succeeded).order, Some(AttemptOrder::Kill));
     let key = stage.job.key_of(late.task).unwrap();
     assert_eq!(stage.job.task(key).state, TaskState::Failed);
     assert_eq!(stage.job.finished().map, 0);
@@ -120,7 +120,7 @@ fn what_ends_after_its_job_was_killed_says_that_the_task_is_given_up() {
     let loser = stage.launch(Kind::Map, 0, node);
     stage.report(node, done, AttemptState::Succeeded);
     stage.report(node, unclean, AttemptState::KilledUnclean);
-    stage.act(|job, scene| job.end(Outcome::Killed, "test".into(), scene));
+    stage.act(|job, context| job.decide_end(Outcome::Killed, "test".into(), context));
     stage.report(node, runs, AttemptState::Killed);
     stage.report(node, loser, AttemptState::Killed);
     assert_eq!(event_of(&stage, runs), CompletionStatus::TipFailed);
@@ -144,9 +144,9 @@ fn a_job_that_is_over_stays_as_it_is() {
         let over = JobState::Over(outcome);
         let all =
             [JobState::Prep, JobState::Running, JobState::Over(Outcome::Succeeded), JobState::Over(Outcome::Killed)];
-        assert!(all.iter().all(|next| !over.may_become(*next)));
-        assert!(JobState::Running.may_become(over));
-        assert_eq!(JobState::Prep.may_become(over), outcome != Outcome::Succeeded, "success needs the setup");
+        assert!(all.iter().all(|next| !over.can_become(*next)));
+        assert!(JobState::Running.can_become(over));
+        assert_eq!(JobState::Prep.can_become(over), outcome != Outcome::Succeeded, "success needs the setup");
     }
-    assert!(!JobState::Running.may_become(JobState::Prep));
+    assert!(!JobState::Running.can_become(JobState::Prep));
 }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use crate::mapreduce::{Attempt, Job, NodeBook, TaskKey};
+use crate::mapreduce::{Attempt, Job, NodeRegistry, TaskKey};
 use crate::model::{AttemptState, Kind};
 
 impl Job {
     /// What trackers are yet to say again after a restart is left out, and so are hosts, of which a restart may know more:
     /// it has the name of a tracker that is gone.
-    pub fn facets(&self, nodes: &NodeBook) -> String {
+    pub fn facets(&self, nodes: &NodeRegistry) -> String {
         let mut text = format!(
             "{:?} {:?} {:?} {:?} pending {:?} finished {:?} failed {:?} open {} in work {:?} counts {:?} output {:?}\n",
             self.state,
@@ -18,8 +18,8 @@ impl Job {
             self.pending(),
             self.finished,
             self.failed,
-            self.reduces_open && !self.is_over_or_ending(),
-            if self.is_over_or_ending() { Default::default() } else { self.in_work },
+            self.reduces_requested && !self.is_over_or_ending(),
+            if self.is_over_or_ending() { Default::default() } else { self.running_tasks },
             self.counts,
             self.output,
         );
@@ -31,7 +31,7 @@ impl Job {
             writeln!(text, "{counter:?}").unwrap();
         }
         for kind in Kind::ALL {
-            let at_work: Vec<_> = self.at_work[kind].iter().map(|(_, task, attempt)| (task, attempt)).collect();
+            let at_work: Vec<_> = self.slot_holders[kind].iter().map(|(_, task, attempt)| (task, attempt)).collect();
             writeln!(text, "{kind:?}: {} wait, at work {at_work:?}", self.waiting[kind].len()).unwrap();
             let mut cleanups: Vec<_> = self.task_cleanups[kind].iter().collect();
             cleanups.sort_unstable();
@@ -47,7 +47,7 @@ impl Job {
         text
     }
 
-    fn show_task(&self, text: &mut String, key: TaskKey, nodes: &NodeBook) {
+    fn show_task(&self, text: &mut String, key: TaskKey, nodes: &NodeRegistry) {
         let task = self.task(key);
         writeln!(
             text,
@@ -60,11 +60,11 @@ impl Job {
         )
         .unwrap();
         for attempt in &task.attempts {
-            let Attempt { number, role, holds_slot, kill_asked, launch_ms, output_bytes, .. } = attempt;
+            let Attempt { number, role, holds_slot, kill_request, launch_ms, output_bytes, .. } = attempt;
             // What an attempt at work has come to is told again.
             let state = if attempt.is_active() { AttemptState::Running } else { attempt.state };
             let is_output = state == AttemptState::Succeeded && self.needs_output(key);
-            let name_of = |node| nodes.get(node).map(|face| face.name.clone());
+            let name_of = |node| nodes.get(node).map(|info| info.name.clone());
             let node = (attempt.is_active() || is_output).then(|| name_of(attempt.node));
             let cleanup = attempt.cleanup_node.map(name_of);
             let end = (!attempt.is_active() && !attempt.is_unclean()).then_some((
@@ -75,7 +75,7 @@ impl Job {
             let said = attempt.diagnostics.joined();
             writeln!(
                 text,
-                "  {number} {role:?} {state:?} on {node:?} cleanup {cleanup:?} slot {holds_slot} asked {kill_asked:?} \
+                "  {number} {role:?} {state:?} on {node:?} cleanup {cleanup:?} slot {holds_slot} asked {kill_request:?} \
                  launched {launch_ms} end {end:?} said {said:?}"
             )
             .unwrap();

@@ -49,7 +49,7 @@ fn a_bad_record_is_narrowed_down_and_skipped() {
     assert_eq!((task.skipping, task.write_skipped_records), (true, false));
     assert_eq!(task.skip_ranges.ranges, [range(0, 10), range(11, i64::MAX - 11)], "record 10 alone");
     let reported = stage.report(node, test, AttemptState::Succeeded);
-    assert!(reported.left_node && reported.must_last);
+    assert!(reported.has_left_node && reported.must_be_durable);
     assert_eq!(stage.job.finished().map, 0, "a test has not done the task");
     let events = stage.job.completion_events(0, 100);
     assert!(events.iter().filter(|event| event.is_map).all(|event| event.status == CompletionStatus::Failed));
@@ -112,11 +112,11 @@ fn a_task_in_skipping_mode_gets_no_second_attempt() {
     stage.report(node, slow, AttemptState::Running);
     let tasks: Vec<bool> = (0..4)
         .map(|map| stage.job.key_of(stage.job.id.task(Kind::Map, map)).unwrap())
-        .map(|key| stage.job.task(key).straggler_place.is_some())
+        .map(|key| stage.job.task(key).straggler_key.is_some())
         .collect();
     assert_eq!(tasks, [false; 4]);
     let other = stage.launch(Kind::Map, 1, node);
     stage.report(node, other, AttemptState::Running);
     let key = stage.job.key_of(other.task).unwrap();
-    assert!(stage.job.task(key).straggler_place.is_some());
+    assert!(stage.job.task(key).straggler_key.is_some());
 }

@@ -12,11 +12,11 @@ const OLD_MS: i64 = 61_000;
 
 /// Gives the node a waiting map, or one that lags.
 fn take(stage: &mut Stage, node: NodeId) -> Option<AttemptId> {
-    stage.act(|job, scene| {
-        let (number, hosts) = job.take_work(Kind::Map, node, Level::Any, scene.nodes)?;
-        let (launch, _) = job.grant(Kind::Map, number, node, scene.nodes, scene.now);
-        scene.scheduler.withdraw(job.app, Kind::Map, &hosts, 1);
-        scene.scheduler.started(job.app, Kind::Map, node);
+    stage.act(|job, context| {
+        let (number, hosts) = job.take_task(Kind::Map, node, Level::Any, context.nodes)?;
+        let (launch, _) = job.launch_task(Kind::Map, number, node, context.nodes, context.now);
+        context.scheduler.withdraw_request(job.app, Kind::Map, &hosts, 1);
+        context.scheduler.add_running(job.app, Kind::Map, node);
         Some(launch.attempt)
     })
 }

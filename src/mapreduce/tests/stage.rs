@@ -14,8 +14,8 @@ pub struct Stage {
     pub now: Now,
     scheduler: Scheduler,
     interner: CounterInterner,
-    nodes: NodeBook,
-    wants: Wants,
+    nodes: NodeRegistry,
+    housekeeping: HousekeepingQueue,
 }
 
 impl Stage {
@@ -43,19 +43,19 @@ impl Stage {
             submit_ms: 0,
             token_file: Arc::new([]),
         };
-        let mut wants = Wants::default();
-        let job = Job::new(&accepted, app, scheduler.topology_mut(), &mut wants);
+        let mut housekeeping = HousekeepingQueue::default();
+        let job = Job::new(&accepted, app, scheduler.topology_mut(), &mut housekeeping);
         let mut stage = Self {
             job,
             facts: Vec::new(),
             now: Now { mono_ms: 1_000, wall_ms: 1_000_000 },
             scheduler,
             interner: CounterInterner::default(),
-            nodes: NodeBook::default(),
-            wants,
+            nodes: NodeRegistry::default(),
+            housekeeping,
         };
         let node = stage.add_node("h0");
-        let launch = stage.act(|job, scene| job.launch_setup(Kind::Map, node, scene));
+        let launch = stage.act(|job, context| job.launch_setup(Kind::Map, node, context));
         stage.report(node, launch.attempt, AttemptState::Succeeded);
         assert_eq!(stage.job.state(), JobState::Running);
         stage
@@ -65,7 +65,7 @@ impl Stage {
         let host_id = self.scheduler.topology_mut().intern_host(host, "/default-rack");
         let node = self.scheduler.add_node(host_id, PerKind::new(100, 100));
         let rack = self.scheduler.topology().rack_of(host_id);
-        let face = NodeFace {
+        let info = NodeInfo {
             name: host.into(),
             host: host_id,
             rack,
@@ -73,28 +73,28 @@ impl Stage {
             streaming_only: false,
             free_disk_bytes: None,
         };
-        self.nodes.insert(node, face);
+        self.nodes.insert(node, info);
         node
     }
 
     /// Does something with the job in its surroundings.
-    pub fn act<T>(&mut self, act: impl FnOnce(&mut Job, &mut Scene<'_>) -> T) -> T {
-        let mut scene = Scene {
+    pub fn act<T>(&mut self, act: impl FnOnce(&mut Job, &mut JobContext<'_>) -> T) -> T {
+        let mut context = JobContext {
             scheduler: &mut self.scheduler,
             interner: &mut self.interner,
             nodes: &self.nodes,
-            wants: &mut self.wants,
+            housekeeping: &mut self.housekeeping,
             facts: &mut self.facts,
             counter_limits: CounterLimits::default(),
             now: self.now,
         };
-        act(&mut self.job, &mut scene)
+        act(&mut self.job, &mut context)
     }
 
     /// Gives an attempt of a task to a node, whether the task waits for one or not.
     pub fn launch(&mut self, kind: Kind, number: u32, node: NodeId) -> AttemptId {
-        let (launch, _) = self.job.grant(kind, number, node, &self.nodes, self.now);
-        self.scheduler.started(self.job.app, kind, node);
+        let (launch, _) = self.job.launch_task(kind, number, node, &self.nodes, self.now);
+        self.scheduler.add_running(self.job.app, kind, node);
         launch.attempt
     }
 
@@ -104,7 +104,7 @@ impl Stage {
     }
 
     /// A report of nothing but a state.
-    pub fn report(&mut self, node: NodeId, attempt: AttemptId, state: AttemptState) -> Reported {
+    pub fn report(&mut self, node: NodeId, attempt: AttemptId, state: AttemptState) -> ReportResult {
         self.report_with(node, attempt, state, |_| {})
     }
 
@@ -115,7 +115,7 @@ impl Stage {
         attempt: AttemptId,
         state: AttemptState,
         change: impl FnOnce(&mut TaskStatus),
-    ) -> Reported {
+    ) -> ReportResult {
         let kind = attempt.task.kind;
         let mut report = TaskStatus {
             attempt,
@@ -134,6 +134,6 @@ impl Stage {
         };
         change(&mut report);
         let key = self.job.key_of(attempt.task).unwrap();
-        self.act(|job, scene| job.apply_report(key, report, node, scene))
+        self.act(|job, context| job.apply_report(key, report, node, context))
     }
 }

@@ -1,8 +1,8 @@
 //! The allocation of one interval: price, shares and quotas from the bids of the active queues.
 //!
-//! Exact integer arithmetic. All fractions of a kind have one denominator, so they are compared by numerators; only
-//! the [`RoundingRemainder`] that is remembered from interval to interval is rounded, to a billionth of a slot. With at most
-//! [`MAX_QUEUES`] rates of at most [`Credits::MAX`] every product fits an `i128`.
+//! Exact integer arithmetic. All fractions of a kind have one denominator, so they are compared by numerators; only the
+//! [`RoundingRemainder`] that is remembered from interval to interval is rounded, to a billionth of a slot. With at
+//! most [`MAX_QUEUES`] rates of at most [`Credits::MAX`] every product fits an `i128`.
 
 use std::cmp::Reverse;
 

@@ -24,8 +24,8 @@ pub struct AppliedBudgetFile {
 // === impl Market ===
 
 impl Market {
-    /// Sets budgets, rates and queues to those of an edited budget file. Credits committed to the open interval stay, and
-    /// so does a queue without a line while `is_queue_busy` reports unfinished jobs.
+    /// Sets budgets, rates and queues to those of an edited budget file. Credits committed to the open interval stay,
+    /// and so does a queue without a line while `is_queue_busy` reports unfinished jobs.
     pub fn apply_budget_file(
         &mut self,
         lines: Vec<BudgetLine>,
@@ -80,7 +80,8 @@ impl Market {
         self.record(MarketFact::Account { queue, balance: after, rate }, &mut applied.facts);
     }
 
-    /// Removes a queue without a line, or sets its balance to the committed credits while it has work or an open charge.
+    /// Removes a queue without a line, or sets its balance to the committed credits while it has work or an open
+    /// charge.
     fn close_missing(
         &mut self,
         queue: QueueName,

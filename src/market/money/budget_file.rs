@@ -1,13 +1,13 @@
 //! The budget file: `queue budget spending` lines, readable by the original scheduler as well.
 //!
-//! A file is read wholly or not at all: one line that cannot be understood refuses it.
+//! A file is accepted as a whole or refused: one invalid line refuses it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::model::{Credits, QueueName};
 
-/// Most queues a market holds. Keeps every product of the allocation within `i128`.
+/// Largest number of queues. Keeps every product of the allocation within `i128`.
 pub const MAX_QUEUES: usize = 50_000;
 
 /// Characters of a bad line that an error repeats.
@@ -22,17 +22,17 @@ pub struct BudgetLine {
     pub budget: Credits,
     /// Its bid for one slot over one interval: 0 to 10^12.
     pub rate: Credits,
-    /// The budget stood there with more than twelve decimals and was rounded half to even.
+    /// The file has the budget with more than twelve decimals, so it was rounded half to even.
     pub is_budget_rounded: bool,
     /// The same of the rate.
     pub is_rate_rounded: bool,
 }
 
-/// A file that cannot be understood.
+/// A file with an invalid line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {reason}, in {text:?}")]
 pub struct BudgetFileError {
-    /// Where the lines came from.
+    /// The file, or what else the lines were read from.
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
@@ -42,7 +42,7 @@ pub struct BudgetFileError {
     pub reason: String,
 }
 
-/// Reads a budget file; `file` names it in errors. Empty lines and lines that begin with `#` are passed over.
+/// Parses a budget file; `file` names it in errors. Empty lines and lines that begin with `#` are ignored.
 pub fn parse(text: &str, file: &str) -> Result<Vec<BudgetLine>, BudgetFileError> {
     let mut seen = BTreeSet::new();
     let mut lines = Vec::new();

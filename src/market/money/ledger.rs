@@ -1,4 +1,4 @@
-//! Rows of the double-entry ledger: every credit that moves, from where, to where and why.
+//! The double-entry ledger: every movement of credits, from where, to where and why.
 //!
 //! Law: the sum of all balances is what was ever issued less what was ever charged, exactly, at every moment.
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, QueueName};
 
-/// Where money can be.
+/// An account of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LedgerAccount {
     /// A queue's balance.
     Queue(QueueName),
-    /// The world outside, from which administrators bring money in and to which they take it out.
+    /// The outside world: administrators add credits from it and withdraw credits to it.
     Issued,
-    /// What has been charged for slots.
+    /// Charges for slots.
     Revenue,
 }
 
@@ -22,9 +22,9 @@ pub enum LedgerAccount {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// A budget came in with the budget file at first start.
+    /// The budget came from the budget file at the first start.
     Endowment,
-    /// `addBudget`, either way.
+    /// `addBudget`, positive or negative.
     TopUp,
     /// Slots were used over an interval.
     Charge {
@@ -35,9 +35,9 @@ pub enum Reason {
         /// Reduce slots used within the quota.
         reduce_slots: u32,
     },
-    /// An amount that had to be rounded, or an edit of the budget file.
+    /// The budget file was edited, or one of its amounts was rounded.
     Adjustment,
-    /// What was left when the queue was removed.
+    /// The queue was removed with this balance.
     Closing,
 }
 
@@ -50,9 +50,9 @@ pub struct LedgerEntry {
     pub wall_ms: i64,
     /// For charges the tick that ended the interval, else the last tick before; 0 is before the first.
     pub tick: u64,
-    /// Where the money was taken.
+    /// The account that credits were taken from.
     pub debit: LedgerAccount,
-    /// Where it went.
+    /// The account that they were added to.
     pub credit: LedgerAccount,
     /// How much; above zero.
     pub amount: Credits,
@@ -60,21 +60,21 @@ pub struct LedgerEntry {
     pub reason: Reason,
 }
 
-/// The ledger up to a row, in sums.
+/// Totals of the ledger up to an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerTotals {
-    /// How many rows there are: the number of the last.
+    /// Number of entries, which is the number of the last.
     pub rows: u64,
-    /// What came from outside, less what went back.
+    /// Credits added from outside less those withdrawn.
     pub issued: Credits,
-    /// What was charged.
+    /// Credits charged.
     pub charged: Credits,
 }
 
 // === impl LedgerTotals ===
 
 impl LedgerTotals {
-    /// Counts a row in; one that has been counted already changes nothing.
+    /// Adds an entry; one that was already added changes nothing.
     pub(super) fn count(&mut self, entry: &LedgerEntry) {
         if entry.number <= self.rows {
             return;
@@ -91,7 +91,7 @@ impl LedgerTotals {
         }
     }
 
-    /// Counts the next row in, a charge; none for nothing.
+    /// Adds a charge as the next entry; an amount of 0 adds none.
     pub(super) fn count_charge(&mut self, amount: Credits) {
         if amount > Credits::ZERO {
             self.rows += 1;
@@ -99,7 +99,7 @@ impl LedgerTotals {
         }
     }
 
-    /// What all balances must sum to.
+    /// The required sum of all balances.
     pub fn expected_balance(&self) -> Credits {
         Credits::from_units(self.issued.units().saturating_sub(self.charged.units()))
     }

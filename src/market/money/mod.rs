@@ -1,4 +1,5 @@
-//! Money: accounts, ticks, allocation, ledger, and the guard that accepts each signature once. Names nothing of `requests`.
+//! Money: accounts, ticks, allocation, ledger, and the guard that accepts each signature once. Names nothing of
+//! `requests`.
 
 mod account;
 mod allocation;

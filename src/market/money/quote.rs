@@ -1,6 +1,6 @@
-//! What a rate would buy: the tick that comes, worked out without making it.
+//! Quotes: what a rate would buy at the next tick, computed without changing anything.
 //!
-//! Law: were the quoted rate set and the tick to come at once, it would grant exactly what was quoted.
+//! Law: if the quoted rate were set and the tick came at once, it would grant exactly what was quoted.
 
 use std::collections::BTreeMap;
 
@@ -11,48 +11,48 @@ use super::share::Share;
 use super::state::Market;
 use super::tick::QueueUse;
 
-/// The active queues as the tick that comes would find them, seen from one of them.
+/// The bids of the active queues as the next tick would find them, with one queue marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bidding {
     queue: QueueName,
     /// By name of the queue.
     bids: Vec<Bid>,
-    /// Which of them is the queue's.
+    /// Index of the queue's bid.
     place: usize,
     slots: PerKind<u32>,
     interval_ms: u64,
 }
 
-/// What a rate would give a queue at the next tick, if nothing else changed until then.
+/// What a rate would buy for a queue at the next tick if nothing else changed until then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
     /// The queue.
     pub queue: QueueName,
-    /// The rate that is asked about, credits for one slot over one interval.
+    /// The quoted rate, credits for one slot over one interval.
     pub rate: Credits,
     /// Whether it could pay for one slot; without that it gets neither share nor quota.
     pub is_funded: bool,
     /// The price that would be published.
     pub price: Credits,
-    /// Its part of the cluster.
+    /// Its share of the cluster.
     pub share: Share,
-    /// The slots it would have a right to.
+    /// The slots it would buy.
     pub quota: PerKind<u32>,
-    /// Its balance once the interval that runs is paid.
+    /// Its balance after the charge for the open interval.
     pub balance: Credits,
     /// The slots it holds now.
     pub running: PerKind<u32>,
-    /// How long the balance lasts with all of the quota in use, seconds; none when nothing would be paid.
+    /// Seconds that the balance lasts with the whole quota in use; none if nothing would be charged.
     pub full_use_lasts_s: Option<u64>,
-    /// How long it lasts with what runs now, as far as it is within the quota; none when nothing would be paid.
+    /// Seconds that it lasts with the present use, as far as it is within the quota; none if nothing would be charged.
     pub present_use_lasts_s: Option<u64>,
 }
 
 // === impl Market: quotes ===
 
 impl Market {
-    /// What `queue` bids against. One that is idle is taken to have work. `usage` and `slots` are of this moment, as for
-    /// a tick; none when there is no such queue.
+    /// The bids that `queue` competes with; an idle queue is treated as active. `usage` and `slots` are the present
+    /// ones, as for a tick. None if the queue does not exist.
     pub fn bidding(
         &self,
         queue: &QueueName,
@@ -82,7 +82,7 @@ impl Market {
 // === impl Bidding ===
 
 impl Bidding {
-    /// The queue's balance once the interval that runs is paid.
+    /// The queue's balance after the charge for the open interval.
     pub fn balance(&self) -> Credits {
         self.bids[self.place].balance
     }
@@ -92,7 +92,7 @@ impl Bidding {
         is_funded(self.balance(), rate)
     }
 
-    /// What `rate` would give; 0 to 10^12.
+    /// The quote for `rate`; 0 to 10^12.
     pub fn quote(&self, rate: Credits) -> Quote {
         let mut bids = self.bids.clone();
         let bid = &mut bids[self.place];
@@ -115,12 +115,12 @@ impl Bidding {
         }
     }
 
-    /// The quote of the smallest rate that gives more slots than `held` of one of the `kinds`; none when no rate does
-    /// that the queue could pay. Takes as long as some eighty quotes.
+    /// The quote for the smallest rate that buys more slots than `held` of one of the `kinds`; none if the queue can
+    /// afford no such rate. Takes as long as about eighty quotes.
     pub fn least_rate_for_more(&self, held: PerKind<u32>, kinds: &[Kind]) -> Option<Quote> {
         let is_more = |quota: PerKind<u32>| kinds.iter().any(|kind| quota[*kind] > held[*kind]);
         let mut bids = self.bids.clone();
-        // Without a look at the balance a higher rate never gives less.
+        // If the balance is ignored, a higher rate never buys less.
         let mut gives_more = |units: i128| {
             let rate = Credits::from_units(units);
             let bid = &mut bids[self.place];
@@ -144,8 +144,8 @@ impl Bidding {
     }
 }
 
-/// Seconds until a balance is gone at a cost for each interval; none when nothing is paid. In truth the last of it lasts
-/// longer, since a quota is cut to what can be paid.
+/// Seconds until a balance is spent at a cost for each interval; none if nothing is charged. The actual time is longer,
+/// because a quota is cut to what the balance can pay.
 pub fn lasts_s(balance: Credits, cost: Credits, interval_ms: u64) -> Option<u64> {
     if cost <= Credits::ZERO {
         return None;

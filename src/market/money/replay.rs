@@ -1,8 +1,8 @@
-//! Each signature counts once: the guard against replayed requests.
+//! Replay guard: each signature is accepted once.
 //!
-//! Invariants: the last accepted timestamp of a key never moves back, whatever the clock, the ACL file or a restart
-//! do; a refusal moves nothing; each acceptance is a fact, of reads too, so no crash makes a signature good again. A key
-//! that a user had before is met with its own last timestamp again.
+//! Invariants: the last accepted timestamp of a key never moves back, whatever the clock, the ACL file or a restart do;
+//! a refusal changes nothing; each acceptance is a fact, for reads too, so a crash makes no signature valid again. The
+//! last timestamp of a key is kept when the user changes keys, and applies if the key returns.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct MarketConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KeyId(pub u64);
 
-/// Who consumes signatures; each has stamps of its own, so one timestamp may serve once in each.
+/// A consumer of signatures; each has its own stamps, so one timestamp may be used once with each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consumer {
@@ -38,15 +38,15 @@ pub enum Consumer {
 /// The last accepted signature of a user's key with one consumer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Who consumed it.
+    /// The consumer.
     pub consumer: Consumer,
-    /// Who signed.
+    /// The signer.
     pub user: String,
-    /// Which key signed.
+    /// The key that signed.
     pub key_id: KeyId,
     /// The timestamp under the signature, epoch ms.
     pub timestamp_ms: i64,
-    /// How often it was used; above 1 only for jobs.
+    /// Number of uses; above 1 only for jobs.
     pub uses: u32,
 }
 
@@ -63,7 +63,7 @@ pub enum ReplayRefusal {
         /// The window.
         window_ms: u64,
     },
-    /// Signed before the server started, by a user it has never heard of.
+    /// Signed before the server started, by a user without a stored stamp.
     #[error("timestamp {timestamp_ms} is not after the server's start {start_ms}")]
     BeforeStart {
         /// The timestamp.
@@ -71,7 +71,7 @@ pub enum ReplayRefusal {
         /// The server's start.
         start_ms: i64,
     },
-    /// Used already, or older than one that was.
+    /// Not after the last accepted timestamp.
     #[error("timestamp {timestamp_ms} is not after the last accepted one, {last_ms}")]
     NotAfterLast {
         /// The timestamp.
@@ -90,13 +90,13 @@ pub enum ReplayRefusal {
         /// The server's time.
         now_ms: i64,
     },
-    /// The signature has been used for as many jobs as it is good for.
+    /// The signature has been used for as many jobs as allowed.
     #[error("the signature has been used {uses} times, the limit of mapred.dynamic-scheduler.job-signature-uses")]
     UsedUp {
         /// How often.
         uses: u32,
     },
-    /// The signature may be used once more by count, but not by age.
+    /// The signature may be reused by count, but not by age.
     #[error(
         "timestamp {timestamp_ms} is older than the {window_ms} ms of mapred.dynamic-scheduler.job-signature-window"
     )]
@@ -125,7 +125,7 @@ struct Used {
 // === impl ReplayGuard ===
 
 impl ReplayGuard {
-    /// A guard that has seen nobody, of a server that started at `start_ms`, epoch ms.
+    /// A guard without stamps, of a server that started at `start_ms`, epoch ms.
     pub fn new(start_ms: i64) -> Self {
         ReplayGuard { start_ms, stamps: BTreeMap::new() }
     }
@@ -135,7 +135,7 @@ impl ReplayGuard {
         self.start_ms
     }
 
-    /// Takes over a stored stamp; an older one than is known changes nothing.
+    /// Restores a stored stamp; one older than the known one changes nothing.
     pub fn restore(&mut self, stamp: &Stamp) {
         let keys = self.stamps.entry((stamp.consumer, stamp.user.clone())).or_default();
         let used = keys.entry(stamp.key_id).or_insert(Used { timestamp_ms: i64::MIN, uses: 0 });
@@ -144,7 +144,7 @@ impl ReplayGuard {
         }
     }
 
-    /// Accepts a signature for its one use, or says why not. The stamp is to be stored before the request is answered.
+    /// Accepts a signature for one use, or refuses it. The stamp must be stored before the request is answered.
     pub fn accept(
         &mut self,
         consumer: Consumer,
@@ -191,7 +191,7 @@ impl ReplayGuard {
     }
 }
 
-/// What a timestamp must lie after.
+/// The time that a timestamp must be later than.
 #[derive(Clone, Copy)]
 enum Last {
     /// The server's start: the user was never seen.
@@ -230,7 +230,7 @@ impl MarketConfig {
         }
     }
 
-    /// How often the job signature will have been used, if it may be used once more.
+    /// The number of uses including this one, if the job signature may be reused.
     fn reuse(&self, used: Used, now_ms: i64) -> Result<u32, ReplayRefusal> {
         let window_ms = self.job_signature_window_ms;
         if used.uses >= self.job_signature_uses {

@@ -1,4 +1,4 @@
-//! A queue's part of the cluster, as an exact ratio.
+//! The share of the cluster that a queue has bought, as an exact ratio.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Credits;
 
-/// Parts of a whole that a printed share tells apart.
+/// Resolution of a printed share: parts of a whole.
 const PRINTED_PARTS: i128 = 1_000_000_000;
 
 /// Effective rate over price; 0 to 1. The shares of one interval have the same price and sum to at most 1.
@@ -19,10 +19,10 @@ pub struct Share {
 // === impl Share ===
 
 impl Share {
-    /// No part at all.
+    /// No share.
     pub const ZERO: Share = Share { rate: Credits::ZERO, price: Credits::ZERO };
 
-    /// The part that a rate buys at a price; nothing unless 0 < rate <= price.
+    /// The share that a rate buys at a price; nothing unless 0 < rate <= price.
     pub fn new(rate: Credits, price: Credits) -> Share {
         if rate > Credits::ZERO && rate <= price { Share { rate, price } } else { Share::ZERO }
     }

@@ -1,7 +1,7 @@
 //! The market's state. One owner, plain data.
 //!
-//! Invariants: only [`Market::apply`] and [`Market::tick`] change it, so the facts that were returned rebuild the state; no
-//! balance is below zero; the balances sum to what was issued less what was charged.
+//! Invariants: only [`Market::apply`] and [`Market::tick`] change it, so the facts that were returned rebuild the
+//! state; no balance is below zero; the balances sum to what was issued less what was charged.
 
 use std::collections::BTreeMap;
 
@@ -104,8 +104,8 @@ impl Market {
         self.accounts.iter().map(line).collect()
     }
 
-    /// Applies a fact: the only way to change this state, also from stored facts. Of those the latest accounts, the last
-    /// tick, the ledger entries after it and the stamps suffice, in this order.
+    /// Applies a fact: the only way to change this state, also from stored facts. Of those the latest accounts, the
+    /// last tick, the ledger entries after it and the stamps suffice, in this order.
     pub fn apply(&mut self, fact: &MarketFact) {
         match fact {
             MarketFact::Account { queue, balance, rate } => {

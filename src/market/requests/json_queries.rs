@@ -1,7 +1,7 @@
 //! Query strings of the JSON addresses, which are not in the source document.
 //!
-//! A signature covers the query and not the path, so each address has a parameter that no other accepts: a query signed for
-//! one address is refused at another.
+//! A signature covers the query and not the path, so each address has a parameter that no other accepts: a query signed
+//! for one address is refused at another.
 
 use super::query::{OperationKind, ParsedQuery, QueryError, decode, number, set_once};
 
@@ -134,8 +134,8 @@ impl HistoryPage {
         Ok(HistoryPage { since_ms: number("since", since)?, points })
     }
 
-    /// The spans up to `until_ms`, the end of the history. Without a start in the request they begin one day before it, or
-    /// at `first_ms`, the start of the history.
+    /// The spans up to `until_ms`, the end of the history. Without a start in the request they begin one day before it,
+    /// or at `first_ms`, the start of the history.
     pub fn spans(self, first_ms: i64, until_ms: i64) -> Spans {
         let since_ms = self.since_ms.unwrap_or(until_ms.saturating_sub(Self::DAY_MS).max(first_ms));
         let length_ms = u64::try_from(until_ms.saturating_sub(since_ms)).unwrap_or(0).saturating_add(1);

@@ -1,7 +1,7 @@
 //! The query string of a `/scheduler` request, parsed in two stages.
 //!
-//! [`ParsedQuery`] holds the operation and the user; [`ParsedQuery::operation`] parses the parameters. Authorization happens between the
-//! two, so a denied request reveals nothing about its parameters.
+//! [`ParsedQuery`] holds the operation and the user; [`ParsedQuery::operation`] parses the parameters. Authorization
+//! happens between the two, so a denied request reveals nothing about its parameters.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -37,7 +37,8 @@ pub enum OperationKind {
     RemoveQueue,
     /// `quote=rate&queue=queue`, which is not the document's.
     Quote,
-    /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its own.
+    /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its
+    /// own.
     Statement,
     /// `queues` or `queues=queue`
     QueueStatus,

@@ -1,5 +1,5 @@
-//! Authorization of job submissions: checked before the job's splits are read, and final when the job is accepted. Recovered
-//! jobs are not authorized again.
+//! Authorization of job submissions: checked before the job's splits are read, and final when the job is accepted.
+//! Recovered jobs are not authorized again.
 
 use crate::market::money::{Consumer, KeyId, Market, MarketFact};
 use crate::model::Now;
@@ -10,8 +10,8 @@ use super::signature::{JobSignature, SignatureError};
 // === impl Market: job submissions ===
 
 impl Market {
-    /// Authorizes `user` to submit to `queue`: the names must be equal (for administrators too), the signature valid and
-    /// its timestamp fresh; checked in this order. The returned fact records that the signature was used.
+    /// Authorizes `user` to submit to `queue`: the names must be equal (for administrators too), the signature valid
+    /// and its timestamp fresh; checked in this order. The returned fact records that the signature was used.
     pub fn authorize_job(
         &mut self,
         user: &str,

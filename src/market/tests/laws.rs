@@ -1,4 +1,5 @@
-//! Law 1 under random requests and ticks: credits are conserved, nobody pays more than rate x quota, nobody owes.
+//! Law 1 under random requests and ticks: credits are conserved, no queue pays more than rate x quota or falls below
+//! zero.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The market as a whole: a small stage, and the acts on it.
+//! The whole market: a fixture and the requests to it.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -45,7 +45,7 @@ impl Stage {
         self.now.wall_ms += ms;
     }
 
-    /// Sends a raw query with a signature as the edge would take it in.
+    /// Sends a raw query with a signature as the web server would receive it.
     fn send(&mut self, query: &str, signature: Option<&str>) -> HandledRequest {
         let parsed = ParsedQuery::parse(query).unwrap();
         let verified = verify(&self.acl, parsed.user.as_deref(), query, signature).ok();

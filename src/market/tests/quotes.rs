@@ -71,7 +71,7 @@ fn a_rate_is_quoted_against_those_who_are_active() {
     let unfunded = quote(&market, "carol", "100.5", &usage, slots);
     assert!(!unfunded.is_funded);
     assert_eq!((unfunded.quota, unfunded.price, unfunded.full_use_lasts_s), (PerKind::default(), credits("4"), None));
-    assert_eq!(market.bidding(&name("nobody"), &usage, slots, INTERVAL_MS), None);
+    assert_eq!(market.bidding(&name("zed"), &usage, slots, INTERVAL_MS), None);
 }
 
 #[test]

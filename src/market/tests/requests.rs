@@ -12,7 +12,7 @@ fn price_time_and_the_empty_request_need_no_signature() {
     stage.tick((4, 0), &[("alice", 1, 0, 0)]);
     assert_eq!(stage.send("price", None).answer, Ok(Answer::Price(credits("2"))));
     let time = Answer::Time { start_ms: START, now_ms: stage.now.wall_ms };
-    assert_eq!(stage.send("time&user=nobody&timestamp=x", Some("nonsense")).answer, Ok(time));
+    assert_eq!(stage.send("time&user=zed&timestamp=x", Some("nonsense")).answer, Ok(time));
     assert_eq!(stage.send("", None).answer, Ok(Answer::Frame));
 }
 
@@ -119,7 +119,8 @@ fn timestamps_are_consumed_once_even_by_denied_requests() {
     }
 }
 
-/// Defect 5: what a servlet request changes is a fact before it is answered. So is the use of its signature, of a read's too.
+/// Defect 5: what a servlet request changes is a fact before it is answered. So is the use of its signature, of a
+/// read's too.
 #[test]
 fn defect_05_changes_and_stamps_are_facts_at_once() {
     let mut stage = Stage::new("alice 100 0.5\n");
@@ -129,7 +130,7 @@ fn defect_05_changes_and_stamps_are_facts_at_once() {
     assert!(matches!(&changed[..], [MarketFact::Stamp(_)]), "denied, but consumed: {changed:?}");
     let changed = stage.handled("root", "addBudget=5&queue=alice").facts;
     assert!(matches!(&changed[..], [MarketFact::Stamp(_), MarketFact::Ledger(_), MarketFact::Account { .. }]));
-    assert_eq!(stage.handled("root", "price").facts, [], "nobody signs for the price");
+    assert_eq!(stage.handled("root", "price").facts, [], "the price needs no signature");
 }
 
 /// Defect 9: a negative bid earned money, an endless one poisoned it.

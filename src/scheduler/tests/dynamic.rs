@@ -25,7 +25,7 @@ fn with_jobs(groups: usize) -> World {
 fn quotas_fill_side_by_side_then_the_higher_rate_takes_the_rest() {
     let mut world = with_jobs(3);
     let nodes = world.cluster(1, 8, 0);
-    world.allocate(&[(0, 4, 0, 20), (1, 2, 0, 10)]);
+    world.set_allocations(&[(0, 4, 0, 20), (1, 2, 0, 10)]);
     // Fills 0/4 0/2, the later queue submitted first; then 1/4 1/2, 2/4 ...
     assert_eq!(world.maps_to(nodes[0]), [1, 0, 0, 1, 0, 0, 0, 0]);
 }
@@ -43,9 +43,9 @@ fn a_queue_without_money_runs_when_nobody_funded_can() {
 fn an_allocation_that_ends_puts_the_queue_last() {
     let mut world = with_jobs(2);
     let nodes = world.cluster(2, 2, 0);
-    world.allocate(&[(0, 2, 0, 5), (1, 2, 0, 1)]);
+    world.set_allocations(&[(0, 2, 0, 5), (1, 2, 0, 1)]);
     assert_eq!(world.maps_to(nodes[0]), [1, 0]);
-    world.allocate(&[(0, 4, 0, 5)]);
+    world.set_allocations(&[(0, 4, 0, 5)]);
     assert_eq!(world.maps_to(nodes[1]), [0, 0]);
 }
 
@@ -53,7 +53,7 @@ fn an_allocation_that_ends_puts_the_queue_last() {
 fn an_attempt_that_ends_gives_its_quota_back_at_once() {
     let mut world = with_jobs(2);
     let nodes = world.cluster(3, 1, 0);
-    world.allocate(&[(0, 1, 0, 1), (1, 0, 0, 9)]);
+    world.set_allocations(&[(0, 1, 0, 1), (1, 0, 0, 9)]);
     assert_eq!(world.maps_to(nodes[0]), [0]);
     assert_eq!(world.maps_to(nodes[1]), [1]);
     world.end(0);

@@ -15,8 +15,8 @@ fn compatible(pad_millionths: u32) -> World {
     World::new(Scheduler::fifo(FifoOptions { compatible: true, pad_millionths }), Order::Fifo, 1)
 }
 
-fn occupy(world: &mut World, node: NodeId, maps: u32) {
-    world.scheduler.occupy(node, Kind::Map, maps);
+fn occupy_slots(world: &mut World, node: NodeId, maps: u32) {
+    world.scheduler.occupy_slots(node, Kind::Map, maps);
     world.books.nodes.get_mut(&node).unwrap().occupied.map += maps;
 }
 
@@ -85,7 +85,7 @@ fn slots_of_setup_attempts_are_no_room_for_load() {
     let given = |node: usize, load| {
         let mut world = filling();
         let nodes = world.cluster(2, 4, 0);
-        occupy(&mut world, nodes[0], 2);
+        occupy_slots(&mut world, nodes[0], 2);
         let job = world.job(1, 0, 2, 0);
         world.tasks(job, Kind::Map, &[], load);
         world.beat(nodes[node]).granted.map
@@ -183,7 +183,7 @@ fn compatible_ignores_jobs_without_reduces_when_it_pads() {
         world.scheduler.set_desired(job, PerKind::new(400, reduces));
         // Three full nodes leave two slots, no more than the pad of two.
         for &node in &nodes[1..] {
-            occupy(&mut world, node, 2);
+            occupy_slots(&mut world, node, 2);
             world.beat(node);
         }
         world.beat(nodes[0]).granted.map

@@ -18,7 +18,7 @@ const HOSTS: usize = 6;
 enum Step {
     Job { group: usize, priority: u8, start_ms: i64 },
     Tasks { job: Index, kind: Kind, hosts: Vec<usize>, count: u32, failed_on: BTreeSet<usize> },
-    Beat(Index),
+    NodeOffer(Index),
     End(Index),
     Withdraw(Index),
     Adopt(Index, Index),
@@ -46,7 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (index(), kind(), hosts, 1u32..5, failed_on).prop_map(|(job, kind, hosts, count, failed_on)| {
             Step::Tasks { job, kind, hosts, count, failed_on }
         }),
-        12 => index().prop_map(Step::Beat),
+        12 => index().prop_map(Step::NodeOffer),
         6 => index().prop_map(Step::End),
         2 => index().prop_map(Step::Withdraw),
         1 => (index(), index()).prop_map(|(task, node)| Step::Adopt(task, node)),
@@ -84,7 +84,7 @@ fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
             let job = pick(world.books.apps.keys().copied().filter(|app| !world.removed.contains(app)), job)?;
             world.tasks_that_failed_on(job, *kind, &hosts, *count, &failed_on);
         }
-        Step::Beat(node) => {
+        Step::NodeOffer(node) => {
             let node = pick(world.books.nodes.keys().copied(), node)?;
             world.beat(node);
             return Some(node);
@@ -97,15 +97,15 @@ fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
             let task = pick(tasks_in(world, |state| state == State::Waiting), task)?;
             let taken = &mut world.books.tasks[task];
             taken.state = State::Done;
-            world.scheduler.withdraw(taken.app, taken.kind, &taken.hosts, 1);
+            world.scheduler.withdraw_request(taken.app, taken.kind, &taken.hosts, 1);
         }
         Step::Adopt(task, node) => {
             let task = pick(tasks_in(world, |state| state == State::Waiting), task)?;
             let node = pick(world.books.nodes.keys().copied(), node)?;
             let adopted = &mut world.books.tasks[task];
             adopted.state = State::Running(node);
-            world.scheduler.withdraw(adopted.app, adopted.kind, &adopted.hosts, 1);
-            world.scheduler.started(adopted.app, adopted.kind, node);
+            world.scheduler.withdraw_request(adopted.app, adopted.kind, &adopted.hosts, 1);
+            world.scheduler.add_running(adopted.app, adopted.kind, node);
         }
         Step::Priority(job, priority) => {
             let job = pick(world.books.apps.keys().copied(), job)?;
@@ -119,7 +119,7 @@ fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
             let waiting = |task: &&mut super::world::Task| task.app == job && task.state == State::Waiting;
             world.books.tasks.iter_mut().filter(waiting).for_each(|task| task.state = State::Done);
         }
-        Step::Allocate(bought) => world.allocate(bought),
+        Step::Allocate(bought) => world.set_allocations(bought),
         Step::Node { host, maps, reduces } => {
             let host = world.host(*host, 3);
             world.node(host, *maps, *reduces);
@@ -138,13 +138,13 @@ fn take_step(world: &mut World, step: &Step) -> Option<NodeId> {
         Step::Setup(node, kind) => {
             let node = pick(world.books.nodes.keys().copied(), node)?;
             if world.books.free(node)[*kind] > 0 {
-                world.scheduler.occupy(node, *kind, 1);
+                world.scheduler.occupy_slots(node, *kind, 1);
                 world.books.nodes.get_mut(&node).unwrap().occupied[*kind] += 1;
             }
         }
         Step::SetupEnds(node, kind) => {
             let node = pick(world.books.nodes.keys().copied(), node)?;
-            world.scheduler.release(node, *kind, 1);
+            world.scheduler.release_slots(node, *kind, 1);
             let occupied = &mut world.books.nodes.get_mut(&node).unwrap().occupied[*kind];
             *occupied = occupied.saturating_sub(1);
         }

@@ -16,8 +16,8 @@ fn nodes(count: usize) -> Vec<NodeId> {
     (0..count).map(|_| scheduler.add_node(host, PerKind::default())).collect()
 }
 
-fn short(need: u32, app: u32, tasks: u32) -> ShortGroup {
-    ShortGroup { need, waiting: vec![WaitingApp { app: AppId::new(app), tasks, is_choosy: false }] }
+fn under_quota(need: u32, app: u32, tasks: u32) -> UnderQuotaGroup {
+    UnderQuotaGroup { need, waiting: vec![WaitingApp { app: AppId::new(app), tasks, is_constrained: false }] }
 }
 
 fn running(name: Name, job_start_ms: i64, launch_mono_ms: u64, node: NodeId) -> RunningAttempt<Name> {
@@ -31,64 +31,79 @@ fn the_latest_started_group_loses_first_and_its_youngest_attempts() {
     // Its first job is older than anything; its latest decides.
     let young = vec![running((1, 0), 5, 100, n), running((1, 1), 20, 50, n), running((1, 2), 5, 300, n)];
     let round = |need| PreemptionRound {
-        short: vec![short(need, 1, 9)],
-        coming: Vec::new(),
-        over: vec![OverGroup { excess: 1, attempts: old.clone() }, OverGroup { excess: 2, attempts: young.clone() }],
+        under_quota: vec![under_quota(need, 1, 9)],
+        incoming: Vec::new(),
+        over_quota: vec![
+            OverQuotaGroup { excess: 1, attempts: old.clone() },
+            OverQuotaGroup { excess: 2, attempts: young.clone() },
+        ],
     };
-    assert_eq!(round(1).victims(|_, _| true), [(1, 2)]);
-    assert_eq!(round(2).victims(|_, _| true), [(1, 2), (1, 0)]);
-    assert_eq!(round(3).victims(|_, _| true), [(1, 2), (1, 0), (0, 1)]);
-    assert_eq!(round(9).victims(|_, _| true).len(), 3, "never more than the excess");
+    assert_eq!(round(1).select_victims(|_, _| true), [(1, 2)]);
+    assert_eq!(round(2).select_victims(|_, _| true), [(1, 2), (1, 0)]);
+    assert_eq!(round(3).select_victims(|_, _| true), [(1, 2), (1, 0), (0, 1)]);
+    assert_eq!(round(9).select_victims(|_, _| true).len(), 3, "never more than the excess");
 }
 
 #[test]
 fn of_attempts_launched_at_once_the_last_goes_first() {
     let n = nodes(1)[0];
     let attempts = (0..4).map(|number| running((0, number), 10, 7, n)).collect();
-    let round =
-        PreemptionRound { short: vec![short(2, 1, 2)], coming: vec![], over: vec![OverGroup { excess: 4, attempts }] };
-    assert_eq!(round.victims(|_, _| true), [(0, 3), (0, 2)]);
+    let round = PreemptionRound {
+        under_quota: vec![under_quota(2, 1, 2)],
+        incoming: vec![],
+        over_quota: vec![OverQuotaGroup { excess: 4, attempts }],
+    };
+    assert_eq!(round.select_victims(|_, _| true), [(0, 3), (0, 2)]);
 }
 
 #[test]
 fn slots_that_come_free_anyway_are_counted_where_they_are_of_use() {
     let n = nodes(3);
-    let round = |coming: Vec<(NodeId, u32)>| PreemptionRound {
-        short: vec![short(3, 1, 3)],
-        coming,
-        over: vec![OverGroup { excess: 9, attempts: (0..9).map(|k| running((0, k), 10, 7, n[0])).collect() }],
+    let round = |incoming: Vec<(NodeId, u32)>| PreemptionRound {
+        under_quota: vec![under_quota(3, 1, 3)],
+        incoming,
+        over_quota: vec![OverQuotaGroup {
+            excess: 9,
+            attempts: (0..9).map(|k| running((0, k), 10, 7, n[0])).collect(),
+        }],
     };
     let not_on_last = |_, node| node != n[2];
-    assert_eq!(round(vec![(n[0], 1), (n[1], 1)]).victims(not_on_last).len(), 1);
-    assert_eq!(round(vec![(n[1], 3)]).victims(not_on_last).len(), 0);
-    assert_eq!(round(vec![(n[2], 3)]).victims(not_on_last).len(), 3, "no task may run there");
+    assert_eq!(round(vec![(n[0], 1), (n[1], 1)]).select_victims(not_on_last).len(), 1);
+    assert_eq!(round(vec![(n[1], 3)]).select_victims(not_on_last).len(), 0);
+    assert_eq!(round(vec![(n[2], 3)]).select_victims(not_on_last).len(), 3, "no task may run there");
 }
 
 #[test]
 fn nothing_is_taken_where_it_helps_nobody() {
     let n = nodes(2);
     let round = PreemptionRound {
-        short: vec![short(2, 1, 2)],
-        coming: vec![],
-        over: vec![OverGroup { excess: 2, attempts: vec![running((0, 0), 1, 9, n[0]), running((0, 1), 1, 8, n[1])] }],
+        under_quota: vec![under_quota(2, 1, 2)],
+        incoming: vec![],
+        over_quota: vec![OverQuotaGroup {
+            excess: 2,
+            attempts: vec![running((0, 0), 1, 9, n[0]), running((0, 1), 1, 8, n[1])],
+        }],
     };
-    assert_eq!(round.clone().victims(|_, node| node == n[1]), [(0, 1)]);
-    assert_eq!(round.victims(|_, _| false), []);
+    assert_eq!(round.clone().select_victims(|_, node| node == n[1]), [(0, 1)]);
+    assert_eq!(round.select_victims(|_, _| false), []);
 }
 
 #[test]
 fn who_may_not_run_everywhere_chooses_first() {
     let n = nodes(2);
-    let waiting = |is_choosy| WaitingApp { app: AppId::new(u32::from(is_choosy)), tasks: 1, is_choosy };
+    let waiting = |is_constrained| WaitingApp { app: AppId::new(u32::from(is_constrained)), tasks: 1, is_constrained };
     let round = PreemptionRound::<Name> {
-        short: vec![
-            ShortGroup { need: 1, waiting: vec![waiting(false)] },
-            ShortGroup { need: 1, waiting: vec![waiting(true)] },
+        under_quota: vec![
+            UnderQuotaGroup { need: 1, waiting: vec![waiting(false)] },
+            UnderQuotaGroup { need: 1, waiting: vec![waiting(true)] },
         ],
-        coming: vec![(n[0], 1), (n[1], 1)],
-        over: vec![OverGroup { excess: 2, attempts: vec![running((0, 0), 1, 9, n[0]), running((0, 1), 1, 8, n[1])] }],
+        incoming: vec![(n[0], 1), (n[1], 1)],
+        over_quota: vec![OverQuotaGroup {
+            excess: 2,
+            attempts: vec![running((0, 0), 1, 9, n[0]), running((0, 1), 1, 8, n[1])],
+        }],
     };
-    assert_eq!(round.victims(|app, node| app == AppId::new(0) || node == n[0]), []);
+    assert_eq!(round.select_victims(|app, node| app == AppId::new(0) || node == n[0]), []);
 }
 
 const NODES: usize = 3;
@@ -103,10 +118,10 @@ type Running = (i64, u64, usize);
 #[derive(Clone, Debug)]
 struct Scenario {
     /// Need, and what waits.
-    short: Vec<(u32, Vec<Waiting>)>,
-    coming: Vec<u32>,
+    under_quota: Vec<(u32, Vec<Waiting>)>,
+    incoming: Vec<u32>,
     /// Excess, and what runs.
-    over: Vec<(u32, Vec<Running>)>,
+    over_quota: Vec<(u32, Vec<Running>)>,
 }
 
 fn scenario(all_nodes: bool) -> impl Strategy<Value = Scenario> {
@@ -121,67 +136,67 @@ fn scenario(all_nodes: bool) -> impl Strategy<Value = Scenario> {
         prop::collection::vec(0u32..4, NODES),
         prop::collection::vec((0u32..6, attempts), 0..4),
     )
-        .prop_map(|(short, coming, over)| Scenario { short, coming, over })
+        .prop_map(|(under_quota, incoming, over_quota)| Scenario { under_quota, incoming, over_quota })
 }
 
 impl Scenario {
-    fn victims(&self) -> Vec<Name> {
+    fn select_victims(&self) -> Vec<Name> {
         let nodes = nodes(NODES);
         let mut usable = BTreeMap::new();
-        let short = self.short.iter().map(|(need, apps)| {
+        let under_quota = self.under_quota.iter().map(|(need, apps)| {
             let waiting = apps.iter().map(|(tasks, on)| {
                 let app = AppId::new(usable.len() as u32);
                 usable.insert(app, on.clone());
-                WaitingApp { app, tasks: *tasks, is_choosy: on.len() < NODES }
+                WaitingApp { app, tasks: *tasks, is_constrained: on.len() < NODES }
             });
-            ShortGroup { need: *need, waiting: waiting.collect() }
+            UnderQuotaGroup { need: *need, waiting: waiting.collect() }
         });
-        let over = self.over.iter().enumerate().map(|(group, (excess, attempts))| {
+        let over_quota = self.over_quota.iter().enumerate().map(|(group, (excess, attempts))| {
             let attempts = attempts.iter().enumerate().map(|(number, (job_start_ms, launch_mono_ms, node))| {
                 running((group, number as u32), *job_start_ms, *launch_mono_ms, nodes[*node])
             });
-            OverGroup { excess: *excess, attempts: attempts.collect() }
+            OverQuotaGroup { excess: *excess, attempts: attempts.collect() }
         });
         let round = PreemptionRound {
-            short: short.collect(),
-            coming: nodes.iter().copied().zip(self.coming.iter().copied()).collect(),
-            over: over.collect(),
+            under_quota: under_quota.collect(),
+            incoming: nodes.iter().copied().zip(self.incoming.iter().copied()).collect(),
+            over_quota: over_quota.collect(),
         };
-        round.victims(|app, node| usable[&app].iter().any(|on| nodes[*on] == node))
+        round.select_victims(|app, node| usable[&app].iter().any(|on| nodes[*on] == node))
     }
 
     /// Tasks that wait within the needs.
     fn need(&self) -> u32 {
-        self.short.iter().map(|(need, apps)| (*need).min(apps.iter().map(|(tasks, _)| tasks).sum())).sum()
+        self.under_quota.iter().map(|(need, apps)| (*need).min(apps.iter().map(|(tasks, _)| tasks).sum())).sum()
     }
 
     /// Whether each of these slots can serve a waiting task of its own, tried in all ways.
     fn serves_all(&self, slots: &[usize]) -> bool {
         let Some((node, rest)) = slots.split_first() else { return true };
-        (0..self.short.len()).any(|group| {
-            (0..self.short[group].1.len()).any(|app| {
-                let (need, apps) = &self.short[group];
+        (0..self.under_quota.len()).any(|group| {
+            (0..self.under_quota[group].1.len()).any(|app| {
+                let (need, apps) = &self.under_quota[group];
                 if *need == 0 || apps[app].0 == 0 || !apps[app].1.contains(node) {
                     return false;
                 }
                 let mut left = self.clone();
-                left.short[group].0 -= 1;
-                left.short[group].1[app].0 -= 1;
+                left.under_quota[group].0 -= 1;
+                left.under_quota[group].1[app].0 -= 1;
                 left.serves_all(rest)
             })
         })
     }
 
     fn node_of(&self, victim: &Name) -> usize {
-        self.over[victim.0].1[victim.1 as usize].2
+        self.over_quota[victim.0].1[victim.1 as usize].2
     }
 }
 
 proptest! {
     #[test]
     fn no_group_loses_more_than_its_excess_and_no_attempt_goes_twice(scenario in scenario(false)) {
-        let victims = scenario.victims();
-        for (group, (excess, _)) in scenario.over.iter().enumerate() {
+        let victims = scenario.select_victims();
+        for (group, (excess, _)) in scenario.over_quota.iter().enumerate() {
             prop_assert!(victims.iter().filter(|victim| victim.0 == group).count() <= *excess as usize);
         }
         prop_assert_eq!(victims.iter().collect::<BTreeSet<_>>().len(), victims.len());
@@ -189,23 +204,23 @@ proptest! {
 
     #[test]
     fn every_victim_helps_a_waiting_task_of_its_own(scenario in scenario(false)) {
-        let slots: Vec<usize> = scenario.victims().iter().map(|victim| scenario.node_of(victim)).collect();
+        let slots: Vec<usize> = scenario.select_victims().iter().map(|victim| scenario.node_of(victim)).collect();
         prop_assert!(scenario.serves_all(&slots));
     }
 
     #[test]
     fn what_is_missing_is_taken_and_no_more(scenario in scenario(true)) {
-        let excess: u32 = scenario.over.iter().map(|(excess, attempts)| (*excess).min(attempts.len() as u32)).sum();
-        let missing = scenario.need().saturating_sub(scenario.coming.iter().sum());
-        prop_assert_eq!(scenario.victims().len() as u32, missing.min(excess));
+        let excess: u32 = scenario.over_quota.iter().map(|(excess, attempts)| (*excess).min(attempts.len() as u32)).sum();
+        let missing = scenario.need().saturating_sub(scenario.incoming.iter().sum());
+        prop_assert_eq!(scenario.select_victims().len() as u32, missing.min(excess));
     }
 
     #[test]
     fn later_groups_lose_all_their_excess_before_earlier_ones_lose_any(scenario in scenario(true)) {
-        let victims = scenario.victims();
-        let latest = |group: usize| scenario.over[group].1.iter().map(|(start_ms, ..)| *start_ms).max();
+        let victims = scenario.select_victims();
+        let latest = |group: usize| scenario.over_quota[group].1.iter().map(|(start_ms, ..)| *start_ms).max();
         for victim in &victims {
-            for (group, (excess, attempts)) in scenario.over.iter().enumerate() {
+            for (group, (excess, attempts)) in scenario.over_quota.iter().enumerate() {
                 if latest(group) > latest(victim.0) {
                     let lost = victims.iter().filter(|victim| victim.0 == group).count();
                     prop_assert_eq!(lost, (*excess as usize).min(attempts.len()));
@@ -216,12 +231,12 @@ proptest! {
 
     #[test]
     fn who_has_run_longer_than_a_victim_of_the_group_stays(scenario in scenario(true)) {
-        let victims = scenario.victims();
-        for (group, (_, attempts)) in scenario.over.iter().enumerate() {
+        let victims = scenario.select_victims();
+        for (group, (_, attempts)) in scenario.over_quota.iter().enumerate() {
             let is_victim = |number: usize| victims.contains(&(group, number as u32));
             let lost = (0..attempts.len()).filter(|number| is_victim(*number)).map(|number| attempts[number].1);
-            let kept = (0..attempts.len()).filter(|number| !is_victim(*number)).map(|number| attempts[number].1);
-            if let (Some(oldest_lost), Some(youngest_kept)) = (lost.min(), kept.max()) {
+            let retained = (0..attempts.len()).filter(|number| !is_victim(*number)).map(|number| attempts[number].1);
+            if let (Some(oldest_lost), Some(youngest_kept)) = (lost.min(), retained.max()) {
                 prop_assert!(oldest_lost >= youngest_kept);
             }
         }
@@ -229,9 +244,9 @@ proptest! {
 
     #[test]
     fn what_comes_free_by_itself_is_never_worth_a_kill(scenario in scenario(false), node in 0..NODES) {
-        let before = scenario.victims().len();
+        let before = scenario.select_victims().len();
         let mut more = scenario.clone();
-        more.coming[node] += 1;
-        prop_assert!(more.victims().len() <= before);
+        more.incoming[node] += 1;
+        prop_assert!(more.select_victims().len() <= before);
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Task {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct QueuePosition {
     pub(super) host: HostId,
     pub(super) slots: PerKind<u32>,
     pub(super) occupied: PerKind<u32>,
@@ -41,7 +41,7 @@ pub(super) enum Order {
 pub(super) struct Books {
     pub(super) tasks: Vec<Task>,
     pub(super) apps: BTreeMap<AppId, AppSpec>,
-    pub(super) nodes: BTreeMap<NodeId, Place>,
+    pub(super) nodes: BTreeMap<NodeId, QueuePosition>,
     pub(super) allocations: BTreeMap<GroupId, Allocation>,
     pub(super) racks: BTreeMap<HostId, RackId>,
     pub(super) order: Order,
@@ -130,7 +130,7 @@ impl Books {
 }
 
 impl GrantSource for Books {
-    fn take(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> Taken {
+    fn take_task(&mut self, app: AppId, kind: Kind, node: NodeId, level: Level) -> GrantResult {
         self.asked += 1;
         let of_app = |task: &&Task| task.app == app && task.kind == kind && task.state == State::Waiting;
         let nearest = self.tasks.iter().filter(of_app).map(|task| self.level(node, &task.hosts)).min();
@@ -139,12 +139,12 @@ impl GrantSource for Books {
         let pick = (0..self.tasks.len())
             .filter(|&i| self.tasks[i].app == app && self.can_run(&self.tasks[i], kind, node))
             .min_by_key(|&i| self.level(node, &self.tasks[i].hosts));
-        let Some(pick) = pick else { return Taken::Nothing };
+        let Some(pick) = pick else { return GrantResult::NoTask };
         assert_eq!(self.next(kind, node), Some(app), "another app was to have the {kind:?} slot");
         let level = self.level(node, &self.tasks[pick].hosts);
         self.log.push((app.get(), kind, node, level));
         self.tasks[pick].state = State::Running(node);
-        Taken::Task { hosts: self.tasks[pick].hosts.clone(), again: false }
+        GrantResult::Task { hosts: self.tasks[pick].hosts.clone(), is_rerun: false }
     }
 }
 
@@ -176,7 +176,7 @@ impl World {
     pub(super) fn node(&mut self, host: HostId, maps: u32, reduces: u32) -> NodeId {
         let slots = PerKind::new(maps, reduces);
         let node = self.scheduler.add_node(host, slots);
-        self.books.nodes.insert(node, Place { host, slots, occupied: PerKind::default() });
+        self.books.nodes.insert(node, QueuePosition { host, slots, occupied: PerKind::default() });
         node
     }
 
@@ -210,7 +210,7 @@ impl World {
         count: u32,
         failed_on: &BTreeSet<HostId>,
     ) {
-        self.scheduler.request(app, kind, hosts, count);
+        self.scheduler.request_slots(app, kind, hosts, count);
         let task = Task { app, kind, hosts: hosts.into(), failed_on: failed_on.clone(), state: State::Waiting };
         self.books.tasks.extend((0..count).map(|_| task.clone()));
         self.tell_remaining(app);
@@ -224,10 +224,10 @@ impl World {
         self.scheduler.set_remaining(app, PerKind::new(of(Kind::Map), of(Kind::Reduce)));
     }
 
-    pub(super) fn beat(&mut self, node: NodeId) -> BeatReport {
+    pub(super) fn beat(&mut self, node: NodeId) -> AssignmentReport {
         self.books.asked = 0;
         let free = self.books.free(node);
-        let report = self.scheduler.assign(Beat { node, free }, &mut self.books);
+        let report = self.scheduler.assign_slots(NodeOffer { node, free }, &mut self.books);
         assert!(report.granted.map <= free.map && report.granted.reduce <= free.reduce);
         assert_eq!(self.books.asked, report.skipped + report.granted.map + report.granted.reduce);
         report
@@ -244,12 +244,12 @@ impl World {
         let Task { app, kind, state, .. } = self.books.tasks[task];
         if let State::Running(node) = state {
             self.books.tasks[task].state = State::Done;
-            self.scheduler.ended(app, kind, node);
+            self.scheduler.remove_running(app, kind, node);
             self.tell_remaining(app);
         }
     }
 
-    pub(super) fn allocate(&mut self, bought: &[(usize, u32, u32, i128)]) {
+    pub(super) fn set_allocations(&mut self, bought: &[(usize, u32, u32, i128)]) {
         self.books.allocations = bought
             .iter()
             .map(|&(group, maps, reduces, rate_units)| {

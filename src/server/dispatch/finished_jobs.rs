@@ -69,13 +69,13 @@ impl FinishedJobs {
 
 /// Reports on tasks of a job.
 pub(super) fn task_reports(reader: &FinishedJobReader, job: JobId, kind: ReportKind) -> Result<Value, StoreError> {
-    let job = reader.job(job)?.map(Job::with_tasks);
+    let job = reader.job(job)?.map(Job::from_stored);
     Ok(Value::TaskReports(job.map(|job| kind.of(&job)).unwrap_or_default()))
 }
 
 /// What an attempt said that went wrong.
 pub(super) fn diagnostics(reader: &FinishedJobReader, attempt: AttemptId) -> Result<Value, StoreError> {
-    let job = reader.job(attempt.task.job)?.map(Job::with_tasks);
+    let job = reader.job(attempt.task.job)?.map(Job::from_stored);
     let texts = job.and_then(|job| job.diagnostics(job.key_of(attempt.task)?, attempt.number));
     Ok(Value::Strings(texts.unwrap_or_default()))
 }

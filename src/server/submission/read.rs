@@ -10,8 +10,8 @@ use crate::market::JobSignature;
 use crate::model::{DEFAULT_RACK, JobId};
 use crate::server::acl_file::AclFile;
 use crate::server::topology::{Asking, Topology};
-use crate::tasktracker::map_split::only_stock_split;
-use crate::tasktracker::plan::StreamingPlan;
+use crate::streaming::map_split::only_stock_split;
+use crate::streaming::plan::StreamingPlan;
 use crate::wire::Credentials;
 use crate::wire::file::{SplitMeta, read_split_meta};
 

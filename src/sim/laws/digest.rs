@@ -109,7 +109,7 @@ impl Digest {
                 self.word(finish_ms.cast_unsigned());
             }
             JobFact::Priority { priority, .. } => self.word(*priority as u64),
-            JobFact::BegunAnew { first_attempt, .. } | JobFact::NumberedFrom { first_attempt, .. } => {
+            JobFact::Restarted { first_attempt, .. } | JobFact::AttemptBlockSkipped { first_attempt, .. } => {
                 self.word(i64::from(*first_attempt).cast_unsigned());
             }
             JobFact::AttemptLaunched { attempt, role, tracker, .. } => {
@@ -122,13 +122,13 @@ impl Digest {
                 self.word(ended.state as u64);
                 self.bytes(ended.diagnostics.as_bytes());
             }
-            JobFact::AttemptSaid { attempt, failed_fetches, .. } => {
+            JobFact::AttemptReported { attempt, failed_fetches, .. } => {
                 self.attempt(*attempt);
                 self.word(failed_fetches.len() as u64);
             }
-            JobFact::AttemptKillAsked { attempt, asked } => {
+            JobFact::AttemptKillRequested { attempt, request } => {
                 self.attempt(*attempt);
-                self.word(*asked as u64);
+                self.word(*request as u64);
             }
             JobFact::CommitGranted { attempt } | JobFact::TaskCleanupLost { attempt } => self.attempt(*attempt),
             JobFact::CompletionEvent { event, .. } => {

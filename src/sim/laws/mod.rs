@@ -351,7 +351,7 @@ impl Judge {
         match fact {
             Fact::Job(JobFact::Accepted(_)) => self.tally.jobs += 1,
             Fact::Job(JobFact::AttemptLaunched { .. }) => self.tally.attempts += 1,
-            Fact::Job(JobFact::AttemptKillAsked { asked: crate::mapreduce::KillAsked::Preempt, .. }) => {
+            Fact::Job(JobFact::AttemptKillRequested { request: crate::mapreduce::KillRequest::Preempt, .. }) => {
                 self.tally.preempted += 1;
             }
             Fact::Market(MarketFact::Tick(_)) => self.tally.ticks += 1,

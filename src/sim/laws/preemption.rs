@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{Engine, Fact};
-use crate::mapreduce::{Job, JobFact, KillAsked};
+use crate::mapreduce::{Job, JobFact, KillRequest};
 use crate::model::{AttemptId, Kind, Now, PerKind};
 use crate::scheduler::{AppId, NodeId};
 
@@ -82,7 +82,7 @@ impl PreemptionJudge {
         let jobs = inspection.live_jobs().values().flatten().filter_map(|id| inspection.jobs().get(*id));
         let candidates = |job: &Job| {
             let of = |kind: Kind| {
-                job.preemptible(kind).map(|(launch_mono_ms, id, node)| Candidate {
+                job.preemptible_attempts(kind).map(|(launch_mono_ms, id, node)| Candidate {
                     queue: job.spec.queue.clone(),
                     id,
                     job_start_ms: job.submit_ms,
@@ -102,7 +102,8 @@ impl PreemptionJudge {
         let Some(mut candidates) = self.candidates.take() else { return Ok(false) };
         let inspection = engine.inspect();
         let jobs = inspection.jobs();
-        let is_marked = |id: &AttemptId| jobs.get(id.task.job).is_some_and(|job| job.untold_victim(*id).is_some());
+        let is_marked =
+            |id: &AttemptId| jobs.get(id.task.job).is_some_and(|job| job.undelivered_preemption(*id).is_some());
         // Those whose tracker is well no more have been spared. They count again for the order of queues, unseen from here.
         let marked_before = self.marked.len();
         self.marked.retain(|id, _| is_marked(id));
@@ -122,7 +123,7 @@ impl PreemptionJudge {
             let group = scheduler.group(queue)?;
             let allocation = scheduler.allocation(group);
             let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
-            Some((queue.clone(), Standing { quota, kept: scheduler.kept(group) }))
+            Some((queue.clone(), Standing { quota, kept: scheduler.retained(group) }))
         };
         let standings: BTreeMap<String, Standing> = inspection.live_jobs().keys().filter_map(standing).collect();
         let round = Round { engine, at_work: std::mem::take(&mut self.at_work), standings, is_order_known };
@@ -136,7 +137,7 @@ impl PreemptionJudge {
     /// A tracker has called: whoever was chosen on it has been told, or spared; nobody else is told.
     pub(super) fn after_beat(&mut self, tracker: &str, facts: &[Fact], engine: &Engine) -> Result<(), (Law, String)> {
         for fact in facts {
-            if let Fact::Job(JobFact::AttemptKillAsked { attempt, asked: KillAsked::Preempt }) = fact
+            if let Fact::Job(JobFact::AttemptKillRequested { attempt, request: KillRequest::Preempt }) = fact
                 && self.marked.remove(attempt).is_none()
             {
                 return Err((Law::Preemption, format!("{attempt} is preempted, and no round chose it")));
@@ -148,7 +149,10 @@ impl PreemptionJudge {
         let inspection = engine.inspect();
         let node = inspection.node_of(tracker);
         let is_waiting = |id: &AttemptId| {
-            inspection.jobs().get(id.task.job).is_some_and(|job| job.untold_victim(*id) == node && node.is_some())
+            inspection
+                .jobs()
+                .get(id.task.job)
+                .is_some_and(|job| job.undelivered_preemption(*id) == node && node.is_some())
         };
         if let Some((id, _)) = self.marked.iter().find(|(id, _)| is_waiting(id)) {
             return Err((Law::Guarantee, format!("{id} must leave, and its tracker has called without being told")));
@@ -185,14 +189,14 @@ impl Round<'_> {
             let ids = inspection.live_jobs().get(queue).into_iter().flatten();
             ids.filter_map(|id| inspection.jobs().get(*id))
         };
-        let sets_up = |job: &Job| inspection.wants().setup.contains(&job.id);
-        let is_choosy = self
+        let sets_up = |job: &Job| inspection.housekeeping().setup.contains(&job.id);
+        let is_constrained = self
             .standings
             .keys()
             .flat_map(|queue| jobs_of(queue))
-            .any(|job| (job.runnable(kind) > 0 || sets_up(job)) && job.is_choosy(kind));
+            .any(|job| (job.runnable(kind) > 0 || sets_up(job)) && job.is_constrained(kind));
         self.judge_order(kind, candidates, &chosen, |one, other| {
-            one == other || (!is_choosy && at_work.contains(&one) && at_work.contains(&other))
+            one == other || (!is_constrained && at_work.contains(&one) && at_work.contains(&other))
         })?;
 
         let need = |counts: &dyn Fn(&Job) -> bool| -> u32 {
@@ -203,7 +207,7 @@ impl Round<'_> {
             self.standings.iter().map(of).sum()
         };
         let setups = self.standings.keys().flat_map(|queue| jobs_of(queue)).filter(|job| sets_up(job)).count() as u32;
-        let coming: u32 = at_work.iter().map(|node| inspection.scheduler().coming(*node)[kind]).sum();
+        let coming: u32 = at_work.iter().map(|node| inspection.scheduler().incoming(*node)[kind]).sum();
         let (victims, needed) = (chosen.len() as u32, need(&|_| true) + setups);
         if victims > needed {
             return Err((
@@ -211,11 +215,11 @@ impl Round<'_> {
                 format!("{victims} {kind:?} attempts must leave for {needed} tasks that wait"),
             ));
         }
-        if victims > 0 && !is_choosy && coming > needed {
+        if victims > 0 && !is_constrained && coming > needed {
             let text = format!("{victims} {kind:?} attempts must leave: {coming} slots come free for {needed} tasks");
             return Err((Law::Preemption, text));
         }
-        let missing = need(&|job| !job.is_choosy(kind));
+        let missing = need(&|job| !job.is_constrained(kind));
         let is_over =
             |queue: &str| self.standings.get(queue).is_some_and(|standing| standing.kept[kind] > standing.quota[kind]);
         let left = candidates.iter().find(|one| {
@@ -276,5 +280,5 @@ impl Round<'_> {
 /// Whether it could still be chosen: nothing that followed in the same step took it away.
 fn is_live(jobs: &crate::mapreduce::Jobs, one: &Candidate) -> bool {
     let Some(job) = jobs.get(one.id.task.job) else { return false };
-    job.preemptible(one.id.task.kind).any(|(_, id, _)| id == one.id)
+    job.preemptible_attempts(one.id.task.kind).any(|(_, id, _)| id == one.id)
 }

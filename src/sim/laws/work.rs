@@ -61,9 +61,11 @@ impl WorkJudge {
         if beat.free[kind] == 0 || self.is_compatible {
             return None;
         }
-        let wants = inspection.wants();
+        let housekeeping = inspection.housekeeping();
         let waits = inspection.scheduler().totals().waiting[kind] > 0;
-        let is_idle = wants.setup.is_empty() && wants.cleanup.is_empty() && wants.task_cleanup[kind].is_empty();
+        let is_idle = housekeeping.setup.is_empty()
+            && housekeeping.cleanup.is_empty()
+            && housekeeping.task_cleanup[kind].is_empty();
         if is_idle && !waits {
             return None;
         }
@@ -71,9 +73,9 @@ impl WorkJudge {
         let first = |ids: &BTreeSet<JobId>, suits: &dyn Fn(&Job) -> bool| {
             ids.iter().find(|id| jobs.get(**id).is_some_and(suits)).copied()
         };
-        let aside = first(&wants.cleanup, &|job| job.may_clean_up_on(kind, node, nodes))
-            .or_else(|| first(&wants.task_cleanup[kind], &|job| !job.avoids(kind, node, nodes)))
-            .or_else(|| first(&wants.setup, &|job| job.may_set_up_on(kind, node, nodes)));
+        let aside = first(&housekeeping.cleanup, &|job| job.can_clean_up_on(kind, node, nodes))
+            .or_else(|| first(&housekeeping.task_cleanup[kind], &|job| !job.avoids(kind, node, nodes)))
+            .or_else(|| first(&housekeeping.setup, &|job| job.can_set_up_on(kind, node, nodes)));
         if let Some(job) = aside {
             return Some(Wanted { job, is_aside: true });
         }
@@ -81,7 +83,7 @@ impl WorkJudge {
             return None;
         }
         let mut live = inspection.live_jobs().values();
-        live.find_map(|ids| first(ids, &|job| may_use(job, kind, node, inspection)))
+        live.find_map(|ids| first(ids, &|job| can_use(job, kind, node, inspection)))
             .map(|job| Wanted { job, is_aside: false })
     }
 }
@@ -96,8 +98,8 @@ fn live_jobs(inspection: Inspection<'_>) -> usize {
     inspection.live_jobs().values().map(BTreeSet::len).sum()
 }
 
-fn may_use(job: &Job, kind: Kind, node: NodeId, inspection: Inspection<'_>) -> bool {
-    job.runnable(kind) > 0 && job.may_use(kind, node, inspection.nodes())
+fn can_use(job: &Job, kind: Kind, node: NodeId, inspection: Inspection<'_>) -> bool {
+    job.runnable(kind) > 0 && job.can_use(kind, node, inspection.nodes())
 }
 
 /// Under the market: no queue got a slot beyond its quota from a heartbeat that left a task of a queue below its quota
@@ -132,7 +134,7 @@ pub(super) fn short_queues_first(tracker: &str, facts: &[Fact], engine: &Engine)
                 continue;
             }
             let mut jobs = jobs.iter().filter_map(|id| inspection.jobs().get(*id));
-            if let Some(job) = jobs.find(|job| may_use(job, kind, node, inspection)) {
+            if let Some(job) = jobs.find(|job| can_use(job, kind, node, inspection)) {
                 return Err(format!(
                     "{favoured} gets a {kind:?} slot of {tracker} beyond its quota while {} of {queue}, below its, waits",
                     job.id

@@ -66,12 +66,12 @@ pub(super) fn record(
         .map(drop),
         JobFact::AttemptEnded(ended) => end_attempt(transaction, names, rowless, number, ended),
         // What a reduce could not fetch is not kept: it is counted anew after a restart.
-        JobFact::AttemptSaid { attempt, diagnostics, .. } => {
+        JobFact::AttemptReported { attempt, diagnostics, .. } => {
             change("UPDATE attempt SET diagnostics = ?2 WHERE attempt = ?1", params![attempt.to_string(), diagnostics])
         }
-        JobFact::AttemptKillAsked { attempt, asked } => change(
+        JobFact::AttemptKillRequested { attempt, request } => change(
             "UPDATE attempt SET kill_asked = ?2 WHERE attempt = ?1",
-            params![attempt.to_string(), words::kill_asked(*asked)],
+            params![attempt.to_string(), words::kill_asked(*request)],
         ),
         JobFact::CommitGranted { attempt } => {
             change("UPDATE attempt SET commit_granted = 1 WHERE attempt = ?1", params![attempt.to_string()])
@@ -81,7 +81,7 @@ pub(super) fn record(
              WHERE attempt = ?1",
             params![attempt.to_string()],
         ),
-        JobFact::BegunAnew { job, first_attempt, token_file } => {
+        JobFact::Restarted { job, first_attempt, token_file } => {
             let job = job.to_string();
             execute(transaction, "DELETE FROM attempt WHERE attempt >= ?1 AND attempt < ?2", attempts_of(&job))?;
             execute(transaction, "DELETE FROM completion_event WHERE job = ?1", [&job])?;
@@ -90,7 +90,7 @@ pub(super) fn record(
                 params![job, words::run_state(RunState::Prep), first_attempt, token_file],
             )
         }
-        JobFact::NumberedFrom { job, first_attempt } => {
+        JobFact::AttemptBlockSkipped { job, first_attempt } => {
             change("UPDATE job SET first_attempt = ?2 WHERE job = ?1", params![job.to_string(), first_attempt])
         }
         JobFact::CompletionEvent { job, event } => place_event(transaction, *job, event),

@@ -6,7 +6,7 @@ use crate::wire::names::encoded_by_name;
 use crate::wire::{Decode, Encode, Reader, WString, WireError, Writer};
 
 use super::{
-    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, QueueAclsInfo, TrackerState,
+    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, JobTrackerState, QueueAclsInfo,
     TrackersOfState,
 };
 
@@ -18,11 +18,11 @@ names!(JobAcl {
 });
 encoded_by_name!(JobAcl, "access list of a job");
 
-names!(TrackerState {
+names!(JobTrackerState {
     Initializing = "INITIALIZING",
     Running = "RUNNING",
 });
-encoded_by_name!(TrackerState, "state of the JobTracker");
+encoded_by_name!(JobTrackerState, "state of the JobTracker");
 
 // === impl RunState ===
 
@@ -186,7 +186,7 @@ impl Decode for ClusterStatus {
             max_reduce_slots: reader.i32("reduce slots")?,
             used_memory_bytes: reader.i64("used memory")?,
             max_memory_bytes: reader.i64("memory limit")?,
-            state: TrackerState::decode(reader)?,
+            state: JobTrackerState::decode(reader)?,
         })
     }
 }

@@ -1,13 +1,14 @@
 //! Calls: call id, method, parameters.
 
-use super::passed::{Passed, PassedError};
+use crate::wire::error::excerpt;
+use crate::wire::object::{ObjectError, encode_class};
+use crate::wire::{Reader, WireError, Writer};
+
+use super::call_value::{CallValue, CallValueError};
 use super::{
     AdminOperationsCall, InterTrackerCall, JobSubmissionCall, Method, Protocol, RefreshAuthorizationPolicyCall,
     RefreshUserMappingsCall, ReturnType, TaskUmbilicalCall,
 };
-use crate::wire::error::excerpt;
-use crate::wire::object::{ObjectError, encode_class};
-use crate::wire::{Reader, WireError, Writer};
 
 /// A call of any protocol.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +70,7 @@ pub enum CallError {
 
 const GET_PROTOCOL_VERSION: Method = Method {
     name: "getProtocolVersion",
-    classes: &[<String as Passed>::CLASSES, <i64 as Passed>::CLASSES],
+    classes: &[<String as CallValue>::CLASSES, <i64 as CallValue>::CLASSES],
     returns: ReturnType::Long,
 };
 
@@ -95,12 +96,12 @@ pub fn decode_call(protocol: Protocol, frame: &[u8]) -> Result<CallFrame, CallEr
     }
     match protocol.decode_parameters(method, &mut reader) {
         Ok(call) => Ok(CallFrame { id, call }),
-        Err(PassedError::Object(ObjectError::Wire(error))) if error.is_too_long() => Err(match protocol {
+        Err(CallValueError::Object(ObjectError::Wire(error))) if error.is_too_long() => Err(match protocol {
             Protocol::InterTracker => CallError::Disallowed { id, text: error.to_string() },
             _ => CallError::Method { id, text: format!("java.io.IOException: {}: {error}", method.name) },
         }),
-        Err(PassedError::Object(ObjectError::Wire(error))) => Err(error.into()),
-        Err(PassedError::Object(mismatch)) => Err(no_such(&mismatch)),
+        Err(CallValueError::Object(ObjectError::Wire(error))) => Err(error.into()),
+        Err(CallValueError::Object(mismatch)) => Err(no_such(&mismatch)),
         Err(null) => Err(CallError::Method {
             id,
             text: format!("java.io.IOException: java.lang.NullPointerException: {}: {null}", method.name),
@@ -131,7 +132,7 @@ impl Protocol {
         own.or((name == GET_PROTOCOL_VERSION.name).then_some(&GET_PROTOCOL_VERSION))
     }
 
-    fn decode_parameters(self, method: &Method, reader: &mut Reader<'_>) -> Result<Call, PassedError> {
+    fn decode_parameters(self, method: &Method, reader: &mut Reader<'_>) -> Result<Call, CallValueError> {
         let own = match self {
             Self::JobSubmission => JobSubmissionCall::decode(method.name, reader).map(|r| r.map(Call::JobSubmission)),
             Self::InterTracker => InterTrackerCall::decode(method.name, reader).map(|r| r.map(Call::InterTracker)),
@@ -146,7 +147,10 @@ impl Protocol {
             Self::TaskUmbilical => TaskUmbilicalCall::decode(method.name, reader).map(|r| r.map(Call::TaskUmbilical)),
         };
         own.unwrap_or_else(|| {
-            Ok(Call::ProtocolVersion { protocol: Passed::decode(reader)?, client_version: Passed::decode(reader)? })
+            Ok(Call::ProtocolVersion {
+                protocol: CallValue::decode(reader)?,
+                client_version: CallValue::decode(reader)?,
+            })
         })
     }
 }
@@ -170,8 +174,8 @@ impl Call {
     fn encode_parameters(&self, writer: &mut Writer<'_>) {
         match self {
             Self::ProtocolVersion { protocol, client_version } => {
-                Passed::encode(protocol, writer);
-                Passed::encode(client_version, writer);
+                CallValue::encode(protocol, writer);
+                CallValue::encode(client_version, writer);
             }
             Self::JobSubmission(call) => call.encode(writer),
             Self::InterTracker(call) => call.encode(writer),

@@ -5,9 +5,9 @@
 
 mod admin_operations;
 mod call;
+mod call_value;
 mod inter_tracker;
 mod job_submission;
-mod passed;
 mod refresh_authorization_policy;
 mod refresh_user_mappings;
 mod response;

@@ -57,7 +57,7 @@ macro_rules! protocol {
             pub const METHODS: &'static [$crate::wire::protocol::Method] = &[
                 $( $crate::wire::protocol::Method {
                     name: $name,
-                    classes: &[$($( <$type as $crate::wire::protocol::passed::Passed>::CLASSES ),+)?],
+                    classes: &[$($( <$type as $crate::wire::protocol::call_value::CallValue>::CLASSES ),+)?],
                     returns: $crate::wire::protocol::ReturnType::$returns,
                 } ),+
             ];
@@ -74,11 +74,11 @@ macro_rules! protocol {
             pub(super) fn decode(
                 name: &str,
                 reader: &mut $crate::wire::Reader<'_>,
-            ) -> Option<Result<Self, $crate::wire::protocol::passed::PassedError>> {
+            ) -> Option<Result<Self, $crate::wire::protocol::call_value::CallValueError>> {
                 let _ = &reader; // Not used where no method of the protocol has parameters.
                 Some(match name {
                     $( $name => Ok(Self::$variant $({
-                        $( $field: match $crate::wire::protocol::passed::Passed::decode(reader) {
+                        $( $field: match $crate::wire::protocol::call_value::CallValue::decode(reader) {
                             Ok(value) => value,
                             Err(error) => return Some(Err(error)),
                         } ),+
@@ -92,7 +92,7 @@ macro_rules! protocol {
                 let _ = &writer; // As above.
                 match self {
                     $( Self::$variant $({ $($field),+ })? => {
-                        $($( $crate::wire::protocol::passed::Passed::encode($field, writer); )+)?
+                        $($( $crate::wire::protocol::call_value::CallValue::encode($field, writer); )+)?
                     } )+
                 }
             }

@@ -10,7 +10,7 @@ use crate::wire::{
     class,
 };
 
-use super::passed::{Passed, PassedError};
+use super::call_value::{CallValue, CallValueError};
 
 macro_rules! values {
     ($( $(#[$doc:meta])* $variant:ident($type:ty); )+) => {
@@ -39,8 +39,8 @@ macro_rules! values {
             pub(super) fn decode(returns: ReturnType, reader: &mut Reader<'_>) -> Result<Self, WireError> {
                 let start = reader.clone();
                 let value = match returns {
-                    ReturnType::Void => <Option<Nothing> as Passed>::decode(reader).map(|_| Self::Void),
-                    $( ReturnType::$variant => <$type as Passed>::decode(reader).map(Self::$variant), )+
+                    ReturnType::Void => <Option<Nothing> as CallValue>::decode(reader).map(|_| Self::Void),
+                    $( ReturnType::$variant => <$type as CallValue>::decode(reader).map(Self::$variant), )+
                 };
                 value.map_err(|error| wire_error(error, &start))
             }
@@ -49,7 +49,7 @@ macro_rules! values {
             pub(super) fn encode(&self, writer: &mut Writer<'_>) {
                 match self {
                     Self::Void => encode_null(class::VOID, writer),
-                    $( Self::$variant(value) => Passed::encode(value, writer), )+
+                    $( Self::$variant(value) => CallValue::encode(value, writer), )+
                     Self::EncodedHeartbeat(body) => {
                         encode_class(class::HEARTBEAT_RESPONSE, writer);
                         encode_class(class::HEARTBEAT_RESPONSE, writer);
@@ -105,14 +105,14 @@ values! {
 }
 
 /// A response whose class is not the one declared cannot be read on from: there is no length to go by.
-fn wire_error(error: PassedError, start: &Reader<'_>) -> WireError {
+fn wire_error(error: CallValueError, start: &Reader<'_>) -> WireError {
     const WHAT: &str = "value of a response";
     match error {
-        PassedError::Object(ObjectError::Wire(error)) => error,
-        PassedError::Object(ObjectError::Mismatch { found, expected }) => {
+        CallValueError::Object(ObjectError::Wire(error)) => error,
+        CallValueError::Object(ObjectError::Mismatch { found, expected }) => {
             start.error(WireErrorKind::UnexpectedClass { found, expected }, WHAT)
         }
-        PassedError::Null(_) => start.error(WireErrorKind::Null, WHAT),
+        CallValueError::Null(_) => start.error(WireErrorKind::Null, WHAT),
     }
 }
 

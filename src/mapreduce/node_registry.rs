@@ -1,0 +1,316 @@
+//! The registered nodes, as far as jobs need to know them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{Kind, PerKind};
+use crate::scheduler::{HostId, NodeId, RackId};
+
+/// What jobs know of a tracker.
+#[derive(Clone, Debug)]
+pub struct NodeInfo {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its host.
+    pub host: HostId,
+    /// The rack of its host.
+    pub rack: RackId,
+    /// `http://<host>:<port>` of its web server.
+    pub http: Arc<str>,
+    /// Whether it runs only Hadoop Streaming.
+    pub streaming_only: bool,
+    /// Free room in its local directories, bytes; none while it reports none.
+    pub free_disk_bytes: Option<u64>,
+}
+
+/// All registered nodes by id.
+#[derive(Debug, Default)]
+pub struct NodeRegistry {
+    // Never iterated.
+    nodes: FxHashMap<NodeId, NodeInfo>,
+    // Never iterated.
+    hosts: FxHashMap<HostId, HostNodes>,
+    // The registered nodes of each host; never iterated.
+    by_host: FxHashMap<HostId, BTreeSet<NodeId>>,
+    /// Hosts with slots of a kind.
+    offering: PerKind<usize>,
+    /// Those of them with slots for more than Hadoop Streaming.
+    stock_offering: PerKind<usize>,
+    // Kinds of slots of nodes that do not have both; never iterated.
+    offers: FxHashMap<NodeId, PerKind<bool>>,
+    /// Nodes that report themselves unhealthy.
+    unhealthy: BTreeSet<NodeId>,
+    /// Whether every host counts for both kinds, whatever slots it has.
+    counts_all_hosts: bool,
+}
+
+/// Counts of nodes on a host.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostNodes {
+    nodes: u32,
+    /// Those with slots of a kind.
+    offering: PerKind<u32>,
+    /// Those of these that run more than Hadoop Streaming.
+    stock_offering: PerKind<u32>,
+}
+
+/// The hosts that a job can use: all, or only those with trackers that run Java code.
+#[derive(Clone, Copy, Debug)]
+pub struct EligibleHosts<'a> {
+    registry: &'a NodeRegistry,
+    stock_only: bool,
+}
+
+/// The kinds of slots of a node before its first report.
+const BOTH: PerKind<bool> = PerKind::new(true, true);
+
+// === impl NodeRegistry ===
+
+impl NodeRegistry {
+    /// A registry in which every host has slots of both kinds, as in 1.2.1: there a task may wait for a host without
+    /// slots of its kind.
+    pub fn counting_all_hosts() -> Self {
+        Self { counts_all_hosts: true, ..Self::default() }
+    }
+
+    /// Adds a node, with slots of both kinds until [`Self::set_slots`].
+    pub fn insert(&mut self, node: NodeId, info: NodeInfo) {
+        self.remove(node);
+        self.join_host(info.host, BOTH, info.streaming_only);
+        self.by_host.entry(info.host).or_default().insert(node);
+        self.nodes.insert(node, info);
+    }
+
+    /// Removes a node.
+    pub fn remove(&mut self, node: NodeId) -> Option<NodeInfo> {
+        let info = self.nodes.remove(&node)?;
+        self.unhealthy.remove(&node);
+        let offers = self.offers.remove(&node).unwrap_or(BOTH);
+        self.leave_host(info.host, offers, info.streaming_only);
+        self.forget_on(info.host, node);
+        Some(info)
+    }
+
+    /// A node that is registered.
+    pub fn get(&self, node: NodeId) -> Option<&NodeInfo> {
+        self.nodes.get(&node)
+    }
+
+    /// The hosts for a job that runs on all trackers, or on stock ones only.
+    pub fn eligible_hosts(&self, stock_only: bool) -> EligibleHosts<'_> {
+        EligibleHosts { registry: self, stock_only }
+    }
+
+    /// Sets the slots of a node; an unhealthy one has none.
+    pub fn set_slots(&mut self, node: NodeId, slots: PerKind<u32>) {
+        let Some(info) = self.nodes.get(&node).filter(|_| !self.counts_all_hosts) else { return };
+        let (host, streaming_only) = (info.host, info.streaming_only);
+        let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
+        let before = if offers == BOTH { self.offers.remove(&node) } else { self.offers.insert(node, offers) };
+        self.join_host(host, offers, streaming_only);
+        self.leave_host(host, before.unwrap_or(BOTH), streaming_only);
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether no node is registered.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Sets the free disk space of a node, if reported.
+    pub fn set_free_disk(&mut self, node: NodeId, bytes: Option<u64>) {
+        if let Some(info) = self.nodes.get_mut(&node) {
+            info.free_disk_bytes = bytes;
+        }
+    }
+
+    /// Sets the web server address of a node.
+    pub fn set_http(&mut self, node: NodeId, http: &str) {
+        if let Some(info) = self.nodes.get_mut(&node).filter(|info| *info.http != *http) {
+            info.http = http.into();
+        }
+    }
+
+    /// Sets the health of a node.
+    pub fn set_healthy(&mut self, node: NodeId, healthy: bool) {
+        if healthy {
+            self.unhealthy.remove(&node);
+        } else if self.nodes.contains_key(&node) {
+            self.unhealthy.insert(node);
+        }
+    }
+
+    /// Number of healthy nodes.
+    pub fn in_service(&self) -> usize {
+        self.nodes.len() - self.unhealthy.len()
+    }
+
+    /// Number of nodes on a host.
+    pub fn on_host(&self, host: HostId) -> usize {
+        self.hosts.get(&host).map_or(0, |host| host.nodes as usize)
+    }
+
+    /// Sets the host of a node after it moved to another rack and got another id.
+    pub fn move_node(&mut self, node: NodeId, host: HostId, rack: RackId) {
+        let Some(info) = self.nodes.get_mut(&node) else { return };
+        let old = std::mem::replace(&mut info.host, host);
+        info.rack = rack;
+        let streaming_only = info.streaming_only;
+        let offers = self.offers.get(&node).copied().unwrap_or(BOTH);
+        self.join_host(host, offers, streaming_only);
+        self.leave_host(old, offers, streaming_only);
+        self.forget_on(old, node);
+        self.by_host.entry(host).or_default().insert(node);
+    }
+
+    /// The nodes on a host.
+    pub fn nodes_on(&self, host: HostId) -> impl Iterator<Item = NodeId> {
+        self.by_host.get(&host).into_iter().flatten().copied()
+    }
+
+    fn forget_on(&mut self, host: HostId, node: NodeId) {
+        if let Some(nodes) = self.by_host.get_mut(&host) {
+            nodes.remove(&node);
+            if nodes.is_empty() {
+                self.by_host.remove(&host);
+            }
+        }
+    }
+
+    fn join_host(&mut self, host: HostId, offers: PerKind<bool>, streaming_only: bool) {
+        let count = self.hosts.entry(host).or_default();
+        count.nodes += 1;
+        for kind in Kind::ALL.into_iter().filter(|kind| offers[*kind]) {
+            count.offering[kind] += 1;
+            self.offering[kind] += usize::from(count.offering[kind] == 1);
+            if !streaming_only {
+                count.stock_offering[kind] += 1;
+                self.stock_offering[kind] += usize::from(count.stock_offering[kind] == 1);
+            }
+        }
+    }
+
+    fn leave_host(&mut self, host: HostId, offers: PerKind<bool>, streaming_only: bool) {
+        let Some(count) = self.hosts.get_mut(&host) else { return };
+        for kind in Kind::ALL.into_iter().filter(|kind| offers[*kind]) {
+            count.offering[kind] -= 1;
+            self.offering[kind] -= usize::from(count.offering[kind] == 0);
+            if !streaming_only {
+                count.stock_offering[kind] -= 1;
+                self.stock_offering[kind] -= usize::from(count.stock_offering[kind] == 0);
+            }
+        }
+        count.nodes -= 1;
+        if count.nodes == 0 {
+            self.hosts.remove(&host);
+        }
+    }
+}
+
+// === impl EligibleHosts ===
+
+impl EligibleHosts<'_> {
+    /// Number of hosts with slots of a kind.
+    pub fn offering(&self, kind: Kind) -> usize {
+        if self.stock_only { self.registry.stock_offering[kind] } else { self.registry.offering[kind] }
+    }
+
+    /// Whether a host has slots of a kind.
+    pub fn offers(&self, host: HostId, kind: Kind) -> bool {
+        let Some(host) = self.registry.hosts.get(&host) else { return false };
+        let nodes = if self.stock_only { host.stock_offering } else { host.offering };
+        nodes[kind] > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::{FifoOptions, Scheduler};
+
+    #[test]
+    fn hosts_are_counted_by_the_slots_of_their_nodes() {
+        let mut scheduler = Scheduler::fifo(FifoOptions::default());
+        let [a, b] = ["a", "b"].map(|host| scheduler.topology_mut().intern_host(host, "/r"));
+        let [one, two, three] = [a, a, b].map(|host| scheduler.add_node(host, PerKind::default()));
+        let rack = scheduler.topology().rack_of(a);
+        let info = |host| NodeInfo {
+            name: "t".into(),
+            host,
+            rack,
+            http: "".into(),
+            streaming_only: false,
+            free_disk_bytes: None,
+        };
+        let mut registry = NodeRegistry::default();
+        let offering = |registry: &NodeRegistry| {
+            let hosts = registry.eligible_hosts(false);
+            (hosts.offering(Kind::Map), hosts.offering(Kind::Reduce))
+        };
+        let offers = |registry: &NodeRegistry, host, kind| registry.eligible_hosts(false).offers(host, kind);
+        registry.insert(one, info(a));
+        registry.insert(two, info(a));
+        registry.insert(three, info(b));
+        assert_eq!(offering(&registry), (2, 2));
+        registry.set_slots(one, PerKind::new(1, 0));
+        registry.set_slots(three, PerKind::new(1, 0));
+        assert_eq!(
+            (offering(&registry), offers(&registry, a, Kind::Reduce), offers(&registry, b, Kind::Reduce)),
+            ((2, 1), true, false)
+        );
+        registry.set_slots(two, PerKind::default());
+        assert_eq!(offering(&registry), (2, 0));
+        registry.move_node(three, a, rack);
+        assert_eq!((offering(&registry), registry.on_host(a)), ((1, 0), 3));
+        registry.set_slots(three, PerKind::new(0, 4));
+        registry.remove(one);
+        assert_eq!(offering(&registry), (0, 1));
+        registry.insert(one, info(b));
+        assert_eq!((offering(&registry), registry.on_host(b), registry.on_host(a)), ((1, 2), 1, 2));
+        let mut all = NodeRegistry::counting_all_hosts();
+        all.insert(one, info(a));
+        all.set_slots(one, PerKind::default());
+        assert_eq!((offering(&all), offers(&all, a, Kind::Reduce)), ((1, 1), true));
+    }
+
+    #[test]
+    fn hosts_with_stock_trackers_are_counted_apart() {
+        let mut scheduler = Scheduler::fifo(FifoOptions::default());
+        let [a, b] = ["a", "b"].map(|host| scheduler.topology_mut().intern_host(host, "/r"));
+        let rack = scheduler.topology().rack_of(a);
+        let [one, two, three] = [a, a, b].map(|host| scheduler.add_node(host, PerKind::default()));
+        let info = |host, streaming_only| NodeInfo {
+            name: "t".into(),
+            host,
+            rack,
+            http: "".into(),
+            streaming_only,
+            free_disk_bytes: None,
+        };
+        let mut registry = NodeRegistry::default();
+        registry.insert(one, info(a, true));
+        registry.insert(two, info(a, false));
+        registry.insert(three, info(b, true));
+        let maps =
+            |registry: &NodeRegistry| [false, true].map(|stock| registry.eligible_hosts(stock).offering(Kind::Map));
+        assert_eq!(maps(&registry), [2, 1]);
+        assert!(
+            registry.eligible_hosts(true).offers(a, Kind::Map) && !registry.eligible_hosts(true).offers(b, Kind::Map)
+        );
+        registry.set_slots(two, PerKind::new(0, 1));
+        assert_eq!((maps(&registry), registry.eligible_hosts(true).offering(Kind::Reduce)), ([2, 0], 1));
+        registry.set_slots(two, PerKind::new(1, 1));
+        registry.move_node(two, b, rack);
+        assert!(
+            !registry.eligible_hosts(true).offers(a, Kind::Map) && registry.eligible_hosts(true).offers(b, Kind::Map)
+        );
+        registry.remove(two);
+        assert_eq!(maps(&registry), [2, 0]);
+    }
+}

@@ -1,0 +1,31 @@
+//! The position of an app in the order that grants follow.
+
+use crate::model::{Kind, OrderClass};
+
+use super::order::Order;
+use super::{AppId, Scheduler};
+
+/// A position in the order of grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuePosition {
+    /// Groups with demand that are served first.
+    pub groups_before: usize,
+    /// Apps of the same group, or of all groups where the policy ignores them, that are served first.
+    pub apps_before: usize,
+    /// Class of the group, where the policy distinguishes buyers.
+    pub class: Option<OrderClass>,
+}
+
+// === impl Scheduler: places in line ===
+
+impl Scheduler {
+    /// The position of an app that waits for slots of a kind; none for one that does not. Linear in the number of
+    /// waiting apps.
+    pub fn queue_position(&self, id: AppId, kind: Kind) -> Option<QueuePosition> {
+        let app = self.apps.get(&id)?;
+        let order: &Order = &self.orders[kind];
+        let (key, groups_before, apps_before) =
+            order.rank_of(self.policy.leaf_of(app.spec.group), self.policy.app_key(&app.spec), id)?;
+        Some(QueuePosition { groups_before, apps_before, class: self.policy.class_of(&key) })
+    }
+}

@@ -1,0 +1,110 @@
+//! Slots being released: attempts whose end is ordered or about to be, and task-cleanups. Preemption starts from these
+//! counts, so that it takes nothing for slots that are being released already.
+
+use crate::model::{Kind, PerKind};
+
+use super::count::{lower, raise};
+use super::{Allocation, AppId, GroupId, NodeId, Scheduler};
+
+// === impl Scheduler: slots that come free ===
+
+impl Scheduler {
+    /// Counts the slot of an attempt as being released: its end is decided.
+    pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
+        let Some(app) = self.apps.get(&id) else { return };
+        if let Some(group) = self.groups.get_mut(app.spec.group) {
+            raise(&mut group.releasing[kind], 1);
+        }
+        if let Some(node) = self.nodes.get_mut(&node) {
+            raise(&mut node.releasing[kind], 1);
+        }
+    }
+
+    /// Reverts [`Self::mark_releasing`]: the decision was cancelled, or the attempt is gone; then call this before
+    /// [`Self::remove_running`].
+    pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: NodeId) {
+        let Some(app) = self.apps.get(&id) else { return };
+        if let Some(group) = self.groups.get_mut(app.spec.group) {
+            lower(&mut group.releasing[kind], 1);
+        }
+        if let Some(node) = self.nodes.get_mut(&node) {
+            lower(&mut node.releasing[kind], 1);
+        }
+    }
+
+    /// A task-cleanup takes a slot, charged to no app and no group, and soon releases it.
+    pub fn start_task_cleanup(&mut self, node: NodeId, kind: Kind) {
+        self.occupy_slots(node, kind, 1);
+        if let Some(node) = self.nodes.get_mut(&node) {
+            raise(&mut node.releasing[kind], 1);
+        }
+    }
+
+    /// A task-cleanup has released its slot.
+    pub fn end_task_cleanup(&mut self, node: NodeId, kind: Kind) {
+        self.release_slots(node, kind, 1);
+        if let Some(node) = self.nodes.get_mut(&node) {
+            lower(&mut node.releasing[kind], 1);
+        }
+    }
+
+    /// Slots that a group holds and that are not being released.
+    pub fn retained(&self, group: GroupId) -> PerKind<u32> {
+        self.groups.retained(group)
+    }
+
+    /// Slots of a node that are free or being released; zero for an unknown node.
+    pub fn incoming(&self, node: NodeId) -> PerKind<u32> {
+        let incoming = |kind: Kind| {
+            self.nodes.get(&node).map_or(0, |node| {
+                let retained = node.in_use(kind).saturating_sub(node.releasing[kind]);
+                node.slots[kind].saturating_sub(retained)
+            })
+        };
+        PerKind::new(incoming(Kind::Map), incoming(Kind::Reduce))
+    }
+
+    /// What a group has bought; nothing unless the policy is the market.
+    pub fn allocation(&self, group: GroupId) -> Allocation {
+        self.policy.allocation(group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::AppSpec;
+
+    #[test]
+    fn what_leaves_is_coming_and_not_kept() {
+        let mut scheduler = Scheduler::dynamic();
+        let group = scheduler.open_group("q");
+        let host = scheduler.topology_mut().intern_host("h", "/r");
+        let node = scheduler.add_node(host, PerKind::new(4, 1));
+        let app = AppId::new(1);
+        scheduler.add_app(AppSpec { id: app, group, priority: 2, start_ms: 0, order: 0 }).unwrap();
+        (0..3).for_each(|_| scheduler.add_running(app, Kind::Map, node));
+        assert_eq!((scheduler.retained(group).map, scheduler.incoming(node)), (3, PerKind::new(1, 1)));
+        scheduler.mark_releasing(app, Kind::Map, node);
+        scheduler.mark_releasing(app, Kind::Map, node);
+        assert_eq!((scheduler.retained(group).map, scheduler.incoming(node).map), (1, 3));
+        scheduler.unmark_releasing(app, Kind::Map, node);
+        assert_eq!((scheduler.retained(group).map, scheduler.incoming(node).map), (2, 2));
+        scheduler.unmark_releasing(app, Kind::Map, node);
+        scheduler.remove_running(app, Kind::Map, node);
+        assert_eq!((scheduler.retained(group).map, scheduler.incoming(node).map), (2, 2));
+    }
+
+    #[test]
+    fn cleaning_up_holds_a_slot_that_comes_back_and_a_setup_one_that_may_not() {
+        let mut scheduler = Scheduler::dynamic();
+        let host = scheduler.topology_mut().intern_host("h", "/r");
+        let node = scheduler.add_node(host, PerKind::new(2, 0));
+        scheduler.start_task_cleanup(node, Kind::Map);
+        assert_eq!((scheduler.incoming(node).map, scheduler.totals().occupied.map), (2, 1));
+        scheduler.occupy_slots(node, Kind::Map, 1);
+        assert_eq!(scheduler.incoming(node).map, 1);
+        scheduler.end_task_cleanup(node, Kind::Map);
+        assert_eq!((scheduler.incoming(node).map, scheduler.totals().occupied.map), (1, 1));
+    }
+}

@@ -1,0 +1,136 @@
+//! Data through a command: lines in, lines out. How the command runs is somebody else's: a process, or a closure of a test.
+
+use std::io::{BufWriter, Read, Write};
+
+use super::failure::TaskFailure;
+use super::field_rule::FieldRule;
+use super::line_reader::LineReader;
+use super::segment_reader::Records;
+
+/// Gathered before it goes into the command's standard input, bytes.
+pub const INPUT_BUFFER_BYTES: usize = 128 << 10;
+
+/// The standard input of a command.
+pub type CommandInput<'a> = BufWriter<&'a mut dyn Write>;
+/// Writes all of the standard input; runs beside [`Take`].
+pub type Feed<'a> = &'a mut (dyn FnMut(&mut CommandInput<'_>) -> Result<(), TaskFailure> + Send);
+/// Reads the standard output to its end.
+pub type Take<'a> = &'a mut dyn FnMut(&mut dyn Read) -> Result<(), TaskFailure>;
+
+/// A command that may run any number of times.
+pub trait CommandStream: Sync {
+    /// Runs it once over what `feed` writes and lets `take` read what comes of it.
+    ///
+    /// # Errors
+    /// Those of `feed` and `take`, and what the command itself ended with.
+    fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure>;
+}
+
+/// Writes records as lines: key, separator, value.
+///
+/// # Errors
+/// Those of reading the records and of writing.
+pub fn write_record(
+    input: &mut CommandInput<'_>,
+    key: &[u8],
+    separator: &[u8],
+    value: &[u8],
+) -> Result<(), TaskFailure> {
+    let written = input
+        .write_all(key)
+        .and_then(|()| input.write_all(separator))
+        .and_then(|()| input.write_all(value))
+        .and_then(|()| input.write_all(b"\n"));
+    written.map_err(TaskFailure::Pipe)
+}
+
+/// Reads lines and hands each over as key and value.
+///
+/// # Errors
+/// Those of reading and of `record`.
+pub fn read_records(
+    output: &mut dyn Read,
+    rule: &FieldRule,
+    mut record: impl FnMut(&[u8], &[u8]) -> Result<(), TaskFailure>,
+) -> Result<(), TaskFailure> {
+    let mut lines = LineReader::new(output);
+    while lines.advance().map_err(TaskFailure::Pipe)?.is_some() {
+        let (key, value) = rule.split(lines.text());
+        record(key, value)?;
+    }
+    Ok(())
+}
+
+/// A command between two sorted runs: what a combiner is.
+#[derive(Clone, Copy)]
+pub struct Combiner<'a> {
+    /// The command.
+    pub command: &'a dyn CommandStream,
+    /// Between key and value on its standard input.
+    pub input_separator: &'a [u8],
+    /// How its output is cut.
+    pub output: &'a FieldRule,
+}
+
+// === impl Combiner ===
+
+impl Combiner<'_> {
+    /// Runs the command over `records`; what it writes goes to `out` as it comes. Gives back how many went in.
+    ///
+    /// # Errors
+    /// Those of reading, of the command and of `out`.
+    pub fn combine(
+        &self,
+        records: &mut (dyn Records + Send),
+        mut out: impl FnMut(&[u8], &[u8]) -> Result<(), TaskFailure>,
+    ) -> Result<u64, TaskFailure> {
+        let mut read = 0;
+        let mut feed = |input: &mut CommandInput<'_>| {
+            while records.advance().map_err(unreadable)? {
+                read += 1;
+                write_record(input, records.key(), self.input_separator, records.value())?;
+            }
+            Ok(())
+        };
+        let mut take = |output: &mut dyn Read| read_records(output, self.output, &mut out);
+        self.command.stream(&mut feed, &mut take)?;
+        Ok(read)
+    }
+}
+
+/// An error of reading records that are between maps and reduces.
+pub(crate) fn unreadable(error: std::io::Error) -> TaskFailure {
+    TaskFailure::SortedRecords(error)
+}
+
+#[cfg(test)]
+pub(crate) mod closures {
+    use super::*;
+
+    /// A command that is a function from its whole input to its whole output.
+    pub(crate) struct Closure<F>(pub F);
+
+    impl<F: Fn(&[u8]) -> Vec<u8> + Sync> CommandStream for Closure<F> {
+        fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure> {
+            let mut gathered = Vec::new();
+            let mut input: CommandInput<'_> = BufWriter::new(&mut gathered);
+            feed(&mut input)?;
+            input.flush().unwrap();
+            drop(input);
+            take(&mut &(self.0)(&gathered)[..])
+        }
+    }
+
+    /// Sums the values of each key, in the order of the keys' first lines.
+    pub(crate) fn sums(input: &[u8]) -> Vec<u8> {
+        let mut sums: Vec<(String, i64)> = Vec::new();
+        for line in String::from_utf8(input.to_vec()).unwrap().lines() {
+            let (key, value) = line.split_once('\t').unwrap();
+            match sums.last_mut().filter(|(last, _)| last == key) {
+                Some((_, sum)) => *sum += value.parse::<i64>().unwrap(),
+                None => sums.push((key.to_owned(), value.parse().unwrap())),
+            }
+        }
+        sums.iter().map(|(key, sum)| format!("{key}\t{sum}\n")).collect::<String>().into_bytes()
+    }
+}

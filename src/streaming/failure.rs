@@ -1,0 +1,122 @@
+//! Why an attempt ended without success, in the words that go into its diagnostics.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::model::AttemptId;
+
+use super::counters::TooManyCounters;
+use super::spill_index::IndexError;
+
+/// How an attempt failed.
+#[derive(Debug, Error)]
+pub enum TaskFailure {
+    /// The command ended with another status than 0; the words are those of 1.2.1 `PipeMapRed`.
+    #[error("java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code {code}")]
+    ExitStatus {
+        /// The status, 128 + n for signal n.
+        code: i32,
+    },
+    /// The command could not be started.
+    #[error("cannot start {program:?}: {source}; expected a program among the job's files or along PATH")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The command stopped reading its input and yet ended well.
+    #[error("a file or pipe of the command failed: {0}")]
+    Pipe(io::Error),
+    /// It neither read nor wrote nor reported for too long.
+    #[error("Task {attempt} failed to report status for {seconds} seconds. Killing!")]
+    TimedOut {
+        /// The attempt.
+        attempt: AttemptId,
+        /// For how long.
+        seconds: u64,
+    },
+    /// It was told to end.
+    #[error("killed as it was told")]
+    Killed,
+    /// It counts too many things.
+    #[error(transparent)]
+    TooManyCounters(#[from] TooManyCounters),
+    /// Its processes took too much memory.
+    #[error(transparent)]
+    TooMuchMemory(#[from] TooMuchMemory),
+    /// A file could not be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Records between maps and reduces could not be written or read; `Self::in_folder` says where.
+    #[error("sorted records: {0}")]
+    SortedRecords(io::Error),
+    /// An index is damaged.
+    #[error("{}: {source}", path.display())]
+    Index {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: IndexError,
+    },
+    /// Something that the job names is not what it should be.
+    #[error("{what}: {reason}")]
+    Unusable {
+        /// What it is.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A reduce could not gather its input; the words are those of 1.2.1 `ReduceTask`.
+    #[error("Shuffle Error: {reason}; bailing-out.")]
+    Shuffle {
+        /// Which limit was reached.
+        reason: &'static str,
+    },
+}
+
+/// Processes took more memory than the job asked for; the words are those of 1.2.1 `TaskMemoryManagerThread`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "TaskTree [pid={pid},tipID={attempt}] is running beyond memory-limits. Current usage : {used_bytes}bytes. Limit : {limit_bytes}bytes. Killing task."
+)]
+pub struct TooMuchMemory {
+    pub(super) attempt: AttemptId,
+    pub(super) pid: i32,
+    pub(super) used_bytes: u64,
+    pub(super) limit_bytes: u64,
+}
+
+// === impl TaskFailure ===
+
+impl TaskFailure {
+    /// Makes an error of the system one of `path`.
+    pub(crate) fn file<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| TaskFailure::File { action, path: path.to_owned(), source }
+    }
+
+    /// Says where it happened, if it does not yet.
+    pub(crate) fn in_folder(self, folder: &Path) -> Self {
+        match self {
+            TaskFailure::SortedRecords(source) => {
+                TaskFailure::File { action: "write or read sorted records in", path: folder.to_owned(), source }
+            }
+            failure => failure,
+        }
+    }
+
+    /// Whether somebody else ended the attempt, so that what it left is not yet removed in Hadoop's eyes.
+    #[must_use]
+    pub fn is_from_outside(&self) -> bool {
+        matches!(self, TaskFailure::TimedOut { .. } | TaskFailure::Killed)
+    }
+}

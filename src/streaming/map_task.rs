@@ -1,0 +1,136 @@
+//! A map: its split through the mapper, into sorted output or straight into the job's.
+
+use std::io::Read;
+
+use super::attempt::{Attempt, RECORDS_BETWEEN_REPORTS};
+use super::command_stream::{Combiner, CommandInput, CommandStream, read_records};
+use super::counters::Framework;
+use super::failure::TaskFailure;
+use super::map_output::{MapOutput, OutputRules};
+pub use super::map_split::MapSplit;
+use super::split_reader::{InputSplit, SplitReader};
+use crate::wire::Phase;
+
+use super::private_files::make_folder;
+
+/// What a map left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapResult {
+    /// Length of `file.out` in the attempt's folder; `None`: the map wrote the job's output, which is to be committed.
+    pub output_bytes: Option<u64>,
+}
+
+/// Runs a map. When it failed, nothing of its output is left in the job's folder.
+///
+/// # Errors
+/// [`TaskFailure`], for the attempt's diagnostics.
+pub fn run(attempt: &Attempt<'_>, split: &MapSplit) -> Result<MapResult, TaskFailure> {
+    attempt.run(|| {
+        let progress = attempt.progress;
+        progress.enter(Phase::Map, &format!("{}:{}+{}", split.uri, split.start_bytes, split.length_bytes));
+        let counters = progress.counters();
+        for counter in [Framework::MapInputRecords, Framework::MapInputBytes, Framework::MapOutputRecords] {
+            counters.add(counter, 0);
+        }
+        counters.add(Framework::SplitRawBytes, split.raw_bytes);
+        counters.add(Framework::SpilledRecords, 0);
+        let output_bytes = match &attempt.plan.sort {
+            Some(_) => Some(run_sorted(attempt, split)?),
+            None => {
+                run_straight(attempt, split)?;
+                None
+            }
+        };
+        progress.check()?;
+        progress.set_done(1000);
+        Ok(MapResult { output_bytes })
+    })
+}
+
+fn run_sorted(attempt: &Attempt<'_>, split: &MapSplit) -> Result<u64, TaskFailure> {
+    let process = &attempt.plan.process;
+    let Some(sort) = &attempt.plan.sort else { return Ok(0) };
+    let combine =
+        sort.combine.as_ref().map(|combine| (attempt.command(&combine.command, process.map_ulimit_kb, false), combine));
+    let combiner = combine.as_ref().map(|(command, plan)| Combiner {
+        command,
+        input_separator: &plan.input_separator,
+        output: &plan.output,
+    });
+    make_folder(attempt.folder).map_err(TaskFailure::file("make", attempt.folder))?;
+    let rules = OutputRules { sort, combiner, folder: attempt.folder };
+    let mut output = MapOutput::new(rules, attempt.progress);
+    stream(attempt, split, |key, value| output.collect(key, value))?;
+    output.finish()
+}
+
+fn run_straight(attempt: &Attempt<'_>, split: &MapSplit) -> Result<(), TaskFailure> {
+    let mut output = attempt.output()?;
+    let unwritable = |error| TaskFailure::file("write", attempt.plan.output.folder.as_path())(error);
+    let counters = attempt.progress.counters();
+    let mut written = 0;
+    stream(attempt, split, |key, value| {
+        written += 1;
+        if written == RECORDS_BETWEEN_REPORTS {
+            counters.add(Framework::MapOutputRecords, std::mem::take(&mut written));
+        }
+        output.write(key, value).map_err(unwritable)
+    })?;
+    counters.add(Framework::MapOutputRecords, written);
+    let written_bytes = output.finish().map_err(unwritable)?;
+    counters.add(Framework::BytesWritten, written_bytes);
+    counters.add(Framework::FileBytesWritten, written_bytes);
+    Ok(())
+}
+
+/// The split through the mapper.
+fn stream(
+    attempt: &Attempt<'_>,
+    split: &MapSplit,
+    mut collect: impl FnMut(&[u8], &[u8]) -> Result<(), TaskFailure>,
+) -> Result<(), TaskFailure> {
+    let (plan, progress) = (attempt.plan, attempt.progress);
+    let counters = progress.counters();
+    let path = split.file.as_path();
+    let unreadable = |error| TaskFailure::file("read", path)(error);
+    let input = InputSplit { path, start_bytes: split.start_bytes, length_bytes: split.length_bytes };
+    let mut reader = SplitReader::open(&input, plan.read).map_err(unreadable)?;
+    let command = attempt.command(&plan.map.command, plan.process.map_ulimit_kb, true);
+    let mut feed = |stdin: &mut CommandInput<'_>| {
+        let (mut records, mut bytes) = (0, 0);
+        let mut fed = || {
+            while let Some(consumed_bytes) = reader.advance().map_err(unreadable)? {
+                records += 1;
+                bytes += consumed_bytes;
+                reader.write_record(plan.input, &plan.map.input_separator, stdin).map_err(TaskFailure::Pipe)?;
+                if records == RECORDS_BETWEEN_REPORTS {
+                    counters.add(Framework::MapInputRecords, std::mem::take(&mut records));
+                    counters.add(Framework::MapInputBytes, std::mem::take(&mut bytes));
+                    progress.set_done(reader.read_thousandths());
+                }
+            }
+            Ok(())
+        };
+        let fed = fed();
+        counters.add(Framework::MapInputRecords, records);
+        counters.add(Framework::MapInputBytes, bytes);
+        counters.add(Framework::BytesRead, reader.read_bytes());
+        counters.add(Framework::FileBytesRead, reader.read_bytes());
+        fed
+    };
+    let mut written = 0_u64;
+    let mut take = |stdout: &mut dyn Read| {
+        read_records(stdout, &plan.map.output, |key, value| {
+            if written.is_multiple_of(RECORDS_BETWEEN_REPORTS) {
+                progress.tell(|| format!("Records R/W={}/{}", counters.get(Framework::MapInputRecords), written + 1));
+            }
+            written += 1;
+            collect(key, value)
+        })
+    };
+    command.stream(&mut feed, &mut take)
+}
+
+#[cfg(test)]
+#[path = "tests/map_task.rs"]
+mod tests;

@@ -1,0 +1,386 @@
+//! Sorted runs into one (1.2.1 `Merger`): as many at a time as `io.sort.factor` allows, with runs in between on disk.
+
+use std::cmp::Ordering;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::codec::Codec;
+use super::counters::Framework;
+use super::key_order::KeyOrder;
+use super::private_files::create_new_file;
+use super::progress::Progress;
+use super::segment_reader::{Records, SegmentReader};
+use super::segment_writer::{SegmentLengths, SegmentWriter};
+use super::sort_buffer::prefix;
+
+/// Records between two signs of life.
+const RECORDS_BETWEEN_LOOKS: u32 = 1 << 14;
+
+/// A sorted run that is not open yet.
+#[derive(Debug)]
+pub enum Run {
+    /// Records in memory, end mark included.
+    Memory(Vec<u8>),
+    /// A part of a file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Where the segment begins.
+        start_bytes: u64,
+        /// Its lengths.
+        lengths: SegmentLengths,
+        /// Whether the file is this segment alone and is removed when it is opened: it is read to its end, and nobody looks again.
+        is_temporary: bool,
+    },
+}
+
+/// Several runs as one. Equal keys come in the order of their runs.
+#[derive(Debug)]
+pub struct Merge<'a> {
+    order: &'a KeyOrder,
+    runs: Vec<SegmentReader>,
+    /// A heap, the least on top; the top is the record at hand.
+    heap: Vec<Head>,
+    total_bytes: u64,
+    finished_bytes: u64,
+    records_of_memory: u64,
+    has_begun: bool,
+}
+
+/// The record that a run stands at. What decides most comparisons is kept here.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    prefix: u64,
+    /// Of the key; [`UNKNOWN`] where bytes do not decide.
+    key_bytes: usize,
+    /// Its place in `runs`.
+    run: usize,
+}
+
+/// The length of keys that are not ordered by their bytes: longer than any prefix.
+const UNKNOWN: usize = usize::MAX;
+/// Keys up to this length are known from their prefix.
+const PREFIX_BYTES: usize = 8;
+
+/// What a merge in several steps needs.
+#[derive(Clone, Copy, Debug)]
+pub struct MergeRules<'a> {
+    /// The order of keys.
+    pub order: &'a KeyOrder,
+    /// How runs in files are compressed.
+    pub codec: Option<Codec>,
+    /// Runs merged at a time, at least 2.
+    pub factor: usize,
+    /// Where runs in between go.
+    pub folder: &'a Path,
+    /// What their names begin with: merges that go on beside each other need different ones.
+    pub name: &'a str,
+    /// Shown that it lives; tells when to end.
+    pub progress: &'a Progress,
+}
+
+// === impl Run ===
+
+impl Run {
+    fn open(self, codec: Option<Codec>) -> io::Result<SegmentReader> {
+        match self {
+            Run::Memory(bytes) => Ok(SegmentReader::in_memory(bytes)),
+            Run::File { path, start_bytes, lengths, is_temporary } => {
+                let reader = SegmentReader::open(&path, start_bytes, lengths, codec)?;
+                if is_temporary {
+                    std::fs::remove_file(&path)?;
+                }
+                Ok(reader)
+            }
+        }
+    }
+
+    /// Bytes it takes, in memory or on disk.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        match self {
+            Run::Memory(bytes) => bytes.len() as u64,
+            Run::File { lengths, .. } => lengths.stored_bytes,
+        }
+    }
+
+    fn file_bytes(&self) -> u64 {
+        if matches!(self, Run::File { .. }) { self.stored_bytes() } else { 0 }
+    }
+}
+
+// === impl Merge ===
+
+impl<'a> Merge<'a> {
+    /// All runs at once; counts what of them is read from files.
+    ///
+    /// # Errors
+    /// Those of opening and reading.
+    pub fn of(runs: Vec<Run>, order: &'a KeyOrder, codec: Option<Codec>, progress: &Progress) -> io::Result<Self> {
+        progress.counters().add(Framework::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
+        let open: io::Result<Vec<SegmentReader>> = runs.into_iter().map(|run| run.open(codec)).collect();
+        Self::new(open?, order)
+    }
+
+    fn new(mut runs: Vec<SegmentReader>, order: &'a KeyOrder) -> io::Result<Self> {
+        let mut live = Vec::with_capacity(runs.len());
+        for mut run in runs.drain(..) {
+            if run.advance()? {
+                live.push(run);
+            }
+        }
+        let total_bytes = live.iter().map(SegmentReader::raw_bytes).sum();
+        let mut merge = Self {
+            order,
+            runs: live,
+            heap: Vec::new(),
+            total_bytes,
+            finished_bytes: 0,
+            records_of_memory: 0,
+            has_begun: false,
+        };
+        merge.heap = (0..merge.runs.len()).map(|run| merge.head(run)).collect();
+        for at in (0..merge.heap.len() / 2).rev() {
+            merge.sift_down(at);
+        }
+        Ok(merge)
+    }
+
+    /// Merges in several steps if there are more runs than `factor`; counts records of runs in between in `spilled`.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn in_steps(runs: Vec<Run>, rules: &MergeRules<'a>, spilled: &mut u64) -> io::Result<Self> {
+        Merge::of(merge_down(runs, rules, spilled)?, rules.order, rules.codec, rules.progress)
+    }
+
+    /// Copies all records that are left.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn write_to<W: io::Write>(mut self, writer: &mut SegmentWriter<W>, progress: &Progress) -> io::Result<()> {
+        copy_records(&mut self, writer, progress)
+    }
+
+    /// Whether no record is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// How many of the records so far lay in memory.
+    #[must_use]
+    pub fn records_of_memory(&self) -> u64 {
+        self.records_of_memory
+    }
+
+    /// Share of the bytes that have been passed, 0 to 1000.
+    #[must_use]
+    pub fn passed_thousandths(&self) -> u64 {
+        let passed: u64 = self.heap.iter().map(|head| self.runs[head.run].consumed_bytes()).sum();
+        ((self.finished_bytes + passed) * 1000).checked_div(self.total_bytes).unwrap_or(1000).min(1000)
+    }
+
+    fn head(&self, run: usize) -> Head {
+        match self.order {
+            KeyOrder::Bytes => {
+                let key = self.runs[run].key();
+                Head { prefix: prefix(key), key_bytes: key.len(), run }
+            }
+            KeyOrder::Fields(_) => Head { prefix: 0, key_bytes: UNKNOWN, run },
+        }
+    }
+
+    #[inline]
+    fn is_before(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (&self.heap[a], &self.heap[b]);
+        let order = a.prefix.cmp(&b.prefix).then_with(|| {
+            if a.key_bytes <= PREFIX_BYTES && b.key_bytes <= PREFIX_BYTES {
+                a.key_bytes.cmp(&b.key_bytes)
+            } else {
+                self.order.compare(self.runs[a.run].key(), self.runs[b.run].key())
+            }
+        });
+        order.then(a.run.cmp(&b.run)) == Ordering::Less
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let mut least = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if child < self.heap.len() && self.is_before(child, least) {
+                    least = child;
+                }
+            }
+            if least == at {
+                return;
+            }
+            self.heap.swap(at, least);
+            at = least;
+        }
+    }
+
+    fn top(&self) -> &SegmentReader {
+        // Asked only while there is a record at hand.
+        &self.runs[self.heap.first().map_or(0, |head| head.run)]
+    }
+}
+
+impl Records for Merge<'_> {
+    #[inline]
+    fn advance(&mut self) -> io::Result<bool> {
+        if self.has_begun {
+            let Some(&last) = self.heap.first() else { return Ok(false) };
+            if self.runs[last.run].advance()? {
+                let head = self.head(last.run);
+                self.heap[0] = head;
+                // The same key of the same run is still the least.
+                let is_same = head.prefix == last.prefix && head.key_bytes == last.key_bytes;
+                if !is_same || head.key_bytes > PREFIX_BYTES {
+                    self.sift_down(0);
+                }
+            } else {
+                self.finished_bytes += self.runs[last.run].raw_bytes();
+                self.heap.swap_remove(0);
+                self.sift_down(0);
+            }
+        }
+        self.has_begun = true;
+        let Some(head) = self.heap.first() else { return Ok(false) };
+        self.records_of_memory += u64::from(self.runs[head.run].is_in_memory());
+        Ok(true)
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.top().key()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.top().value()
+    }
+
+    #[inline]
+    fn framed(&self) -> &[u8] {
+        self.top().framed()
+    }
+}
+
+/// Copies all records that are left, as they are.
+///
+/// # Errors
+/// Those of reading and writing; when the attempt is to end.
+pub fn copy_records<W: io::Write>(
+    records: &mut impl Records,
+    writer: &mut SegmentWriter<W>,
+    progress: &Progress,
+) -> io::Result<()> {
+    let mut until_look = RECORDS_BETWEEN_LOOKS;
+    while records.advance()? {
+        writer.append_framed(records.framed())?;
+        until_look -= 1;
+        if until_look == 0 {
+            until_look = RECORDS_BETWEEN_LOOKS;
+            progress.note_life();
+            if progress.is_stopped() {
+                return Err(io::Error::other("the attempt is to end"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Merges some of the runs until there are no more than `factor`; counts the records of new ones in `spilled`.
+///
+/// # Errors
+/// Those of reading and writing.
+pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64) -> io::Result<Vec<Run>> {
+    let factor = rules.factor.max(2);
+    // The first step takes so many that all later ones are full.
+    let mut take = match runs.len().saturating_sub(1) % (factor - 1) {
+        0 => factor,
+        rest => rest + 1,
+    };
+    let mut step = 0;
+    while runs.len() > factor {
+        let some = Merge::of(runs.drain(..take).collect(), rules.order, rules.codec, rules.progress)?;
+        let (run, records) =
+            write_run(some, &rules.folder.join(format!("{}.{step}", rules.name)), rules.codec, rules.progress)?;
+        *spilled += records;
+        runs.push(run);
+        runs.sort_by_key(Run::stored_bytes);
+        (take, step) = (factor, step + 1);
+    }
+    Ok(runs)
+}
+
+/// A file that holds one merged run, and how many records it has.
+///
+/// # Errors
+/// Those of reading and writing.
+pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>, progress: &Progress) -> io::Result<(Run, u64)> {
+    let mut writer = SegmentWriter::new(create_new_file(path)?, codec);
+    merge.write_to(&mut writer, progress)?;
+    let records = writer.records();
+    let (_, lengths) = writer.finish()?;
+    progress.counters().add(Framework::FileBytesWritten, lengths.stored_bytes);
+    Ok((Run::File { path: path.to_owned(), start_bytes: 0, lengths, is_temporary: true }, records))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stage::{attempt_id, progress_of};
+    use super::*;
+
+    fn run(keys: &[&str]) -> Run {
+        let mut writer = SegmentWriter::new(Vec::new(), None);
+        for key in keys {
+            writer.append(key.as_bytes(), b"").unwrap();
+        }
+        let (mut bytes, _) = writer.finish().unwrap();
+        bytes.truncate(bytes.len() - 4);
+        Run::Memory(bytes)
+    }
+
+    fn keys(mut merge: Merge<'_>) -> String {
+        let mut keys = String::new();
+        while merge.advance().unwrap() {
+            keys += std::str::from_utf8(merge.key()).unwrap();
+        }
+        assert_eq!(merge.passed_thousandths(), 1000);
+        keys
+    }
+
+    #[test]
+    fn runs_merge_in_steps_and_leave_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        for factor in [2, 3, 4, 10] {
+            let progress = progress_of(attempt_id('m', 0), None);
+            let runs = vec![run(&["b", "f"]), run(&[]), run(&["a", "c"]), run(&["a", "e"]), run(&["d"]), run(&["g"])];
+            let rules = MergeRules {
+                order: &KeyOrder::Bytes,
+                codec: (factor == 3).then_some(Codec::Zlib),
+                factor,
+                folder: folder.path(),
+                name: "x",
+                progress: &progress,
+            };
+            let mut spilled = 0;
+            let merge = Merge::in_steps(runs, &rules, &mut spilled).unwrap();
+            assert_eq!(keys(merge), "aabcdefg", "{factor}");
+            assert_eq!(spilled > 0, factor < 6);
+            // Runs in between are written once and read once, all of each.
+            let bytes = |counter| progress.counters().get(counter);
+            assert_eq!(bytes(Framework::FileBytesWritten) > 0, spilled > 0);
+            assert_eq!(bytes(Framework::FileBytesWritten), bytes(Framework::FileBytesRead));
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn nothing_merges_to_nothing() {
+        let progress = progress_of(attempt_id('m', 0), None);
+        assert_eq!(keys(Merge::of(vec![run(&[])], &KeyOrder::Bytes, None, &progress).unwrap()), "");
+    }
+}

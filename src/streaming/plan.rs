@@ -1,0 +1,507 @@
+//! A streaming job as its tasks run it, read from job.xml, or why only a stock TaskTracker can run it.
+//!
+//! The JobTracker asks the same question before it hands a job to a built-in tasktracker, since no tracker can refuse a task.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::config::keys::Key;
+use crate::config::{ConfigError, Configuration, keys};
+use crate::fs::{FileUri, FileUriError};
+
+use super::codec::Codec;
+use super::command_line::CommandLine;
+use super::committer::COMMITTER;
+use super::field_rule::FieldRule;
+use super::key_fields::{BadKeyOption, KeyFields};
+use super::key_order::KeyOrder;
+use super::partition::Partitioner;
+use super::split_reader::{InputFormat, ReadRules};
+
+/// Why a built-in tasktracker cannot run a job.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NotNative {
+    /// A class that has no counterpart here.
+    #[error("{key} is {class:?}; a built-in tasktracker knows {expected}: a stock TaskTracker runs it")]
+    Class {
+        /// The key that names it.
+        key: &'static str,
+        /// The class; empty when none is set.
+        class: String,
+        /// What would have been right.
+        expected: &'static str,
+    },
+    /// Something that only Java does.
+    #[error("{key} = {value:?}: {why}: a stock TaskTracker runs it")]
+    Option {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// What is not there.
+        why: &'static str,
+    },
+    /// Options that Hadoop refuses too.
+    #[error("{key}: {error}")]
+    KeyOptions {
+        /// The key.
+        key: &'static str,
+        /// The word.
+        error: BadKeyOption,
+    },
+    /// A value cannot be used.
+    #[error(transparent)]
+    Value(#[from] ConfigError),
+    /// Its output goes where we cannot write.
+    #[error("mapred.output.dir: {0}")]
+    Output(#[from] FileUriError),
+}
+
+/// What a command reads and how its output is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandPlan {
+    /// The command.
+    pub command: CommandLine,
+    /// Between key and value on its standard input.
+    pub input_separator: Vec<u8>,
+    /// How lines of its output become records.
+    pub output: FieldRule,
+}
+
+/// The way from maps to reduces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SortPlan {
+    /// Number of reduces, at least 1.
+    pub reduces: u32,
+    /// Which reduce gets a key.
+    pub partitioner: Partitioner,
+    /// The order of keys, and what makes a group.
+    pub order: KeyOrder,
+    /// How segments are compressed.
+    pub codec: Option<Codec>,
+    /// What runs over each sorted run.
+    pub combine: Option<CommandPlan>,
+    /// Memory for the output of a map, bytes.
+    pub memory_bytes: u64,
+    /// How full it may get, bytes.
+    pub spill_at_bytes: u64,
+    /// Runs merged at a time.
+    pub factor: usize,
+    /// Runs of a map from which on their merge is combined again.
+    pub least_spills_to_combine: usize,
+}
+
+/// How a reduce fetches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShufflePlan {
+    /// Fetches at a time.
+    pub parallel_copies: usize,
+    /// For a connection.
+    pub connect_timeout: Duration,
+    /// For its next bytes.
+    pub read_timeout: Duration,
+    /// Failures of one output between two reports.
+    pub max_fetch_failures: u32,
+    /// Whether a failed read is reported at once.
+    pub notifies_read_errors: bool,
+    /// Memory for outputs, bytes.
+    pub memory_bytes: u64,
+    /// Bytes in memory from which on they are merged to disk.
+    pub merge_at_bytes: u64,
+    /// Outputs in memory from which on they are merged to disk.
+    pub merge_at_outputs: usize,
+}
+
+/// What processes may do and how they are judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessPlan {
+    /// Whether a status other than 0 fails the attempt.
+    pub non_zero_exit_is_failure: bool,
+    /// What reports on standard error begin with.
+    pub reporter_prefix: String,
+    /// Longest time without a sign of life.
+    pub time_limit: Option<Duration>,
+    /// Between the signals TERM and KILL.
+    pub kill_delay: Duration,
+    /// For output after the end of the command.
+    pub join_delay: Option<Duration>,
+    /// Most virtual memory of each process of a map, kB.
+    pub map_ulimit_kb: Option<u64>,
+    /// Most virtual memory of each process of a reduce, kB.
+    pub reduce_ulimit_kb: Option<u64>,
+    /// Address space that the processes of a map asked for, bytes.
+    pub map_memory_bytes: Option<u64>,
+    /// And of a reduce.
+    pub reduce_memory_bytes: Option<u64>,
+}
+
+/// Where output goes and in what form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputPlan {
+    /// The job's output folder.
+    pub folder: FileUri,
+    /// Between key and value.
+    pub separator: Vec<u8>,
+    /// How files are compressed.
+    pub codec: Option<Codec>,
+}
+
+/// A streaming job that a built-in tasktracker can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamingPlan {
+    /// How input becomes records.
+    pub input: InputFormat,
+    /// How far it is read.
+    pub read: ReadRules,
+    /// The mapper.
+    pub map: CommandPlan,
+    /// `None`: there are no reduces, maps write the output.
+    pub sort: Option<SortPlan>,
+    /// The reducer; `None`: records pass as they are.
+    pub reduce: Option<CommandPlan>,
+    /// How reduces fetch.
+    pub shuffle: ShufflePlan,
+    /// The output.
+    pub output: OutputPlan,
+    /// Processes.
+    pub process: ProcessPlan,
+}
+
+const PIPE_MAPPER: &str = "org.apache.hadoop.streaming.PipeMapper";
+const PIPE_MAP_RUNNER: &str = "org.apache.hadoop.streaming.PipeMapRunner";
+const PIPE_REDUCER: &str = "org.apache.hadoop.streaming.PipeReducer";
+const IDENTITY_REDUCER: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
+const PIPE_COMBINER: &str = "org.apache.hadoop.streaming.PipeCombiner";
+const TEXT_WRITER: &str = "org.apache.hadoop.streaming.io.TextInputWriter";
+const TEXT_READER: &str = "org.apache.hadoop.streaming.io.TextOutputReader";
+const TEXT: &str = "org.apache.hadoop.io.Text";
+const TEXT_INPUT: &str = "org.apache.hadoop.mapred.TextInputFormat";
+const KEY_VALUE_INPUT: &str = "org.apache.hadoop.mapred.KeyValueTextInputFormat";
+const LINES_INPUT: &str = "org.apache.hadoop.mapred.lib.NLineInputFormat";
+const STREAM_INPUT: &str = "org.apache.hadoop.streaming.StreamInputFormat";
+const TEXT_OUTPUT: &str = "org.apache.hadoop.mapred.TextOutputFormat";
+const HASH_PARTITIONER: &str = "org.apache.hadoop.mapred.lib.HashPartitioner";
+const FIELD_PARTITIONER: &str = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner";
+const FIELD_COMPARATOR: &str = "org.apache.hadoop.mapred.lib.KeyFieldBasedComparator";
+
+/// The heap of a stock task when `-Xmx` says nothing, bytes.
+const DEFAULT_HEAP_BYTES: u64 = 200 << 20;
+
+/// Reads the values of one job.
+struct JobReader<'a> {
+    configuration: &'a Configuration,
+}
+
+// === impl StreamingPlan ===
+
+impl StreamingPlan {
+    /// Reads the job's configuration: job.xml over the cluster's values.
+    ///
+    /// # Errors
+    /// [`NotNative`]: why a built-in tasktracker cannot run it.
+    pub fn read(configuration: &Configuration) -> Result<Self, NotNative> {
+        let job = JobReader { configuration };
+        job.check_interfaces()?;
+        let reduces: u32 = configuration.number(&keys::REDUCE_TASKS)?;
+        let command = job.command(&keys::MAP_COMMAND)?.ok_or(NotNative::Class {
+            key: keys::MAP_COMMAND.name,
+            class: String::new(),
+            expected: "streaming commands",
+        })?;
+        let map = CommandPlan {
+            command,
+            input_separator: job.separator(&keys::MAP_INPUT_SEPARATOR)?,
+            output: job.fields(&keys::MAP_OUTPUT_SEPARATOR, &keys::MAP_KEY_FIELDS)?,
+        };
+        let reduce = if reduces > 0 { job.reducer()? } else { None };
+        let output_folder = configuration.required(&keys::OUTPUT_DIR)?.value;
+        Ok(StreamingPlan {
+            input: job.input_format()?,
+            read: ReadRules {
+                longest_line_bytes: configuration.number(&keys::LONGEST_LINE)?,
+                block_bytes: configuration.number(&keys::IO_BUFFER)?,
+            },
+            map,
+            sort: if reduces > 0 { Some(job.sort(reduces)?) } else { None },
+            reduce,
+            shuffle: job.shuffle()?,
+            output: OutputPlan {
+                folder: FileUri::parse(&output_folder)?,
+                separator: job.separator(&keys::TEXT_OUTPUT_SEPARATOR)?,
+                codec: job.codec(&keys::OUTPUT_COMPRESS, &keys::OUTPUT_CODEC)?,
+            },
+            process: job.process()?,
+        })
+    }
+
+    /// Name of the file that a task writes: `part-00000` and the codec's extension.
+    #[must_use]
+    pub fn part_name(&self, partition: u32) -> String {
+        format!("part-{partition:05}{}", self.output.codec.map_or("", Codec::extension))
+    }
+}
+
+// === impl JobReader ===
+
+impl JobReader<'_> {
+    fn class(&self, key: &Key) -> Result<String, NotNative> {
+        Ok(self.configuration.checked(key)?.map_or_else(String::new, |setting| setting.value.trim().to_owned()))
+    }
+
+    /// The class must be one of these; `default` stands for none.
+    fn known_class(
+        &self,
+        key: &Key,
+        default: &'static str,
+        known: &[&str],
+        expected: &'static str,
+    ) -> Result<String, NotNative> {
+        let class = self.class(key)?;
+        let class = if class.is_empty() { default.to_owned() } else { class };
+        if known.contains(&class.as_str()) {
+            Ok(class)
+        } else {
+            Err(NotNative::Class { key: key.name, class, expected })
+        }
+    }
+
+    fn check_interfaces(&self) -> Result<(), NotNative> {
+        for key in [&keys::MAPPER_NEW_API, &keys::REDUCER_NEW_API] {
+            if self.configuration.flag(key)? {
+                let why = "only Java code has the interface `mapreduce`";
+                return Err(NotNative::Option { key: key.name, value: "true".to_owned(), why });
+            }
+        }
+        self.known_class(&keys::MAPPER_CLASS, "", &[PIPE_MAPPER], "streaming commands")?;
+        self.known_class(&keys::MAP_RUNNER_CLASS, "", &[PIPE_MAP_RUNNER], "streaming commands")?;
+        for key in [&keys::MAP_INPUT_WRITER_CLASS, &keys::REDUCE_INPUT_WRITER_CLASS] {
+            self.known_class(key, TEXT_WRITER, &[TEXT_WRITER], "text")?;
+        }
+        for key in [&keys::MAP_OUTPUT_READER_CLASS, &keys::REDUCE_OUTPUT_READER_CLASS] {
+            self.known_class(key, TEXT_READER, &[TEXT_READER], "text")?;
+        }
+        let data = [
+            &keys::MAP_OUTPUT_KEY_CLASS,
+            &keys::MAP_OUTPUT_VALUE_CLASS,
+            &keys::OUTPUT_KEY_CLASS,
+            &keys::OUTPUT_VALUE_CLASS,
+        ];
+        for key in data {
+            self.known_class(key, TEXT, &[TEXT], "text")?;
+        }
+        self.known_class(&keys::OUTPUT_FORMAT_CLASS, TEXT_OUTPUT, &[TEXT_OUTPUT], "TextOutputFormat")?;
+        self.known_class(&keys::OUTPUT_COMMITTER_CLASS, COMMITTER, &[COMMITTER], "FileOutputCommitter")?;
+        for key in [&keys::SKIP_MAP_RECORDS, &keys::SKIP_REDUCE_GROUPS] {
+            if let Some(most) = self.configuration.limit::<u64>(key, 1)? {
+                let why = "bad records are not skipped";
+                return Err(NotNative::Option { key: key.name, value: most.to_string(), why });
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&self, key: &Key) -> Result<Option<CommandLine>, NotNative> {
+        Ok(self.configuration.text(key)?.as_deref().and_then(CommandLine::decode))
+    }
+
+    fn separator(&self, key: &Key) -> Result<Vec<u8>, NotNative> {
+        Ok(self.configuration.text(key)?.map_or_else(|| b"\t".to_vec(), String::into_bytes))
+    }
+
+    /// A separator of which one byte counts.
+    fn separator_byte(&self, key: &Key) -> Result<u8, NotNative> {
+        match *self.separator(key)? {
+            [byte] => Ok(byte),
+            ref bytes => Err(NotNative::Option {
+                key: key.name,
+                value: String::from_utf8_lossy(bytes).into_owned(),
+                why: "only one byte separates",
+            }),
+        }
+    }
+
+    fn fields(&self, separator: &Key, count: &Key) -> Result<FieldRule, NotNative> {
+        Ok(FieldRule { separator: self.separator(separator)?, key_fields: self.configuration.number(count)? })
+    }
+
+    /// `None`: records pass as they are.
+    fn reducer(&self) -> Result<Option<CommandPlan>, NotNative> {
+        const EXPECTED: &str = "streaming commands and IdentityReducer";
+        let known = [PIPE_REDUCER, IDENTITY_REDUCER];
+        let class = self.known_class(&keys::REDUCER_CLASS, IDENTITY_REDUCER, &known, EXPECTED)?;
+        if class == IDENTITY_REDUCER { Ok(None) } else { self.reduce_side(&keys::REDUCE_COMMAND) }
+    }
+
+    /// What combiner and reducer have in common: the combiner is cut by the reducer's keys too.
+    fn reduce_side(&self, command: &Key) -> Result<Option<CommandPlan>, NotNative> {
+        let Some(command) = self.command(command)? else { return Ok(None) };
+        Ok(Some(CommandPlan {
+            command,
+            input_separator: self.separator(&keys::REDUCE_INPUT_SEPARATOR)?,
+            output: self.fields(&keys::REDUCE_OUTPUT_SEPARATOR, &keys::REDUCE_KEY_FIELDS)?,
+        }))
+    }
+
+    fn input_format(&self) -> Result<InputFormat, NotNative> {
+        const KNOWN: [&str; 4] = [TEXT_INPUT, KEY_VALUE_INPUT, LINES_INPUT, STREAM_INPUT];
+        const EXPECTED: &str = "TextInputFormat, KeyValueTextInputFormat, NLineInputFormat and StreamInputFormat";
+        let class = self.known_class(&keys::INPUT_FORMAT_CLASS, TEXT_INPUT, &KNOWN, EXPECTED)?;
+        let reader = self.class(&keys::RECORD_READER_CLASS)?;
+        if class == STREAM_INPUT && !reader.is_empty() && !reader.contains("LineRecordReader") {
+            return Err(NotNative::Class {
+                key: keys::RECORD_READER_CLASS.name,
+                class: reader,
+                expected: "line readers",
+            });
+        }
+        let inputs = self.configuration.text(&keys::INPUT_DIRS)?.unwrap_or_default();
+        if let Some(input) = inputs.split(',').find(|input| Codec::is_foreign_file(input)) {
+            let why = "of compressed files only gzip and zlib are read";
+            return Err(NotNative::Option { key: keys::INPUT_DIRS.name, value: input.to_owned(), why });
+        }
+        Ok(match class.as_str() {
+            TEXT_INPUT => InputFormat::Text,
+            LINES_INPUT => InputFormat::NumberedLine,
+            _ => {
+                let separator = self.separator(&keys::INPUT_LINE_SEPARATOR)?;
+                InputFormat::KeyValue { separator: separator.first().copied().unwrap_or(b'\t') }
+            }
+        })
+    }
+
+    fn codec(&self, compress: &Key, codec: &Key) -> Result<Option<Codec>, NotNative> {
+        if !self.configuration.flag(compress)? {
+            return Ok(None);
+        }
+        let class = self.class(codec)?;
+        if class.is_empty() {
+            return Ok(Some(Codec::Zlib));
+        }
+        let expected = "DefaultCodec and GzipCodec";
+        Codec::of_class(&class).map(Some).ok_or(NotNative::Class { key: codec.name, class, expected })
+    }
+
+    fn key_options(&self, key: &Key) -> Result<KeyFields, NotNative> {
+        let separator = self.separator_byte(&keys::KEY_FIELD_SEPARATOR)?;
+        let options = self.configuration.text(key)?.unwrap_or_default();
+        KeyFields::parse(separator, &options).map_err(|error| NotNative::KeyOptions { key: key.name, error })
+    }
+
+    fn sort(&self, reduces: u32) -> Result<SortPlan, NotNative> {
+        let configuration = self.configuration;
+        let partitioner = self.known_class(
+            &keys::PARTITIONER_CLASS,
+            HASH_PARTITIONER,
+            &[HASH_PARTITIONER, FIELD_PARTITIONER],
+            "HashPartitioner and KeyFieldBasedPartitioner",
+        )?;
+        let partitioner = match (partitioner == FIELD_PARTITIONER, configuration.checked(&keys::PARTITION_KEY_FIELDS)?)
+        {
+            (false, _) => Partitioner::Hash,
+            (true, None) => Partitioner::Fields(self.key_options(&keys::PARTITIONER_OPTIONS)?),
+            (true, Some(_)) => {
+                let fields: u32 = configuration.number(&keys::PARTITION_KEY_FIELDS)?;
+                let separator = self.separator_byte(&keys::KEY_FIELD_SEPARATOR)?;
+                Partitioner::Fields(KeyFields::first(separator, fields as usize))
+            }
+        };
+        let comparator =
+            self.known_class(&keys::KEY_COMPARATOR_CLASS, "", &["", FIELD_COMPARATOR], "KeyFieldBasedComparator")?;
+        let grouping = self.class(&keys::GROUP_COMPARATOR_CLASS)?;
+        if !grouping.is_empty() && grouping != comparator {
+            let expected = "groups of keys that are equal in the order";
+            return Err(NotNative::Class { key: keys::GROUP_COMPARATOR_CLASS.name, class: grouping, expected });
+        }
+        let order = if comparator.is_empty() {
+            KeyOrder::Bytes
+        } else {
+            KeyOrder::Fields(self.key_options(&keys::COMPARATOR_OPTIONS)?)
+        };
+        let combiner = self.known_class(&keys::COMBINER_CLASS, "", &["", PIPE_COMBINER], "streaming commands")?;
+        // A combiner without a command passes records as they are.
+        let combine = if combiner.is_empty() { None } else { self.reduce_side(&keys::COMBINE_COMMAND)? };
+        let memory_bytes = configuration.number::<u64>(&keys::SORT_MEMORY)? << 20;
+        Ok(SortPlan {
+            reduces,
+            partitioner,
+            order,
+            codec: self.codec(&keys::MAP_OUTPUT_COMPRESS, &keys::MAP_OUTPUT_CODEC)?,
+            combine,
+            memory_bytes,
+            spill_at_bytes: share(memory_bytes, configuration.ratio(&keys::SPILL_PERCENT)?.0),
+            factor: configuration.number(&keys::SORT_FACTOR)?,
+            least_spills_to_combine: configuration.number(&keys::LEAST_SPILLS_TO_COMBINE)?,
+        })
+    }
+
+    fn shuffle(&self) -> Result<ShufflePlan, NotNative> {
+        let configuration = self.configuration;
+        let options = match configuration.text(&keys::REDUCE_CHILD_JAVA_OPTIONS)? {
+            Some(options) => options,
+            None => configuration.text(&keys::CHILD_JAVA_OPTIONS)?.unwrap_or_default(),
+        };
+        let heap_bytes = heap_bytes(&options).unwrap_or(DEFAULT_HEAP_BYTES);
+        let memory_bytes = share(heap_bytes, configuration.ratio(&keys::SHUFFLE_MEMORY_PERCENT)?.0);
+        let most_outputs = configuration.limit::<u32>(&keys::SHUFFLE_MERGE_THRESHOLD, 1)?;
+        Ok(ShufflePlan {
+            parallel_copies: configuration.number(&keys::PARALLEL_COPIES)?,
+            connect_timeout: Duration::from_millis(configuration.number(&keys::FETCH_CONNECT_TIMEOUT)?),
+            read_timeout: Duration::from_millis(configuration.number(&keys::FETCH_READ_TIMEOUT)?),
+            max_fetch_failures: configuration.number(&keys::MAX_FETCH_FAILURES)?,
+            notifies_read_errors: configuration.flag(&keys::NOTIFY_READ_ERROR)?,
+            memory_bytes,
+            merge_at_bytes: share(memory_bytes, configuration.ratio(&keys::SHUFFLE_MERGE_PERCENT)?.0),
+            merge_at_outputs: most_outputs.map_or(usize::MAX, |most| most as usize),
+        })
+    }
+
+    fn process(&self) -> Result<ProcessPlan, NotNative> {
+        let configuration = self.configuration;
+        let milliseconds = |key: &Key| -> Result<Option<Duration>, ConfigError> {
+            Ok(configuration.limit::<u64>(key, 1)?.map(Duration::from_millis))
+        };
+        let ulimit_kb = |key: &Key| -> Result<Option<u64>, ConfigError> {
+            Ok(match configuration.limit::<u64>(key, 1)? {
+                Some(limit) => Some(limit),
+                None => configuration.limit::<u64>(&keys::CHILD_ULIMIT, 1)?,
+            })
+        };
+        let memory_bytes = |key: &Key| -> Result<Option<u64>, ConfigError> {
+            Ok(configuration.limit::<u64>(key, 1)?.map(|megabytes| megabytes << 20))
+        };
+        Ok(ProcessPlan {
+            non_zero_exit_is_failure: configuration.flag(&keys::NON_ZERO_EXIT_IS_FAILURE)?,
+            reporter_prefix: configuration.text(&keys::REPORTER_PREFIX)?.unwrap_or_default(),
+            time_limit: milliseconds(&keys::TASK_TIMEOUT)?,
+            kill_delay: Duration::from_millis(configuration.number(&keys::SIGKILL_DELAY)?),
+            join_delay: milliseconds(&keys::JOIN_DELAY)?,
+            map_ulimit_kb: ulimit_kb(&keys::MAP_CHILD_ULIMIT)?,
+            reduce_ulimit_kb: ulimit_kb(&keys::REDUCE_CHILD_ULIMIT)?,
+            map_memory_bytes: memory_bytes(&keys::JOB_MAP_MEMORY)?,
+            reduce_memory_bytes: memory_bytes(&keys::JOB_REDUCE_MEMORY)?,
+        })
+    }
+}
+
+fn share(bytes: u64, parts_per_million: u64) -> u64 {
+    (u128::from(bytes) * u128::from(parts_per_million) / 1_000_000) as u64
+}
+
+/// What the last `-Xmx` of a Java command line says, bytes.
+fn heap_bytes(options: &str) -> Option<u64> {
+    let size = options.split_ascii_whitespace().filter_map(|option| option.strip_prefix("-Xmx")).next_back()?;
+    let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match size[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+}
+
+#[cfg(test)]
+#[path = "tests/plan.rs"]
+mod tests;

@@ -1,0 +1,289 @@
+//! The records of a split, and what of them reaches the command (1.2.1 `LineRecordReader`, `KeyValueLineRecordReader`,
+//! `NLineInputFormat`, `TextInputWriter`).
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use crate::fs::{Expected, FsError, open_behind_links};
+
+use super::codec::{Codec, Decoder};
+use super::line_reader::LineReader;
+
+/// How lines become what the command reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputFormat {
+    /// `TextInputFormat`: the line.
+    Text,
+    /// `NLineInputFormat`: its place in the file, the separator, the line.
+    NumberedLine,
+    /// `KeyValueTextInputFormat`, `StreamInputFormat`: key, separator, value, where the line is cut at this byte.
+    KeyValue {
+        /// Between key and value in the file.
+        separator: u8,
+    },
+}
+
+/// A part of a file of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputSplit<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// First byte.
+    pub start_bytes: u64,
+    /// Number of bytes.
+    pub length_bytes: u64,
+}
+
+/// Reads the lines of one split.
+#[derive(Debug)]
+pub struct SplitReader {
+    lines: LineReader<Decoder<Counted>>,
+    /// In the file, or in what it decompresses to.
+    position: u64,
+    /// Where the record at hand begins.
+    line_start: u64,
+    /// A line that begins here or before still belongs to the split.
+    end: Option<u64>,
+    start_bytes: u64,
+    length_bytes: u64,
+    /// Lines of that many bytes and more are passed over.
+    longest_line: u64,
+}
+
+/// How far a split is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadRules {
+    /// Lines of that many bytes and more are passed over.
+    pub longest_line_bytes: u64,
+    /// A stock task reads so many at once. Not one more is read here: what was read is counted.
+    pub block_bytes: u64,
+}
+
+/// Counts what is read, and reads no further than a stock task would.
+#[derive(Debug)]
+struct Counted {
+    file: File,
+    read_bytes: u64,
+    /// As far as a stock task reads whatever the lines are; from there on block by block.
+    sure_bytes: u64,
+    block_bytes: u64,
+}
+
+impl Read for Counted {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let left_bytes = self.sure_bytes.checked_sub(self.read_bytes).filter(|left| *left > 0);
+        let most = usize::try_from(left_bytes.unwrap_or(self.block_bytes)).unwrap_or(usize::MAX);
+        let most = room.len().min(most);
+        let read = self.file.read(&mut room[..most])?;
+        self.read_bytes += read as u64;
+        Ok(read)
+    }
+}
+
+/// The system's own error, where there is one: callers name the path.
+fn of_system(error: FsError) -> io::Error {
+    match error {
+        FsError::Refused { source, .. } => source,
+        error => io::Error::other(error),
+    }
+}
+
+// === impl SplitReader ===
+
+impl SplitReader {
+    /// Opens the split; a compressed file is read as a whole.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn open(split: &InputSplit<'_>, rules: ReadRules) -> io::Result<Self> {
+        let mut file = open_behind_links(split.path, &Expected::file_of_any_owner()).map_err(of_system)?.file;
+        let codec = split.path.file_name().and_then(|name| name.to_str()).and_then(Codec::of_file);
+        let (start, end) = match codec {
+            Some(_) => (0, None),
+            None => (split.start_bytes, Some(split.start_bytes.saturating_add(split.length_bytes))),
+        };
+        file.seek(SeekFrom::Start(start))?;
+        let block_bytes = rules.block_bytes.max(1);
+        // The byte after the split, too: a line that begins there belongs to it.
+        let sure_bytes = match end {
+            Some(end) => (end - start).saturating_add(1).div_ceil(block_bytes).saturating_mul(block_bytes),
+            None => u64::MAX,
+        };
+        let counted = Counted { file, read_bytes: 0, sure_bytes, block_bytes };
+        let lines = LineReader::new(Decoder::new(codec, counted));
+        let longest_line = rules.longest_line_bytes;
+        let (start_bytes, length_bytes) = (split.start_bytes, split.length_bytes);
+        let mut reader =
+            Self { lines, position: start, line_start: start, end, start_bytes, length_bytes, longest_line };
+        if start > 0 {
+            // It belongs to the split before, whose reader goes on past its end.
+            reader.position += reader.lines.advance()?.unwrap_or(0) as u64;
+        }
+        Ok(reader)
+    }
+
+    /// Goes to the next record and tells how many bytes that took, with lines passed over; `None` after the last.
+    ///
+    /// # Errors
+    /// Those of reading.
+    #[inline]
+    pub fn advance(&mut self) -> io::Result<Option<u64>> {
+        let begun_at = self.position;
+        while self.end.is_none_or(|end| self.position <= end) {
+            let Some(consumed_bytes) = self.lines.advance()? else { break };
+            self.line_start = self.position;
+            self.position += consumed_bytes as u64;
+            if (consumed_bytes as u64) < self.longest_line {
+                return Ok(Some(self.position - begun_at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes the record at hand as the command reads it; `separator` goes between key and value.
+    ///
+    /// # Errors
+    /// Those of writing.
+    #[inline]
+    pub fn write_record(&self, format: InputFormat, separator: &[u8], out: &mut impl Write) -> io::Result<()> {
+        let line = self.lines.text();
+        match format {
+            InputFormat::Text => out.write_all(line)?,
+            InputFormat::NumberedLine => {
+                write!(out, "{}", self.line_start)?;
+                out.write_all(separator)?;
+                out.write_all(line)?;
+            }
+            InputFormat::KeyValue { separator: cut } => {
+                let (key, value) = match memchr::memchr(cut, line) {
+                    Some(at) => (&line[..at], &line[at + 1..]),
+                    None => (line, &b""[..]),
+                };
+                out.write_all(key)?;
+                out.write_all(separator)?;
+                out.write_all(value)?;
+            }
+        }
+        out.write_all(b"\n")
+    }
+
+    /// Bytes read from the file so far, what was read ahead included.
+    #[must_use]
+    pub fn read_bytes(&self) -> u64 {
+        self.lines.source().source().read_bytes
+    }
+
+    /// Share of the split that is read, 0 to 1000.
+    #[must_use]
+    pub fn read_thousandths(&self) -> u64 {
+        let passed = match self.end {
+            Some(_) => self.position.saturating_sub(self.start_bytes),
+            None => self.read_bytes(),
+        };
+        passed.saturating_mul(1000).checked_div(self.length_bytes).unwrap_or(0).min(1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const RULES: ReadRules = ReadRules { longest_line_bytes: i32::MAX as u64, block_bytes: 4096 };
+
+    fn read(path: &Path, start: usize, length: usize, format: InputFormat) -> (String, u64) {
+        let split = InputSplit { path, start_bytes: start as u64, length_bytes: length as u64 };
+        let mut reader = SplitReader::open(&split, RULES).unwrap();
+        let (mut out, mut consumed) = (Vec::new(), 0);
+        while let Some(bytes) = reader.advance().unwrap() {
+            consumed += bytes;
+            reader.write_record(format, b"=", &mut out).unwrap();
+        }
+        (String::from_utf8(out).unwrap(), consumed)
+    }
+
+    fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn each_format_gives_its_records() {
+        let (_folder, path) = file("a.txt", b"k\tv\tw\r\nplain\n\nlast");
+        let read = |format| read(&path, 0, 20, format);
+        assert_eq!(read(InputFormat::Text), ("k\tv\tw\nplain\n\nlast\n".to_owned(), 18));
+        assert_eq!(read(InputFormat::KeyValue { separator: b'\t' }).0, "k=v\tw\nplain=\n=\nlast=\n");
+        assert_eq!(read(InputFormat::NumberedLine).0, "0=k\tv\tw\n7=plain\n13=\n14=last\n");
+    }
+
+    #[test]
+    fn a_line_that_begins_at_the_end_belongs_to_the_split_before() {
+        let (_folder, path) = file("a.txt", b"aaa\nbbb\nccc\n");
+        let text = |start, length| read(&path, start, length, InputFormat::Text).0;
+        assert_eq!(text(0, 4), "aaa\nbbb\n");
+        assert_eq!(text(4, 8), "ccc\n");
+        assert_eq!(text(0, 3), "aaa\n");
+        assert_eq!(text(5, 1), "");
+    }
+
+    #[test]
+    fn compressed_files_are_read_as_a_whole() {
+        for (codec, name) in [(Codec::Gzip, "a.gz"), (Codec::Zlib, "a.deflate")] {
+            let mut encoder = super::super::codec::Encoder::new(Some(codec), Vec::new());
+            encoder.write_all(b"a\nb\n").unwrap();
+            let (_folder, path) = file(name, &encoder.finish().unwrap());
+            assert_eq!(read(&path, 0, 3, InputFormat::Text), ("a\nb\n".to_owned(), 4));
+        }
+    }
+
+    #[test]
+    fn long_lines_are_passed_over_and_counted() {
+        let (_folder, path) = file("a.txt", b"a\nbbbb\nc\n");
+        let split = InputSplit { path: &path, start_bytes: 0, length_bytes: 9 };
+        let mut reader = SplitReader::open(&split, ReadRules { longest_line_bytes: 5, ..RULES }).unwrap();
+        assert_eq!((reader.advance().unwrap(), reader.advance().unwrap()), (Some(2), Some(7)));
+        assert_eq!(reader.read_thousandths(), 1000);
+        assert_eq!(reader.advance().unwrap(), None);
+    }
+
+    #[test]
+    fn no_block_is_read_that_a_stock_task_leaves() {
+        // 101 lines of 10 bytes; blocks of 100.
+        let (_folder, path) = file("a.txt", "123456789\n".repeat(101).as_bytes());
+        for (start, length, expected) in
+            [(0, 300, 400), (0, 299, 300), (0, 295, 300), (5, 304, 400), (5, 294, 300), (700, 310, 310)]
+        {
+            let split = InputSplit { path: &path, start_bytes: start, length_bytes: length };
+            let mut reader = SplitReader::open(&split, ReadRules { block_bytes: 100, ..RULES }).unwrap();
+            while reader.advance().unwrap().is_some() {}
+            assert_eq!(reader.read_bytes(), expected, "{start}+{length}");
+        }
+        // A line that is longer than a block.
+        let (_folder, path) = file("b.txt", format!("{}\nx\n", "y".repeat(250)).as_bytes());
+        let split = InputSplit { path: &path, start_bytes: 0, length_bytes: 10 };
+        let mut reader = SplitReader::open(&split, ReadRules { block_bytes: 50, ..RULES }).unwrap();
+        assert_eq!((reader.advance().unwrap(), reader.advance().unwrap()), (Some(251), None));
+        assert_eq!(reader.read_bytes(), 253);
+    }
+
+    proptest! {
+        #[test]
+        fn any_cut_gives_each_line_once(text in "[ab\r\n]{0,30}", cuts in proptest::collection::btree_set(1_usize..30, 0..4)) {
+            let (_folder, path) = file("a.txt", text.as_bytes());
+            let mut borders: Vec<usize> = cuts.into_iter().filter(|cut| *cut < text.len()).collect();
+            // No split begins inside a CRLF: a stock reader would take the LF for an empty line.
+            borders.retain(|cut| text.as_bytes()[*cut] != b'\n' || text.as_bytes()[cut - 1] != b'\r');
+            borders.insert(0, 0);
+            borders.push(text.len());
+            let parts = borders.windows(2).map(|pair| read(&path, pair[0], pair[1] - pair[0], InputFormat::Text).0);
+            let parts: String = parts.collect();
+            prop_assert_eq!(parts, read(&path, 0, text.len(), InputFormat::Text).0);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Commands that behave, and commands that do not; `sh` plays them all.
+
+use std::path::Path;
+
+use crate::wire::Phase;
+
+use super::*;
+
+fn progress(limit_ms: Option<u64>) -> Progress {
+    let attempt = "attempt_202611211027_0016_m_000000_0".parse().unwrap();
+    Progress::new(attempt, Phase::Map, limit_ms.map(Duration::from_millis)).unwrap()
+}
+
+const RULES: ChildRules<'_> = ChildRules {
+    non_zero_exit_is_failure: true,
+    reporter_prefix: "reporter:",
+    reports_count: true,
+    kill_delay: Duration::from_millis(100),
+    join_delay: None,
+    ulimit_kb: None,
+};
+
+fn run_with(
+    script: &str,
+    input: &[u8],
+    rules: ChildRules<'_>,
+    progress: &Progress,
+    log: Option<&StderrLog>,
+) -> (Result<(), TaskFailure>, String) {
+    let environment = [("PATH".to_owned(), "/usr/bin:/bin".to_owned()), ("A".to_owned(), "b".to_owned())];
+    let arguments = ["-c".to_owned(), script.to_owned()];
+    let command = ChildCommand {
+        program: "/bin/sh".into(),
+        arguments: &arguments,
+        folder: "/".into(),
+        environment: &environment,
+        keeper: None,
+        rules,
+        progress,
+        log,
+    };
+    let mut output = Vec::new();
+    let mut feed = |stdin: &mut CommandInput<'_>| stdin.write_all(input).map_err(TaskFailure::Pipe);
+    let mut take = |stdout: &mut dyn Read| stdout.read_to_end(&mut output).map(drop).map_err(TaskFailure::Pipe);
+    let result = progress.watched(|| command.stream(&mut feed, &mut take));
+    (result, String::from_utf8(output).unwrap())
+}
+
+fn run(script: &str, input: &[u8]) -> (Result<(), TaskFailure>, String) {
+    run_with(script, input, RULES, &progress(None), None)
+}
+
+#[test]
+fn a_command_sees_its_input_its_folder_and_its_environment_only() {
+    let (result, output) = run("cat; pwd; echo $A$HOME", b"in\n");
+    result.unwrap();
+    assert_eq!(output, "in\n/\nb\n");
+}
+
+#[test]
+fn much_data_passes_both_ways_at_once() {
+    let input = b"some line of text\n".repeat(200_000);
+    let (result, output) = run("cat", &input);
+    result.unwrap();
+    assert!(output.as_bytes() == input);
+}
+
+#[test]
+fn a_status_other_than_0_is_a_failure_unless_it_is_forgiven() {
+    let (result, _) = run("cat >/dev/null; exit 3", b"x");
+    assert_eq!(
+        result.unwrap_err().to_string(),
+        "java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 3"
+    );
+    assert!(matches!(run("kill -9 $$", b"").0, Err(TaskFailure::ExitStatus { code: 137 })));
+    let forgiving = ChildRules { non_zero_exit_is_failure: false, ..RULES };
+    run_with("exit 3", b"", forgiving, &progress(None), None).0.unwrap();
+}
+
+#[test]
+fn who_stops_reading_and_ends_well_has_ended_well() {
+    let input = vec![b'\n'; 4 << 20];
+    run("exit 0", &input).0.unwrap();
+    assert!(matches!(run("exit 4", &input).0, Err(TaskFailure::ExitStatus { code: 4 })));
+}
+
+#[test]
+fn reports_count_and_other_words_are_logged() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = StderrLog::new(File::create(folder.path().join("stderr")).unwrap(), Some(30));
+    let script = "echo reporter:counter:g,n,2 >&2; echo words >&2; echo reporter:status:half >&2; echo reporter:x >&2";
+    let seen = progress(None);
+    run_with(script, b"", RULES, &seen, Some(&log)).0.unwrap();
+    let counters = seen.counters().snapshot();
+    let of_command = counters.groups.iter().find(|group| &*group.name == "g").unwrap();
+    assert_eq!(of_command.counters[0].value, 2);
+    assert_eq!(seen.told().1, "half");
+    // The warning does not fit.
+    assert_eq!(std::fs::read_to_string(folder.path().join("stderr")).unwrap(), "words\n");
+    let silent = progress(None);
+    run_with(script, b"", ChildRules { reports_count: false, ..RULES }, &silent, None).0.unwrap();
+    assert_eq!(silent.told().1, "initializing");
+    assert!(silent.counters().snapshot().groups.iter().all(|group| &*group.name != "g"));
+}
+
+#[test]
+fn floods_of_errors_and_of_counters_do_no_harm() {
+    let (result, _) = run("yes words | head -c 3000000 >&2", b"");
+    result.unwrap();
+    let (result, _) =
+        run("i=0; while [ $i -lt 200 ]; do echo reporter:counter:g,$i,1 >&2; i=$((i+1)); done; sleep 100", b"");
+    assert_eq!(result.unwrap_err().to_string(), "Error: Exceeded counter limits - Counters=121 Limit: 120");
+}
+
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    // What is dead but not waited for by init yet does nothing any more.
+    stat.is_ok_and(|stat| !stat.rsplit_once(')').is_some_and(|(_, fields)| fields.trim_start().starts_with('Z')))
+}
+
+/// Init may take a moment to wait for what was killed.
+fn dies(pid: &str) -> bool {
+    let progress = progress(None);
+    (0..500).any(|_| !is_alive(pid) || !progress.sleep(Duration::from_millis(10)))
+}
+
+#[test]
+fn who_hangs_is_ended_with_all_descendants() {
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    let script = format!(
+        "trap '' TERM; sleep 1000 & echo $! > {0}; (trap '' TERM; sleep 1000) & echo $! >> {0}; wait",
+        pids.display()
+    );
+    let (result, _) = run_with(&script, b"", RULES, &progress(Some(300)), None);
+    assert!(matches!(result, Err(TaskFailure::TimedOut { .. })), "{result:?}");
+    let pids = std::fs::read_to_string(pids).unwrap();
+    assert_eq!(pids.lines().count(), 2);
+    assert!(pids.lines().all(dies));
+}
+
+#[test]
+fn what_is_left_in_the_background_does_not_outlive_the_command() {
+    let (result, output) = run("sleep 1000 >/dev/null 2>&1 & echo $!", b"");
+    result.unwrap();
+    assert!(dies(&output), "{output}");
+}
+
+#[test]
+fn a_kill_reaches_a_command_that_reads_nothing() {
+    let progress = progress(None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            progress.sleep(Duration::from_millis(100));
+            progress.kill();
+        });
+        let (result, _) = run_with("sleep 1000", &vec![0; 8 << 20], RULES, &progress, None);
+        assert!(matches!(result, Err(TaskFailure::Killed)));
+    });
+}
+
+#[test]
+fn output_that_is_held_open_is_waited_for_no_longer_than_allowed() {
+    let rules = ChildRules { join_delay: Some(Duration::from_millis(50)), ..RULES };
+    let (result, output) = run_with("echo a; sleep 1000 & exit 0", b"", rules, &progress(None), None);
+    result.unwrap();
+    assert_eq!(output, "a\n");
+}
+
+#[test]
+fn memory_has_a_limit() {
+    let rules = ChildRules { ulimit_kb: Some(60_000), ..RULES };
+    let hog = "dd if=/dev/zero of=/dev/null bs=200M count=1";
+    assert!(run_with(hog, b"", rules, &progress(None), None).0.is_err());
+    assert!(run(hog, b"").0.is_ok());
+}
+
+#[test]
+fn what_cannot_be_started_says_so() {
+    let (environment, progress) = ([], progress(None));
+    let command = ChildCommand {
+        program: Path::new("/no/such").into(),
+        arguments: &[],
+        folder: "/".into(),
+        environment: &environment,
+        keeper: None,
+        rules: RULES,
+        progress: &progress,
+        log: None,
+    };
+    let error = command.stream(&mut |_| Ok(()), &mut |_| Ok(())).unwrap_err();
+    insta::assert_snapshot!(error, @r#"cannot start "/no/such": No such file or directory (os error 2); expected a program among the job's files or along PATH"#);
+}
+
+#[test]
+fn a_reader_that_fails_ends_the_command() {
+    let progress = progress(None);
+    let command = ChildCommand {
+        program: "/bin/sh".into(),
+        arguments: &["-c".to_owned(), "yes".to_owned()],
+        folder: "/".into(),
+        environment: &[("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        keeper: None,
+        rules: RULES,
+        progress: &progress,
+        log: None,
+    };
+    let mut take = |_: &mut dyn Read| Err(TaskFailure::Shuffle { reason: "test" });
+    assert!(matches!(command.stream(&mut |_| Ok(()), &mut take), Err(TaskFailure::Shuffle { .. })));
+}

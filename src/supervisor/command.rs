@@ -1,0 +1,72 @@
+//! A command to start, and the pipes between it and its caller.
+
+use std::io::{self, ErrorKind, PipeReader, PipeWriter};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Attempts to start a file that is still open for writing: a process that another thread starts at that moment inherits it.
+const MAX_STARTS: u32 = 50;
+/// Between two of them.
+const START_PAUSE: Duration = Duration::from_millis(10);
+
+/// What to start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CommandSpec {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    /// The working directory.
+    pub folder: PathBuf,
+    /// The whole environment: nothing is inherited.
+    pub environment: Vec<(String, String)>,
+}
+
+/// The command's ends of its pipes.
+pub(crate) struct CommandEnds {
+    pub stdin: OwnedFd,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+/// The caller's ends of a command's pipes.
+pub(crate) struct CallerEnds {
+    pub stdin: PipeWriter,
+    pub stdout: PipeReader,
+    pub stderr: PipeReader,
+}
+
+/// Opens the three pipes of a command.
+pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
+    let (stdin, caller_stdin) = io::pipe()?;
+    let (caller_stdout, stdout) = io::pipe()?;
+    let (caller_stderr, stderr) = io::pipe()?;
+    let ends = CommandEnds { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
+    Ok((ends, CallerEnds { stdin: caller_stdin, stdout: caller_stdout, stderr: caller_stderr }))
+}
+
+// === impl CommandSpec ===
+
+impl CommandSpec {
+    /// Starts the command in a process group of its own; calls `pause` before each further attempt.
+    pub fn start(&self, ends: CommandEnds, pause: impl Fn(Duration)) -> io::Result<Child> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).current_dir(&self.folder).env_clear();
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(ends.stdin).stdout(ends.stdout).stderr(ends.stderr).process_group(0);
+        let mut starts = 0;
+        loop {
+            match command.spawn() {
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && starts < MAX_STARTS => {
+                    starts += 1;
+                    pause(START_PAUSE);
+                }
+                // Dropping `command` closes our copies of its pipe ends.
+                started => return started,
+            }
+        }
+    }
+}

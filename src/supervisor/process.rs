@@ -1,0 +1,204 @@
+//! The supervisor process: one between the caller and each command, which kills whatever the command leaves behind.
+//!
+//! All descendants of the command stay below the supervisor, also those that leave its process group or lose their parents: it is their
+//! subreaper. When the caller closes the channel, or is gone, however it ended, the supervisor kills until none is left.
+//!
+//! The supervisor is this very program, started with [`SUPERVISE_COMMAND`]. Its standard input is a [`Channel`]: it receives a
+//! [`CommandSpec`] and the command's ends of the three pipes, replies with the result of the start, and sends one byte when the command
+//! has ended. It accepts `TERMINATE`; the end of the channel means kill. Its own environment is empty, so that the job's cannot
+//! mislead it.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, pidfd_open, pidfd_send_signal, wait,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::channel::Channel;
+
+use super::command::{CommandEnds, CommandSpec};
+use super::process_tree;
+
+/// The argument that makes the program a supervisor.
+pub const SUPERVISE_COMMAND: &str = "keep-command";
+/// The supervisor's program: this one, also when its file has been replaced.
+pub const THIS_PROGRAM: &str = "/proc/self/exe";
+/// Sends SIGTERM to the command.
+const TERMINATE: u8 = b't';
+/// The command has ended.
+const ENDED: u8 = b'e';
+/// Between two rounds of killing: killed processes have to be reaped.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The result of a start.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum StartResult {
+    Started,
+    /// With the system's error number, if it has one.
+    Failed(Option<i32>),
+}
+
+/// The caller's handle on a command under a supervisor.
+#[derive(Debug)]
+pub(crate) struct SupervisedCommand {
+    channel: Channel,
+}
+
+// === impl SupervisedCommand ===
+
+impl SupervisedCommand {
+    /// Starts a supervisor, which starts the command. The returned child is the supervisor; it exits with the status of the command.
+    ///
+    /// # Errors
+    /// Those of either start.
+    pub fn start(program: &Path, spec: &CommandSpec, ends: CommandEnds) -> io::Result<(Self, Child)> {
+        let (channel, its_end) = Channel::pair()?;
+        let mut command = Command::new(program);
+        command.arg0("jobtracker").arg(SUPERVISE_COMMAND).env_clear().process_group(0);
+        let mut child = command.stdin(its_end).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        drop(command);
+        let result = channel.tell(spec).and_then(|()| {
+            channel.give(&[ends.stdin.as_fd(), ends.stdout.as_fd(), ends.stderr.as_fd()])?;
+            drop(ends);
+            channel.hear(None)
+        });
+        let error = match result {
+            Ok(StartResult::Started) => return Ok((Self { channel }, child)),
+            Ok(StartResult::Failed(number)) => {
+                number.map_or_else(|| ErrorKind::Other.into(), io::Error::from_raw_os_error)
+            }
+            // It may have started the command all the same.
+            Err(_) => io::Error::other("its supervisor process has gone"),
+        };
+        channel.end_talk();
+        let _ = child.wait();
+        process_tree::kill_workers_in(&spec.folder);
+        Err(error)
+    }
+
+    /// Sends SIGTERM to the command and its process group.
+    pub fn terminate(&self) {
+        // A supervisor that is gone has killed them.
+        let _ = self.channel.tell_bytes(&[TERMINATE]);
+    }
+
+    /// Whether the supervisor has gone without reporting the end of the command.
+    pub fn is_gone(&self) -> bool {
+        self.channel.is_over()
+    }
+
+    /// Lets the supervisor kill whatever is left of the command.
+    pub fn kill(&self) {
+        self.channel.end_talk();
+    }
+}
+
+impl AsFd for SupervisedCommand {
+    /// Readable once the command has ended.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+// === The supervisor's own process ===
+
+/// What both threads of the supervisor know of the command.
+struct Supervisor {
+    command: Pid,
+    pidfd: OwnedFd,
+    channel: Channel,
+    /// From then on another process may have its number.
+    is_reaped: AtomicBool,
+}
+
+/// Runs as a supervisor: returns the status of the command, once nothing is left of it.
+pub fn supervise() -> ExitCode {
+    // The end of the channel reports an error to the caller.
+    supervise_one().map_or(ExitCode::FAILURE, |code| ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
+}
+
+fn supervise_one() -> io::Result<i32> {
+    let channel = Channel::of_stdin()?;
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    let spec: CommandSpec = channel.hear(None)?;
+    let mut ends = channel.take(3)?.into_iter();
+    let (Some(stdin), Some(stdout), Some(stderr)) = (ends.next(), ends.next(), ends.next()) else {
+        return Err(ErrorKind::UnexpectedEof.into());
+    };
+    let child = match spec.start(CommandEnds { stdin, stdout, stderr }, pause) {
+        Ok(child) => child,
+        Err(error) => {
+            channel.tell(&StartResult::Failed(error.raw_os_error()))?;
+            return Err(error);
+        }
+    };
+    let command = Pid::from_child(&child);
+    let supervisor = Supervisor::begin(command, channel).inspect_err(|_| {
+        let _ = kill_process_group(command, Signal::KILL);
+    })?;
+    Ok(supervisor.reap_all())
+}
+
+// === impl Supervisor ===
+
+impl Supervisor {
+    /// Reports that the command runs, and accepts requests from now on.
+    fn begin(command: Pid, channel: Channel) -> io::Result<Arc<Self>> {
+        // Not reaped yet, so that it can be opened.
+        let pidfd = pidfd_open(command, PidfdFlags::empty())?;
+        let supervisor = Arc::new(Self { command, pidfd, channel, is_reaped: AtomicBool::new(false) });
+        let listener = supervisor.clone();
+        std::thread::Builder::new().spawn(move || listener.serve_caller())?;
+        // If the caller is gone, the other thread notices.
+        let _ = supervisor.channel.tell(&StartResult::Started);
+        Ok(supervisor)
+    }
+
+    /// Serves the caller's requests; kills everything once the channel has ended.
+    fn serve_caller(&self) {
+        while let Ok(request) = self.channel.hear_bytes(1) {
+            if request == [TERMINATE] && !self.is_reaped.load(Ordering::SeqCst) {
+                let _ = kill_process_group(self.command, Signal::TERM);
+            }
+        }
+        // The process ends when the other thread has no child left to wait for.
+        loop {
+            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+            process_tree::kill_children(getpid());
+            pause(PAUSE);
+        }
+    }
+
+    /// Waits for the command and all its descendants; returns the status of the command, 128 + n for signal n.
+    fn reap_all(&self) -> i32 {
+        let mut code = 0;
+        loop {
+            match wait(WaitOptions::empty()) {
+                Ok(Some((pid, status))) if pid == self.command => {
+                    code = status_code(status);
+                    self.is_reaped.store(true, Ordering::SeqCst);
+                    let _ = self.channel.tell_bytes(&[ENDED]);
+                }
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return code,
+            }
+        }
+    }
+}
+
+fn pause(time: Duration) {
+    let _ = poll(&mut [], Timespec::try_from(time).ok().as_ref());
+}
+
+fn status_code(status: WaitStatus) -> i32 {
+    status.exit_status().unwrap_or_else(|| 128 + status.terminating_signal().unwrap_or(0))
+}

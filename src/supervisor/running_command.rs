@@ -1,0 +1,168 @@
+//! A running command and its descendants: how they are ended and reaped.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid};
+
+use super::command::{CallerEnds, CommandSpec, open_pipes};
+use super::process::SupervisedCommand;
+use super::process_tree;
+use super::process_tree::CommandTree;
+
+/// A running command.
+#[derive(Debug)]
+pub(crate) struct RunningCommand {
+    /// The command, or its supervisor.
+    child: Child,
+    pid: Pid,
+    scope: ProcessScope,
+    /// The working directory of the command.
+    folder: PathBuf,
+}
+
+/// What binds the processes of a command together.
+#[derive(Debug)]
+enum ProcessScope {
+    /// Only their process group; the descriptor is the command's.
+    Group(OwnedFd),
+    /// A supervisor, which no descendant escapes.
+    Supervisor(SupervisedCommand),
+}
+
+// === impl RunningCommand ===
+
+impl RunningCommand {
+    /// Starts a command, under a supervisor if its program is given; calls `pause` before each further attempt to start it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn start(
+        spec: &CommandSpec,
+        supervisor: Option<&Path>,
+        pause: impl Fn(Duration),
+    ) -> io::Result<(Self, CallerEnds)> {
+        let (command_ends, caller_ends) = open_pipes()?;
+        let (scope, child) = match supervisor {
+            Some(program) => {
+                let (supervised, child) = SupervisedCommand::start(program, spec, command_ends)?;
+                (ProcessScope::Supervisor(supervised), child)
+            }
+            None => {
+                let mut child = spec.start(command_ends, pause)?;
+                match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+                    Ok(pidfd) => (ProcessScope::Group(pidfd), child),
+                    Err(error) => {
+                        let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+                        let _ = child.wait();
+                        return Err(error.into());
+                    }
+                }
+            }
+        };
+        Ok((Self { pid: Pid::from_child(&child), child, scope, folder: spec.folder.clone() }, caller_ends))
+    }
+
+    /// The processes whose memory counts: the supervisor's own does not.
+    pub fn tree(&self) -> CommandTree {
+        CommandTree { root: self.pid.as_raw_nonzero().get(), with_root: matches!(self.scope, ProcessScope::Group(_)) }
+    }
+
+    /// Whether the command has ended within `time`.
+    fn has_ended_within(&self, time: Duration) -> bool {
+        let mut waited = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
+        poll(&mut waited, Timespec::try_from(time).ok().as_ref()).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Waits for the end of the command; ends it when `alarm` becomes readable or hangs up.
+    pub fn wait(&self, alarm: BorrowedFd<'_>, kill_delay: Duration) {
+        loop {
+            let mut waited =
+                [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN), PollFd::from_borrowed_fd(alarm, PollFlags::IN)];
+            match poll(&mut waited, None) {
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(_) if !waited[0].revents().is_empty() => return self.end_if_unsupervised(),
+                Ok(_) | Err(_) => return self.end(kill_delay),
+            }
+        }
+    }
+
+    /// Sends SIGTERM to the command and its group; kills what is left after `kill_delay`.
+    pub fn end(&self, kill_delay: Duration) {
+        match &self.scope {
+            ProcessScope::Group(_) => {
+                let _ = kill_process_group(self.pid, Signal::TERM);
+            }
+            ProcessScope::Supervisor(supervised) => supervised.terminate(),
+        }
+        let _ = self.has_ended_within(kill_delay);
+        self.kill_rest();
+    }
+
+    /// Kills what is left.
+    pub fn kill_rest(&self) {
+        match &self.scope {
+            // The command is not reaped yet, so that no other process can have its number.
+            ProcessScope::Group(_) => {
+                let _ = kill_process_group(self.pid, Signal::KILL);
+            }
+            ProcessScope::Supervisor(supervised) => supervised.kill(),
+        }
+    }
+
+    /// CPU time of the command and its reaped descendants. Waits for the end, and reads before reaping.
+    pub fn cpu_ms(&self) -> u64 {
+        while let Err(rustix::io::Errno::INTR) =
+            waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+        {}
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        // Behind the name, which may hold anything.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_ascii_whitespace();
+        let ticks: u64 = fields.skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
+        ticks.saturating_mul(1000).checked_div(rustix::param::clock_ticks_per_second()).unwrap_or(0)
+    }
+
+    /// Kills what can be found of the command when its supervisor was killed, perhaps by the command itself.
+    pub fn end_if_unsupervised(&self) {
+        if let ProcessScope::Supervisor(supervised) = &self.scope
+            && supervised.is_gone()
+        {
+            let left = process_tree::kill_workers_in(&self.folder);
+            tracing::warn!("the supervisor process of a command was killed; killed {left} processes that it left");
+        }
+    }
+
+    /// The status of the command, 128 + n for signal n.
+    ///
+    /// # Errors
+    /// Those of waiting for it.
+    pub fn reap(&mut self) -> io::Result<i32> {
+        let status = self.child.wait()?;
+        Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    }
+}
+
+impl AsFd for RunningCommand {
+    /// Readable once the command has ended.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.scope {
+            ProcessScope::Group(pidfd) => pidfd.as_fd(),
+            ProcessScope::Supervisor(supervised) => supervised.as_fd(),
+        }
+    }
+}
+
+impl Drop for RunningCommand {
+    fn drop(&mut self) {
+        // Reached without a reaped child only when starting or a thread failed.
+        if let Ok(None) = self.child.try_wait() {
+            self.kill_rest();
+            let _ = self.child.wait();
+        }
+    }
+}

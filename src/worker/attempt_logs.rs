@@ -1,0 +1,205 @@
+//! Logs of attempts: where they lie, which part of them is asked for, and how long they are kept (1.2.1 `TaskLog`, `TaskLogServlet`).
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::geteuid;
+
+use crate::clock::wall_ms;
+use crate::fs::{Expected, FolderHandle, FsError, open_folder_below};
+use crate::model::AttemptId;
+use crate::streaming::child::StderrLog;
+use crate::streaming::failure::TaskFailure;
+use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, set_mode};
+
+/// What there is of an attempt.
+pub const NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];
+
+/// The logs of all attempts.
+#[derive(Clone, Debug)]
+pub struct AttemptLogs {
+    /// `userlogs`: a folder for each job lies in it.
+    pub folder: PathBuf,
+    /// Most bytes of standard error.
+    pub limit_bytes: Option<u64>,
+    /// How long they are kept.
+    pub retain: Duration,
+}
+
+// === impl AttemptLogs ===
+
+impl AttemptLogs {
+    /// Where the logs of an attempt lie.
+    pub fn folder_of(&self, attempt: AttemptId) -> PathBuf {
+        self.folder.join(path_of(attempt))
+    }
+
+    /// The folder of an attempt's logs, made if it is not there, for our own user only.
+    ///
+    /// # Errors
+    /// [`FsError`]: a link in its place, or what the system refuses.
+    pub fn make_folder(&self, attempt: AttemptId) -> Result<FolderHandle, FsError> {
+        let job = attempt.task.job.to_string();
+        let of_job = FolderHandle::open(&self.folder)?.make_folder(OsStr::new(&job), FOLDER_MODE)?;
+        of_job.make_folder(OsStr::new(&attempt.to_string()), FOLDER_MODE)
+    }
+
+    /// The logs of an attempt, new; gives back the one of its standard error.
+    ///
+    /// # Errors
+    /// [`TaskFailure::File`]
+    pub fn open(&self, attempt: AttemptId) -> Result<StderrLog, TaskFailure> {
+        let unusable =
+            |error: FsError| TaskFailure::Unusable { what: "the attempt's logs".to_owned(), reason: error.to_string() };
+        let folder = self.make_folder(attempt).map_err(unusable)?;
+        for name in ["stdout", "syslog"] {
+            log_file(&folder, name).map_err(unusable)?;
+        }
+        self.write_index(attempt).map_err(TaskFailure::file("write", folder.path()))?;
+        Ok(StderrLog::new(log_file(&folder, "stderr").map_err(unusable)?, self.limit_bytes))
+    }
+
+    /// Adds a line to the attempt's `syslog`, as far as that can be.
+    pub fn note(&self, attempt: AttemptId, words: &str) {
+        let file = self.make_folder(attempt).and_then(|folder| log_file(&folder, "syslog"));
+        // A log that cannot be written costs words, not the attempt.
+        let _ = file.map(|mut file| writeln!(file, "{words}"));
+    }
+
+    /// The part of a log that is asked for, if the attempt ran here: the file, where the part begins, and how long it is, bytes. Links,
+    /// pipes and files of others, which a command may have put there, are not opened.
+    pub fn open_part(
+        &self,
+        attempt: AttemptId,
+        name: &str,
+        start: i64,
+        end: i64,
+    ) -> Option<io::Result<(File, Range<u64>)>> {
+        let folder = open_folder_below(&self.folder, &path_of(attempt)).ok()?;
+        let expected = Expected::file_of([geteuid().as_raw()]).with_one_link();
+        let opened = folder.file(Path::new(name), &expected).map_err(io::Error::other);
+        Some(opened.map(|log| {
+            let length = log.metadata.len();
+            (log.file, part(length, start, end))
+        }))
+    }
+
+    /// Says where the logs are, as stock trackers do for who reads the files themselves (1.2.1 `TaskLog.writeToIndexFile`).
+    ///
+    /// # Errors
+    /// Those of the system; a link in its place.
+    pub fn write_index(&self, attempt: AttemptId) -> io::Result<()> {
+        let folder = self.make_folder(attempt).map_err(io::Error::other)?;
+        let parts: String = NAMES.iter().map(|name| format!("{name}:0 -1\n")).collect();
+        let mut index = log_file(&folder, "log.index").map_err(io::Error::other)?;
+        index.set_len(0)?;
+        index.seek(SeekFrom::Start(0))?;
+        write!(index, "LOG_DIR:{}\n{parts}", folder.path().display())
+    }
+
+    /// Removes the logs of jobs that nobody has written to for so long.
+    pub fn remove_old(&self) {
+        let Ok(logs) = FolderHandle::open(&self.folder) else { return };
+        let (now_s, retain_s) = (wall_ms() / 1000, i64::try_from(self.retain.as_secs()).unwrap_or(i64::MAX));
+        for name in logs.names().unwrap_or_default() {
+            let changed_s = logs.stat_of(&name).ok().flatten().map(|stat| stat.st_mtime);
+            if changed_s.is_some_and(|changed_s| now_s.saturating_sub(changed_s) > retain_s) {
+                // What cannot be removed now goes the next time.
+                let _ = logs.remove(&name);
+            }
+        }
+    }
+}
+
+fn path_of(attempt: AttemptId) -> PathBuf {
+    Path::new(&attempt.task.job.to_string()).join(attempt.to_string())
+}
+
+/// A log of ours to write to the end of; made if it is not there.
+///
+/// # Errors
+/// [`FsError`]: a link or a pipe in its place, another's file, or what the system refuses.
+pub fn log_file(folder: &FolderHandle, name: &str) -> Result<File, FsError> {
+    let mut file = folder.open_own_file(OsStr::new(name), FILE_MODE)?;
+    let ready = set_mode(&file, FILE_MODE).and_then(|()| file.seek(SeekFrom::End(0)));
+    let path = folder.path().join(name);
+    ready.map_err(|source| FsError::Refused { action: "write", path, expected: "a file of our own", source })?;
+    Ok(file)
+}
+
+/// The part of a log of so many bytes that `start` and `end` ask for: offsets, the end not included; negative ones count from the end
+/// of the log, one byte beyond its last being -1.
+pub fn part(length: u64, start: i64, end: i64) -> Range<u64> {
+    let length = i64::try_from(length).unwrap_or(i64::MAX);
+    let place = |offset: i64| {
+        let offset = if offset < 0 { length.saturating_add(offset).saturating_add(1) } else { offset };
+        u64::try_from(offset.clamp(0, length)).unwrap_or(0)
+    };
+    place(start)..place(end).max(place(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn parts_of_logs_are_those_of_hadoop() {
+        assert_eq!(part(10, 0, -1), 0..10);
+        assert_eq!(part(10, -6, -1), 5..10);
+        assert_eq!(part(10, -4097, -1), 0..10);
+        assert_eq!(part(10, 2, 4), 2..4);
+        assert!(part(10, 4, 2).is_empty() && part(10, 20, 30).is_empty());
+    }
+
+    #[test]
+    fn logs_are_there_for_attempts_that_ran_here() {
+        let scratch = tempfile::tempdir().unwrap();
+        let logs = AttemptLogs { folder: scratch.path().to_owned(), limit_bytes: None, retain: Duration::ZERO };
+        let attempt = "attempt_202611211027_0016_m_000000_0".parse().unwrap();
+        assert!(logs.open_part(attempt, "stderr", 0, -1).is_none());
+        logs.note(attempt, "words");
+        logs.write_index(attempt).unwrap();
+        logs.write_index(attempt).unwrap();
+        assert_eq!(logs.open_part(attempt, "syslog", 2, -1).unwrap().unwrap().1, 2..6);
+        assert!(logs.open_part(attempt, "stderr", 0, -1).unwrap().is_err());
+        let index = fs::read_to_string(logs.folder_of(attempt).join("log.index")).unwrap();
+        let folder = logs.folder_of(attempt);
+        assert_eq!(index, format!("LOG_DIR:{}\nstdout:0 -1\nstderr:0 -1\nsyslog:0 -1\n", folder.display()));
+    }
+
+    #[test]
+    fn what_a_command_plants_among_logs_is_neither_served_nor_written_to() {
+        let scratch = tempfile::tempdir().unwrap();
+        let logs = AttemptLogs { folder: scratch.path().join("logs"), limit_bytes: None, retain: Duration::ZERO };
+        fs::create_dir(&logs.folder).unwrap();
+        let [attempt, other] = ["0", "1"].map(|n| format!("attempt_202611211027_0016_m_000000_{n}").parse().unwrap());
+        let secret = scratch.path().join("secret");
+        fs::write(&secret, "secret").unwrap();
+        logs.make_folder(attempt).unwrap();
+        let folder = logs.folder_of(attempt);
+        symlink(&secret, folder.join("stdout")).unwrap();
+        fs::hard_link(&secret, folder.join("stderr")).unwrap();
+        let pipe = folder.join("syslog");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        symlink(&secret, folder.join("log.index")).unwrap();
+        for name in NAMES {
+            assert!(logs.open_part(attempt, name, 0, -1).unwrap().is_err(), "{name}");
+        }
+        logs.note(attempt, "words");
+        assert!(logs.write_index(attempt).is_err());
+        // A folder elsewhere, with a log in it.
+        fs::create_dir(scratch.path().join("elsewhere")).unwrap();
+        fs::write(scratch.path().join("elsewhere/stdout"), "secret").unwrap();
+        symlink(scratch.path().join("elsewhere"), logs.folder_of(other)).unwrap();
+        assert!(logs.open_part(other, "stdout", 0, -1).is_none());
+        assert!(logs.make_folder(other).is_err());
+        assert_eq!(fs::read(&secret).unwrap(), b"secret");
+    }
+}

@@ -1,0 +1,253 @@
+//! The folders of a tasktracker on the disks that it is given (1.2.1 `LocalDirAllocator`, `TaskTracker.LocalStorage`).
+//!
+//! Invariant: a folder is used by the one that holds its lock, and by nobody else.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::fs::{FsError, Privacy, open_trusted_folder};
+use crate::streaming::private_files::{append_to_file, make_folder};
+use crate::supervisor::process_tree::kill_workers_in;
+
+use super::error::TaskTrackerError;
+
+/// What our folders are called, before the port.
+const NAME: &str = "tasktracker-";
+/// Of a folder in `mapred.local.dir` that is missing; another tasktracker of this user may share it.
+const DISK_MODE: u32 = 0o755;
+/// Behind a folder's name: the file whose lock says that somebody works there.
+const LOCK: &str = ".lock";
+
+/// A folder on each disk.
+#[derive(Debug)]
+pub struct LocalFolders {
+    /// At least one, each with the file whose lock we hold.
+    held: Vec<(PathBuf, File)>,
+    /// Disks that cannot be used.
+    failures: usize,
+    next: AtomicUsize,
+}
+
+// === impl LocalFolders ===
+
+impl LocalFolders {
+    /// Makes a new folder in each of `disks` that can be used. Folders of tasktrackers that have ended without a word are removed, and
+    /// what they left running is killed.
+    ///
+    /// # Errors
+    /// [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used.
+    pub fn take(disks: &[PathBuf], port: u16, user: &str) -> Result<Self, TaskTrackerError> {
+        let mut held = Vec::new();
+        let mut failure = None;
+        for disk in disks {
+            match take_one(disk, port) {
+                Ok(Some(folder)) => held.push(folder),
+                Ok(None) => return Err(TaskTrackerError::InUse { folder: folder_in(disk, port) }),
+                // It is no disk that has failed: others could put files of theirs in place of ours.
+                Err(Unusable::Untrusted(error)) => return Err(TaskTrackerError::Untrusted(error)),
+                Err(Unusable::Failed(source)) => {
+                    let unusable = TaskTrackerError::Folder { folder: disk.clone(), user: user.to_owned(), source };
+                    tracing::warn!("{unusable}");
+                    failure = Some(unusable);
+                }
+            }
+        }
+        match failure {
+            Some(failure) if held.is_empty() => Err(failure),
+            _ => Ok(Self { failures: disks.len() - held.len(), held, next: AtomicUsize::new(0) }),
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Path> {
+        self.held.iter().map(|(folder, _)| folder.as_path())
+    }
+
+    /// Number of disks that cannot be used.
+    pub fn failures(&self) -> usize {
+        self.failures
+    }
+
+    /// The folder for something new: one after the other, but none on a disk that has less than half the room of another.
+    pub fn next(&self) -> &Path {
+        let rooms: Vec<u64> = self.all().map(|folder| room_bytes(folder).unwrap_or(0)).collect();
+        let least = rooms.iter().max().map_or(0, |most| most / 2);
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        let (before, after) = self.held.split_at(turn % self.held.len());
+        let (rooms_before, rooms_after) = rooms.split_at(before.len());
+        let mut in_turn = after.iter().chain(before).zip(rooms_after.iter().chain(rooms_before));
+        // The one with the most room is among them.
+        in_turn.find(|(_, room)| **room >= least).map_or(Path::new(""), |((folder, _), _)| folder)
+    }
+
+    /// The most room on any disk, bytes.
+    pub fn room_bytes(&self) -> Option<u64> {
+        self.all().filter_map(room_bytes).max()
+    }
+
+    /// Removes the folders; what cannot be removed goes at the next start.
+    pub fn remove(&self) {
+        for (folder, _) in &self.held {
+            let _ = fs::remove_dir_all(folder).and_then(|()| fs::remove_file(lock_of(folder)));
+        }
+    }
+}
+
+fn folder_in(disk: &Path, port: u16) -> PathBuf {
+    disk.join(format!("{NAME}{port}"))
+}
+
+fn lock_of(folder: &Path) -> PathBuf {
+    let mut name = folder.as_os_str().to_owned();
+    name.push(LOCK);
+    name.into()
+}
+
+fn room_bytes(folder: &Path) -> Option<u64> {
+    let about = rustix::fs::statvfs(folder).ok()?;
+    Some(about.f_bavail.saturating_mul(about.f_frsize))
+}
+
+/// Why a disk is not used.
+enum Unusable {
+    Untrusted(FsError),
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unusable {
+    fn from(source: io::Error) -> Self {
+        Self::Failed(source)
+    }
+}
+
+/// Makes a folder of ours if it is missing, and checks that root and our own user alone decide what lies there.
+///
+/// # Errors
+/// [`FsError`], of which [`FsError::Untrusted`] names the part of the path at fault.
+pub(super) fn make_trusted(folder: &Path, mode: u32) -> Result<(), FsError> {
+    let trusted = open_trusted_folder(folder, mode, Privacy::Private)?;
+    trusted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(())
+}
+
+/// The system's own error, where there is one.
+pub(super) fn of_system(error: FsError) -> io::Error {
+    match error {
+        FsError::Refused { source, .. } => source,
+        error => io::Error::other(error),
+    }
+}
+
+/// A new folder with its lock; `None` when another holds it.
+fn take_one(disk: &Path, port: u16) -> Result<Option<(PathBuf, File)>, Unusable> {
+    make_trusted(disk, DISK_MODE).map_err(|error| match error {
+        error @ FsError::Untrusted { .. } => Unusable::Untrusted(error),
+        error => Unusable::Failed(of_system(error)),
+    })?;
+    let own = folder_in(disk, port);
+    for entry in fs::read_dir(disk)? {
+        let folder = entry?.path();
+        let port = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(NAME));
+        if folder != own && port.is_some_and(|port| port.parse::<u16>().is_ok()) {
+            sweep(&folder);
+        }
+    }
+    let Some(lock) = lock(&lock_of(&own))? else { return Ok(None) };
+    kill_workers_in(&own);
+    match fs::remove_dir_all(&own) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => make_folder(&own)?,
+    }
+    Ok(Some((own, lock)))
+}
+
+/// Removes what an ended tasktracker left.
+fn sweep(folder: &Path) {
+    let path = lock_of(folder);
+    let Ok(Some(_held)) = lock(&path) else { return };
+    let killed = kill_workers_in(folder);
+    tracing::info!("{}: removed what a tasktracker has left; processes killed: {killed}", folder.display());
+    // What cannot be removed now goes at the next start.
+    let _ = fs::remove_dir_all(folder).and_then(|()| fs::remove_file(path));
+}
+
+/// Locks a file, which is made if there is none; `None` when another has locked it.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let file = append_to_file(path)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+            // Who held it before may have removed it.
+            Ok(())
+                if fs::metadata(path)
+                    .is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino())) =>
+            {
+                return Ok(Some(file));
+            }
+            Ok(()) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(disks: &[PathBuf], port: u16) -> Result<LocalFolders, TaskTrackerError> {
+        LocalFolders::take(disks, port, "alice")
+    }
+
+    #[test]
+    fn a_folder_has_one_owner_and_what_nobody_owns_goes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let disks = [scratch.path().join("a")];
+        let first = take(&disks, 1).unwrap();
+        let folder = first.next().to_owned();
+        fs::write(folder.join("x"), "").unwrap();
+        let refused = take(&disks, 1).unwrap_err().to_string();
+        assert!(refused.contains("a/tasktracker-1") && refused.contains("mapred.local.dir"), "{refused}");
+        // Another port is another tasktracker.
+        let second = take(&disks, 2).unwrap();
+        assert!(folder.join("x").exists());
+        drop(first);
+        fs::write(disks[0].join("tasktracker-x"), "no folder of ours").unwrap();
+        let third = take(&disks, 3).unwrap();
+        assert!(!folder.exists() && !lock_of(&folder).exists());
+        assert!(second.next().exists() && disks[0].join("tasktracker-x").exists());
+        third.remove();
+        second.remove();
+        assert_eq!(fs::read_dir(&disks[0]).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_disk_that_others_may_write_to_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().unwrap();
+        let open = scratch.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        // A good disk each: a process that another test starts may hold a lock for a moment longer than its taker.
+        for (good, disk) in [("first", open.clone()), ("second", open.join("below"))] {
+            let refused = take(&[scratch.path().join(good), disk], 1).unwrap_err().to_string();
+            assert!(refused.contains("open") && refused.contains("mapred.local.dir"), "{refused}");
+        }
+        assert!(!open.join("tasktracker-1").exists() && !open.join("below/tasktracker-1").exists());
+    }
+
+    #[test]
+    fn disks_are_used_in_turn_and_bad_ones_left_out() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [a, bad, b] = ["a", "bad", "b"].map(|name| scratch.path().join(name));
+        fs::write(&bad, "no folder").unwrap();
+        let folders = take(&[a.clone(), bad.clone(), b.clone()], 7).unwrap();
+        let turns: Vec<&Path> = (0..4).map(|_| folders.next().parent().unwrap()).collect();
+        assert_eq!(turns, [&a, &b, &a, &b]);
+        assert_eq!((folders.all().count(), folders.failures()), (2, 1));
+        assert!(folders.room_bytes().unwrap() > 0);
+        assert!(matches!(take(&[bad], 8), Err(TaskTrackerError::Folder { .. })));
+    }
+}

@@ -7,7 +7,7 @@ use super::history_text::render_price_history;
 use super::market_text::{Form, render_price, render_time};
 use super::server_address::server_address;
 use super::signer::{SignerArguments, SignerError};
-use super::since::parse_time_ms;
+use super::since::{InvalidTime, parse_time_ms};
 
 /// Exit code of wrong usage and of refused requests.
 const WRONG_USAGE: u8 = 2;
@@ -49,6 +49,9 @@ pub enum MarketCommandError {
         /// What was expected.
         expected: &'static str,
     },
+    /// A date that cannot be read.
+    #[error("{0}")]
+    Time(#[from] InvalidTime),
     /// The async runtime cannot start.
     #[error("cannot send the request: {0}")]
     System(#[from] std::io::Error),
@@ -60,7 +63,7 @@ impl MarketCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Signer(_) | Self::Argument { .. } => WRONG_USAGE,
+            Self::Signer(_) | Self::Argument { .. } | Self::Time(_) => WRONG_USAGE,
             Self::Client(MarketClientError::Refused(_) | MarketClientError::Query(_)) => WRONG_USAGE,
             Self::Client(MarketClientError::Denied { .. }) => DENIED,
             Self::Client(MarketClientError::Unreachable { .. }) | Self::System(_) => UNREACHABLE,

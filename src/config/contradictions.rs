@@ -7,7 +7,7 @@ use super::error::Warning;
 use super::host_port::HostPort;
 use super::keys;
 use super::keys::Key;
-use super::settings::{DYNAMIC_CLASS, FIFO_CLASS};
+use super::settings::scheduler::{DYNAMIC_CLASS, FIFO_CLASS};
 
 /// Contradictions in a JobTracker's values. Invalid values are ignored here: they are refused elsewhere.
 #[must_use]

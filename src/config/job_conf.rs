@@ -1,58 +1,16 @@
 //! One job's configuration: about forty typed values of its job.xml. The rest of the file is not kept.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::model::{EndNotification, Priority};
 use crate::wire::limits::WORKFLOW_BYTES;
 
 use super::configuration::Configuration;
 use super::error::{ConfigError, excerpt};
+use super::job_conf_error::JobConfError;
 use super::keys::Key;
 use super::parts_per_million::PartsPerMillion;
-use super::xml::XmlError;
 use super::{job_queue, keys};
-
-/// Why a job.xml is refused.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum JobConfError {
-    /// It exceeds the limit.
-    #[error("Exceeded max jobconf size: {bytes} limit: {limit_bytes} (mapred.user.jobconf.limit)")]
-    TooLong {
-        /// Its length.
-        bytes: u64,
-        /// The limit.
-        limit_bytes: u64,
-    },
-    /// It is not a configuration file.
-    #[error("job.xml: {0}")]
-    NotConfiguration(XmlError),
-    /// One of its values cannot be used.
-    #[error(transparent)]
-    Value(ConfigError),
-    /// A text in it exceeds its limit.
-    #[error("{key} has {bytes} bytes; expected at most {limit_bytes}")]
-    TextTooLong {
-        /// Its key.
-        key: String,
-        /// Its length.
-        bytes: usize,
-        /// The limit.
-        limit_bytes: usize,
-    },
-    /// Two keys name different queues.
-    #[error("{key} names queue {queue:?} but {other_key} names {other_queue:?}; expected one queue")]
-    QueuesDiffer {
-        /// One key.
-        key: String,
-        /// Its queue.
-        queue: String,
-        /// The other key.
-        other_key: String,
-        /// Its queue.
-        other_queue: String,
-    },
-}
 
 /// A job's configuration of its maps, or of its reduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

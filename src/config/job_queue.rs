@@ -5,7 +5,7 @@
 
 use super::configuration::{Configuration, Setting};
 use super::error::ConfigError;
-use super::job_conf::JobConfError;
+use super::job_conf_error::JobConfError;
 use super::keys;
 
 /// The queue of a job that names none.

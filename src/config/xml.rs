@@ -9,7 +9,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use thiserror::Error;
 
-use super::error::excerpt;
+use crate::wire::limits::excerpt;
 
 /// Maximum number of remarks for one file, so that no file takes many times its size in memory.
 pub const MOST_REMARKS: usize = 100;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::untrusted::{Expected, open_behind_links};
+use super::checked_file::Expected;
+use super::untrusted::open_behind_links;
 
 const ACCOUNTS: &str = "/etc/passwd";
 const LONGEST_ACCOUNTS_BYTES: u64 = 64 << 20;

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::checked_file::{CheckedFile, Expected, open_found};
 use super::error::{FsError, refused};
 use super::path_walk::{FOLDER, Links, OpenFolder, components_below, open_root, walk};
-use super::removal;
-use super::untrusted::{CheckedFile, Expected, open_found};
 
 /// A folder that is open: it stays the same one, whatever happens to its name.
 ///
@@ -184,14 +183,6 @@ impl FolderHandle {
         written.map_err(refused("write", &self.path.join(name), "a file system with room"))
     }
 
-    /// Removes a file, a link, or a folder with all in it, whose links are not followed. `false` when there is nothing.
-    ///
-    /// # Errors
-    /// [`FsError`]: what the system refuses, or another file system is mounted in it; what came before is removed then.
-    pub fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
-        removal::remove(self, name, &self.path_of(name)?)
-    }
-
     /// The names of all that is in it, in order.
     ///
     /// # Errors
@@ -254,7 +245,7 @@ impl FolderHandle {
     }
 
     /// The path of an entry.
-    fn path_of(&self, name: &OsStr) -> Result<PathBuf, FsError> {
+    pub(super) fn path_of(&self, name: &OsStr) -> Result<PathBuf, FsError> {
         if name.is_empty() || name == "." || name == ".." || name.as_bytes().contains(&b'/') {
             return Err(FsError::WrongKind { path: self.path.join(name), expected: "a plain name" });
         }

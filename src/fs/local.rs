@@ -6,10 +6,11 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use super::checked_file::Expected;
 use super::checksummed::checksums_path;
 use super::error::{FsError, refused};
 use super::folder_handle::FolderHandle;
-use super::untrusted::{Expected, open_behind_links};
+use super::untrusted::open_behind_links;
 
 /// What may stand under a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

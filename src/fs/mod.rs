@@ -3,6 +3,7 @@
 //! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
 
 mod accounts;
+mod checked_file;
 pub mod checksummed;
 mod error;
 pub mod file_uri;
@@ -17,15 +18,14 @@ mod trusted_folder;
 pub mod untrusted;
 
 pub use accounts::Account;
+pub use checked_file::{CheckedFile, Expected};
 pub use error::FsError;
 pub use file_uri::{FileUri, FileUriError};
 pub use folder_handle::FolderHandle;
 pub use local::{EntryKind, LocalFileSystem};
 pub use others::access_of_others;
 pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
-pub use untrusted::{
-    CheckedFile, Expected, open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below,
-};
+pub use untrusted::{open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below};
 
 use std::ffi::OsString;
 

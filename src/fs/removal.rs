@@ -21,8 +21,18 @@ struct Level {
     entries: Dir,
 }
 
+impl FolderHandle {
+    /// Removes a file, a link, or a folder with all in it, whose links are not followed. `false` when there is nothing.
+    ///
+    /// # Errors
+    /// [`FsError`]: what the system refuses, or another file system is mounted in it; what came before is removed then.
+    pub fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
+        remove(self, name, &self.path_of(name)?)
+    }
+}
+
 /// Removes what has that name in `parent`. `path` is for errors.
-pub(super) fn remove(parent: &FolderHandle, name: &OsStr, path: &Path) -> Result<bool, FsError> {
+fn remove(parent: &FolderHandle, name: &OsStr, path: &Path) -> Result<bool, FsError> {
     let refused = refused("remove", path, "a folder that may be removed");
     let Some(stat) = parent.stat_of(name)? else { return Ok(false) };
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {

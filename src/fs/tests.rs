@@ -152,7 +152,7 @@ fn no_open_waits_for_the_other_end_of_a_pipe() {
     let found = path_walk::walk_from_top(&root.join("file"), path_walk::Links::Refused).unwrap();
     fs::remove_file(root.join("file")).unwrap();
     fifo(&root.join("file"));
-    assert_eq!(text(&root, untrusted::open_found(&found, &any())), "ROOT/file: expected a regular file");
+    assert_eq!(text(&root, checked_file::open_found(&found, &any())), "ROOT/file: expected a regular file");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_link_that_takes_a_files_place_is_not_followed() {
     let found = path_walk::walk_from_top(&root.join("file"), path_walk::Links::Refused).unwrap();
     fs::remove_file(root.join("file")).unwrap();
     symlink("secret", root.join("file")).unwrap();
-    assert_eq!(text(&root, untrusted::open_found(&found, &any())), "ROOT/file: expected a regular file");
+    assert_eq!(text(&root, checked_file::open_found(&found, &any())), "ROOT/file: expected a regular file");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::api::{PriceHistory, SpendingHistory, Statement};
-use crate::engine::{Event, Explained, Overview, Read, Reply};
+use crate::engine::{ClusterSnapshot, Event, Explained, Read, Reply};
 use crate::market::{Acl, Answer, HistoryPage, ServletRequest, StatementPage};
 use crate::model::{JobId, QueueName};
 use crate::store::{Durable, Health as StoreHealth, ImageWatch, LedgerReader, StoreError};
@@ -68,7 +68,7 @@ pub(crate) struct Serving(Arc<AtomicBool>);
 #[derive(Debug)]
 enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
-    Overview(oneshot::Sender<Arc<Overview>>),
+    Overview(oneshot::Sender<Arc<ClusterSnapshot>>),
     Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
 }
 
@@ -131,7 +131,7 @@ impl crate::web::Owner for OwnerHandle {
         self.ask(|reply| Request::Market(Box::new(request), reply)).await
     }
 
-    async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
+    async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
         self.ask(Request::Overview).await
     }
 
@@ -298,17 +298,17 @@ fn explain(
 /// The last snapshot that was shown.
 #[derive(Default)]
 struct Snapshot {
-    overview: Arc<Overview>,
+    overview: Arc<ClusterSnapshot>,
     taken_ms: Option<u64>,
     /// Who waits for the next one, while that is not durable.
-    waiting: Vec<oneshot::Sender<Arc<Overview>>>,
+    waiting: Vec<oneshot::Sender<Arc<ClusterSnapshot>>>,
 }
 
 /// Shows the last snapshot while it is fresh, else makes one; whoever comes meanwhile waits for the same.
 fn overview(
     owner: &Rc<Owner>,
     snapshot: &Rc<RefCell<Snapshot>>,
-    reply: oneshot::Sender<Arc<Overview>>,
+    reply: oneshot::Sender<Arc<ClusterSnapshot>>,
     in_hand: &mut JoinSet<()>,
 ) {
     let now = owner.clock().now();

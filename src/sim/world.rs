@@ -336,11 +336,11 @@ impl<'a> World<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.judge.live_jobs() == 0 && self.engine.inspect().kill_debts() == 0
+        self.judge.live_jobs() == 0 && self.engine.inspect().pending_kill_jobs() == 0
     }
 
     fn progress(&self) -> (usize, usize, u64) {
-        (self.judge.live_jobs(), self.engine.inspect().kill_debts(), self.tally().attempts)
+        (self.judge.live_jobs(), self.engine.inspect().pending_kill_jobs(), self.tally().attempts)
     }
 }
 

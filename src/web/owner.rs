@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::{PriceHistory, SpendingHistory, Statement};
-use crate::engine::{Explained, Overview};
+use crate::engine::{ClusterSnapshot, Explained};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ServletRequest, StatementPage};
 use crate::model::{JobId, QueueName};
 
@@ -61,8 +61,8 @@ pub trait Owner: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`OwnerGone`] if no answer will come.
-    fn overview(&self) -> impl Future<Output = Result<Arc<Overview>, OwnerGone>> + Send;
+    /// [`OwnerGone`] when no answer will come.
+    fn overview(&self) -> impl Future<Output = Result<Arc<ClusterSnapshot>, OwnerGone>> + Send;
 
     /// The present content of the ACL file, or the last one that could be read. Never blocks.
     fn acl(&self) -> impl Future<Output = Arc<Acl>> + Send;

@@ -5,7 +5,7 @@ mod limits;
 mod named_files;
 mod queues;
 pub mod reread;
-mod scheduler;
+pub(super) mod scheduler;
 mod trackers;
 
 use std::collections::BTreeSet;

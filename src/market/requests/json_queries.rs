@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_was_signed_for_one_address_is_nothing_at_another() {
-        let ours: [(&str, ParseShape); 4] = [
+        let ours: [(&str, ParseQuery); 4] = [
             ("statement=q", ParsedQuery::parse_statement),
             ("queues=q", ParsedQuery::parse_queue_status),
             ("history&queue=q", ParsedQuery::parse_history),

@@ -8,7 +8,7 @@ mod requests;
 mod submissions;
 mod ticks;
 
-use crate::model::{Now, PerKind};
+use crate::model::{Credits, Now, PerKind, QueueName};
 
 use super::requests::signature::{sign, verify};
 use super::*;

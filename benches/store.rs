@@ -10,8 +10,8 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 
 use jobtracker::engine::Fact;
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact};
-use jobtracker::market::{Market, MarketConfig, QueueName, QueueUse, budget_file};
-use jobtracker::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind};
+use jobtracker::market::{Market, MarketConfig, QueueUse, budget_file};
+use jobtracker::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, QueueName};
 use jobtracker::store::{FactSender, Store, StoreOptions};
 use jobtracker::wire::{Counter, CounterGroup, Counters};
 
@@ -125,7 +125,7 @@ fn ticks(criterion: &mut Criterion) {
         let lines: String = (0..queues).map(|queue| format!("queue{queue} 1000000 0.5\n")).collect();
         let mut market = Market::new(MarketConfig::default(), 0);
         let mut now = Now { mono_ms: 0, wall_ms: 1_795_000_000_000 };
-        let endowed = market.endow(budget_file::parse(&lines, "budget").unwrap(), now);
+        let endowed = market.seed_budgets(budget_file::parse(&lines, "budget").unwrap(), now);
         let mut last = endowed.len() as u64;
         sink.append(FactNumber(1), endowed.into_iter().map(Fact::Market).collect());
         let use_of = |queue: &QueueName| QueueUse { queue: queue.clone(), running: PerKind::new(10, 0), pending: 30 };

@@ -2,6 +2,7 @@
 //!
 //! The rooms and what may depend on what are told in `docs/ARCHITECTURE.md`; `tests/tidy.rs` holds the code to it.
 
+pub mod api;
 pub mod channel;
 pub mod cli;
 pub mod client;

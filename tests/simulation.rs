@@ -7,8 +7,8 @@
 
 use jobtracker::engine::{Fact, Restored, Step};
 use jobtracker::mapreduce::{AttemptRole, JobFact, KillRequest};
-use jobtracker::market::{Charge, Credits, MarketFact, Reason, Tick};
-use jobtracker::model::{AttemptState, FactNumber};
+use jobtracker::market::{Charge, MarketFact, Reason, Tick};
+use jobtracker::model::{AttemptState, Credits, FactNumber};
 use jobtracker::sim::{Cuts, Journal, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
 use jobtracker::store::InMemoryStore;
 
@@ -133,7 +133,7 @@ fn more(amount: Credits, units: i128) -> Credits {
 fn forge_charge(step: &mut Step, mut forge: impl FnMut(&mut Tick, usize)) -> bool {
     forge_fact(step, |fact| {
         let Fact::Market(MarketFact::Tick(tick)) = fact else { return false };
-        let place = tick.turns.iter().position(|turn| turn.charge.amount() > Credits::ZERO);
+        let place = tick.queue_ticks.iter().position(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
         place.is_some_and(|place| {
             forge(tick, place);
             true
@@ -143,7 +143,8 @@ fn forge_charge(step: &mut Step, mut forge: impl FnMut(&mut Tick, usize)) -> boo
 
 #[test]
 fn a_charge_for_too_many_slots_is_noticed() {
-    let violation = judged(DYNAMIC, |step| forge_charge(step, |tick, place| tick.turns[place].charge.used.map += 1));
+    let violation =
+        judged(DYNAMIC, |step| forge_charge(step, |tick, place| tick.queue_ticks[place].charge.used.map += 1));
     assert_eq!(violation.law, Law::Money, "{violation}");
     assert!(violation.culprit.contains("is charged"), "{violation}");
 }
@@ -152,7 +153,7 @@ fn a_charge_for_too_many_slots_is_noticed() {
 fn a_charge_at_another_rate_is_noticed() {
     let violation = judged(DYNAMIC, |step| {
         forge_charge(step, |tick, place| {
-            let rate = &mut tick.turns[place].charge.rate;
+            let rate = &mut tick.queue_ticks[place].charge.rate;
             *rate = more(*rate, 1);
         })
     });
@@ -163,7 +164,7 @@ fn a_charge_at_another_rate_is_noticed() {
 fn a_balance_that_the_charge_does_not_explain_is_noticed() {
     let violation = judged(DYNAMIC, |step| {
         forge_charge(step, |tick, place| {
-            let balance = &mut tick.turns[place].balance;
+            let balance = &mut tick.queue_ticks[place].balance;
             *balance = more(*balance, 1);
         })
     });
@@ -175,9 +176,9 @@ fn a_balance_that_the_charge_does_not_explain_is_noticed() {
 fn an_interval_that_nobody_pays_is_noticed() {
     let violation = judged(DYNAMIC, |step| {
         forge_charge(step, |tick, place| {
-            let turn = &mut tick.turns[place];
-            turn.balance = more(turn.balance, turn.charge.amount().units());
-            turn.charge = Charge::default();
+            let queue_tick = &mut tick.queue_ticks[place];
+            queue_tick.balance = more(queue_tick.balance, queue_tick.charge.amount().units());
+            queue_tick.charge = Charge::default();
             tick.ledger.rows -= 1;
         })
     });

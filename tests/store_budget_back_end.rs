@@ -104,7 +104,7 @@ fn budgets_are_loaded_at_the_first_start_and_never_again() {
     let (image, found) = BudgetPublisher::with_back_end(table.clone(), &loaded).unwrap();
     let BudgetAtStart::Initial(initial) = found else { panic!("{found:?}") };
     assert_eq!(initial, lines("alice 100 1\n"));
-    let facts = Market::new(MarketConfig::default(), 0).endow(initial, Now { mono_ms: 0, wall_ms: 0 });
+    let facts = Market::new(MarketConfig::default(), 0).seed_budgets(initial, Now { mono_ms: 0, wall_ms: 0 });
     let last = record(&store.fact_sender(), loaded.last_fact, facts.into_iter().map(Fact::Market).collect());
     image.close(last).unwrap();
     store.close().unwrap();

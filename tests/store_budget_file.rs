@@ -73,7 +73,7 @@ impl Stage {
 
 fn endow(store: &Store, loaded: &LoadedState, lines: Vec<BudgetLine>) -> FactNumber {
     let config = MarketConfig { signature_window_ms: 300_000, job_signature_uses: 1, job_signature_window_ms: 300_000 };
-    let facts = Market::new(config, 0).endow(lines, Now { mono_ms: 0, wall_ms: 0 });
+    let facts = Market::new(config, 0).seed_budgets(lines, Now { mono_ms: 0, wall_ms: 0 });
     record(&store.fact_sender(), loaded.last_fact, facts.into_iter().map(Fact::Market).collect())
 }
 

@@ -6,8 +6,8 @@ mod store_stage;
 
 use jobtracker::engine::{Fact, JobCost};
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact, JobSpec, KillRequest};
-use jobtracker::market::{MarketFact, QueueName};
-use jobtracker::model::{AttemptId, AttemptState, FactNumber, Kind, PerKind, Priority, RunState};
+use jobtracker::market::MarketFact;
+use jobtracker::model::{AttemptId, AttemptState, FactNumber, Kind, PerKind, Priority, QueueName, RunState};
 use jobtracker::store::decode_splits;
 use jobtracker::wire::{CompletionStatus, Counter, CounterGroup, Counters, TaskCompletionEvent, WString};
 use rusqlite::Connection;

@@ -41,7 +41,7 @@ fn lived(scratch: &Scratch, days: i64) -> Market {
     let mut tell = |facts: Vec<MarketFact>| {
         last = record(&store.fact_sender(), last, facts.into_iter().map(Fact::Market).collect());
     };
-    tell(market.endow(lines, now(0)));
+    tell(market.seed_budgets(lines, now(0)));
     for tick in 1..=days * TICKS_A_DAY {
         tell(vec![market.tick(&usage(tick), PerKind::new(20, 10), now(tick)).into_fact()]);
     }

@@ -6,10 +6,9 @@ mod store_stage;
 
 use jobtracker::engine::Fact;
 use jobtracker::market::{
-    Consumer, Credits, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse, Reason, Stamp,
-    budget_file,
+    Consumer, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse, Reason, Stamp, budget_file,
 };
-use jobtracker::model::{FactNumber, Now, PerKind};
+use jobtracker::model::{Credits, FactNumber, Now, PerKind};
 use jobtracker::store::{FactSender, LoadedState};
 use store_stage::{Scratch, record};
 
@@ -64,7 +63,7 @@ fn a_restarted_market_goes_on_as_if_nothing_had_happened() {
     let scratch = Scratch::new();
     let mut never_stopped = Market::new(config(), START_MS);
     let lines = budget_file::parse("alice 1000.5 0.1\nbob 20 0.333333333333\ncarol 0.1 1\n", "budget").unwrap();
-    let endowment = never_stopped.endow(lines, now(0));
+    let endowment = never_stopped.seed_budgets(lines, now(0));
     for tick in 1..=30 {
         // Each tick is a life of the daemon of its own.
         let (store, loaded) = scratch.open();
@@ -94,7 +93,7 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
     let mut market = Market::new(config(), START_MS);
     let lines = budget_file::parse("alice 10 1\nbob 10 1\n", "budget").unwrap();
-    stage.record(market.endow(lines, now(0)));
+    stage.record(market.seed_budgets(lines, now(0)));
     stage.record(vec![market.tick(&usage(1), PerKind::new(2, 2), now(1)).into_fact()]);
     let rows = market.ledger().rows;
     let entry = |number, debit, credit, amount: &str, reason| LedgerEntry {

@@ -12,10 +12,8 @@ use jobtracker::engine::{
     ReadSubmission, Reply, Restored, SubmissionReply,
 };
 use jobtracker::mapreduce::{JobSpec, SplitTable};
-use jobtracker::market::{
-    BudgetLine, Credits, JobSignature, KeyId, QueueName, Role, ServletRequest, Shape, VerifiedUser,
-};
-use jobtracker::model::{AttemptId, AttemptState, FactNumber, JobId, Now, Priority};
+use jobtracker::market::{BudgetLine, JobSignature, KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser};
+use jobtracker::model::{AttemptId, AttemptState, Credits, FactNumber, JobId, Now, Priority, QueueName};
 use jobtracker::wire::frame::LENGTH_BYTES;
 use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value, decode_call, encode_call, encode_response};
 use jobtracker::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus};
@@ -215,7 +213,7 @@ impl World {
             self.now.wall_ms += 1;
             let rate = (number * 31 + round * 17) % 97 + 1;
             let query = format!("setSpending=0.{rate:02}&queue={queue}&user=root&timestamp={}", self.now.wall_ms);
-            let request = ServletRequest { verified: Some(root.clone()), shape: Shape::parse(&query).unwrap() };
+            let request = ServletRequest { verified: Some(root.clone()), query: ParsedQuery::parse(&query).unwrap() };
             let Reply::Market(answer) = self.step(Event::Market(Box::new(request))) else { panic!("no answer") };
             answer.unwrap();
         }

@@ -1,7 +1,7 @@
 //! `jobtracker explain`: why a job has the slots that it has.
 
+use crate::api::Explanation;
 use crate::client::market::MarketClientError;
-use crate::engine::explanation::Explanation;
 
 use super::explain_text::render_explanation;
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};

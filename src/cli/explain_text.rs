@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::engine::explanation::{Buyer, Explanation, Holders, Preempted};
-use crate::scheduler::OrderClass;
+use crate::api::{Buyer, Explanation, Holders, Preempted};
+use crate::model::OrderClass;
 
 use super::market_text::{Form, columns, format_utc, json, lines};
 

@@ -1,6 +1,7 @@
 //! Renders the price over time as a table for people and as JSON for programs.
 
-use crate::market::{Credits, PriceHistory, PricePoint};
+use crate::api::{PriceHistory, PricePoint};
+use crate::model::Credits;
 
 use super::market_text::{Form, columns, format_utc, json, lines};
 

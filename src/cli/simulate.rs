@@ -130,7 +130,7 @@ fn row(name: &str, tally: &Tally) -> [String; 12] {
 }
 
 fn add(sums: &mut Tally, tally: &Tally) {
-    let money = |left: crate::market::Credits, right: crate::market::Credits| left.checked_add(right).unwrap_or(left);
+    let money = |left: crate::model::Credits, right: crate::model::Credits| left.checked_add(right).unwrap_or(left);
     *sums = Tally {
         events: sums.events + tally.events,
         time_ms: sums.time_ms + tally.time_ms,

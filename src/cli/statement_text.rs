@@ -1,6 +1,7 @@
 //! Renders a queue's statement as a table for people and as JSON for programs.
 
-use crate::market::{Credits, Statement, StatementRow};
+use crate::api::{Statement, StatementRow};
+use crate::model::Credits;
 
 use super::market_text::{Form, columns, format_utc, json, lines};
 
@@ -36,7 +37,7 @@ fn cells(row: &StatementRow) -> [String; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::MovementReason;
+    use crate::api::MovementReason;
 
     fn row(number: u64, reason: MovementReason, amount: &str, balance: Option<&str>) -> StatementRow {
         StatementRow {

@@ -9,9 +9,9 @@ pub(crate) mod http;
 
 use serde::de::DeserializeOwned;
 
+use crate::api::{Explanation, PriceHistory, QueueStatus, QueueStatuses, Statement};
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
-use crate::engine::explanation::Explanation;
-use crate::market::{Key, PriceHistory, QueueStanding, Standings, Statement};
+use crate::market::Key;
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
 pub use http::HttpError;
@@ -131,9 +131,9 @@ impl MarketClient {
         &self,
         queue: Option<&str>,
         signer: &Signer,
-    ) -> Result<Vec<QueueStanding>, MarketClientError> {
+    ) -> Result<Vec<QueueStatus>, MarketClientError> {
         let query = queue.map_or_else(|| "queues".to_owned(), |queue| format!("queues={}", escaped(queue)));
-        let Standings { queues } = self.signed_json(QUEUES, &query, signer).await?;
+        let QueueStatuses { queues } = self.signed_json(QUEUES, &query, signer).await?;
         Ok(queues)
     }
 

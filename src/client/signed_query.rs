@@ -55,14 +55,14 @@ pub fn escaped(value: &str) -> String {
 mod tests {
     use super::*;
     use crate::market::signature::verify;
-    use crate::market::{Acl, Shape};
+    use crate::market::{Acl, ParsedQuery};
 
     #[test]
     fn any_user_signs_what_the_server_verifies() {
         let acl = Acl::parse("o'brien&co user k\n", "acl").unwrap();
         let signed = SignedQuery::new("info", "o'brien&co", 1_700_000_000_000, &Key::new("k")).unwrap();
-        let shape = Shape::parse(&signed.query).unwrap();
-        assert!(verify(&acl, shape.user.as_deref(), &signed.query, Some(&signed.authorization)).is_ok());
+        let parsed = ParsedQuery::parse(&signed.query).unwrap();
+        assert!(verify(&acl, parsed.user.as_deref(), &signed.query, Some(&signed.authorization)).is_ok());
         assert!(!signed.query.contains('\''), "{}", signed.query);
     }
 

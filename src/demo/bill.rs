@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::market::{Credits, MovementReason, Statement};
+use crate::api::{MovementReason, Statement};
+use crate::model::Credits;
 
 /// A user's charges.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +116,8 @@ fn difference(from: Credits, amount: Credits) -> Credits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::{QueueName, StatementRow};
+    use crate::api::StatementRow;
+    use crate::model::QueueName;
 
     fn credits(text: &str) -> Credits {
         text.parse().unwrap()

@@ -1,7 +1,8 @@
 //! The market after a tick, as text.
 
+use crate::api::QueueStatus;
 use crate::client::job::view::{JobState, TaskTally};
-use crate::market::{Credits, QueueStanding};
+use crate::model::Credits;
 
 use super::scratch::{BIDDERS, SLOTS};
 
@@ -13,7 +14,7 @@ pub(super) struct MarketTable {
     /// The sum of the effective rates, credits.
     pub(super) price: Credits,
     /// In the order of [`BIDDERS`].
-    pub(super) queues: Vec<QueueStanding>,
+    pub(super) queues: Vec<QueueStatus>,
     /// In the same order; none before the submission.
     pub(super) jobs: Vec<Option<JobView>>,
 }
@@ -67,7 +68,7 @@ impl MarketTable {
             self.tick,
             self.price.to_string()
         );
-        let row = |queue: &QueueStanding| {
+        let row = |queue: &QueueStatus| {
             let slots = |running: u32, quota: u32| format!("{running}/{quota}");
             format!(
                 "{:<18}{:>7}{:>6}  {:>5}  {:>5}  {:>7}  {:>7}  {:>6}",
@@ -123,11 +124,10 @@ fn truncate_share(share: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::QueueName;
-    use crate::model::PerKind;
+    use crate::model::{PerKind, QueueName};
 
-    fn queue(name: &str, bid: &str, share: &str, running: u32, quota: u32, budget: &str) -> QueueStanding {
-        QueueStanding {
+    fn queue(name: &str, bid: &str, share: &str, running: u32, quota: u32, budget: &str) -> QueueStatus {
+        QueueStatus {
             queue: QueueName::new(name).unwrap(),
             budget: budget.parse().unwrap(),
             bid: bid.parse().unwrap(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::api::QueueStatus;
 use crate::client::job::configuration::JobConfiguration;
 use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
 use crate::client::job::submit::{PreparedJob, SigningOptions};
@@ -14,7 +15,7 @@ use crate::client::job::{JobId, JobTrackerClient, Kind};
 use crate::client::market::{MarketClient, Signer};
 use crate::config::HostPort;
 use crate::lifecycle::Serving;
-use crate::market::{Credits, QueueStanding};
+use crate::model::Credits;
 
 use super::DemoOptions;
 use super::bill::{Bill, Expected};
@@ -185,7 +186,7 @@ impl<'a> Scenario<'a> {
     }
 
     /// The last tick with its price, and the queues after it.
-    async fn standings(&self) -> Result<((u64, Credits), Vec<QueueStanding>), DemoError> {
+    async fn standings(&self) -> Result<((u64, Credits), Vec<QueueStatus>), DemoError> {
         let mut before = self.last_tick().await?;
         let mut reads = 1;
         loop {

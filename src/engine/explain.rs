@@ -1,14 +1,14 @@
 //! Builds the explanation of a job's slots from the code that assigns them: the order of waiting jobs, the market's
 //! allocation, the job's check of a node, a round of preemption. Read-only.
 
+use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, QueueHolds, TaskCounts};
 use crate::mapreduce::{Job, JobState, NodeUse};
-use crate::market::{Bidding, Interval, QueueName};
-use crate::model::{JobId, Kind, Now, PerKind, RunState};
+use crate::market::{Bidding, Interval};
+use crate::model::{JobId, Kind, Now, PerKind, QueueName, RunState};
 use crate::scheduler::{Allocation, QueuePosition};
 
 use super::engine::Engine;
-use super::explanation::{Buyer, Explained, Explanation, Holders, LastRound, Preempted, QueueHolds, TaskCounts, Why};
-use super::{PolicyConfig, Read};
+use super::{Explained, PolicyConfig, Read};
 
 /// With more running attempts an explanation does not compute a round of preemption: the round visits all of them, and
 /// heartbeats wait meanwhile.
@@ -83,30 +83,34 @@ impl Engine {
         Explained { explanation, bidding: bidding.map(|bidding| (bidding, kinds)) }
     }
 
-    fn why(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Vec<Why> {
+    fn why(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Vec<PendingReason> {
         let job = case.job;
         if job.is_over() {
-            return vec![Why::Over { state: state_word(job).to_owned() }];
+            return vec![PendingReason::Over { state: state_word(job).to_owned() }];
         }
         if job.is_over_or_ending() {
-            return vec![Why::Ending];
+            return vec![PendingReason::Ending];
         }
         let mut why = Vec::new();
         if self.is_in_safe_mode() {
-            why.push(Why::SafeMode);
+            why.push(PendingReason::SafeMode);
         }
         let beyond = self.trackers.values().filter(|tracker| job.is_unsupported_on(tracker.node, &self.nodes)).count();
         if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {
-            why.push(Why::OnlyStock { trackers: narrow(beyond), because: because.clone() });
+            why.push(PendingReason::OnlyStock { trackers: narrow(beyond), because: because.clone() });
         }
         if job.state() == JobState::Prep {
-            why.push(if self.housekeeping.setup.contains(&job.id) { Why::SetupWaits } else { Why::SetupRuns });
+            why.push(if self.housekeeping.setup.contains(&job.id) {
+                PendingReason::SetupWaits
+            } else {
+                PendingReason::SetupRuns
+            });
             why.extend(self.why_unpaid(case, bidding));
             return why;
         }
         let pending = job.pending();
         if pending == PerKind::default() {
-            why.push(Why::NothingWaits);
+            why.push(PendingReason::NothingWaits);
             return why;
         }
         if Kind::ALL.iter().any(|kind| job.runnable(*kind) > 0) {
@@ -114,7 +118,9 @@ impl Engine {
         }
         for kind in Kind::ALL.into_iter().filter(|kind| pending[*kind] > 0) {
             match job.maps_before_reduces().filter(|_| kind == Kind::Reduce) {
-                Some(maps_needed) => why.push(Why::ReducesWait { maps_done: job.finished().map, maps_needed }),
+                Some(maps_needed) => {
+                    why.push(PendingReason::ReducesWait { maps_done: job.finished().map, maps_needed })
+                }
                 None => self.why_no_more(case, kind, &mut why),
             }
         }
@@ -122,30 +128,30 @@ impl Engine {
     }
 
     /// Why the queue has no allocation; none if it has one.
-    fn why_unpaid(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Option<Why> {
+    fn why_unpaid(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Option<PendingReason> {
         let account = self.market.as_ref()?.account(&case.job.spec.queue)?;
         let (bid, bidding) = (account.bid(), bidding?);
         if bid.units() == 0 {
-            Some(Why::NoBid)
+            Some(PendingReason::NoBid)
         } else if !bidding.is_funded(bid) {
-            Some(Why::NotFunded { budget: bidding.balance(), bid })
+            Some(PendingReason::NotFunded { budget: bidding.balance(), bid })
         } else {
-            (case.bought?.rate_units == 0).then_some(Why::NotBoughtYet)
+            (case.bought?.rate_units == 0).then_some(PendingReason::NotBoughtYet)
         }
     }
 
     /// Why its waiting tasks of a kind get no more slots.
-    fn why_no_more(&self, case: &Case<'_>, kind: Kind, why: &mut Vec<Why>) {
+    fn why_no_more(&self, case: &Case<'_>, kind: Kind, why: &mut Vec<PendingReason>) {
         if let Some(Allocation { quota, .. }) = case.bought.filter(|bought| bought.rate_units > 0) {
             let (quota, held) = (quota[kind], case.held[kind]);
             why.push(if held < quota {
-                Why::BelowQuota { kind, quota, held }
+                PendingReason::BelowQuota { kind, quota, held }
             } else {
-                Why::QuotaFull { kind, quota, held }
+                PendingReason::QuotaFull { kind, quota, held }
             });
         }
         if let Some(place) = case.places[kind].filter(|place| place.apps_before > 0) {
-            why.push(Why::EarlierJobs { kind, jobs: narrow(place.apps_before) });
+            why.push(PendingReason::EarlierJobs { kind, jobs: narrow(place.apps_before) });
         }
         let (mut useful, mut avoided, mut no_room, mut failed_there, mut out_of_service) = (0, 0, 0, 0, 0);
         for tracker in self.trackers.values() {
@@ -161,11 +167,11 @@ impl Engine {
             } += slots;
         }
         if useful > 0 {
-            why.push(Why::FreeForIt { kind, slots: useful });
+            why.push(PendingReason::FreeForIt { kind, slots: useful });
         } else if avoided + no_room + failed_there + out_of_service > 0 {
-            why.push(Why::Unusable { kind, avoided, no_room, failed_there, out_of_service });
+            why.push(PendingReason::Unusable { kind, avoided, no_room, failed_there, out_of_service });
         } else {
-            why.push(Why::NoneFree { kind });
+            why.push(PendingReason::NoneFree { kind });
         }
     }
 

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::mapreduce::Job;
-use crate::market::{Charge, Credits, Tick};
-use crate::model::{JobId, Kind, PerKind};
+use crate::market::{Charge, Tick};
+use crate::model::{Credits, JobId, Kind, PerKind};
 use crate::scheduler::{AppId, Scheduler};
 
 /// The cost of a job so far.
@@ -105,11 +105,11 @@ impl JobCosts {
         let mut charged = Vec::new();
         // Both are sorted by name.
         let mut queues = self.holders.iter_mut().peekable();
-        for turn in tick.turns.iter().filter(|turn| turn.charge.amount() > Credits::ZERO) {
-            let name = turn.queue.as_str();
+        for queue_tick in tick.queue_ticks.iter().filter(|queue_tick| queue_tick.charge.amount() > Credits::ZERO) {
+            let name = queue_tick.queue.as_str();
             while queues.next_if(|(queue, _)| queue.as_str() < name).is_some() {}
             let Some((_, holders)) = queues.next_if(|(queue, _)| queue.as_str() == name) else { continue };
-            let (left, done) = distribute_charge(&turn.charge, holders, scheduler, &mut charged);
+            let (left, done) = distribute_charge(&queue_tick.charge, holders, scheduler, &mut charged);
             debug_assert_eq!(left, PerKind::default(), "slots of {name} are held by none of its jobs");
             let done = done.iter().filter_map(|place| holders.remove(place));
             self.completed.extend(done.map(|holder| (holder.cost.job, holder.cost)));

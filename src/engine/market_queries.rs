@@ -1,7 +1,8 @@
 //! Queries of bidders that need both the cluster and the market. Read-only.
 
-use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueName, QueueUse, ServletRequest};
-use crate::model::PerKind;
+use crate::api::QueueStatus;
+use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueUse, ServletRequest};
+use crate::model::{PerKind, QueueName};
 use crate::scheduler::{GroupId, GroupUsage, Scheduler};
 
 use super::PolicyConfig;
@@ -17,7 +18,9 @@ impl Engine {
                 Some(bidding) => Answer::Quote(bidding.quote(rate)),
                 None => Answer::Frame,
             },
-            Answer::Permitted(Operation::Standings(queue)) => Answer::Standings(self.queue_standings(queue.as_ref())),
+            Answer::Permitted(Operation::QueueStatus(queue)) => {
+                Answer::QueueStatuses(self.queue_status(queue.as_ref()))
+            }
             other => other,
         }
     }
@@ -25,10 +28,10 @@ impl Engine {
     /// Replaces the job of a request by its queue, by which the market checks access. For an unknown job the signer's
     /// own queue stands in, so every signer may learn that the job does not exist.
     pub(super) fn resolve_job_queue(&self, request: &mut ServletRequest) {
-        if request.shape.kind == OperationKind::Explain {
-            let job = request.shape.value.parse().ok().and_then(|id| self.jobs.get(id));
+        if request.query.kind == OperationKind::Explain {
+            let job = request.query.value.parse().ok().and_then(|id| self.jobs.get(id));
             let signer = request.verified.as_ref().map(|signer| signer.user.clone());
-            request.shape.queue = job.map(|job| job.spec.queue.clone()).or(signer);
+            request.query.queue = job.map(|job| job.spec.queue.clone()).or(signer);
         }
     }
 
@@ -40,13 +43,13 @@ impl Engine {
         market.bidding(queue, &usage, slots, self.alloc_interval_ms())
     }
 
-    /// Standings of one queue, or of all.
-    fn queue_standings(&self, queue: Option<&QueueName>) -> Vec<crate::market::QueueStanding> {
+    /// The live status of one queue, or of all.
+    fn queue_status(&self, queue: Option<&QueueName>) -> Vec<QueueStatus> {
         let Some(market) = &self.market else { return Vec::new() };
         let ((usage, _), interval_ms) = (queue_usage(market, &self.scheduler), self.alloc_interval_ms());
         match queue {
-            Some(queue) => market.standings([queue], &usage, interval_ms),
-            None => market.standings(market.queues(), &usage, interval_ms),
+            Some(queue) => market.live_queue_status([queue], &usage, interval_ms),
+            None => market.live_queue_status(market.queues(), &usage, interval_ms),
         }
     }
 

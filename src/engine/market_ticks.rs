@@ -1,7 +1,7 @@
 //! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
-use crate::market::{Account, BudgetLine, Credits, Interval, MarketFact, QueueChange, QueueName, ServletRequest};
-use crate::model::{Now, PerKind};
+use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
+use crate::model::{Credits, Now, PerKind, QueueName};
 use crate::scheduler::Allocation;
 
 use super::engine::{Engine, Wait};
@@ -40,7 +40,7 @@ impl Engine {
     /// Seeds the market with the budget file, once in the life of the state store. Opens its queues.
     pub fn seed_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) {
         let Some(market) = &mut self.market else { return };
-        for fact in market.endow(lines, now) {
+        for fact in market.seed_budgets(lines, now) {
             self.log.push(Fact::Market(fact));
         }
         for queue in market.queues() {
@@ -50,26 +50,26 @@ impl Engine {
 
     /// Applies an edited budget file at start. Returns a line for the operator about each change. The next tick writes
     /// the file again.
-    pub fn take_over_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
+    pub fn apply_budget_file(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
         let Some(market) = &mut self.market else { return Vec::new() };
         let live_jobs = &self.live_jobs;
-        let taken = market.take_over(lines, now, |queue| live_jobs.contains_key(queue.as_str()));
-        self.apply_queue_changes(taken.changes);
+        let applied = market.apply_budget_file(lines, now, |queue| live_jobs.contains_key(queue.as_str()));
+        self.apply_queue_changes(applied.changes);
         self.budgets_changed = true;
-        for fact in taken.facts {
+        for fact in applied.facts {
             self.log.push(Fact::Market(fact));
         }
-        taken.told
+        applied.messages
     }
 
     /// Opens and closes scheduler groups as the market opened and closed queues.
     fn apply_queue_changes(&mut self, changes: Vec<QueueChange>) {
         for change in changes {
             match change {
-                QueueChange::Opened(queue) => {
+                QueueChange::Added(queue) => {
                     self.scheduler.open_group(queue.as_str());
                 }
-                QueueChange::Closed(queue) => {
+                QueueChange::Removed(queue) => {
                     // The market removes idle queues only: these have no app, so the group closes.
                     let closed = self.scheduler.group(queue.as_str()).map(|group| self.scheduler.close_group(group));
                     debug_assert_eq!(closed, Some(Ok(())), "the account of {queue:?} is gone, its group is not");
@@ -89,7 +89,7 @@ impl Engine {
         let Some(market) = &mut self.market else { return };
         let (usage, groups) = queue_usage(market, &self.scheduler);
         let tick = market.tick(&usage, slots, now);
-        let is_charged = tick.turns.iter().any(|turn| turn.charge.amount() > Credits::ZERO);
+        let is_charged = tick.queue_ticks.iter().any(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
         // Both are sorted by name, and the market returns only queues of `usage`.
         let mut groups = usage.iter().zip(groups);
         let allocations: Vec<_> = tick
@@ -123,14 +123,14 @@ impl Engine {
                 || scheduler.group(queue).is_some_and(|group| scheduler.usage(group) != PerKind::default());
             live_jobs.contains_key(queue) || holds_slots() || submissions.values().any(|pending| pending.is_for(queue))
         };
-        let operated = market.operate(request, now, busy);
-        self.apply_queue_changes(operated.changes);
-        self.budgets_changed |= operated.facts.iter().any(is_money);
-        for fact in operated.facts {
+        let handled = market.handle_request(request, now, busy);
+        self.apply_queue_changes(handled.changes);
+        self.budgets_changed |= handled.facts.iter().any(is_money);
+        for fact in handled.facts {
             self.log.push(Fact::Market(fact));
         }
         // The answer may show durable state only.
-        (Reply::Market(operated.answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
+        (Reply::Market(handled.answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
     }
 }
 

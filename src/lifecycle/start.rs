@@ -286,7 +286,7 @@ pub(super) fn build_engine(
             // Written at the first tick, when the ledger includes it.
             BudgetAtStart::Edited(lines) => {
                 log_rounded(path, &lines);
-                log_imported(path, &engine.take_over_budgets(lines, now));
+                log_imported(path, &engine.apply_budget_file(lines, now));
                 return image;
             }
             BudgetAtStart::Unchanged => {}

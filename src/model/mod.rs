@@ -2,21 +2,27 @@
 //! other room.
 
 mod counter_limits;
+mod credits;
 mod end_notification;
 mod fact_number;
 mod id;
 mod kind;
 mod names;
 mod now;
+mod order_class;
+mod queue_name;
 mod rack;
 mod states;
 
 pub use counter_limits::CounterLimits;
+pub use credits::{Credits, CreditsError};
 pub use end_notification::EndNotification;
 pub use fact_number::FactNumber;
 pub use id::{AttemptId, IdError, Identifier, JobId, TaskId};
 pub use kind::{Kind, PerKind};
 pub(crate) use names::names;
 pub use now::Now;
+pub use order_class::OrderClass;
+pub use queue_name::{QueueName, QueueNameError};
 pub use rack::DEFAULT_RACK;
 pub use states::{AttemptState, Priority, RunState};

@@ -8,13 +8,13 @@ use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, OrderClass, PerKind};
 
 use super::assign::SKIP_BUDGET;
 use super::key::{AppKey, GroupKey, Ratio};
 use super::node::{Node, Totals};
 use super::policy::{HeartbeatLimits, Policy};
-use super::{AppSpec, GroupId, OrderClass};
+use super::{AppSpec, GroupId};
 
 /// What a queue has bought for the current interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -43,6 +43,6 @@ pub use group::GroupBusy;
 pub use ids::{AppId, GroupId, NodeId};
 pub use node::Totals;
 pub use preemption::{OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
-pub use queue_position::{OrderClass, QueuePosition};
+pub use queue_position::QueuePosition;
 pub use state::{AddAppError, GroupUsage, Scheduler};
 pub use topology::{HostId, Level, RackId, Topology};

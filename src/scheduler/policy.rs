@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, OrderClass, PerKind};
 
 use super::key::{AppKey, GroupKey};
 use super::node::{Node, Totals};
-use super::{Allocation, AppId, AppSpec, GroupId, OrderClass};
+use super::{Allocation, AppId, AppSpec, GroupId};
 
 /// Limits on what one heartbeat may grant of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,23 +1,9 @@
 //! The position of an app in the order that grants follow.
 
-use serde::{Deserialize, Serialize};
-
-use crate::model::Kind;
+use crate::model::{Kind, OrderClass};
 
 use super::order::Order;
 use super::{AppId, Scheduler};
-
-/// The class of a group under a policy that distinguishes buyers; earlier ones are served first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OrderClass {
-    /// Uses less than it has bought.
-    UnderQuota,
-    /// Pays, and uses what it has bought or more.
-    Funded,
-    /// Pays nothing.
-    Unfunded,
-}
 
 /// A position in the order of grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,10 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::engine::explanation::Explained;
-use crate::engine::{ClusterSnapshot, Event, Read, Reply};
-use crate::market::{
-    Acl, Answer, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
-};
-use crate::model::JobId;
+use crate::api::{PriceHistory, SpendingHistory, Statement};
+use crate::engine::{ClusterSnapshot, Event, Explained, Read, Reply};
+use crate::market::{Acl, Answer, HistoryPage, ServletRequest, StatementPage};
+use crate::model::{JobId, QueueName};
 use crate::store::{BudgetStatus, Durable, Health as StoreHealth, LedgerReader, StoreError};
 use crate::web::{Health, LedgerUnreadable, MarketReply, OwnerGone};
 
@@ -265,7 +263,7 @@ fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<Mar
     let Reply::Market(result) = answer else { return };
     let queues = match &result {
         Ok(Answer::Queues { queues, .. }) => queues.len(),
-        Ok(Answer::Standings(standings)) => standings.len(),
+        Ok(Answer::QueueStatuses(standings)) => standings.len(),
         _ => 0,
     };
     // The step is done and must be answered; its memory is charged as far as possible.

@@ -4,7 +4,8 @@
 //! what these refuse never reaches the engine.
 
 use crate::engine::Event;
-use crate::market::{Credits, ServletRequest, Shape, signature};
+use crate::market::{ParsedQuery, ServletRequest, signature};
+use crate::model::Credits;
 
 use super::ADMINISTRATOR;
 use super::agenda::Wake;
@@ -208,9 +209,9 @@ impl World<'_> {
         if self.incarnation.is_down() {
             return Ok(());
         }
-        let Ok(shape) = Shape::parse(&query) else { return Ok(()) };
-        let verified = signature::verify(&self.acl, shape.user.as_deref(), &shape.query, Some(&header)).ok();
-        self.step(Event::Market(Box::new(ServletRequest { verified, shape })), &intent).map(drop)
+        let Ok(parsed) = ParsedQuery::parse(&query) else { return Ok(()) };
+        let verified = signature::verify(&self.acl, parsed.user.as_deref(), &parsed.raw, Some(&header)).ok();
+        self.step(Event::Market(Box::new(ServletRequest { verified, query: parsed })), &intent).map(drop)
     }
 }
 

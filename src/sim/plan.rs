@@ -1,8 +1,8 @@
 //! What a seed makes of the world: the cluster, the users and their money, how often what goes wrong.
 
 use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
-use crate::market::{BudgetLine, Credits, MarketConfig, QueueName};
-use crate::model::{Identifier, Now, PerKind};
+use crate::market::{BudgetLine, MarketConfig};
+use crate::model::{Credits, Identifier, Now, PerKind, QueueName};
 use crate::scheduler::FifoOptions;
 
 use super::random::Random;

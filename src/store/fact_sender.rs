@@ -52,7 +52,7 @@ pub enum Pressure {
 /// Weight of facts in the backlog: one each, of a tick as much as the queues in it.
 pub(super) fn weight(facts: &[Fact]) -> u64 {
     let one = |fact: &Fact| match fact {
-        Fact::Market(MarketFact::Tick(tick)) => 1 + tick.turns.len() as u64,
+        Fact::Market(MarketFact::Tick(tick)) => 1 + tick.queue_ticks.len() as u64,
         Fact::JobsCharged { jobs, .. } => 1 + jobs.len() as u64,
         _ => 1,
     };

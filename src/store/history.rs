@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::market::{HistoryPage, PriceHistory, PricePoint, QueueName, Spans, SpendingHistory, SpendingPoint};
+use crate::api::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
+use crate::market::{HistoryPage, Spans};
+use crate::model::QueueName;
 
 use super::error::StoreError;
 use super::statement::LedgerReader;

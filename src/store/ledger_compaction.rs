@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use crate::market::Credits;
+use crate::model::Credits;
 
 use super::fault_point::FaultPoint;
 use super::schema::{meta, set_meta};

@@ -8,8 +8,7 @@ use rusqlite::{Row, params};
 
 use crate::engine::JobCost;
 use crate::mapreduce::{AcceptedJob, CounterInterner, Ending, FinishedJob, JobOutcome, JobSpec, StoredJob};
-use crate::market::Credits;
-use crate::model::{AttemptId, JobId, Kind, PerKind, RunState};
+use crate::model::{AttemptId, Credits, JobId, Kind, PerKind, RunState};
 
 use super::enum_text;
 use super::error::StoreError;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 
 use crate::market::{
-    Charge, Consumer, Credits, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, QueueName,
-    Reason, Stamp, Tick, Turn,
+    Charge, Consumer, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, QueueTick, Reason, Stamp,
+    Tick,
 };
+use crate::model::{Credits, QueueName};
 
 use super::error::StoreError;
 use super::loaded_state::Loader;
@@ -27,7 +28,7 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
     let mut ledger_rows = 0;
     if let Some(mut tick) = load_tick(loader)? {
         ledger_rows = tick.ledger.rows;
-        tick.turns = load_turns(loader, tick.number, &balances)?;
+        tick.queue_ticks = load_queue_ticks(loader, tick.number, &balances)?;
         facts.push(MarketFact::Tick(Box::new(tick)));
     }
     let sql = format!("{LEDGER} WHERE number > {ledger_rows} ORDER BY number");
@@ -53,7 +54,7 @@ fn stamp_columns(row: &Row<'_>) -> rusqlite::Result<(String, String, String, i64
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
 }
 
-/// The last tick, without its turns.
+/// The last tick, without its queues.
 fn load_tick(loader: &Loader<'_>) -> Result<Option<Tick>, StoreError> {
     let sql = "SELECT number, ledger_rows, wall_ms, price_units, issued_units, charged_units
                FROM tick ORDER BY number DESC LIMIT 1";
@@ -70,15 +71,15 @@ fn load_tick(loader: &Loader<'_>) -> Result<Option<Tick>, StoreError> {
         charged: units(loader, "tick.charged_units", charged)?,
     };
     let price = units(loader, "tick.price_units", price)?;
-    Ok(Some(Tick { number: number.cast_unsigned(), wall_ms, price, ledger, turns: Vec::new() }))
+    Ok(Some(Tick { number: number.cast_unsigned(), wall_ms, price, ledger, queue_ticks: Vec::new() }))
 }
 
 /// The intervals that a tick opened. Its charges are in the accounts.
-fn load_turns(
+fn load_queue_ticks(
     loader: &Loader<'_>,
     tick: u64,
     balances: &BTreeMap<QueueName, Credits>,
-) -> Result<Vec<Turn>, StoreError> {
+) -> Result<Vec<QueueTick>, StoreError> {
     let sql = format!("SELECT queue, interval FROM allocation WHERE tick = {tick} ORDER BY queue");
     let read = |[queue, interval]: [String; 2]| {
         let queue: QueueName = loader.parse("allocation.queue", queue, "a queue's name")?;
@@ -87,7 +88,7 @@ fn load_turns(
         };
         let interval = serde_json::from_str::<Interval>(&interval)
             .map_err(|_| loader.wrong("allocation.interval", interval, "an interval as JSON"))?;
-        Ok(Turn { queue, charge: Charge::default(), balance, interval: Some(interval) })
+        Ok(QueueTick { queue, charge: Charge::default(), balance, interval: Some(interval) })
     };
     loader.texts(&sql)?.into_iter().map(read).collect()
 }

@@ -5,8 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use crate::market::Credits;
-use crate::model::JobId;
+use crate::model::{Credits, JobId};
 
 use super::fault_point::FaultPoint;
 use super::options::Retention;

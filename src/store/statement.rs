@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 
-use crate::market::{Credits, MovementReason, QueueName, Statement, StatementPage, StatementRow};
+use crate::api::{MovementReason, Statement, StatementRow};
+use crate::market::StatementPage;
+use crate::model::{Credits, QueueName};
 
 use super::error::StoreError;
 use super::units_column::{optional_units_column, units_column};
@@ -113,7 +115,7 @@ impl Walk {
             day,
             movements: row.get::<_, i64>(9)?.cast_unsigned(),
             tick: row.get::<_, i64>(2)?.cast_unsigned(),
-            reason: MovementReason::named(&word).ok_or_else(unknown)?,
+            reason: MovementReason::from_word(&word).ok_or_else(unknown)?,
             rate: optional_units_column(row, 4)?,
             map_slots: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
             reduce_slots: row.get::<_, Option<i64>>(6)?.map(i64::cast_unsigned),

@@ -3,7 +3,7 @@
 use rusqlite::Row;
 use rusqlite::types::Type;
 
-use crate::market::Credits;
+use crate::model::Credits;
 
 /// The amount in a column that holds units.
 pub(super) fn units_column(row: &Row<'_>, column: usize) -> rusqlite::Result<Credits> {

@@ -1,4 +1,4 @@
-//! `500 ACCESS DENIED: query`, the document's answer to a request that may not be.
+//! `500 ACCESS DENIED: query`, the document's answer to an unauthorized request.
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
@@ -6,11 +6,11 @@ use hyper::ext::ReasonPhrase;
 
 use super::response::{HTML, fresh};
 
-/// Bytes of a reason phrase at most. Queries may be longer than clients take status lines to be.
+/// Largest reason phrase, bytes. Queries may be longer than the status lines that clients accept.
 const MAX_REASON_BYTES: usize = 1024;
 
-/// The denial of a query as it came. `reason` is for a signer who has been recognised, and nobody else.
-pub(super) fn denied(query: &str, reason: Option<&str>) -> Response<Body> {
+/// The denial of a raw query. `reason` is only for a signer whose signature is valid.
+pub(super) fn access_denied(query: &str, reason: Option<&str>) -> Response<Body> {
     let denial = format!("ACCESS DENIED: {query}");
     let mut body = escape(&denial);
     body.push('\n');
@@ -25,13 +25,13 @@ pub(super) fn denied(query: &str, reason: Option<&str>) -> Response<Body> {
     response
 }
 
-/// A text as a status line can carry it: cut, and without control characters.
+/// A text as a status line can hold it: cut, and without control characters.
 fn reason_phrase(text: &str) -> String {
     let cut = text.get(..text.floor_char_boundary(MAX_REASON_BYTES)).unwrap_or_default();
     cut.replace(char::is_control, "?")
 }
 
-/// A text that HTML shows as it is, outside of attributes; without control characters.
+/// Escapes a text for HTML outside of attributes and replaces control characters.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     fn phrase(query: &str) -> Vec<u8> {
-        let response = denied(query, None);
+        let response = access_denied(query, None);
         response.extensions().get::<ReasonPhrase>().unwrap().as_bytes().to_vec()
     }
 

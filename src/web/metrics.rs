@@ -17,16 +17,18 @@ use tokio::time::timeout;
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::model::{Kind, PerKind};
 
+use super::owner::{Health, Owner, OwnerGone};
 use super::process_usage::ProcessUsage;
+use super::response;
 use super::response::fresh;
-use super::{Health, Owner, OwnerGone, WebState, response};
+use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// What scrapers of OpenMetrics are promised.
+/// The content type of OpenMetrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answers one scrape.
 pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    let Ok(Ok(overview)) = timeout(super::ANSWER_PATIENCE, state.owner.overview()).await else {
+    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
         return response::text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
     };
     let WebState { has_market, shows_money, .. } = *state;
@@ -38,7 +40,7 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> 
     }
 }
 
-/// All that one scrape shows.
+/// The input of one scrape.
 #[derive(Debug)]
 struct Scrape {
     overview: Arc<ClusterSnapshot>,
@@ -48,7 +50,7 @@ struct Scrape {
     shows_money: bool,
 }
 
-/// Writes metrics one after the other. Names carry their unit last.
+/// Writes metrics one after the other. Names end in their unit.
 struct Writer<'a>(DescriptorEncoder<'a>);
 
 // === impl Writer ===
@@ -106,7 +108,7 @@ impl Scrape {
 
     fn cluster(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let overview = &self.overview;
-        writer.gauges("jobtracker_slots", "Slots of all trackers that take work", by_kind(overview.slots))?;
+        writer.gauges("jobtracker_slots", "Slots of all trackers that accept work", by_kind(overview.slots))?;
         writer.gauges("jobtracker_slots_used", "Slots in use", by_kind(overview.running))?;
         writer.gauges("jobtracker_tasks_waiting", "Tasks that wait for a slot", by_kind(overview.waiting))?;
         let healthy = count(overview.trackers.iter().map(|tracker| tracker.healthy));
@@ -117,12 +119,12 @@ impl Scrape {
         writer.counter("jobtracker_attempts_launched", "Attempts launched", overview.attempts_launched)?;
         writer.counter(
             "jobtracker_attempts_preempted",
-            "Attempts chosen to leave their slots to other queues",
+            "Attempts preempted in favour of other queues",
             overview.attempts_preempted,
         )?;
         writer.counter(
             "jobtracker_store_rowless_updates",
-            "Facts that found no row to change in state.db: more than 0 is a defect",
+            "Facts without a row to change in state.db: more than 0 is a defect",
             self.health.rowless_updates,
         )?;
         let is_ready = u32::from(self.health.is_ready);
@@ -142,11 +144,11 @@ impl Scrape {
     fn jobs(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let overview = &self.overview;
         let live = [([("state", "prep")], overview.preparing_jobs), ([("state", "running")], overview.running_jobs)];
-        writer.gauges("jobtracker_jobs", "Jobs that are not over", live)?;
+        writer.gauges("jobtracker_jobs", "Unfinished jobs", live)?;
         writer.counter("jobtracker_jobs_accepted", "Jobs accepted", overview.jobs_accepted)?;
         let ended =
             ["succeeded", "failed", "killed"].map(|state| [("state", state)]).into_iter().zip(overview.jobs_ended);
-        writer.counters("jobtracker_jobs_ended", "Jobs that are over", ended)
+        writer.counters("jobtracker_jobs_ended", "Finished jobs", ended)
     }
 
     fn queues(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -211,7 +213,7 @@ fn count(truths: impl Iterator<Item = bool>) -> usize {
     truths.filter(|is_true| *is_true).count()
 }
 
-/// An exact decimal as the double that metrics are made of: for graphs, not for books.
+/// An exact decimal as a double, which is what metrics hold: for graphs, not for accounts.
 fn approximate(decimal: &str) -> Option<f64> {
     decimal.parse().ok()
 }

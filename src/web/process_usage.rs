@@ -1,4 +1,4 @@
-//! What the daemon's process takes of the machine.
+//! Processor time and memory of the daemon's process.
 
 use std::fs;
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl ProcessUsage {
         ProcessUsage::parse(&stat, rustix::param::clock_ticks_per_second(), page_bytes)
     }
 
-    /// Reads the line of `/proc/PID/stat`, of which proc(5) tells the fields.
+    /// Reads the line of `/proc/PID/stat`, whose fields proc(5) lists.
     fn parse(stat: &str, ticks_per_second: u64, page_bytes: u64) -> Option<ProcessUsage> {
         // The second field is the program's name in brackets and may hold anything, brackets and blanks too.
         let (_, from_third) = stat.rsplit_once(')')?;

@@ -1,4 +1,4 @@
-//! The forms an answer takes.
+//! Responses: content types and headers.
 
 use std::fmt::Display;
 
@@ -10,18 +10,18 @@ use axum::http::{HeaderValue, Response, StatusCode};
 
 /// The content type of `/scheduler`, as the original sends it.
 pub(super) const XML: &str = "text/xml; charset=utf-8";
-/// What programs read.
+/// The content type for programs.
 pub(super) const JSON: &str = "application/json";
-/// Pages.
+/// The content type of pages.
 pub(super) const HTML: &str = "text/html; charset=utf-8";
-/// Everything for people without a page.
+/// The content type of short texts for people.
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Our page needs its style and nothing else, so nothing else may be smuggled into any answer, nor may any be framed.
+/// The page needs its style and nothing else, so the policy forbids everything else, framing included.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// An answer of a moment: nobody may keep it.
+/// A response that must not be cached.
 pub(super) fn fresh(status: StatusCode, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
@@ -31,8 +31,8 @@ pub(super) fn fresh(status: StatusCode, content_type: &'static str, body: impl I
     response
 }
 
-/// Any answer, as it leaves: no browser guesses another type for it, runs or frames it, or tells others where it was read.
-/// Those that the router makes by itself, without a body, have no type of their own.
+/// Adds the security headers of every response: no type guessing, no scripts, no framing, no referrer. Responses that
+/// the router makes itself have no content type, so they get one.
 pub(super) fn guarded(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(TEXT));
@@ -47,7 +47,7 @@ pub(super) fn text(status: StatusCode, line: impl Display) -> Response<Body> {
     fresh(status, TEXT, format!("{line}\n"))
 }
 
-/// Names the methods that are taken here.
+/// Adds the `Allow` header.
 pub(super) fn with_allow(mut response: Response<Body>, methods: &'static str) -> Response<Body> {
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     response
@@ -55,11 +55,11 @@ pub(super) fn with_allow(mut response: Response<Body>, methods: &'static str) ->
 
 /// A value as a line of JSON.
 pub(super) fn json(value: &impl serde::Serialize) -> String {
-    // Texts, numbers and lists always have a JSON form.
+    // These types always serialize.
     serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
-/// A refusal where JSON is spoken.
+/// A refusal as JSON.
 pub(super) fn json_refusal(status: StatusCode, message: &str) -> Response<Body> {
     fresh(status, JSON, json(&serde_json::json!({ "error": message })))
 }

@@ -1,41 +1,43 @@
-//! Which path is answered by whom.
+//! The routes: which handler answers which path, and the handlers of health and style.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{Response, StatusCode, Uri};
 use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::routing::{any, get};
 
-use super::{
-    Owner, WebState, explain, health, history, metrics, response, scheduler, standings, start_page, statement,
-};
 use crate::http::require_served_name;
+
+use super::owner::Owner;
+use super::state::WebState;
+use super::{metrics, response, scheduler_api, start_page};
 
 /// The style of all pages, part of the binary.
 const STYLE: &str = include_str!("../../static/jobtracker.css");
 
-/// Answered under any name: who asks whether the daemon lives may know it by an address of a proxy.
+/// Answered under any host name: health checks may use the address of a proxy.
 const ANY_NAME: &[&str] = &["/healthz"];
 
-/// All paths. They are exact: no trailing slash is passed over.
+/// All paths. They are exact: a trailing slash makes another path.
 pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
     let names = state.names.clone();
     let router = Router::new()
         .route("/", get(start_page::start_page::<O>))
-        // Bookmarks and scripts know the page by its old name.
+        // Hadoop's name of the page, for bookmarks and scripts.
         .route("/jobtracker.jsp", get(start_page::start_page::<O>))
-        .route("/scheduler", any(scheduler::scheduler::<O>))
-        .route("/scheduler/explain", any(explain::explain::<O>))
-        .route("/scheduler/history", any(history::history::<O>))
-        .route("/scheduler/queues", any(standings::standings::<O>))
-        .route("/scheduler/statement", any(statement::statement::<O>))
+        .route("/scheduler", any(scheduler_api::scheduler::<O>))
+        .route("/scheduler/explain", any(scheduler_api::explain::<O>))
+        .route("/scheduler/history", any(scheduler_api::history::<O>))
+        .route("/scheduler/queues", any(scheduler_api::queue_status::<O>))
+        .route("/scheduler/statement", any(scheduler_api::statement::<O>))
         .route("/metrics", get(metrics::metrics::<O>))
-        .route("/healthz", get(health::alive::<O>))
-        .route("/readyz", get(health::ready::<O>))
+        .route("/healthz", get(healthz::<O>))
+        .route("/readyz", get(readyz::<O>))
         .route("/static/jobtracker.css", get(style))
         .fallback(unknown_path)
         .with_state(state);
@@ -48,4 +50,20 @@ async fn style() -> impl IntoResponse {
 
 async fn unknown_path(uri: Uri) -> Response<Body> {
     response::text(StatusCode::NOT_FOUND, format_args!("There is nothing at {}", uri.path()))
+}
+
+/// 200 while the owner's thread runs; for supervisors that restart the daemon.
+async fn healthz<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
+    let health = state.owner.health();
+    match health.is_alive {
+        true => response::text(StatusCode::OK, "ok"),
+        false => response::text(StatusCode::SERVICE_UNAVAILABLE, health.text),
+    }
+}
+
+/// 200 while jobs can be submitted and run, else the reason; for load balancers.
+async fn readyz<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
+    let health = state.owner.health();
+    let is_ready = health.is_alive && health.is_ready;
+    response::text(if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, health.text)
 }

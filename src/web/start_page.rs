@@ -12,17 +12,18 @@ use crate::engine::{ClusterSnapshot, JobSnapshot};
 use crate::market::answer::short_host;
 use crate::model::PerKind;
 
+use super::owner::{Health, Owner, OwnerGone};
 use super::response::{HTML, fresh, text};
 use super::start_page_rows::{JobRow, Part, QueueRow, TrackerRow};
-use super::time_text::{moment, span};
-use super::{Health, Owner, OwnerGone, WebState};
+use super::state::{ANSWER_TIMEOUT, WebState};
+use super::time_text::{format_duration, format_time};
 
-/// Rows of a table at most. The rest is counted.
+/// Largest number of rows of a table. The rest is counted.
 const MAX_ROWS: usize = 1000;
 
 /// Answers `/` and `/jobtracker.jsp`.
 pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    let Ok(Ok(overview)) = timeout(super::ANSWER_PATIENCE, state.owner.overview()).await else {
+    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
         return text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
     };
     let page = StartPage::new(&overview, state.owner.health(), &state);
@@ -32,7 +33,7 @@ pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) 
     }
 }
 
-/// What the template shows.
+/// The input of the template.
 #[derive(Template)]
 #[template(path = "start.html")]
 struct StartPage<'a> {
@@ -53,7 +54,7 @@ struct StartPage<'a> {
     trackers: Rows<TrackerRow>,
 }
 
-/// The first rows of a table, and how many there are besides.
+/// The first rows of a table, and the number of rows left out.
 struct Rows<R> {
     rows: Vec<R>,
     left_out: usize,
@@ -70,9 +71,9 @@ impl<'a> StartPage<'a> {
             health,
             has_market: state.has_market,
             shows_money: state.shows_money,
-            started: moment(overview.start_ms),
-            uptime: span(overview.at_ms.saturating_sub(overview.start_ms)),
-            at: moment(overview.at_ms),
+            started: format_time(overview.start_ms),
+            uptime: format_duration(overview.at_ms.saturating_sub(overview.start_ms)),
+            at: format_time(overview.at_ms),
             maps,
             reduces,
             waiting: overview.waiting,
@@ -92,7 +93,7 @@ impl<R> Rows<R> {
         Rows { rows: all.iter().take(MAX_ROWS).map(row).collect(), left_out: all.len().saturating_sub(MAX_ROWS) }
     }
 
-    /// The same where there are more than there could be rows of.
+    /// The same, for a table whose rows were already cut from `all`.
     fn of(self, all: u64) -> Self {
         let left_out = usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(self.rows.len());
         Rows { left_out: left_out.max(self.left_out), ..self }

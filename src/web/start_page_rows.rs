@@ -3,9 +3,9 @@
 use crate::engine::{JobSnapshot, QueueSnapshot, TrackerSnapshot};
 use crate::model::{PerKind, Priority, RunState};
 
-use super::time_text::{moment, span};
+use super::time_text::{format_duration, format_time};
 
-/// Characters of a text that clients choose, such as a job's name; more would spoil the page.
+/// Largest number of characters shown of a text that clients choose, such as a job's name.
 const MAX_TEXT_CHARACTERS: usize = 120;
 
 /// A number out of a whole.
@@ -101,8 +101,8 @@ impl JobRow {
             maps,
             reduces,
             running: job.running,
-            submitted: moment(job.submit_ms),
-            took: span(end_ms.saturating_sub(job.submit_ms)),
+            submitted: format_time(job.submit_ms),
+            took: format_duration(end_ms.saturating_sub(job.submit_ms)),
             cost: job.cost.clone().unwrap_or_else(|| "–".to_owned()),
             failure: cut(&job.failure_info),
         }
@@ -123,7 +123,7 @@ impl TrackerRow {
             rack: cut(&tracker.rack),
             maps,
             reduces,
-            silent: span(i64::try_from(tracker.silent_ms).unwrap_or(i64::MAX)),
+            silent: format_duration(i64::try_from(tracker.silent_ms).unwrap_or(i64::MAX)),
             healthy: tracker.healthy,
             graylisted: tracker.graylisted,
             complaints: cut(&tracker.complaints),
@@ -151,7 +151,7 @@ fn state_name(state: RunState) -> &'static str {
     }
 }
 
-/// A text that is not too long for a table.
+/// A text cut to the length that tables show.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         None => text.to_owned(),

@@ -1,17 +1,17 @@
-//! Moments and spans as pages show them.
+//! Times and durations as pages show them.
 
 use jiff::Timestamp;
 
-/// A moment, epoch ms, in UTC; a dash for what no calendar holds.
-pub(super) fn moment(epoch_ms: i64) -> String {
+/// A time, epoch ms, in UTC; a dash for times outside the calendar.
+pub(super) fn format_time(epoch_ms: i64) -> String {
     match Timestamp::from_millisecond(epoch_ms) {
-        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
         Err(_) => "–".to_owned(),
     }
 }
 
-/// A span in its two largest units; a negative one, as a clock set back makes, is none.
-pub(super) fn span(ms: i64) -> String {
+/// A duration in its two largest units; a negative one, as a clock set back makes, counts as 0.
+pub(super) fn format_duration(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {
@@ -27,15 +27,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_utc() {
-        assert_eq!(moment(1_238_600_160_788), "2009-04-01 15:36:00 UTC");
-        assert_eq!(moment(i64::MAX), "–");
+    fn times_are_utc() {
+        assert_eq!(format_time(1_238_600_160_788), "2009-04-01 15:36:00 UTC");
+        assert_eq!(format_time(i64::MAX), "–");
     }
 
     #[test]
-    fn spans_have_two_units() {
-        let spans = [-5, 0, 59_999, 60_000, 3_599_000, 3_600_000, 90_061_000].map(span);
-        assert_eq!(spans, ["0 s", "0 s", "59 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "1 d 1 h"]);
-        assert_eq!(span(i64::MAX), "106751991167 d 7 h");
+    fn durations_have_two_units() {
+        let texts = [-5, 0, 59_999, 60_000, 3_599_000, 3_600_000, 90_061_000].map(format_duration);
+        assert_eq!(texts, ["0 s", "0 s", "59 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "1 d 1 h"]);
+        assert_eq!(format_duration(i64::MAX), "106751991167 d 7 h");
     }
 }

@@ -3,10 +3,9 @@
 
 use crate::market::{Market, key_of, with_budgets};
 
-use jobtracker::engine::explanation::{Explanation, Why};
-use jobtracker::market::Credits;
+use jobtracker::api::{Explanation, PendingReason};
 use jobtracker::market::signature::sign;
-use jobtracker::model::JobId;
+use jobtracker::model::{Credits, JobId};
 
 async fn explain(market: &Market, user: &str, job: JobId) -> (u16, String) {
     let query = format!("job={job}&user={user}&timestamp={}", market.next_ms());
@@ -46,7 +45,7 @@ fn a_waiting_job_hears_what_would_move_it() {
         market.tick().await;
         worker.fill().await;
         let job = market.submit("bob", 8, 0).await;
-        assert_eq!(explained(&market, "bob", job).await.why[0], Why::SetupWaits);
+        assert_eq!(explained(&market, "bob", job).await.why[0], PendingReason::SetupWaits);
         market.tick().await;
         let told = explained(&market, "bob", job).await;
         let moving = told.market.unwrap().moving.unwrap();

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use jobtracker::clock::wall_ms;
 use jobtracker::ipc::client::{IpcClient, IpcError};
-use jobtracker::market::{KeyId, Role, ServletRequest, Shape, VerifiedUser};
+use jobtracker::market::{KeyId, ParsedQuery, Role, ServletRequest, VerifiedUser};
 use jobtracker::model::{AttemptState, JobId};
 use jobtracker::wire::file::{SplitMeta, write_split_meta};
 use jobtracker::wire::frame::{Frame, split_frame};
@@ -147,7 +147,7 @@ pub async fn new_job_id(client: &mut IpcClient) -> JobId {
 pub fn market_request(query: &str, offset_ms: i64) -> ServletRequest {
     let verified = VerifiedUser { user: "root".to_owned(), role: Role::Admin, key_id: KeyId(1) };
     let query = format!("{query}&user=root&timestamp={}", wall_ms() + 1_000 + offset_ms);
-    ServletRequest { verified: Some(verified), shape: Shape::parse(&query).unwrap() }
+    ServletRequest { verified: Some(verified), query: ParsedQuery::parse(&query).unwrap() }
 }
 
 pub fn submit(id: JobId, directory: String) -> Call {

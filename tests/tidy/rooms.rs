@@ -3,7 +3,7 @@
 use crate::source::{Finding, Source, line_of, word_positions};
 
 /// Rooms without clock, socket, file, thread, lock or randomness.
-pub const PURE: &[&str] = &["model", "wire", "engine", "scheduler", "mapreduce", "market", "sim"];
+pub const PURE: &[&str] = &["model", "api", "wire", "engine", "scheduler", "mapreduce", "market", "sim"];
 
 /// For each room, what it may name of others: a room, or one item of a room. What does not stand here is forbidden, and
 /// what nobody uses does not stand here.
@@ -11,9 +11,10 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("scheduler", &["model"]),
     ("wire", &["model"]),
-    ("market", &["model"]),
+    ("api", &["model"]),
+    ("market", &["api", "model"]),
     ("mapreduce", &["model", "scheduler", "wire"]),
-    ("engine", &["model", "scheduler", "wire", "market", "mapreduce"]),
+    ("engine", &["api", "model", "scheduler", "wire", "market", "mapreduce"]),
     ("channel", &[]),
     ("clock", &["model"]),
     ("log", &[]),
@@ -23,11 +24,12 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("http", &[]),
     // Limits are one table, which the page on configuration shows.
     ("config", &["fs", "model", "wire::limits"]),
-    ("store", &["engine", "fs", "mapreduce", "market", "model", "sim::Journal", "wire"]),
-    ("web", &["engine", "http", "market", "model"]),
+    ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "wire"]),
+    ("web", &["api", "engine", "http", "market", "model"]),
     (
         "server",
         &[
+            "api",
             "clock",
             "config",
             "engine",
@@ -51,23 +53,25 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("supervisor", &["channel"]),
     ("streaming", &["config", "fs", "model", "supervisor", "wire"]),
     ("worker", &["clock", "config", "fs", "http", "ipc", "model", "streaming", "supervisor", "wire"]),
-    // What the server tells in JSON is read into what it was written from.
-    ("client", &["config", "engine::explanation", "fs", "ipc", "market", "model", "wire"]),
+    ("client", &["api", "config", "fs", "ipc", "market", "model", "wire"]),
     ("sim", &["engine", "mapreduce", "market", "model", "scheduler", "wire"]),
-    ("demo", &["client", "clock", "config", "fs", "lifecycle", "log", "market", "model", "supervisor", "worker"]),
+    (
+        "demo",
+        &["api", "client", "clock", "config", "fs", "lifecycle", "log", "market", "model", "supervisor", "worker"],
+    ),
     (
         "cli",
         &[
+            "api",
             "client",
             "clock",
             "config",
             "demo",
-            "engine::explanation",
             "fs",
             "lifecycle",
             "log",
             "market",
-            "scheduler::OrderClass",
+            "model",
             "sim",
             "store",
             "supervisor",

@@ -1,11 +1,11 @@
 //! `/scheduler/explain`: who may ask about which job, and who sees names.
 
+use crate::stage::{Answered, Stage};
+
+use jobtracker::api::Explanation;
 use jobtracker::client::market::{MarketClient, Signer};
-use jobtracker::engine::explanation::Explanation;
 use jobtracker::market::Key;
 use jobtracker::web::WebLimits;
-
-use crate::stage::{Answered, Stage};
 
 const JOB: &str = "job_202611211200_0001";
 

@@ -247,7 +247,7 @@ async fn metrics_are_open_metrics() {
     let of_the_process = |line: &&str| !line.starts_with("process_cpu") && !line.starts_with("process_resident");
     let stable: Vec<&str> = metrics.body.lines().filter(of_the_process).collect();
     insta::assert_snapshot!(stable.join("\n"), @r#"
-    # HELP jobtracker_slots Slots of all trackers that take work
+    # HELP jobtracker_slots Slots of all trackers that accept work
     # TYPE jobtracker_slots gauge
     jobtracker_slots{kind="map"} 4
     jobtracker_slots{kind="reduce"} 2
@@ -269,10 +269,10 @@ async fn metrics_are_open_metrics() {
     # HELP jobtracker_attempts_launched Attempts launched
     # TYPE jobtracker_attempts_launched counter
     jobtracker_attempts_launched_total 99
-    # HELP jobtracker_attempts_preempted Attempts chosen to leave their slots to other queues
+    # HELP jobtracker_attempts_preempted Attempts preempted in favour of other queues
     # TYPE jobtracker_attempts_preempted counter
     jobtracker_attempts_preempted_total 7
-    # HELP jobtracker_store_rowless_updates Facts that found no row to change in state.db: more than 0 is a defect
+    # HELP jobtracker_store_rowless_updates Facts without a row to change in state.db: more than 0 is a defect
     # TYPE jobtracker_store_rowless_updates counter
     jobtracker_store_rowless_updates_total 0
     # HELP jobtracker_ready 1 while jobs can be submitted and run
@@ -284,14 +284,14 @@ async fn metrics_are_open_metrics() {
     # HELP jobtracker_budget_file_good 1 while the budget file can be written
     # TYPE jobtracker_budget_file_good gauge
     jobtracker_budget_file_good 1
-    # HELP jobtracker_jobs Jobs that are not over
+    # HELP jobtracker_jobs Unfinished jobs
     # TYPE jobtracker_jobs gauge
     jobtracker_jobs{state="prep"} 0
     jobtracker_jobs{state="running"} 1
     # HELP jobtracker_jobs_accepted Jobs accepted
     # TYPE jobtracker_jobs_accepted counter
     jobtracker_jobs_accepted_total 7
-    # HELP jobtracker_jobs_ended Jobs that are over
+    # HELP jobtracker_jobs_ended Finished jobs
     # TYPE jobtracker_jobs_ended counter
     jobtracker_jobs_ended_total{state="succeeded"} 3
     jobtracker_jobs_ended_total{state="failed"} 1

@@ -327,5 +327,5 @@ async fn an_owner_that_does_not_answer_is_not_waited_for_without_end() {
     stage.cluster.held.store(true, Ordering::SeqCst);
     let answer = stage.signed("GET", "root", "addBudget=1&queue=alice").await;
     assert_eq!(answer.status_line, "HTTP/1.1 503 Service Unavailable");
-    assert!(answer.body.contains("may have been done"), "{}", answer.body);
+    assert!(answer.body.contains("may have been performed"), "{}", answer.body);
 }

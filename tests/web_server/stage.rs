@@ -10,14 +10,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use jobtracker::engine::ClusterSnapshot;
-use jobtracker::engine::explanation::{Explained, Explanation};
+use jobtracker::api::{Explanation, PriceHistory, PricePoint, SpendingHistory, Statement};
+use jobtracker::engine::{ClusterSnapshot, Explained};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
-    Acl, Answer, HistoryPage, Key, Market, MarketConfig, Operation, OperationKind, PriceHistory, PricePoint, QueueName,
-    QueueUse, ServletRequest, SpendingHistory, Statement, StatementPage, budget_file,
+    Acl, Answer, HistoryPage, Key, Market, MarketConfig, Operation, OperationKind, QueueUse, ServletRequest,
+    StatementPage, budget_file,
 };
-use jobtracker::model::{JobId, Now, PerKind};
+use jobtracker::model::{JobId, Now, PerKind, QueueName};
 use jobtracker::web::{
     Health, LedgerUnreadable, MarketReply, Owner, OwnerGone, ServedNames, WebLimits, WebState, serve,
 };
@@ -93,7 +93,7 @@ impl Owner for Handle {
         self.gate().await?;
         let mut market = self.0.market.lock().unwrap();
         let request = about_queue(request);
-        let answer = market.operate(request, now(), |queue| queue.as_str() == "bob").answer;
+        let answer = market.handle_request(request, now(), |queue| queue.as_str() == "bob").answer;
         Ok(answer.map(|answer| complete(&market, answer)))
     }
 
@@ -163,7 +163,7 @@ impl Stage {
 
     fn showing(listener: TcpListener, limits: WebLimits, has_market: bool, shows_money: bool) -> Stage {
         let mut market = Market::new(MarketConfig::default(), START_MS);
-        market.endow(budget_file::parse(BUDGETS, "budget").unwrap(), now());
+        market.seed_budgets(budget_file::parse(BUDGETS, "budget").unwrap(), now());
         market.tick(&usage(), SLOTS, now());
         let cluster = Arc::new(Cluster {
             market: Mutex::new(market),
@@ -268,8 +268,8 @@ fn usage() -> [QueueUse; 2] {
 
 /// All jobs are alice's.
 fn about_queue(mut request: ServletRequest) -> ServletRequest {
-    if request.shape.kind == OperationKind::Explain {
-        request.shape.queue = Some("alice".to_owned());
+    if request.query.kind == OperationKind::Explain {
+        request.query.queue = Some("alice".to_owned());
     }
     request
 }
@@ -280,11 +280,11 @@ fn complete(market: &Market, answer: Answer) -> Answer {
         Answer::Permitted(Operation::Quote { queue, rate }) => {
             Answer::Quote(market.bidding(&queue, &usage(), SLOTS, INTERVAL_MS).unwrap().quote(rate))
         }
-        Answer::Permitted(Operation::Standings(Some(queue))) => {
-            Answer::Standings(market.standings([&queue], &usage(), INTERVAL_MS))
+        Answer::Permitted(Operation::QueueStatus(Some(queue))) => {
+            Answer::QueueStatuses(market.live_queue_status([&queue], &usage(), INTERVAL_MS))
         }
-        Answer::Permitted(Operation::Standings(None)) => {
-            Answer::Standings(market.standings(market.queues(), &usage(), INTERVAL_MS))
+        Answer::Permitted(Operation::QueueStatus(None)) => {
+            Answer::QueueStatuses(market.live_queue_status(market.queues(), &usage(), INTERVAL_MS))
         }
         other => other,
     }

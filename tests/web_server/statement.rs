@@ -1,9 +1,10 @@
 //! `/scheduler/statement`: who may see what, and as what.
 
-use jobtracker::market::{MovementReason, Statement, StatementPage, StatementRow};
-use jobtracker::web::LedgerUnreadable;
-
 use crate::stage::{Answered, Stage};
+
+use jobtracker::api::{MovementReason, Statement, StatementRow};
+use jobtracker::market::StatementPage;
+use jobtracker::web::LedgerUnreadable;
 
 fn statement() -> Statement {
     let row = StatementRow {

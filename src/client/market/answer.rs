@@ -202,7 +202,8 @@ fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, AnswerError
 mod tests {
     use super::*;
     use crate::market::answer::{Answer, QueueInfo, render, render_error};
-    use crate::market::{QueueName, Quote, Share};
+    use crate::market::{Quote, Share};
+    use crate::model::QueueName;
 
     fn line(queue: &str, share: &str) -> QueueLine {
         QueueLine {

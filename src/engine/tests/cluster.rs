@@ -8,7 +8,7 @@ use crate::engine::{
     PolicyConfig, QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
 };
 use crate::mapreduce::{JobSpec, SplitTable, TaskState};
-use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ServletRequest, Shape, VerifiedUser};
+use crate::market::{Answer, JobSignature, MarketConfig, MarketError, ParsedQuery, ServletRequest, VerifiedUser};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, RunState};
 use crate::scheduler::FifoOptions;
 use crate::wire::{
@@ -219,15 +219,15 @@ impl Cluster {
     /// Asks the market for something, as its administrator.
     pub fn admin_asks(&mut self, operation: &str) -> Result<Answer, MarketError> {
         let query = format!("{operation}&user=root&timestamp={}", self.now.wall_ms);
-        self.ask(Shape::parse(&query).unwrap(), true)
+        self.ask(ParsedQuery::parse(&query).unwrap(), true)
     }
 
     /// Asks the market for something, as the user that the query names.
-    pub fn ask(&mut self, shape: Shape, is_admin: bool) -> Result<Answer, MarketError> {
-        let user = shape.user.clone().unwrap();
+    pub fn ask(&mut self, parsed: ParsedQuery, is_admin: bool) -> Result<Answer, MarketError> {
+        let user = parsed.user.clone().unwrap();
         let role = if is_admin { crate::market::Role::Admin } else { crate::market::Role::User };
         let key_id = crate::market::Key::new("secret").key_id();
-        let request = ServletRequest { verified: Some(VerifiedUser { user, role, key_id }), shape };
+        let request = ServletRequest { verified: Some(VerifiedUser { user, role, key_id }), query: parsed };
         match self.step(Event::Market(Box::new(request))) {
             (Reply::Market(answer), wait_for) => {
                 assert_eq!(wait_for.0, self.facts.len() as u64, "answers show durable state only");

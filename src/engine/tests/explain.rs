@@ -1,10 +1,9 @@
 //! Why jobs wait: each reason in turn, which queues an answer may name, and the least rate that helps.
 
-use crate::engine::explanation::{Explanation, Why};
+use crate::api::{Explanation, PendingReason};
 use crate::engine::{Caller, Event};
 use crate::mapreduce::JobSpec;
-use crate::model::{JobId, Kind, PerKind};
-use crate::scheduler::OrderClass;
+use crate::model::{JobId, Kind, OrderClass, PerKind};
 
 use super::cluster::{Cluster, Fate, fifo, spec};
 use super::market::{credits, market_under};
@@ -21,7 +20,7 @@ fn explain(cluster: &Cluster, job: JobId, sees_names: bool) -> Explanation {
 }
 
 fn why(cluster: &Cluster, job: JobId) -> Vec<String> {
-    explain(cluster, job, false).why.iter().map(Why::to_string).collect()
+    explain(cluster, job, false).why.iter().map(PendingReason::to_string).collect()
 }
 
 /// alice holds all six map slots and one reduce slot, bob's job waits behind her; bids are equal.
@@ -193,13 +192,16 @@ fn the_reason_why_a_queue_buys_nothing_is_reported() {
         live(cluster, 1_000, hang);
     };
     bid(&mut cluster, "0");
-    assert_eq!(explain(&cluster, bob, false).why[0], Why::NoBid);
+    assert_eq!(explain(&cluster, bob, false).why[0], PendingReason::NoBid);
     bid(&mut cluster, "100.5");
-    assert_eq!(explain(&cluster, bob, false).why[0], Why::NotFunded { budget: credits("100"), bid: credits("100.5") });
+    assert_eq!(
+        explain(&cluster, bob, false).why[0],
+        PendingReason::NotFunded { budget: credits("100"), bid: credits("100.5") }
+    );
     let class = explain(&cluster, bob, false).market.unwrap().class;
     assert_eq!(class, PerKind::new(Some(OrderClass::Unfunded), None), "no reduce has been asked for");
     cluster.step(Event::SetSafeMode { on: true, caller: Caller::named("mapred") });
-    assert_eq!(explain(&cluster, bob, false).why[0], Why::SafeMode);
+    assert_eq!(explain(&cluster, bob, false).why[0], PendingReason::SafeMode);
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn jobs_of_one_queue_stand_in_line() {
     let (mut cluster, _, bob) = contest(None);
     let second = submit(&mut cluster, "bob", 2, 0);
     live(&mut cluster, 2_000, hang);
-    assert!(explain(&cluster, second, false).why.contains(&Why::EarlierJobs { kind: Kind::Map, jobs: 1 }));
+    assert!(explain(&cluster, second, false).why.contains(&PendingReason::EarlierJobs { kind: Kind::Map, jobs: 1 }));
     assert!(!why(&cluster, bob).iter().any(|why| why.contains("before it in line")));
 }
 
@@ -218,7 +220,7 @@ fn what_is_done_or_over_waits_for_nothing() {
     cluster.add_tracker("h0", 6, 2);
     let job = submit(&mut cluster, "alice", 2, 0);
     live(&mut cluster, 1_000, hang);
-    assert_eq!(explain(&cluster, job, false).why, [Why::NothingWaits]);
+    assert_eq!(explain(&cluster, job, false).why, [PendingReason::NothingWaits]);
     cluster.run(job, |_| Fate::Succeed);
     assert_eq!(why(&cluster, job), ["it is over: SUCCEEDED"]);
     assert!(explain(&cluster, job, false).cost.is_some());
@@ -233,14 +235,15 @@ fn unusable_slots_are_distinguished_from_usable_ones() {
     let job = cluster.submit(spec("u", "default", 8, 0)).unwrap();
     (0..4).for_each(|_| drop(cluster.beat(0, hang)));
     let explained = explain(&cluster, job, true);
-    assert_eq!(explained.why, [Why::FreeForIt { kind: Kind::Map, slots: 3 }]);
+    assert_eq!(explained.why, [PendingReason::FreeForIt { kind: Kind::Map, slots: 3 }]);
     assert_eq!((explained.market, explained.preemption, explained.cost), (None, None, None));
     let later = cluster.submit(spec("u", "default", 1, 0)).unwrap();
-    assert_eq!(explain(&cluster, later, false).why, [Why::SetupWaits]);
+    assert_eq!(explain(&cluster, later, false).why, [PendingReason::SetupWaits]);
     // The tracker with the free slots falls silent.
     cluster.pass_ms(500_000);
     cluster.beat(0, hang);
-    let silent = Why::Unusable { kind: Kind::Map, avoided: 0, no_room: 0, failed_there: 0, out_of_service: 3 };
+    let silent =
+        PendingReason::Unusable { kind: Kind::Map, avoided: 0, no_room: 0, failed_there: 0, out_of_service: 3 };
     assert!(explain(&cluster, job, false).why.contains(&silent));
     assert_eq!(
         silent.to_string(),
@@ -248,7 +251,7 @@ fn unusable_slots_are_distinguished_from_usable_ones() {
     );
     cluster.beat(1, hang);
     cluster.beat(1, hang);
-    assert_eq!(explain(&cluster, job, false).why, [Why::NoneFree { kind: Kind::Map }]);
+    assert_eq!(explain(&cluster, job, false).why, [PendingReason::NoneFree { kind: Kind::Map }]);
 }
 
 #[test]
@@ -265,7 +268,7 @@ fn hosts_that_a_job_avoids_are_reported() {
     }
     (0..3).for_each(|_| drop(cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { Fate::Fail })));
     let avoided = explain(&cluster, job, false).why.into_iter().find_map(|why| match why {
-        Why::Unusable { avoided, .. } => Some(avoided),
+        PendingReason::Unusable { avoided, .. } => Some(avoided),
         _ => None,
     });
     assert_eq!(avoided, Some(2));

@@ -1,8 +1,8 @@
 //! Jobs under the market: who may submit, who is served first, who pays what.
 
 use crate::engine::{Caller, Effect, Event, Fact, PolicyConfig, QueueConfig, Refusal, Reply, SubmissionReply};
-use crate::market::{BudgetLine, Credits, JobSignature, MarketFact, QueueName, Reason};
-use crate::model::{AttemptState, FactNumber, Kind, RunState};
+use crate::market::{BudgetLine, JobSignature, MarketFact, Reason};
+use crate::model::{AttemptState, Credits, FactNumber, Kind, QueueName, RunState};
 
 use super::cluster::{Cluster, Fate, dynamic, spec};
 
@@ -109,7 +109,7 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
 fn an_edited_budget_file_opens_and_closes_queues_and_is_written_again() {
     let mut cluster = market(&[("alice", "100", "1"), ("bob", "50", "2")]);
     let lines = crate::market::budget_file::parse("alice 120 1\ncarol 5 1\n", "budget").unwrap();
-    assert_eq!(cluster.engine.take_over_budgets(lines, cluster.now).len(), 3);
+    assert_eq!(cluster.engine.apply_budget_file(lines, cluster.now).len(), 3);
     let (_, facts) = cluster.engine.take_start_facts();
     assert_eq!(facts.iter().filter(|fact| matches!(fact, Fact::Market(MarketFact::Ledger(_)))).count(), 3);
     cluster.facts.extend(facts);

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use crate::engine::{Caller, Event, Fact, JobCost};
 use crate::mapreduce::JobFact;
-use crate::market::{Credits, Interval, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick};
-use crate::model::{JobId, PerKind, RunState};
+use crate::market::{Interval, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick};
+use crate::model::{Credits, JobId, PerKind, RunState};
 
 use super::cluster::{Cluster, FakeTask, Fate, spec};
 use super::market::{credits, market_under};
@@ -107,8 +107,11 @@ impl Auditor {
                 }
                 MarketFact::Tick(tick) => {
                     tick.charges().for_each(|entry| self.book(&entry, running));
-                    for turn in &tick.turns {
-                        assert_eq!(self.balances.get(turn.queue.as_str()).copied().unwrap_or_default(), turn.balance);
+                    for queue_tick in &tick.queue_ticks {
+                        assert_eq!(
+                            self.balances.get(queue_tick.queue.as_str()).copied().unwrap_or_default(),
+                            queue_tick.balance
+                        );
                     }
                     self.to_lay = self.charged.clone();
                     self.turn(tick, running);

@@ -1,8 +1,9 @@
 //! Quotes and standings of the whole engine: the next tick does what they announce.
 
+use crate::api::QueueStatus;
 use crate::engine::Fact;
-use crate::market::{Answer, Credits, MarketFact, OperationKind, QueueStanding, Quote, Shape};
-use crate::model::PerKind;
+use crate::market::{Answer, MarketFact, OperationKind, ParsedQuery, Quote};
+use crate::model::{Credits, PerKind};
 
 use super::cluster::{Cluster, dynamic, spec};
 use super::market::{credits, market, market_under};
@@ -60,11 +61,11 @@ fn an_idle_queue_is_quoted_as_if_it_had_work() {
 #[test]
 fn standings_tell_how_long_money_lasts() {
     let mut cluster = contest();
-    let standings = |cluster: &mut Cluster, queries: &str| -> Vec<QueueStanding> {
+    let standings = |cluster: &mut Cluster, queries: &str| -> Vec<QueueStatus> {
         cluster.pass_ms(1);
         let query = format!("{queries}&user=root&timestamp={}", cluster.now.wall_ms);
-        match cluster.ask(Shape::parse_standings(&query).unwrap(), true) {
-            Ok(Answer::Standings(queues)) => queues,
+        match cluster.ask(ParsedQuery::parse_queue_status(&query).unwrap(), true) {
+            Ok(Answer::QueueStatuses(queues)) => queues,
             other => panic!("{other:?}"),
         }
     };
@@ -85,15 +86,15 @@ fn users_see_their_own_queue_only() {
     let mut asked = |query: &str| {
         cluster.pass_ms(1);
         let query = format!("{query}&user=alice&timestamp={}", cluster.now.wall_ms);
-        let shape = match Shape::parse_standings(&query) {
-            Ok(shape) => shape,
-            Err(_) => Shape::parse(&query).unwrap(),
+        let parsed = match ParsedQuery::parse_queue_status(&query) {
+            Ok(parsed) => parsed,
+            Err(_) => ParsedQuery::parse(&query).unwrap(),
         };
-        let is_quote = shape.kind == OperationKind::Quote;
-        (is_quote, cluster.ask(shape, false))
+        let is_quote = parsed.kind == OperationKind::Quote;
+        (is_quote, cluster.ask(parsed, false))
     };
     match asked("queues") {
-        (false, Ok(Answer::Standings(queues))) => {
+        (false, Ok(Answer::QueueStatuses(queues))) => {
             assert_eq!((queues.len(), queues[0].queue.as_str()), (1, "alice"));
         }
         other => panic!("{other:?}"),

@@ -1,4 +1,5 @@
-//! Law 1 under random requests and ticks: credits are conserved, nobody pays more than rate x quota, nobody owes.
+//! Law 1 under random requests and ticks: credits are conserved, no queue pays more than rate x quota or falls below
+//! zero.
 
 use std::collections::BTreeMap;
 
@@ -101,10 +102,10 @@ fn compacted(stage: &Stage) -> Vec<MarketFact> {
         // What it charged is in the accounts.
         MarketFact::Tick(tick) => {
             let mut tick = tick.clone();
-            tick.turns.retain(|turn| turn.interval.is_some());
-            for turn in &mut tick.turns {
-                turn.charge = Charge::default();
-                turn.balance = stage.balance(turn.queue.as_str());
+            tick.queue_ticks.retain(|queue_tick| queue_tick.interval.is_some());
+            for queue_tick in &mut tick.queue_ticks {
+                queue_tick.charge = Charge::default();
+                queue_tick.balance = stage.balance(queue_tick.queue.as_str());
             }
             Some(tick)
         }
@@ -171,7 +172,7 @@ proptest! {
         let mut twin = Stage { market: rebuilt(&compacted(&stage)), ..Stage::new("") };
         twin.now = stage.now;
         let usage = [("alice", map, reduce, 1), ("bob", 3, 3, 0)];
-        prop_assert_eq!(stage.tick((12, 6), &usage).turns, twin.tick((12, 6), &usage).turns);
+        prop_assert_eq!(stage.tick((12, 6), &usage).queue_ticks, twin.tick((12, 6), &usage).queue_ticks);
         prop_assert_eq!(stage.balance("alice"), twin.balance("alice"));
         prop_assert_eq!(twin.market.total(), twin.market.ledger().expected_balance());
     }

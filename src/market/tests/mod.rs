@@ -1,16 +1,16 @@
-//! The market as a whole: a small stage, and the acts on it.
+//! The whole market: a fixture and the requests to it.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod apply_budget_file;
 mod laws;
-mod operations;
+mod requests;
 mod submissions;
-mod take_over;
 mod ticks;
 
-use crate::model::{Now, PerKind};
+use crate::model::{Credits, Now, PerKind, QueueName};
 
-use super::signature::{sign, verify};
+use super::requests::signature::{sign, verify};
 use super::*;
 
 const START: i64 = 1_700_000_000_000;
@@ -37,7 +37,7 @@ impl Stage {
     fn new(budget_file: &str) -> Stage {
         let mut market = Market::new(MarketConfig::default(), START);
         let now = Now { mono_ms: 1, wall_ms: START + 1 };
-        let facts = market.endow(budget_file::parse(budget_file, "budget").unwrap(), now);
+        let facts = market.seed_budgets(budget_file::parse(budget_file, "budget").unwrap(), now);
         Stage { market, acl: Acl::parse(ACL, "acl").unwrap(), now, facts, busy: Vec::new() }
     }
 
@@ -45,18 +45,20 @@ impl Stage {
         self.now.wall_ms += ms;
     }
 
-    /// Sends a raw query with a signature as the edge would take it in.
-    fn send(&mut self, query: &str, signature: Option<&str>) -> Operated {
-        let shape = Shape::parse(query).unwrap();
-        let verified = verify(&self.acl, shape.user.as_deref(), query, signature).ok();
+    /// Sends a raw query with a signature as the web server would receive it.
+    fn send(&mut self, query: &str, signature: Option<&str>) -> HandledRequest {
+        let parsed = ParsedQuery::parse(query).unwrap();
+        let verified = verify(&self.acl, parsed.user.as_deref(), query, signature).ok();
         let busy = self.busy.clone();
-        let operated = self.market.operate(ServletRequest { verified, shape }, self.now, |queue| busy.contains(queue));
-        self.facts.extend(operated.facts.iter().cloned());
-        operated
+        let handled = self
+            .market
+            .handle_request(ServletRequest { verified, query: parsed }, self.now, |queue| busy.contains(queue));
+        self.facts.extend(handled.facts.iter().cloned());
+        handled
     }
 
     /// Asks for an operation with the user's signature, a millisecond after the last.
-    fn operated(&mut self, user: &str, operation: &str) -> Operated {
+    fn handled(&mut self, user: &str, operation: &str) -> HandledRequest {
         self.step_clock(1);
         let query = format!("{operation}&user={user}&timestamp={}", self.now.wall_ms);
         let signature = self.acl.get(user).map(|entry| sign(&query, &entry.key));
@@ -64,7 +66,7 @@ impl Stage {
     }
 
     fn ask(&mut self, user: &str, operation: &str) -> Result<Answer, MarketError> {
-        self.operated(user, operation).answer
+        self.handled(user, operation).answer
     }
 
     /// Asks for one queue's information and cuts the frame away.

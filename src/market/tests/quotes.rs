@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use crate::market::{
-    Credits, KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, QueueName, QueueUse, Quote, Role,
-    ServletRequest, Shape, VerifiedUser, budget_file,
+    KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, ParsedQuery, QueueUse, Quote, Role,
+    ServletRequest, VerifiedUser, budget_file,
 };
-use crate::model::{Kind, Now, PerKind};
+use crate::model::{Credits, Kind, Now, PerKind, QueueName};
 
 use super::lasts_s;
 
@@ -24,7 +24,7 @@ fn credits(text: &str) -> Credits {
 
 fn market(budgets: &str) -> Market {
     let mut market = Market::new(MarketConfig::default(), NOW.wall_ms);
-    market.endow(budget_file::parse(budgets, "budget").unwrap(), NOW);
+    market.seed_budgets(budget_file::parse(budgets, "budget").unwrap(), NOW);
     market
 }
 
@@ -43,11 +43,11 @@ fn quote(market: &Market, queue: &str, rate: &str, usage: &[QueueUse], slots: Pe
 
 fn set_rate(market: &mut Market, queue: &str, rate: Credits, timestamp_ms: i64) {
     let query = format!("setSpending={rate}&queue={queue}&user=root&timestamp={timestamp_ms}");
-    let shape = Shape::parse(&query).unwrap();
-    assert_eq!(shape.kind, OperationKind::SetSpending);
+    let parsed = ParsedQuery::parse(&query).unwrap();
+    assert_eq!(parsed.kind, OperationKind::SetSpending);
     let verified = Some(VerifiedUser { user: "root".to_owned(), role: Role::Admin, key_id: KeyId(1) });
     let now = Now { wall_ms: timestamp_ms, ..NOW };
-    market.operate(ServletRequest { verified, shape }, now, |_| false).answer.unwrap();
+    market.handle_request(ServletRequest { verified, query: parsed }, now, |_| false).answer.unwrap();
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_rate_is_quoted_against_those_who_are_active() {
     let unfunded = quote(&market, "carol", "100.5", &usage, slots);
     assert!(!unfunded.is_funded);
     assert_eq!((unfunded.quota, unfunded.price, unfunded.full_use_lasts_s), (PerKind::default(), credits("4"), None));
-    assert_eq!(market.bidding(&name("nobody"), &usage, slots, INTERVAL_MS), None);
+    assert_eq!(market.bidding(&name("zed"), &usage, slots, INTERVAL_MS), None);
 }
 
 #[test]
@@ -101,13 +101,13 @@ fn the_least_rate_for_one_slot_more_is_exact() {
 fn permitted_is_only_what_exists() {
     let mut market = market("alice 100 1\n");
     let mut ask = |user: &str, role, query: &str, timestamp_ms: i64| {
-        let shape = Shape::parse(&format!("{query}&user={user}&timestamp={timestamp_ms}")).unwrap();
+        let parsed = ParsedQuery::parse(&format!("{query}&user={user}&timestamp={timestamp_ms}")).unwrap();
         let verified = Some(VerifiedUser { user: user.to_owned(), role, key_id: KeyId(1) });
         let now = Now { wall_ms: timestamp_ms, ..NOW };
-        let operated = market.operate(ServletRequest { verified, shape }, now, |_| false);
-        let facts = operated.facts;
+        let handled = market.handle_request(ServletRequest { verified, query: parsed }, now, |_| false);
+        let facts = handled.facts;
         assert!(matches!(&facts[..], [MarketFact::Stamp(_)]), "a quote changes nothing else: {facts:?}");
-        operated.answer.map(|answer| format!("{answer:?}")).map_err(|error| error.to_string())
+        handled.answer.map(|answer| format!("{answer:?}")).map_err(|error| error.to_string())
     };
     let at = NOW.wall_ms;
     let permitted = crate::market::Answer::Permitted(Operation::Quote { queue: name("alice"), rate: credits("2") });

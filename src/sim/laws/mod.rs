@@ -18,8 +18,8 @@ use money::Auditor;
 
 use crate::engine::{Engine, Fact, PolicyConfig, Step};
 use crate::mapreduce::JobFact;
-use crate::market::{Credits, MarketFact};
-use crate::model::{AttemptId, FactNumber, JobId, Now, PerKind};
+use crate::market::MarketFact;
+use crate::model::{AttemptId, Credits, FactNumber, JobId, Now, PerKind};
 
 use super::plan::Plan;
 pub(super) use money::{Change, Intent};

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::engine::{Engine, JobCost};
-use crate::market::{
-    Consumer, Credits, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Reason, Stamp, Tick,
-};
-use crate::model::{JobId, Kind, Now, PerKind};
+use crate::market::{Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Reason, Stamp, Tick};
+use crate::model::{Credits, JobId, Kind, Now, PerKind};
 
 use super::attempts::AttemptBooks;
 
@@ -348,10 +346,13 @@ impl Auditor {
         for entry in tick.charges() {
             self.entry(&entry, attempts, intent)?;
         }
-        for turn in &tick.turns {
-            let balance = self.books.get(turn.queue.as_str()).map(|book| book.balance);
-            if balance != Some(turn.balance) {
-                return Err(format!("{:?} has {balance:?} by the ledger, and tells {turn:?}", turn.queue));
+        for queue_tick in &tick.queue_ticks {
+            let balance = self.books.get(queue_tick.queue.as_str()).map(|book| book.balance);
+            if balance != Some(queue_tick.balance) {
+                return Err(format!(
+                    "{:?} has {balance:?} by the ledger, and reports {queue_tick:?}",
+                    queue_tick.queue
+                ));
             }
         }
         for (queue, interval) in tick.intervals() {

@@ -3,8 +3,8 @@
 use rusqlite::{Transaction, params};
 
 use crate::engine::JobCost;
-use crate::market::{Consumer, Credits, LedgerAccount, LedgerEntry, MarketFact, Reason, Tick, Turn};
-use crate::model::FactNumber;
+use crate::market::{Consumer, LedgerAccount, LedgerEntry, MarketFact, QueueTick, Reason, Tick};
+use crate::model::{Credits, FactNumber};
 use crate::store::durable::MissedUpdates;
 
 /// Records one fact of the market.
@@ -53,7 +53,9 @@ fn record_tick(
     for entry in tick.charges() {
         record_ledger_entry(transaction, &entry)?;
     }
-    for Turn { queue, balance, .. } in tick.turns.iter().filter(|turn| turn.charge.amount() > Credits::ZERO) {
+    for QueueTick { queue, balance, .. } in
+        tick.queue_ticks.iter().filter(|queue_tick| queue_tick.charge.amount() > Credits::ZERO)
+    {
         let charge = "UPDATE account SET balance = ?2, balance_units = ?3 WHERE queue = ?1";
         let values = params![queue.as_str(), balance.to_string(), units(*balance)];
         super::change(transaction, missed_updates, fact, charge, values)?;

@@ -1,0 +1,355 @@
+//! The explanation of a job's slots: why it has as many as it has and no more. The engine computes it.
+//!
+//! Names of other queues are only in fields documented so; these are empty unless the signer is an administrator.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Credits, Kind, OrderClass, PerKind};
+
+/// A job, the slots that it holds, and the reasons why it has no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Job id.
+    pub job: String,
+    /// Job name.
+    pub name: String,
+    /// Owner.
+    pub user: String,
+    /// Queue.
+    pub queue: String,
+    /// State, in Hadoop's spelling.
+    pub state: String,
+    /// Tasks by kind.
+    pub tasks: PerKind<TaskCounts>,
+    /// Cost up to the last tick; absent without a market.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Credits>,
+    /// Why it has no more slots, the most important reason first.
+    pub why: Vec<PendingReason>,
+    /// The holders of the cluster's slots.
+    pub slots: PerKind<Holders>,
+    /// Its queue as a buyer of slots; absent without a market.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub market: Option<Buyer>,
+    /// Past and possible preemption of its attempts; absent if preemption is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemption: Option<Preempted>,
+}
+
+/// Tasks of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskCounts {
+    /// All tasks.
+    pub total: u32,
+    /// Finished tasks.
+    pub finished: u32,
+    /// Attempts that hold a slot.
+    pub running: u32,
+    /// Tasks neither finished nor running.
+    pub pending: u32,
+}
+
+/// The holders of the slots of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holders {
+    /// All slots of the cluster.
+    pub total: u32,
+    /// Held by this job.
+    pub this_job: u32,
+    /// Held by other jobs of its queue.
+    pub own_queue: u32,
+    /// Held by other queues.
+    pub other_queues: u32,
+    /// Of those, slots within the quotas of their queues.
+    pub others_within_quota: u32,
+    /// Of those, slots above the quotas of queues that pay.
+    pub others_above_quota: u32,
+    /// Of those, slots of queues that pay nothing.
+    pub others_unpaid: u32,
+    /// Held by setups and cleanups of jobs.
+    pub setup_and_cleanup: u32,
+    /// Free.
+    pub free: u32,
+    /// Other queues that hold slots, by name. Only for administrators.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_queue: Vec<QueueHolds>,
+}
+
+/// The slots that another queue holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueHolds {
+    /// Its name.
+    pub queue: String,
+    /// The slots it holds.
+    pub held: u32,
+    /// The slots it has bought.
+    pub quota: u32,
+}
+
+/// A job's queue as a buyer of slots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buyer {
+    /// Its balance.
+    pub budget: Credits,
+    /// The rate that its owner has set for the next tick.
+    pub bid: Credits,
+    /// The rate of the open interval; 0 if none is open.
+    pub rate: Credits,
+    /// The sum of the effective rates at the last tick.
+    pub price: Credits,
+    /// Its share of the cluster since then, as a decimal with nine digits.
+    pub share: String,
+    /// The slots it has bought.
+    pub quota: PerKind<u32>,
+    /// The slots it holds.
+    pub held: PerKind<u32>,
+    /// Its class in the order in which waiting queues are served, by kind; null for a kind that it does not wait for.
+    pub class: PerKind<Option<OrderClass>>,
+    /// Queues served before it.
+    pub queues_before: PerKind<u32>,
+    /// The smallest rate that would buy more slots than it holds from the next tick on; null if it can afford none.
+    pub moving: Option<SufficientRate>,
+}
+
+/// A rate that would buy more slots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SufficientRate {
+    /// The rate.
+    pub rate: Credits,
+    /// The price with it.
+    pub price: Credits,
+    /// The share it buys.
+    pub share: String,
+    /// The slots it buys.
+    pub quota: PerKind<u32>,
+}
+
+/// Past and possible preemption of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preempted {
+    /// Time between two rounds, ms.
+    pub interval_ms: u64,
+    /// Attempts preempted so far, counting those that finished before their tracker was notified.
+    pub so_far: u64,
+    /// Attempts that a round would preempt now; absent if so many attempts run that the computation would delay
+    /// heartbeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_risk: Option<u32>,
+    /// The last round that preempted any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastRound>,
+}
+
+/// A round of preemption.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastRound {
+    /// When, epoch ms.
+    pub at_ms: i64,
+    /// Attempts of the job that were preempted.
+    pub attempts: u32,
+    /// Slots that other queues had bought and waited for.
+    pub for_slots: u32,
+    /// Number of those queues.
+    pub for_queues: u32,
+    /// Those queues with the number of slots each was short of. Only for administrators.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_queue: Vec<(String, u32)>,
+}
+
+/// A reason why a job has no more slots, or the statement that there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum PendingReason {
+    /// The job is finished.
+    Over {
+        /// Its state, in Hadoop's spelling.
+        state: String,
+    },
+    /// Its end is decided; only its cleanup is left.
+    Ending,
+    /// Safe mode: no tasks are assigned.
+    SafeMode,
+    /// Its setup has no slot yet.
+    SetupWaits,
+    /// Its setup runs.
+    SetupRuns,
+    /// None of its tasks waits.
+    NothingWaits,
+    /// Too few maps are done for its reduces.
+    ReducesWait {
+        /// Maps done or given up.
+        maps_done: u32,
+        /// Maps needed.
+        maps_needed: u32,
+    },
+    /// Its queue bids nothing.
+    NoBid,
+    /// Its queue cannot pay one slot.
+    NotFunded {
+        /// Its balance.
+        budget: Credits,
+        /// Its bid.
+        bid: Credits,
+    },
+    /// Its queue bids and can pay only since the last tick.
+    NotBoughtYet,
+    /// Its queue holds all slots that it has bought.
+    QuotaFull {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Slots bought.
+        quota: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// Its queue gets more as soon as slots become free.
+    BelowQuota {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Slots bought.
+        quota: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// Other jobs are served first: of its queue, or of all queues if the policy has only one order.
+    EarlierJobs {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// How many.
+        jobs: u32,
+    },
+    /// No slot is free.
+    NoneFree {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+    },
+    /// There are slots for it, assigned at the next heartbeats of their trackers.
+    FreeForIt {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Slots that are free or being released.
+        slots: u32,
+    },
+    /// It cannot run on some trackers at all.
+    OnlyStock {
+        /// Number of trackers that run only Hadoop Streaming.
+        trackers: u32,
+        /// The property of the job that they do not support.
+        because: String,
+    },
+    /// Slots are free or being released where it cannot use them.
+    Unusable {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Where too much of the job failed.
+        avoided: u32,
+        /// Where the disk has no room for the output of its maps.
+        no_room: u32,
+        /// Where each of its tasks that wait has failed.
+        failed_there: u32,
+        /// On trackers that are silent, unhealthy or accept no work.
+        out_of_service: u32,
+    },
+}
+
+// === impl PendingReason ===
+
+impl fmt::Display for PendingReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PendingReason::Over { state } => write!(formatter, "it is finished: {state}"),
+            PendingReason::Ending => formatter.write_str("it is being ended; only its cleanup is still to run"),
+            PendingReason::SafeMode => formatter.write_str("the JobTracker is in safe mode and assigns no tasks"),
+            PendingReason::SetupWaits => {
+                formatter.write_str("its setup waits for a slot; no task may run before it is done")
+            }
+            PendingReason::SetupRuns => formatter.write_str("its setup runs; no task may run before it is done"),
+            PendingReason::NothingWaits => formatter.write_str("none of its tasks waits: all run or are done"),
+            PendingReason::ReducesWait { maps_done, maps_needed } => {
+                write!(formatter, "its reduces wait until {maps_needed} maps are done; {maps_done} are")
+            }
+            PendingReason::NoBid => {
+                formatter.write_str("its queue bids nothing, so it gets only slots that no other queue wants")
+            }
+            PendingReason::NotFunded { budget, bid } => write!(
+                formatter,
+                "its queue has {budget}, less than one slot costs at its rate of {bid}, so it gets only slots that no other queue wants"
+            ),
+            PendingReason::NotBoughtYet => {
+                formatter.write_str("its queue has bought nothing yet: what it bids counts from the next tick on")
+            }
+            PendingReason::QuotaFull { kind, quota, held } => write!(
+                formatter,
+                "its queue has bought {quota} {kind} slots and holds {held}; more come only from what others leave free",
+                kind = kind_word::word(*kind)
+            ),
+            PendingReason::BelowQuota { kind, quota, held } => write!(
+                formatter,
+                "its queue has bought {quota} {kind} slots and holds {held}; it gets more as slots come free",
+                kind = kind_word::word(*kind)
+            ),
+            PendingReason::EarlierJobs { kind, jobs } => {
+                write!(formatter, "{jobs} other jobs stand before it in line for {} slots", kind_word::word(*kind))
+            }
+            PendingReason::NoneFree { kind } => write!(formatter, "no {} slot is free", kind_word::word(*kind)),
+            PendingReason::FreeForIt { kind, slots } => write!(
+                formatter,
+                "{slots} {} slots that it could use are free or come free, and are given away as their trackers call",
+                kind_word::word(*kind)
+            ),
+            PendingReason::OnlyStock { trackers, because } => {
+                write!(formatter, "{trackers} built-in tasktrackers cannot run it: {because}")
+            }
+            PendingReason::Unusable { kind, avoided, no_room, failed_there, out_of_service } => {
+                write!(formatter, "{} slots are free that it cannot use:", kind_word::word(*kind))?;
+                let mut separator = "";
+                for (slots, place) in [
+                    (avoided, "where too much of it failed"),
+                    (no_room, "where the disk has no room for its maps"),
+                    (failed_there, "where each task that waits has failed"),
+                    (out_of_service, "of trackers that are silent, unhealthy or take no work"),
+                ] {
+                    if *slots > 0 {
+                        write!(formatter, "{separator} {slots} {place}")?;
+                        separator = ",";
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Kinds of slots as words in JSON and in texts.
+mod kind_word {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::model::Kind;
+
+    pub(super) fn word(kind: Kind) -> &'static str {
+        match kind {
+            Kind::Map => "map",
+            Kind::Reduce => "reduce",
+        }
+    }
+
+    pub(super) fn serialize<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(word(*kind))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Kind, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "map" => Ok(Kind::Map),
+            "reduce" => Ok(Kind::Reduce),
+            other => Err(serde::de::Error::custom(format!("{other:?} is not a kind of slots"))),
+        }
+    }
+}

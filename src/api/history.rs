@@ -1,0 +1,89 @@
+//! Price and spending over time, in spans of equal length. Old ticks and old ledger rows are summarized, so older spans
+//! hold less detail.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Credits, QueueName};
+
+/// The price over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriceHistory {
+    /// Length of a span, ms.
+    pub step_ms: u64,
+    /// The spans that contain ticks, newest last.
+    pub points: Vec<PricePoint>,
+}
+
+/// The prices of one span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PricePoint {
+    /// Time of the span's last tick, epoch ms.
+    pub time_ms: i64,
+    /// Number of that tick.
+    pub tick: u64,
+    /// Price at that tick.
+    pub price: Credits,
+    /// Lowest price of the span.
+    pub low: Credits,
+    /// Highest price of the span.
+    pub high: Credits,
+}
+
+/// What a queue has paid over time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpendingHistory {
+    /// The queue.
+    pub queue: QueueName,
+    /// Length of a span, ms.
+    pub step_ms: u64,
+    /// The spans that contain charges, newest last.
+    pub points: Vec<SpendingPoint>,
+}
+
+/// What a queue has paid in one span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpendingPoint {
+    /// Time of the last charge, epoch ms; a day's sum has the last millisecond of the day.
+    pub time_ms: i64,
+    /// Credits paid.
+    pub spent: Credits,
+    /// Number of intervals paid for.
+    pub intervals: u64,
+    /// Map slots paid for, summed over the intervals.
+    pub map_slots: u64,
+    /// Reduce slots paid for, summed over the intervals.
+    pub reduce_slots: u64,
+    /// The rate, if all charges had the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Credits>,
+}
+
+// === impl PricePoint ===
+
+impl PricePoint {
+    /// A span that contains one tick.
+    pub fn of(tick: u64, time_ms: i64, price: Credits) -> PricePoint {
+        PricePoint { time_ms, tick, price, low: price, high: price }
+    }
+
+    /// Adds an earlier tick of the same span.
+    pub fn add_earlier(&mut self, price: Credits) {
+        self.low = self.low.min(price);
+        self.high = self.high.max(price);
+    }
+}
+
+// === impl SpendingPoint ===
+
+impl SpendingPoint {
+    /// Adds earlier charges of the same span; returns false and changes nothing if the sum is out of range.
+    pub fn add_earlier(&mut self, earlier: &SpendingPoint) -> bool {
+        let Some(spent) = self.spent.checked_add(earlier.spent) else { return false };
+        self.spent = spent;
+        self.intervals = self.intervals.saturating_add(earlier.intervals);
+        self.map_slots = self.map_slots.saturating_add(earlier.map_slots);
+        self.reduce_slots = self.reduce_slots.saturating_add(earlier.reduce_slots);
+        self.rate = self.rate.filter(|_| self.rate == earlier.rate);
+        true
+    }
+}

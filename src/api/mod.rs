@@ -1,0 +1,15 @@
+//! JSON types that the server sends and clients read. Names only `model`.
+//!
+//! The members are what programs read: a change of a name here is a change of the interface.
+
+mod explanation;
+mod history;
+mod queue_status;
+mod statement;
+
+pub use explanation::{
+    Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, QueueHolds, SufficientRate, TaskCounts,
+};
+pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
+pub use queue_status::{QueueStatus, QueueStatuses};
+pub use statement::{MovementReason, Statement, StatementRow};

@@ -1,0 +1,36 @@
+//! Live queue status: the fields of `info`, plus quota, running slots and runway.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Credits, PerKind, QueueName};
+
+/// The live status of one queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueStatus {
+    /// The queue.
+    pub queue: QueueName,
+    /// Its balance.
+    pub budget: Credits,
+    /// The rate that its owner has set for the next tick.
+    pub bid: Credits,
+    /// The rate of the open interval; 0 if none is open.
+    pub rate: Credits,
+    /// Share of the cluster, as a decimal with nine digits.
+    pub share: String,
+    /// Slots bought for the open interval.
+    pub quota: PerKind<u32>,
+    /// Slots that its attempts hold.
+    pub running: PerKind<u32>,
+    /// Tasks that wait for a slot.
+    pub pending: u64,
+    /// Seconds until the balance is spent at the present use; absent if nothing is charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts_s: Option<u64>,
+}
+
+/// Several queues, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueStatuses {
+    /// The queues.
+    pub queues: Vec<QueueStatus>,
+}

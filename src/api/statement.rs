@@ -1,0 +1,115 @@
+//! The statement of a queue: its ledger rows, with the balance after each.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Credits, QueueName};
+
+/// Why money moved, with the words of the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MovementReason {
+    /// The queue's budget came from the budget file at the first start.
+    Endowment,
+    /// `addBudget`, positive or negative.
+    TopUp,
+    /// Slots were used.
+    Charge,
+    /// The budget file was edited, or one of its amounts was rounded.
+    Adjustment,
+    /// The queue was removed with this balance.
+    Closing,
+}
+
+/// One movement, or the sum of all movements of one day with the same reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatementRow {
+    /// Position in the ledger; for a sum, the position of its last movement.
+    pub number: u64,
+    /// Time of the movement, epoch ms; for a sum, of its last movement.
+    pub time_ms: i64,
+    /// Only for a sum: the UTC day, such as `2026-11-21`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<String>,
+    /// Number of movements in this row.
+    pub movements: u64,
+    /// For a charge, the tick that closed the interval; else the last tick before the movement.
+    pub tick: u64,
+    /// Why money moved.
+    pub reason: MovementReason,
+    /// Only for a charge: credits for one slot over one interval; for a sum, only if all charges had the same rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Credits>,
+    /// Only for a charge: map slots paid for, summed over the intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_slots: Option<u64>,
+    /// Only for a charge: reduce slots paid for, summed over the intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduce_slots: Option<u64>,
+    /// Credits added to the balance; negative for credits taken.
+    pub amount: Credits,
+    /// The balance after this row. Of a day's sums only the last has one, because their order within the day is lost.
+    pub balance: Option<Credits>,
+}
+
+/// One page of a queue's ledger rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statement {
+    /// The queue.
+    pub queue: QueueName,
+    /// The present balance.
+    pub balance: Credits,
+    /// The rows, newest last.
+    pub rows: Vec<StatementRow>,
+    /// Whether earlier rows did not fit; request them with `before` set to the number of the first row here.
+    pub has_earlier: bool,
+}
+
+// === impl MovementReason ===
+
+impl MovementReason {
+    const ALL: [MovementReason; 5] = [
+        MovementReason::Endowment,
+        MovementReason::TopUp,
+        MovementReason::Charge,
+        MovementReason::Adjustment,
+        MovementReason::Closing,
+    ];
+
+    /// The word in JSON and in the ledger.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MovementReason::Endowment => "endowment",
+            MovementReason::TopUp => "top_up",
+            MovementReason::Charge => "charge",
+            MovementReason::Adjustment => "adjustment",
+            MovementReason::Closing => "closing",
+        }
+    }
+
+    /// The reason with this word.
+    pub fn from_word(word: &str) -> Option<MovementReason> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+}
+
+impl fmt::Display for MovementReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_json() {
+        for reason in MovementReason::ALL {
+            assert_eq!(serde_json::to_string(&reason).unwrap(), format!("\"{reason}\""));
+            assert_eq!(MovementReason::from_word(reason.as_str()), Some(reason));
+        }
+        assert_eq!(MovementReason::from_word("theft"), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! The tick: charges the interval that closes and opens the next.
+//!
+//! Accounts and uses are walked side by side in the order of names, so a tick looks nothing up.
+
+use crate::model::{Now, PerKind};
+
+use super::allocation::{Bid, allocate, total};
+use super::interval::Interval;
+use super::state::Market;
+use super::tick::{QueueTick, QueueUse, Tick};
+
+// === impl Market ===
+
+impl Market {
+    /// Charges each queue for the interval that closes, `min(running, quota)` of each kind at the rate that opened it,
+    /// then opens the next interval from the present bids and balances. `slots` are the cluster's.
+    ///
+    /// A queue is active if it has a running or a waiting task. A late tick counts once.
+    pub fn tick(&mut self, usage: &[QueueUse], slots: PerKind<u32>, now: Now) -> Tick {
+        let mut usage: Vec<&QueueUse> = usage.iter().collect();
+        usage.sort_by(|left, right| left.queue.cmp(&right.queue));
+        usage.dedup_by(|left, right| left.queue == right.queue);
+
+        let mut ledger = self.ledger();
+        let mut queue_ticks = Vec::with_capacity(usage.len());
+        let mut bids: Vec<Bid> = Vec::with_capacity(usage.len());
+        let mut accounts = self.accounts.iter().peekable();
+        for QueueUse { queue, running, pending } in usage {
+            while accounts.next_if(|(name, _)| *name < queue).is_some() {}
+            let Some((queue, account)) = accounts.next_if(|(name, _)| *name == queue) else { continue };
+            let (charge, balance) = account.charge(*running);
+            ledger.count_charge(charge.amount());
+            let is_active = total(*running) > 0 || *pending > 0;
+            if is_active {
+                bids.push(account.to_bid(balance, *running));
+            }
+            // Share and quota follow with the allocation.
+            let interval = Interval { used: total(charge.used), pending: *pending, ..Interval::default() };
+            queue_ticks.push(QueueTick {
+                queue: queue.clone(),
+                charge,
+                balance,
+                interval: is_active.then_some(interval),
+            });
+        }
+
+        let (price, grants) = allocate(&bids, slots);
+        let intervals = queue_ticks.iter_mut().filter_map(|queue_tick| queue_tick.interval.as_mut());
+        for (interval, grant) in intervals.zip(grants) {
+            (interval.share, interval.quota, interval.remainder) = (grant.share, grant.quota, grant.remainder);
+        }
+        let tick = Tick { number: self.tick_number() + 1, wall_ms: now.wall_ms, price, ledger, queue_ticks };
+        self.apply_tick(&tick);
+        tick
+    }
+}

@@ -1,0 +1,53 @@
+//! Durable changes of the market.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Credits, QueueName};
+
+use super::ledger::LedgerEntry;
+use super::replay::Stamp;
+use super::tick::Tick;
+
+/// One durable change. The facts of one event are stored together; otherwise a restart could find half a movement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MarketFact {
+    /// The whole account of a queue that is new or has changed.
+    Account {
+        /// The queue.
+        queue: QueueName,
+        /// Its balance.
+        balance: Credits,
+        /// Its bid.
+        rate: Credits,
+    },
+    /// A queue was removed.
+    AccountRemoved {
+        /// The queue.
+        queue: QueueName,
+    },
+    /// A movement of money other than a charge; charges are in their tick. The changed account follows as its own fact.
+    Ledger(LedgerEntry),
+    /// A signature was used: the last one of this consumer, user and key.
+    Stamp(Stamp),
+    /// A tick: its charges and the intervals that replace the earlier ones.
+    Tick(Box<Tick>),
+}
+
+/// A change of the set of queues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueueChange {
+    /// A queue was added.
+    Added(QueueName),
+    /// A queue was removed.
+    Removed(QueueName),
+}
+
+// === impl Tick ===
+
+impl Tick {
+    /// The fact to store.
+    pub fn into_fact(self) -> MarketFact {
+        MarketFact::Tick(Box::new(self))
+    }
+}

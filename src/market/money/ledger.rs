@@ -1,0 +1,106 @@
+//! The double-entry ledger: every movement of credits, from where, to where and why.
+//!
+//! Law: the sum of all balances is what was ever issued less what was ever charged, exactly, at every moment.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Credits, QueueName};
+
+/// An account of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LedgerAccount {
+    /// A queue's balance.
+    Queue(QueueName),
+    /// The outside world: administrators add credits from it and withdraw credits to it.
+    Issued,
+    /// Charges for slots.
+    Revenue,
+}
+
+/// Why money moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The budget came from the budget file at the first start.
+    Endowment,
+    /// `addBudget`, positive or negative.
+    TopUp,
+    /// Slots were used over an interval.
+    Charge {
+        /// Credits for one slot: the rate in force when the interval was opened.
+        rate: Credits,
+        /// Map slots used within the quota.
+        map_slots: u32,
+        /// Reduce slots used within the quota.
+        reduce_slots: u32,
+    },
+    /// The budget file was edited, or one of its amounts was rounded.
+    Adjustment,
+    /// The queue was removed with this balance.
+    Closing,
+}
+
+/// One movement of money.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    /// Position in the ledger; the first is 1, none is left out.
+    pub number: u64,
+    /// When, epoch ms.
+    pub wall_ms: i64,
+    /// For charges the tick that ended the interval, else the last tick before; 0 is before the first.
+    pub tick: u64,
+    /// The account that credits were taken from.
+    pub debit: LedgerAccount,
+    /// The account that they were added to.
+    pub credit: LedgerAccount,
+    /// How much; above zero.
+    pub amount: Credits,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Totals of the ledger up to an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerTotals {
+    /// Number of entries, which is the number of the last.
+    pub rows: u64,
+    /// Credits added from outside less those withdrawn.
+    pub issued: Credits,
+    /// Credits charged.
+    pub charged: Credits,
+}
+
+// === impl LedgerTotals ===
+
+impl LedgerTotals {
+    /// Adds an entry; one that was already added changes nothing.
+    pub(super) fn count(&mut self, entry: &LedgerEntry) {
+        if entry.number <= self.rows {
+            return;
+        }
+        self.rows = entry.number;
+        let units = entry.amount.units();
+        self.issued = match (&entry.debit, &entry.credit) {
+            (LedgerAccount::Issued, _) => Credits::from_units(self.issued.units().saturating_add(units)),
+            (_, LedgerAccount::Issued) => Credits::from_units(self.issued.units().saturating_sub(units)),
+            _ => self.issued,
+        };
+        if entry.credit == LedgerAccount::Revenue {
+            self.charged = Credits::from_units(self.charged.units().saturating_add(units));
+        }
+    }
+
+    /// Adds a charge as the next entry; an amount of 0 adds none.
+    pub(super) fn count_charge(&mut self, amount: Credits) {
+        if amount > Credits::ZERO {
+            self.rows += 1;
+            self.charged = Credits::from_units(self.charged.units().saturating_add(amount.units()));
+        }
+    }
+
+    /// The required sum of all balances.
+    pub fn expected_balance(&self) -> Credits {
+        Credits::from_units(self.issued.units().saturating_sub(self.charged.units()))
+    }
+}

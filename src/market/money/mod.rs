@@ -1,0 +1,30 @@
+//! Money: accounts, ticks, allocation, ledger, and the guard that accepts each signature once. Names nothing of
+//! `requests`.
+
+mod account;
+mod allocation;
+mod apply_budget_file;
+pub mod budget_file;
+mod charging;
+mod fact;
+mod interval;
+mod ledger;
+mod queue_status;
+mod quote;
+mod replay;
+mod share;
+mod state;
+mod tick;
+
+pub use account::{Account, Published};
+pub use allocation::RoundingRemainder;
+pub use apply_budget_file::AppliedBudgetFile;
+pub use budget_file::{BudgetFileError, BudgetLine, MAX_QUEUES};
+pub use fact::{MarketFact, QueueChange};
+pub use interval::{Charge, Interval};
+pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
+pub use quote::{Bidding, Quote};
+pub use replay::{Consumer, KeyId, MarketConfig, ReplayGuard, ReplayRefusal, Stamp};
+pub use share::Share;
+pub use state::Market;
+pub use tick::{QueueTick, QueueUse, Tick};

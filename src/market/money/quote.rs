@@ -1,0 +1,160 @@
+//! Quotes: what a rate would buy at the next tick, computed without changing anything.
+//!
+//! Law: if the quoted rate were set and the tick came at once, it would grant exactly what was quoted.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Credits, Kind, PerKind, QueueName};
+
+use super::allocation::{Bid, allocate, cost, is_funded, total, within};
+use super::share::Share;
+use super::state::Market;
+use super::tick::QueueUse;
+
+/// The bids of the active queues as the next tick would find them, with one queue marked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bidding {
+    queue: QueueName,
+    /// By name of the queue.
+    bids: Vec<Bid>,
+    /// Index of the queue's bid.
+    place: usize,
+    slots: PerKind<u32>,
+    interval_ms: u64,
+}
+
+/// What a rate would buy for a queue at the next tick if nothing else changed until then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// The queue.
+    pub queue: QueueName,
+    /// The quoted rate, credits for one slot over one interval.
+    pub rate: Credits,
+    /// Whether it could pay for one slot; without that it gets neither share nor quota.
+    pub is_funded: bool,
+    /// The price that would be published.
+    pub price: Credits,
+    /// Its share of the cluster.
+    pub share: Share,
+    /// The slots it would buy.
+    pub quota: PerKind<u32>,
+    /// Its balance after the charge for the open interval.
+    pub balance: Credits,
+    /// The slots it holds now.
+    pub running: PerKind<u32>,
+    /// Seconds that the balance lasts with the whole quota in use; none if nothing would be charged.
+    pub full_use_lasts_s: Option<u64>,
+    /// Seconds that it lasts with the present use, as far as it is within the quota; none if nothing would be charged.
+    pub present_use_lasts_s: Option<u64>,
+}
+
+// === impl Market: quotes ===
+
+impl Market {
+    /// The bids that `queue` competes with; an idle queue is treated as active. `usage` and `slots` are the present
+    /// ones, as for a tick. None if the queue does not exist.
+    pub fn bidding(
+        &self,
+        queue: &QueueName,
+        usage: &[QueueUse],
+        slots: PerKind<u32>,
+        interval_ms: u64,
+    ) -> Option<Bidding> {
+        self.account(queue.as_str())?;
+        let mut running: BTreeMap<&QueueName, PerKind<u32>> = BTreeMap::new();
+        for queue_use in usage.iter().filter(|queue_use| total(queue_use.running) > 0 || queue_use.pending > 0) {
+            running.entry(&queue_use.queue).or_insert(queue_use.running);
+        }
+        running.entry(queue).or_default();
+        let (mut bids, mut place) = (Vec::with_capacity(running.len()), 0);
+        for (name, running) in running {
+            let Some(account) = self.account(name.as_str()) else { continue };
+            if name == queue {
+                place = bids.len();
+            }
+            let (_, balance) = account.charge(running);
+            bids.push(account.to_bid(balance, running));
+        }
+        Some(Bidding { queue: queue.clone(), bids, place, slots, interval_ms })
+    }
+}
+
+// === impl Bidding ===
+
+impl Bidding {
+    /// The queue's balance after the charge for the open interval.
+    pub fn balance(&self) -> Credits {
+        self.bids[self.place].balance
+    }
+
+    /// Whether it could pay for one slot at a rate.
+    pub fn is_funded(&self, rate: Credits) -> bool {
+        is_funded(self.balance(), rate)
+    }
+
+    /// The quote for `rate`; 0 to 10^12.
+    pub fn quote(&self, rate: Credits) -> Quote {
+        let mut bids = self.bids.clone();
+        let bid = &mut bids[self.place];
+        bid.rate = rate;
+        let Bid { balance, running, .. } = *bid;
+        let (price, grants) = allocate(&bids, self.slots);
+        let grant = grants[self.place];
+        let lasts = |slots: PerKind<u32>| lasts_s(balance, cost(grant.share.rate(), slots), self.interval_ms);
+        Quote {
+            queue: self.queue.clone(),
+            rate,
+            is_funded: self.is_funded(rate),
+            price,
+            share: grant.share,
+            quota: grant.quota,
+            balance,
+            running,
+            full_use_lasts_s: lasts(grant.quota),
+            present_use_lasts_s: lasts(within(running, grant.quota)),
+        }
+    }
+
+    /// The quote for the smallest rate that buys more slots than `held` of one of the `kinds`; none if the queue can
+    /// afford no such rate. Takes as long as about eighty quotes.
+    pub fn least_rate_for_more(&self, held: PerKind<u32>, kinds: &[Kind]) -> Option<Quote> {
+        let is_more = |quota: PerKind<u32>| kinds.iter().any(|kind| quota[*kind] > held[*kind]);
+        let mut bids = self.bids.clone();
+        // If the balance is ignored, a higher rate never buys less.
+        let mut gives_more = |units: i128| {
+            let rate = Credits::from_units(units);
+            let bid = &mut bids[self.place];
+            (bid.rate, bid.balance) = (rate, cost(rate, self.slots).max(rate));
+            is_more(allocate(&bids, self.slots).1[self.place].quota)
+        };
+        let most = self.balance().min(Credits::MAX).units();
+        if most <= 0 || !gives_more(most) {
+            return None;
+        }
+        let (mut too_little, mut enough) = (0, most);
+        while enough - too_little > 1 {
+            let middle = too_little + (enough - too_little) / 2;
+            if gives_more(middle) {
+                enough = middle;
+            } else {
+                too_little = middle;
+            }
+        }
+        Some(self.quote(Credits::from_units(enough))).filter(|quote| is_more(quote.quota))
+    }
+}
+
+/// Seconds until a balance is spent at a cost for each interval; none if nothing is charged. The actual time is longer,
+/// because a quota is cut to what the balance can pay.
+pub fn lasts_s(balance: Credits, cost: Credits, interval_ms: u64) -> Option<u64> {
+    if cost <= Credits::ZERO {
+        return None;
+    }
+    // A balance is at most 10^24 units.
+    let ms = balance.units().saturating_mul(i128::from(interval_ms)) / cost.units();
+    Some(u64::try_from(ms / 1000).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+#[path = "../tests/quotes.rs"]
+mod tests;

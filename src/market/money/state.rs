@@ -1,0 +1,162 @@
+//! The market's state. One owner, plain data.
+//!
+//! Invariants: only [`Market::apply`] and [`Market::tick`] change it, so the facts that were returned rebuild the
+//! state; no balance is below zero; the balances sum to what was issued less what was charged.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Credits, Now, QueueName};
+
+use super::account::Account;
+use super::budget_file::{BudgetLine, MAX_QUEUES};
+use super::fact::MarketFact;
+use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
+use super::replay::{MarketConfig, ReplayGuard};
+use super::tick::Tick;
+
+/// Accounts, the ledger's sums, the open intervals and the replay guard.
+#[derive(Clone, Debug)]
+pub struct Market {
+    pub(in crate::market) config: MarketConfig,
+    pub(in crate::market) accounts: BTreeMap<QueueName, Account>,
+    pub(in crate::market) guard: ReplayGuard,
+    ledger: LedgerTotals,
+    tick: u64,
+    price: Credits,
+}
+
+// === impl Market ===
+
+impl Market {
+    /// A market without queues, of a server that started at `start_wall_ms`, epoch ms.
+    pub fn new(config: MarketConfig, start_wall_ms: i64) -> Self {
+        Market {
+            config,
+            accounts: BTreeMap::new(),
+            guard: ReplayGuard::new(start_wall_ms),
+            ledger: LedgerTotals::default(),
+            tick: 0,
+            price: Credits::ZERO,
+        }
+    }
+
+    /// Adds the queues of a budget file with their budgets. Existing queues are left as they are.
+    pub fn seed_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<MarketFact> {
+        let mut facts = Vec::new();
+        for BudgetLine { queue, budget, rate, is_budget_rounded, .. } in lines {
+            if self.accounts.contains_key(&queue) || self.accounts.len() >= MAX_QUEUES {
+                continue;
+            }
+            // The ledger shows which amounts differ from the file.
+            let reason = if is_budget_rounded { Reason::Adjustment } else { Reason::Endowment };
+            self.record_movement(
+                LedgerAccount::Issued,
+                LedgerAccount::Queue(queue.clone()),
+                budget,
+                reason,
+                now,
+                &mut facts,
+            );
+            self.record(MarketFact::Account { queue, balance: budget, rate }, &mut facts);
+        }
+        facts
+    }
+
+    /// The names of all queues, in order.
+    pub fn queues(&self) -> impl Iterator<Item = &QueueName> {
+        self.accounts.keys()
+    }
+
+    /// The account of a queue.
+    pub fn account(&self, queue: &str) -> Option<&Account> {
+        self.accounts.get(queue)
+    }
+
+    /// The sum of all balances.
+    pub fn total(&self) -> Credits {
+        Credits::from_units(self.accounts.values().map(|account| account.balance().units()).sum())
+    }
+
+    /// The ledger, in sums. Its [`expected_balance`](LedgerTotals::expected_balance) equals [`total`](Self::total).
+    pub fn ledger(&self) -> LedgerTotals {
+        self.ledger
+    }
+
+    /// The price published at the last tick.
+    pub fn price(&self) -> Credits {
+        self.price
+    }
+
+    /// The number of the last tick; 0 before the first.
+    pub fn tick_number(&self) -> u64 {
+        self.tick
+    }
+
+    /// The content of the budget file, by queue.
+    pub fn budget_lines(&self) -> Vec<BudgetLine> {
+        let line = |(queue, account): (&QueueName, &Account)| BudgetLine {
+            queue: queue.clone(),
+            budget: account.balance(),
+            rate: account.bid(),
+            is_budget_rounded: false,
+            is_rate_rounded: false,
+        };
+        self.accounts.iter().map(line).collect()
+    }
+
+    /// Applies a fact: the only way to change this state, also from stored facts. Of those the latest accounts, the
+    /// last tick, the ledger entries after it and the stamps suffice, in this order.
+    pub fn apply(&mut self, fact: &MarketFact) {
+        match fact {
+            MarketFact::Account { queue, balance, rate } => {
+                let account = self.accounts.entry(queue.clone()).or_insert_with(|| Account::new(*balance, *rate));
+                account.set(*balance, *rate);
+            }
+            MarketFact::AccountRemoved { queue } => {
+                self.accounts.remove(queue);
+            }
+            MarketFact::Ledger(entry) => self.ledger.count(entry),
+            MarketFact::Stamp(stamp) => self.guard.restore(stamp),
+            MarketFact::Tick(tick) => self.apply_tick(tick),
+        }
+    }
+
+    /// Sets balances and open intervals as the tick says and publishes every queue.
+    pub(super) fn apply_tick(&mut self, tick: &Tick) {
+        self.tick = tick.number;
+        self.price = tick.price;
+        self.ledger = tick.ledger;
+        let mut queue_ticks = tick.queue_ticks.iter().peekable();
+        for (queue, account) in &mut self.accounts {
+            while queue_ticks.next_if(|queue_tick| queue_tick.queue < *queue).is_some() {}
+            match queue_ticks.next_if(|queue_tick| queue_tick.queue == *queue) {
+                Some(queue_tick) => account.open_interval(queue_tick.balance, queue_tick.interval),
+                None => account.open_interval(account.balance(), None),
+            }
+        }
+    }
+
+    /// Applies a new fact and appends it to `facts`.
+    pub(in crate::market) fn record(&mut self, fact: MarketFact, facts: &mut Vec<MarketFact>) {
+        self.apply(&fact);
+        facts.push(fact);
+    }
+
+    /// Records a ledger entry; none if the amount is 0.
+    pub(in crate::market) fn record_movement(
+        &mut self,
+        debit: LedgerAccount,
+        credit: LedgerAccount,
+        amount: Credits,
+        reason: Reason,
+        now: Now,
+        facts: &mut Vec<MarketFact>,
+    ) {
+        if amount == Credits::ZERO {
+            return;
+        }
+        let number = self.ledger.rows + 1;
+        let entry = LedgerEntry { number, wall_ms: now.wall_ms, tick: self.tick, debit, credit, amount, reason };
+        self.record(MarketFact::Ledger(entry), facts);
+    }
+}

@@ -1,0 +1,74 @@
+//! A tick as a value: for each queue the charge for the interval that closes and the interval that opens.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Credits, PerKind, QueueName};
+
+use super::interval::{Charge, Interval};
+use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
+
+/// What a queue uses and wants at the time of a tick. Idle queues may be left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueUse {
+    /// The queue.
+    pub queue: QueueName,
+    /// Its running attempts, without setup and cleanup.
+    pub running: PerKind<u32>,
+    /// Tasks of its runnable jobs that wait for a slot.
+    pub pending: u64,
+}
+
+/// All changes of one tick, stored together so that no restart finds half of a tick.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tick {
+    /// Its number; the first is 1.
+    pub number: u64,
+    /// When, epoch ms.
+    pub wall_ms: i64,
+    /// The sum of the effective rates.
+    pub price: Credits,
+    /// Ledger totals after this tick.
+    pub ledger: LedgerTotals,
+    /// The queues that are active or have a charge, by name. All others have no open interval after this tick.
+    pub queue_ticks: Vec<QueueTick>,
+}
+
+/// What a tick changes for one queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueTick {
+    /// The queue.
+    pub queue: QueueName,
+    /// The charge for the interval that closes.
+    pub charge: Charge,
+    /// The balance after the charge.
+    pub balance: Credits,
+    /// The interval that opens; none for a queue that neither runs nor waits.
+    pub interval: Option<Interval>,
+}
+
+// === impl Tick ===
+
+impl Tick {
+    /// The ledger entries of this tick: one for each queue with a charge above 0.
+    pub fn charges(&self) -> impl Iterator<Item = LedgerEntry> {
+        let charged = || self.queue_ticks.iter().filter(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
+        let first = self.ledger.rows + 1 - charged().count() as u64;
+        charged().zip(first..).map(|(queue_tick, number)| {
+            let Charge { rate, used } = queue_tick.charge;
+            LedgerEntry {
+                number,
+                wall_ms: self.wall_ms,
+                tick: self.number,
+                debit: LedgerAccount::Queue(queue_tick.queue.clone()),
+                credit: LedgerAccount::Revenue,
+                amount: queue_tick.charge.amount(),
+                reason: Reason::Charge { rate, map_slots: used.map, reduce_slots: used.reduce },
+            }
+        })
+    }
+
+    /// The active queues with their new intervals, by name; all others have none.
+    pub fn intervals(&self) -> impl Iterator<Item = (&QueueName, &Interval)> {
+        self.queue_ticks.iter().filter_map(|queue_tick| Some((&queue_tick.queue, queue_tick.interval.as_ref()?)))
+    }
+}

@@ -1,0 +1,167 @@
+//! Refusals of the market.
+
+use crate::market::money::ReplayRefusal;
+use crate::model::{Credits, QueueName};
+
+use super::query::QueryError;
+use super::signature::SignatureError;
+
+/// The class of a refusal, which the web server maps to an HTTP status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// Not authorized: by the document HTTP 500 with the text `ACCESS DENIED: ` and the query.
+    Denied,
+    /// The request is malformed: 400.
+    BadRequest,
+    /// No such queue: 404.
+    NotFound,
+    /// Not possible in the present state: 409.
+    Conflict,
+}
+
+/// Why a `/scheduler` request was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MarketError {
+    /// Not authorized.
+    #[error("ACCESS DENIED: {query}")]
+    Denied {
+        /// The raw query string.
+        query: String,
+        /// Why, and the server's time in epoch ms; only for those whose signature was good.
+        reason: Option<(Denial, i64)>,
+    },
+    /// The query cannot be understood.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// No such queue.
+    #[error("there is no queue {0}")]
+    UnknownQueue(String),
+    /// The queue exists.
+    #[error("queue {0} exists already")]
+    QueueExists(QueueName),
+    /// The queue still has work.
+    #[error("queue {0} has unfinished jobs")]
+    QueueBusy(QueueName),
+    /// The number of queues is at its limit.
+    #[error("there are {0} queues, the limit")]
+    TooManyQueues(usize),
+    /// The balance would fall below zero.
+    #[error("queue {queue} has {balance}, less than the {amount} to be taken out")]
+    Overdrawn {
+        /// The queue.
+        queue: QueueName,
+        /// Its balance.
+        balance: Credits,
+        /// What was to be taken out.
+        amount: Credits,
+    },
+    /// The balance is needed to pay the open interval.
+    #[error("queue {queue} may owe {committed} of its {balance} for the open interval; retry after the next tick")]
+    Committed {
+        /// The queue.
+        queue: QueueName,
+        /// Its balance.
+        balance: Credits,
+        /// What the open interval may cost.
+        committed: Credits,
+    },
+    /// The balance would rise beyond 10^12.
+    #[error("queue {queue} has {balance}; with {amount} more it would exceed 10^12")]
+    BalanceTooLarge {
+        /// The queue.
+        queue: QueueName,
+        /// Its balance.
+        balance: Credits,
+        /// What was to be added.
+        amount: Credits,
+    },
+}
+
+/// Why a well-signed request was denied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denial {
+    /// The timestamp is missing or no number.
+    #[error("timestamp {0:?} is not a number of milliseconds")]
+    BadTimestamp(String),
+    /// The replay guard refuses the timestamp.
+    #[error(transparent)]
+    Replay(#[from] ReplayRefusal),
+    /// Only for administrators.
+    #[error("{operation} needs the role admin, which {user} has not")]
+    NeedsAdmin {
+        /// The operation.
+        operation: &'static str,
+        /// The signer.
+        user: String,
+    },
+    /// Only for administrators and for the queue's owner.
+    #[error("{operation} of any queue but their own needs the role admin, which {user} has not")]
+    NotOwner {
+        /// The operation.
+        operation: &'static str,
+        /// The signer.
+        user: String,
+    },
+}
+
+/// Why a job submission was denied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobDenied {
+    /// A job goes to the queue of its user's name, whatever the role.
+    #[error("ACCESS DENIED: queue {queue:?} differs from user {user:?}")]
+    QueueDiffers {
+        /// The queue.
+        queue: String,
+        /// The submitter.
+        user: String,
+    },
+    /// `mapred.job.signature` is not set.
+    #[error("ACCESS DENIED: missing signature: mapred.job.signature is not set")]
+    MissingSignature,
+    /// `mapred.job.timestamp` is not set.
+    #[error("ACCESS DENIED: missing timestamp: mapred.job.timestamp is not set")]
+    MissingTimestamp,
+    /// The signature is not good.
+    #[error("ACCESS DENIED: bad mapred.job.signature of user {user:?}: {error}")]
+    Signature {
+        /// The submitter.
+        user: String,
+        /// What is wrong.
+        error: SignatureError,
+    },
+    /// The signed timestamp is no number.
+    #[error("ACCESS DENIED: mapred.job.timestamp {0:?} is not a number of milliseconds")]
+    BadTimestamp(String),
+    /// The replay guard refuses the timestamp.
+    #[error("ACCESS DENIED: mapred.job.signature is stale or replayed: {0}")]
+    Replay(#[from] ReplayRefusal),
+}
+
+// === impl MarketError ===
+
+impl MarketError {
+    /// The class of this refusal.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            MarketError::Denied { .. } => ErrorClass::Denied,
+            MarketError::Query(_) | MarketError::Overdrawn { .. } | MarketError::BalanceTooLarge { .. } => {
+                ErrorClass::BadRequest
+            }
+            MarketError::UnknownQueue(_) => ErrorClass::NotFound,
+            MarketError::QueueExists(_)
+            | MarketError::QueueBusy(_)
+            | MarketError::TooManyQueues(_)
+            | MarketError::Committed { .. } => ErrorClass::Conflict,
+        }
+    }
+
+    /// The second line of a denial's body: the reason and the server's time.
+    pub fn reason_line(&self) -> Option<String> {
+        match self {
+            MarketError::Denied { reason: Some((denial, now_ms)), .. } => {
+                Some(format!("{denial}; the server's time is {now_ms}"))
+            }
+            _ => None,
+        }
+    }
+}

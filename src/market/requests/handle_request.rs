@@ -1,0 +1,240 @@
+//! A request to `/scheduler` in one step: guard, use of the timestamp, role, parameters, operation.
+
+use serde::{Deserialize, Serialize};
+
+use crate::market::money::{Account, Consumer, LedgerAccount, MAX_QUEUES, Market, MarketFact, QueueChange, Reason};
+use crate::model::{Credits, Now, QueueName};
+
+use super::acl::Role;
+use super::answer::{Answer, QueueInfo};
+use super::error::{Denial, MarketError};
+use super::query::{Operation, OperationKind, ParsedQuery, QueryError};
+use super::signature::VerifiedUser;
+
+/// A request whose query was parsed and whose signature was verified by the web server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServletRequest {
+    /// The signer; `None` if the signature is missing or not valid.
+    pub verified: Option<VerifiedUser>,
+    /// The query.
+    pub query: ParsedQuery,
+}
+
+/// The effects of a request and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandledRequest {
+    /// The changes, even if the answer is a refusal: a timestamp may have been used.
+    pub facts: Vec<MarketFact>,
+    /// The answer.
+    pub answer: Result<Answer, MarketError>,
+    /// Queues added and removed.
+    pub changes: Vec<QueueChange>,
+}
+
+// === impl Market: requests ===
+
+impl Market {
+    /// Authorizes and performs a request. `is_queue_busy`: whether a queue has unfinished jobs.
+    pub fn handle_request(
+        &mut self,
+        request: ServletRequest,
+        now: Now,
+        is_queue_busy: impl Fn(&QueueName) -> bool,
+    ) -> HandledRequest {
+        let mut handled = HandledRequest { facts: Vec::new(), answer: Ok(Answer::Frame), changes: Vec::new() };
+        handled.answer = self
+            .authorize(&request, now, &mut handled.facts)
+            .and_then(|()| self.perform(&request, now, is_queue_busy, &mut handled.facts));
+        let changed = |fact: &MarketFact| match fact {
+            MarketFact::AccountRemoved { queue } => Some(QueueChange::Removed(queue.clone())),
+            MarketFact::Account { queue, .. } if request.query.kind == OperationKind::AddQueue => {
+                Some(QueueChange::Added(queue.clone()))
+            }
+            _ => None,
+        };
+        handled.changes = handled.facts.iter().filter_map(changed).collect();
+        handled
+    }
+
+    /// Guard, then role. A request that passes the guard has used its timestamp, even if it is refused afterwards.
+    fn authorize(
+        &mut self,
+        request: &ServletRequest,
+        now: Now,
+        facts: &mut Vec<MarketFact>,
+    ) -> Result<(), MarketError> {
+        let ServletRequest { verified, query } = request;
+        if query.kind.is_open_to_all() {
+            return Ok(());
+        }
+        let denied = |reason| MarketError::Denied { query: query.raw.clone(), reason };
+        let signer = verified.as_ref().ok_or_else(|| denied(None))?;
+        let because = |denial| denied(Some((denial, now.wall_ms)));
+        let timestamp = query.timestamp.as_deref().unwrap_or_default();
+        let timestamp_ms =
+            timestamp.parse().map_err(|_| because(Denial::BadTimestamp(timestamp.chars().take(32).collect())))?;
+        let stamp = self
+            .guard
+            .accept(Consumer::Servlet, &signer.user, signer.key_id, timestamp_ms, now.wall_ms, &self.config)
+            .map_err(|refusal| because(Denial::Replay(refusal)))?;
+        // For reads too: a replayed request must not be answered again, not even after a crash.
+        self.record(MarketFact::Stamp(stamp), facts);
+        check_role(signer, query).map_err(because)
+    }
+
+    fn perform(
+        &mut self,
+        request: &ServletRequest,
+        now: Now,
+        is_queue_busy: impl Fn(&QueueName) -> bool,
+        facts: &mut Vec<MarketFact>,
+    ) -> Result<Answer, MarketError> {
+        match request.query.operation()? {
+            Operation::Nothing => Ok(Answer::Frame),
+            Operation::Price => Ok(Answer::Price(self.price())),
+            Operation::Time => Ok(Answer::Time { start_ms: self.guard.start_ms(), now_ms: now.wall_ms }),
+            Operation::Info(queue) => {
+                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
+                self.info(queue.as_ref().map_or(own, QueueName::as_str))
+            }
+            Operation::Infos => {
+                let queues =
+                    self.accounts.iter().map(|(queue, account)| QueueInfo::published(queue, account)).collect();
+                Ok(Answer::Queues { price: self.price(), queues })
+            }
+            Operation::Statement(Some(queue)) => Ok(Answer::Statement(queue)),
+            Operation::Statement(None) => {
+                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
+                Ok(Answer::Statement(QueueName::new(own).map_err(QueryError::from)?))
+            }
+            Operation::QueueStatus(None) if signed_by_admin(request) => {
+                Ok(Answer::Permitted(Operation::QueueStatus(None)))
+            }
+            Operation::QueueStatus(None) => {
+                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
+                self.on_existing(QueueName::new(own).map_err(QueryError::from)?, |own| {
+                    Operation::QueueStatus(Some(own))
+                })
+            }
+            Operation::QueueStatus(Some(queue)) => self.on_existing(queue, |queue| Operation::QueueStatus(Some(queue))),
+            Operation::Quote { queue, rate } => self.on_existing(queue, |queue| Operation::Quote { queue, rate }),
+            // A removed queue has a history too.
+            history @ (Operation::PriceHistory | Operation::QueueHistory(_)) => Ok(Answer::Permitted(history)),
+            Operation::Explain { job, .. } => {
+                Ok(Answer::Permitted(Operation::Explain { job, sees_names: signed_by_admin(request) }))
+            }
+            Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
+            Operation::AddBudget { queue, amount } => self.add_budget(queue, amount, now, facts),
+            Operation::AddQueue(queue) => self.add_queue(queue, facts),
+            Operation::RemoveQueue(queue) if is_queue_busy(&queue) => {
+                self.existing(&queue)?;
+                Err(MarketError::QueueBusy(queue))
+            }
+            Operation::RemoveQueue(queue) => self.remove_queue(queue, now, facts),
+        }
+    }
+
+    fn info(&self, queue: &str) -> Result<Answer, MarketError> {
+        let (queue, account) =
+            self.accounts.get_key_value(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_owned()))?;
+        Ok(Answer::Queue(QueueInfo::published(queue, account)))
+    }
+
+    fn existing(&self, queue: &QueueName) -> Result<&Account, MarketError> {
+        self.accounts.get(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_string()))
+    }
+
+    fn on_existing(
+        &self,
+        queue: QueueName,
+        operation: impl FnOnce(QueueName) -> Operation,
+    ) -> Result<Answer, MarketError> {
+        self.existing(&queue)?;
+        Ok(Answer::Permitted(operation(queue)))
+    }
+
+    fn live_answer(&self, queue: &QueueName) -> Result<Answer, MarketError> {
+        Ok(Answer::Queue(QueueInfo::live(queue, self.existing(queue)?)))
+    }
+
+    fn set_spending(
+        &mut self,
+        queue: QueueName,
+        rate: Credits,
+        facts: &mut Vec<MarketFact>,
+    ) -> Result<Answer, MarketError> {
+        let balance = self.existing(&queue)?.balance();
+        self.record(MarketFact::Account { queue: queue.clone(), balance, rate }, facts);
+        self.live_answer(&queue)
+    }
+
+    fn add_budget(
+        &mut self,
+        queue: QueueName,
+        amount: Credits,
+        now: Now,
+        facts: &mut Vec<MarketFact>,
+    ) -> Result<Answer, MarketError> {
+        let account = self.existing(&queue)?;
+        let (balance, rate, committed) = (account.balance(), account.bid(), account.committed());
+        // Both are within 10^12 credits.
+        let after = Credits::from_units(balance.units() + amount.units());
+        let taken = Credits::from_units(-amount.units());
+        if after < Credits::ZERO {
+            return Err(MarketError::Overdrawn { queue, balance, amount: taken });
+        }
+        if after > Credits::MAX {
+            return Err(MarketError::BalanceTooLarge { queue, balance, amount });
+        }
+        let own = LedgerAccount::Queue(queue.clone());
+        if amount >= Credits::ZERO {
+            self.record_movement(LedgerAccount::Issued, own, amount, Reason::TopUp, now, facts);
+        } else if after < committed {
+            return Err(MarketError::Committed { queue, balance, committed });
+        } else {
+            self.record_movement(own, LedgerAccount::Issued, taken, Reason::TopUp, now, facts);
+        }
+        self.record(MarketFact::Account { queue: queue.clone(), balance: after, rate }, facts);
+        self.live_answer(&queue)
+    }
+
+    fn add_queue(&mut self, queue: QueueName, facts: &mut Vec<MarketFact>) -> Result<Answer, MarketError> {
+        if self.accounts.contains_key(&queue) {
+            return Err(MarketError::QueueExists(queue));
+        }
+        if self.accounts.len() >= MAX_QUEUES {
+            return Err(MarketError::TooManyQueues(MAX_QUEUES));
+        }
+        let account = MarketFact::Account { queue: queue.clone(), balance: Credits::ZERO, rate: Credits::ZERO };
+        self.record(account, facts);
+        self.live_answer(&queue)
+    }
+
+    fn remove_queue(&mut self, queue: QueueName, now: Now, facts: &mut Vec<MarketFact>) -> Result<Answer, MarketError> {
+        let rest = self.existing(&queue)?.balance();
+        let own = LedgerAccount::Queue(queue.clone());
+        self.record_movement(own, LedgerAccount::Issued, rest, Reason::Closing, now, facts);
+        self.record(MarketFact::AccountRemoved { queue }, facts);
+        Ok(Answer::Frame)
+    }
+}
+
+fn signed_by_admin(request: &ServletRequest) -> bool {
+    request.verified.as_ref().is_some_and(|signer| signer.role == Role::Admin)
+}
+
+/// Whether the signer may do this: administrators everything, others read their own queue and set its rate.
+fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> {
+    let (operation, user) = (query.kind.parameter(), signer.user.clone());
+    let is_permitted = match query.kind {
+        _ if signer.role == Role::Admin => true,
+        OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus => {
+            query.target().is_none_or(|queue| queue == signer.user)
+        }
+        OperationKind::SetSpending | OperationKind::Quote | OperationKind::QueueHistory | OperationKind::Explain => {
+            query.target() == Some(&signer.user)
+        }
+        _ => return Err(Denial::NeedsAdmin { operation, user }),
+    };
+    if is_permitted { Ok(()) } else { Err(Denial::NotOwner { operation, user }) }
+}

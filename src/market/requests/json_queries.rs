@@ -1,0 +1,267 @@
+//! Query strings of the JSON addresses, which are not in the source document.
+//!
+//! A signature covers the query and not the path, so each address has a parameter that no other accepts: a query signed
+//! for one address is refused at another.
+
+use super::query::{OperationKind, ParsedQuery, QueryError, decode, number, set_once};
+
+/// Parses the query string of one address.
+pub type ParseQuery = fn(&str) -> Result<ParsedQuery, QueryError>;
+
+/// The part of a statement that a request selects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatementPage {
+    /// Only rows at or after this time, epoch ms.
+    pub since_ms: Option<i64>,
+    /// Only rows before this number.
+    pub before: Option<u64>,
+}
+
+/// The part of a history that a request selects, and its resolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryPage {
+    /// Start, epoch ms; absent: one day before the end, or the start of the history.
+    pub since_ms: Option<i64>,
+    /// Largest number of spans; 1 to [`Self::MOST_POINTS`].
+    pub points: u32,
+}
+
+/// A part of a history, divided into spans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spans {
+    /// Start of the first span, epoch ms.
+    pub since_ms: i64,
+    /// Length of each span, ms.
+    pub step_ms: u64,
+    last: u32,
+}
+
+// === impl ParsedQuery: our addresses ===
+
+impl ParsedQuery {
+    /// Parses a request for a queue's statement.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `statement` is missing.
+    pub fn parse_statement(query: &str) -> Result<ParsedQuery, QueryError> {
+        parse_one(OperationKind::Statement, query, "statement=QUEUE, or statement for the signer's own queue")
+    }
+
+    /// Parses a request for the live status of queues.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `queues` is missing.
+    pub fn parse_queue_status(query: &str) -> Result<ParsedQuery, QueryError> {
+        parse_one(OperationKind::QueueStatus, query, "queues=QUEUE, or queues for all that the signer may see")
+    }
+
+    /// Parses a request for the history of the price, or of the spending of the queue that it names.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `history` is missing.
+    pub fn parse_history(query: &str) -> Result<ParsedQuery, QueryError> {
+        if query.is_empty() {
+            return Ok(ParsedQuery::empty(OperationKind::PriceHistory));
+        }
+        let parsed = parse_one(OperationKind::PriceHistory, query, "history, or history&queue=QUEUE")?;
+        let kind = if parsed.queue.is_some() { OperationKind::QueueHistory } else { OperationKind::PriceHistory };
+        Ok(ParsedQuery { kind, ..parsed })
+    }
+
+    /// Parses a request for the explanation of a job.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `job` is missing.
+    pub fn parse_explain(query: &str) -> Result<ParsedQuery, QueryError> {
+        parse_one(OperationKind::Explain, query, "job=JOB")
+    }
+}
+
+fn parse_one(kind: OperationKind, query: &str, expected: &'static str) -> Result<ParsedQuery, QueryError> {
+    ParsedQuery::parse_of(&[kind], query)?.ok_or(QueryError::NothingAsked(expected))
+}
+
+// === impl StatementPage ===
+
+impl StatementPage {
+    /// Largest number of rows in one answer.
+    pub const MOST_ROWS: usize = 5_000;
+
+    /// Parses `since` and `before` out of a raw query string.
+    ///
+    /// # Errors
+    /// A repeated parameter, or one that is not a number.
+    pub fn parse(query: &str) -> Result<StatementPage, QueryError> {
+        let (mut since, mut before) = (None, None);
+        for pair in query.split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match decode(name)?.as_ref() {
+                "since" => set_once(&mut since, "since", value)?,
+                "before" => set_once(&mut before, "before", value)?,
+                _ => {}
+            }
+        }
+        Ok(StatementPage { since_ms: number("since", since)?, before: number("before", before)? })
+    }
+}
+
+// === impl HistoryPage ===
+
+impl HistoryPage {
+    /// Largest number of spans in one answer.
+    pub const MOST_POINTS: u32 = 1_000;
+    const POINTS: u32 = 100;
+    const DAY_MS: i64 = 86_400_000;
+
+    /// Parses `since` and `points` out of a raw query string.
+    ///
+    /// # Errors
+    /// A repeated parameter, or one that is not a number or out of range.
+    pub fn parse(query: &str) -> Result<HistoryPage, QueryError> {
+        let (mut since, mut points) = (None, None);
+        for pair in query.split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match decode(name)?.as_ref() {
+                "since" => set_once(&mut since, "since", value)?,
+                "points" => set_once(&mut points, "points", value)?,
+                _ => {}
+            }
+        }
+        let points = number("points", points)?.unwrap_or(Self::POINTS);
+        if !(1..=Self::MOST_POINTS).contains(&points) {
+            return Err(QueryError::OutOfRange { parameter: "points", least: 1, most: Self::MOST_POINTS });
+        }
+        Ok(HistoryPage { since_ms: number("since", since)?, points })
+    }
+
+    /// The spans up to `until_ms`, the end of the history. Without a start in the request they begin one day before it,
+    /// or at `first_ms`, the start of the history.
+    pub fn spans(self, first_ms: i64, until_ms: i64) -> Spans {
+        let since_ms = self.since_ms.unwrap_or(until_ms.saturating_sub(Self::DAY_MS).max(first_ms));
+        let length_ms = u64::try_from(until_ms.saturating_sub(since_ms)).unwrap_or(0).saturating_add(1);
+        Spans { since_ms, step_ms: length_ms.div_ceil(u64::from(self.points.max(1))), last: self.points.max(1) - 1 }
+    }
+}
+
+// === impl Spans ===
+
+impl Spans {
+    /// The span that contains a time; none before the first span. Times after the end, as a clock set back leaves them,
+    /// count for the last span.
+    pub fn of(&self, time_ms: i64) -> Option<u32> {
+        let after_ms = u64::try_from(time_ms.checked_sub(self.since_ms)?).ok()?;
+        Some(u32::try_from(after_ms / self.step_ms.max(1)).unwrap_or(u32::MAX).min(self.last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::market::Operation;
+    use crate::model::QueueName;
+
+    use super::*;
+
+    fn queue(name: &str) -> QueueName {
+        QueueName::new(name).unwrap()
+    }
+
+    #[test]
+    fn what_each_address_is_asked_for_is_read() {
+        let statement = |query| ParsedQuery::parse_statement(query).unwrap().operation();
+        assert_eq!(statement("statement=q&since=5&user=u&timestamp=1"), Ok(Operation::Statement(Some(queue("q")))));
+        assert_eq!(statement("statement"), Ok(Operation::Statement(None)));
+        let twice = ParsedQuery::parse_statement("statement=a&statement=b");
+        assert_eq!(twice, Err(QueryError::Repeated("statement")));
+        let standings = |query| ParsedQuery::parse_queue_status(query).unwrap().operation();
+        assert_eq!(standings("queues&user=u"), Ok(Operation::QueueStatus(None)));
+        assert_eq!(standings("queues=q"), Ok(Operation::QueueStatus(Some(queue("q")))));
+        let history = |query| ParsedQuery::parse_history(query).unwrap().operation();
+        assert_eq!(
+            [history(""), history("history&since=5")],
+            [Ok(Operation::PriceHistory), Ok(Operation::PriceHistory)]
+        );
+        assert_eq!(history("history&queue=q"), Ok(Operation::QueueHistory(queue("q"))));
+        let explain = ParsedQuery::parse_explain("job=job_1_0001&user=u").unwrap();
+        assert_eq!(explain.operation(), Ok(Operation::Explain { job: "job_1_0001".to_owned(), sees_names: false }));
+    }
+
+    #[test]
+    fn what_was_signed_for_one_address_is_nothing_at_another() {
+        let ours: [(&str, ParseQuery); 4] = [
+            ("statement=q", ParsedQuery::parse_statement),
+            ("queues=q", ParsedQuery::parse_queue_status),
+            ("history&queue=q", ParsedQuery::parse_history),
+            ("job=q", ParsedQuery::parse_explain),
+        ];
+        for (query, own) in ours {
+            assert!(own(query).is_ok(), "{query}");
+            assert_eq!(ParsedQuery::parse(query), Err(QueryError::NoOperation), "{query}");
+            for (_, other) in ours.iter().filter(|(of_other, _)| *of_other != query) {
+                assert!(matches!(other(query), Err(QueryError::NothingAsked(_))), "{query}");
+            }
+        }
+        for kind in OperationKind::NAMED {
+            let query = format!("{}=q&queue=q&user=u&timestamp=1", kind.parameter());
+            for (_, parse) in ours {
+                assert!(matches!(parse(&query), Err(QueryError::NothingAsked(_))), "{query}");
+            }
+        }
+    }
+
+    #[test]
+    fn statement_pages_are_read() {
+        let page = StatementPage::parse("statement=q&since=-5&before=7&user=u&timestamp=1").unwrap();
+        assert_eq!(page, StatementPage { since_ms: Some(-5), before: Some(7) });
+        assert_eq!(StatementPage::parse("statement"), Ok(StatementPage::default()));
+        for (query, text) in [
+            ("since=x", "since: \"x\" is not a whole number"),
+            ("before=-1", "before: \"-1\" is not a whole number"),
+            ("since=", "since: \"\" is not a whole number"),
+            ("since=1&since=1", "the parameter since is given more than once"),
+        ] {
+            assert_eq!(StatementPage::parse(query).unwrap_err().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn history_pages_are_read() {
+        let page = |query| HistoryPage::parse(query).map_err(|error| error.to_string());
+        assert_eq!(page(""), Ok(HistoryPage { since_ms: None, points: 100 }));
+        assert_eq!(page("history&since=-5&points=7&user=u"), Ok(HistoryPage { since_ms: Some(-5), points: 7 }));
+        for (query, text) in [
+            ("since=x", "since: \"x\" is not a whole number"),
+            ("points=0", "points: expected a whole number from 1 to 1000"),
+            ("points=1001", "points: expected a whole number from 1 to 1000"),
+            ("points=-1", "points: \"-1\" is not a whole number"),
+            ("since=1&since=1", "the parameter since is given more than once"),
+        ] {
+            assert_eq!(page(query), Err(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_day_is_cut_into_equal_spans() {
+        let spans = HistoryPage { since_ms: None, points: 24 }.spans(0, 86_400_000);
+        assert_eq!((spans.since_ms, spans.step_ms), (0, 3_600_001));
+        assert_eq!(
+            [-1, 0, 3_600_000, 3_600_001, 86_400_000].map(|at_ms| spans.of(at_ms)),
+            [None, Some(0), Some(0), Some(1), Some(23)]
+        );
+        assert_eq!(spans.of(i64::MAX), Some(23), "a clock was set back");
+        let young = HistoryPage { since_ms: None, points: 10 }.spans(86_400_000 - 99, 86_400_000);
+        assert_eq!((young.since_ms, young.step_ms), (86_400_000 - 99, 10));
+        let nothing = HistoryPage { since_ms: Some(10), points: 5 }.spans(0, 3);
+        assert_eq!((nothing.of(3), nothing.of(10)), (None, Some(0)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_moment_panics(since in any::<i64>(), until in any::<i64>(), at in any::<i64>(), points in 1..1_001_u32) {
+            let spans = HistoryPage { since_ms: Some(since), points }.spans(since, until);
+            prop_assert!(spans.of(at).is_none_or(|span| span < points));
+            prop_assert_eq!(spans.of(at).is_none(), at < since || at.checked_sub(since).is_none());
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Authorization of job submissions: checked before the job's splits are read, and final when the job is accepted.
+//! Recovered jobs are not authorized again.
+
+use crate::market::money::{Consumer, KeyId, Market, MarketFact};
+use crate::model::Now;
+
+use super::error::JobDenied;
+use super::signature::{JobSignature, SignatureError};
+
+// === impl Market: job submissions ===
+
+impl Market {
+    /// Authorizes `user` to submit to `queue`: the names must be equal (for administrators too), the signature valid
+    /// and its timestamp fresh; checked in this order. The returned fact records that the signature was used.
+    pub fn authorize_job(
+        &mut self,
+        user: &str,
+        queue: &str,
+        signature: &JobSignature,
+        now: Now,
+    ) -> Result<Vec<MarketFact>, JobDenied> {
+        let (key_id, timestamp_ms) = self.check_signer(user, queue, signature)?;
+        let stamp = self.guard.accept(Consumer::Job, user, key_id, timestamp_ms, now.wall_ms, &self.config)?;
+        let mut facts = Vec::new();
+        self.record(MarketFact::Stamp(stamp), &mut facts);
+        Ok(facts)
+    }
+
+    /// Reports what [`Self::authorize_job`] would refuse now, without using the signature.
+    pub fn check_job(&self, user: &str, queue: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
+        let (key_id, timestamp_ms) = self.check_signer(user, queue, signature)?;
+        self.guard.check(Consumer::Job, user, key_id, timestamp_ms, now.wall_ms, &self.config)?;
+        Ok(())
+    }
+
+    /// The key and the timestamp of a signature by which `user` may submit to `queue`.
+    fn check_signer(&self, user: &str, queue: &str, signature: &JobSignature) -> Result<(KeyId, i64), JobDenied> {
+        if user != queue {
+            return Err(JobDenied::QueueDiffers { queue: excerpt(queue), user: excerpt(user) });
+        }
+        let refuse = |error| Err(JobDenied::Signature { user: excerpt(user), error });
+        match signature {
+            JobSignature::Missing => Err(JobDenied::MissingSignature),
+            JobSignature::MissingTimestamp => Err(JobDenied::MissingTimestamp),
+            JobSignature::NotVerified(error) => refuse(*error),
+            JobSignature::BadTimestamp(text) => Err(JobDenied::BadTimestamp(excerpt(text))),
+            JobSignature::Verified { user: signer, .. } if signer.user != user => refuse(SignatureError::Mismatch),
+            JobSignature::Verified { user: signer, timestamp_ms } => Ok((signer.key_id, *timestamp_ms)),
+        }
+    }
+}
+
+/// Largest number of characters of a submitter's text that a refusal repeats.
+const EXCERPT_CHARACTERS: usize = 64;
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(EXCERPT_CHARACTERS).collect()
+}

@@ -1,0 +1,122 @@
+//! A signed request, from its query to the market's answer: shared by `/scheduler` and the addresses below it.
+//!
+//! The signature is verified here. Role, timestamp and operation are one step of the engine, so that no other request
+//! comes between.
+
+use axum::body::Body;
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
+use tokio::time::timeout;
+
+use crate::market::{Answer, ErrorClass, ParsedQuery, QueryError, ServletRequest, VerifiedUser, signature};
+
+use super::denied::access_denied;
+use super::owner::Owner;
+use super::response::{JSON, fresh, json_refusal, text, with_allow};
+use super::state::{ANSWER_TIMEOUT, WebState};
+
+/// The methods that are accepted.
+const METHODS: &str = "GET, HEAD, POST, OPTIONS";
+/// The methods that are accepted for a request that changes something.
+const CHANGE_METHODS: &str = "GET, POST, OPTIONS";
+
+/// A request as received.
+pub(super) struct HttpRequest {
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
+}
+
+/// Verifies a request and passes it to the market. Returns the answer, or else the response to send: a denial, or what
+/// `error` renders of a status and a text. Parameters come from the query string only, because a body is not signed.
+pub(super) async fn request_market<O: Owner>(
+    state: &WebState<O>,
+    request: HttpRequest,
+    parse: impl Fn(&str) -> Result<ParsedQuery, QueryError>,
+    error: impl Fn(StatusCode, &str) -> Response<Body>,
+) -> Result<Answer, Box<Response<Body>>> {
+    let HttpRequest { method, uri, headers } = request;
+    if !state.has_market {
+        let message = "The scheduler in use has no market; /scheduler belongs to the dynamic one";
+        return Err(Box::new(text(StatusCode::NOT_FOUND, message)));
+    }
+    check_method(&method, &error)?;
+    let query = uri.query().unwrap_or_default();
+    let refuse = |status, message: &str| Err(Box::new(error(status, message)));
+    let parsed = match parse(query) {
+        Ok(parsed) => parsed,
+        Err(refusal) => return refuse(StatusCode::BAD_REQUEST, &refusal.to_string()),
+    };
+    if method == Method::HEAD && parsed.kind.is_change() {
+        let message = format!("HEAD must not change anything; send {} by GET or POST", parsed.kind.parameter());
+        return Err(Box::new(with_allow(error(StatusCode::METHOD_NOT_ALLOWED, &message), CHANGE_METHODS)));
+    }
+    let verified = verify(&state.owner, &parsed, &headers).await;
+    if verified.is_none() && !parsed.kind.is_open_to_all() {
+        return Err(Box::new(access_denied(query, None)));
+    }
+    let answer = timeout(ANSWER_TIMEOUT, state.owner.market(ServletRequest { verified, query: parsed })).await;
+    let reply = match answer {
+        Ok(Ok(reply)) => reply,
+        Ok(Err(gone)) => return refuse(StatusCode::SERVICE_UNAVAILABLE, &gone.to_string()),
+        Err(_) => {
+            let message = "no answer in time; the request may have been performed, or may still be";
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, message);
+        }
+    };
+    match reply {
+        Ok(answer) => Ok(answer),
+        Err(refusal) => match refusal.class() {
+            ErrorClass::Denied => Err(Box::new(access_denied(query, refusal.reason_line().as_deref()))),
+            ErrorClass::BadRequest => refuse(StatusCode::BAD_REQUEST, &refusal.to_string()),
+            ErrorClass::NotFound => refuse(StatusCode::NOT_FOUND, &refusal.to_string()),
+            ErrorClass::Conflict => refuse(StatusCode::CONFLICT, &refusal.to_string()),
+        },
+    }
+}
+
+/// Answers a signed request as JSON: `read` turns the market's answer into the body, or into a status and a text.
+pub(super) async fn answer_json<O: Owner, R>(
+    state: &WebState<O>,
+    request: HttpRequest,
+    parse: impl Fn(&str) -> Result<ParsedQuery, QueryError>,
+    read: impl FnOnce(Answer) -> R,
+) -> Response<Body>
+where
+    R: Future<Output = Result<String, (StatusCode, String)>>,
+{
+    match request_market(state, request, parse, json_refusal).await {
+        Err(refusal) => *refusal,
+        Ok(answer) => match read(answer).await {
+            Ok(found) => fresh(StatusCode::OK, JSON, found),
+            Err((status, message)) => json_refusal(status, &message),
+        },
+    }
+}
+
+/// The refusal for an answer of the market that does not fit the request: a defect.
+pub(super) fn unexpected_answer() -> (StatusCode, String) {
+    (StatusCode::INTERNAL_SERVER_ERROR, "the market gave an unexpected answer".to_owned())
+}
+
+/// Accepts a method, or returns the response to send.
+pub(super) fn check_method(
+    method: &Method,
+    error: impl Fn(StatusCode, &str) -> Response<Body>,
+) -> Result<(), Box<Response<Body>>> {
+    match *method {
+        Method::GET | Method::HEAD | Method::POST => Ok(()),
+        Method::OPTIONS => Err(Box::new(with_allow(Response::new(Body::empty()), METHODS))),
+        _ => {
+            let message = format!("{method} is not allowed here");
+            Err(Box::new(with_allow(error(StatusCode::METHOD_NOT_ALLOWED, &message), METHODS)))
+        }
+    }
+}
+
+/// The user who signed the query, if its signature is valid. The ACL is read only if there is a signature.
+async fn verify(owner: &impl Owner, parsed: &ParsedQuery, headers: &HeaderMap) -> Option<VerifiedUser> {
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let acl = owner.acl().await;
+    signature::verify(&acl, parsed.user.as_deref(), &parsed.raw, Some(header)).ok()
+}

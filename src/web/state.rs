@@ -1,0 +1,25 @@
+//! The state shared by all handlers.
+
+use std::time::Duration;
+
+use crate::http::{ServedNames, WebLimits};
+
+/// Time that the owner has for an answer; 503 after it.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Settings of the web server and its way to the owner.
+#[derive(Debug)]
+pub struct WebState<O> {
+    /// Answers all requests.
+    pub owner: O,
+    /// Host names that requests may be addressed to; `/healthz` answers under any.
+    pub names: ServedNames,
+    /// Name of this host, as the `<host>` element and the page show it; cut at the first dot there.
+    pub host: String,
+    /// Whether the scheduler has a market. Without one `/scheduler` answers 404.
+    pub has_market: bool,
+    /// Whether unsigned requests see shares of queues and costs of jobs. They always see the price.
+    pub shows_money: bool,
+    /// Limits of connections and requests.
+    pub limits: WebLimits,
+}

@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use crate::clock::Clock;
 use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits, RpcSettings, SchedulerKind};
 use crate::config::{HostPort, Settings};
-use crate::engine::{Engine, Predecessors};
+use crate::engine::{Engine, ForeignState};
 use crate::fs::FsError;
 use crate::ipc::RpcLimits;
 use crate::market::BudgetLine;
@@ -190,7 +190,7 @@ fn tell_open_targets(settings: &Settings) {
 /// What a start finds.
 pub(super) struct Found {
     pub(super) opened: LoadedState,
-    pub(super) predecessors: Predecessors,
+    pub(super) predecessors: ForeignState,
     pub(super) system_dir: SystemDirAtStart,
     /// The trackers of one that has handed over.
     pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
@@ -273,7 +273,7 @@ pub(super) fn wake(
         config.identifier = no_minute(config.identifier, &used);
     }
     let mut restored = opened.restored();
-    restored.predecessors = predecessors;
+    restored.foreign_state = predecessors;
     restored.jobs.handed_over = handed_over;
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
@@ -281,7 +281,7 @@ pub(super) fn wake(
             // The file is what it says; it becomes an image when something changes.
             BudgetAtStart::Initial(lines) => {
                 tell_rounded(path, &lines);
-                engine.endow(lines, now);
+                engine.seed_budgets(lines, now);
                 return image;
             }
             // Written at the first tick, when the ledger is sure to have it.

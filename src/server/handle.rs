@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::engine::explanation::Explained;
-use crate::engine::{Event, Overview, Read, Reply};
+use crate::engine::{ClusterSnapshot, Event, Read, Reply};
 use crate::market::{
     Acl, Answer, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
 };
@@ -70,7 +70,7 @@ pub(crate) struct Serving(Arc<AtomicBool>);
 #[derive(Debug)]
 enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
-    Overview(oneshot::Sender<Arc<Overview>>),
+    Overview(oneshot::Sender<Arc<ClusterSnapshot>>),
     Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
 }
 
@@ -133,7 +133,7 @@ impl crate::web::Owner for OwnerHandle {
         self.ask(|reply| Request::Market(Box::new(request), reply)).await
     }
 
-    async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
+    async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
         self.ask(Request::Overview).await
     }
 
@@ -308,17 +308,17 @@ fn explain(
 /// The last snapshot that was shown.
 #[derive(Default)]
 struct Snapshot {
-    overview: Arc<Overview>,
+    overview: Arc<ClusterSnapshot>,
     taken_ms: Option<u64>,
     /// Who waits for the next one, while that is not durable.
-    waiting: Vec<oneshot::Sender<Arc<Overview>>>,
+    waiting: Vec<oneshot::Sender<Arc<ClusterSnapshot>>>,
 }
 
 /// Shows the last snapshot while it is fresh, else makes one; whoever comes meanwhile waits for the same.
 fn overview(
     owner: &Rc<Owner>,
     snapshot: &Rc<RefCell<Snapshot>>,
-    reply: oneshot::Sender<Arc<Overview>>,
+    reply: oneshot::Sender<Arc<ClusterSnapshot>>,
     in_hand: &mut JoinSet<()>,
 ) {
     let now = owner.clock().now();

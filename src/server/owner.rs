@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
-use crate::engine::{Effect, Engine, Event, LogLevel, Overview, Read, Reply};
+use crate::engine::{ClusterSnapshot, Effect, Engine, Event, LogLevel, Read, Reply};
 use crate::ipc::{Answer, Ticket};
 use crate::log::{LogRate, Verdict};
 use crate::market::BudgetLine;
@@ -146,8 +146,8 @@ impl Owner {
     }
 
     /// What the pages show.
-    pub fn overview(&self, now: Now) -> Read<Overview> {
-        self.engine.borrow().overview(now)
+    pub fn overview(&self, now: Now) -> Read<ClusterSnapshot> {
+        self.engine.borrow().build_snapshot(now)
     }
 
     /// The accounts and the last tick they have seen, for the budget file; none without a market.

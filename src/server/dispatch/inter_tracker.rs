@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::engine::{Engine, Event, HeartbeatAnswer, Refusal, Reply, Speaker};
+use crate::engine::{ConnectionStatus, Engine, Event, HeartbeatAnswer, Refusal, Reply};
 use crate::ipc::{Answer, Ticket};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::is_node_name;
@@ -41,14 +41,16 @@ impl Dispatcher {
             return self.take_heartbeat(request, ticket);
         }
         let now = self.owner.clock().now();
-        let ask = |engine: &Engine| engine.speaker(&request.status.name, ticket.connection(), now);
+        let ask = |engine: &Engine| engine.connection_status(&request.status.name, ticket.connection(), now);
         match self.owner.with_engine(ask) {
-            Speaker::Own => self.take_heartbeat(request, ticket),
-            Speaker::Absent | Speaker::Elsewhere(_) if self.admission.is_listed() => {
+            ConnectionStatus::Own => self.take_heartbeat(request, ticket),
+            ConnectionStatus::Absent | ConnectionStatus::Elsewhere(_) if self.admission.is_listed() => {
                 drop(tokio::task::spawn_local(self.clone().judge_host(request, ticket)));
             }
-            Speaker::Absent => self.take_heartbeat(request, ticket),
-            Speaker::Elsewhere(_) => drop(tokio::task::spawn_local(self.clone().judge_newcomer(request, ticket))),
+            ConnectionStatus::Absent => self.take_heartbeat(request, ticket),
+            ConnectionStatus::Elsewhere(_) => {
+                drop(tokio::task::spawn_local(self.clone().judge_newcomer(request, ticket)))
+            }
         }
     }
 

@@ -37,7 +37,7 @@ impl Dispatcher {
                 let is_first = ticket.is_first();
                 self.as_caller(Some(id), ticket, move |this, caller, ticket| {
                     let event =
-                        if is_first { Event::KillJobFirst { id, caller } } else { Event::KillJob { id, caller } };
+                        if is_first { Event::KillJobAsFirstCall { id, caller } } else { Event::KillJob { id, caller } };
                     this.step(event, ticket);
                 });
             }

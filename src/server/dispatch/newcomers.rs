@@ -15,7 +15,7 @@ use std::rc::{Rc, Weak};
 
 use tokio::sync::Notify;
 
-use crate::engine::{OwnConnection, Refusal, Reply, Speaker};
+use crate::engine::{ConnectionStatus, Refusal, Reply, TrackerConnection};
 use crate::ipc::{Probe, Ticket};
 use crate::model::FactNumber;
 use crate::server::admission::Admitted;
@@ -110,10 +110,11 @@ impl Dispatcher {
                 return ticket.hang_up();
             }
             let now = self.owner.clock().now();
-            let own = match self.owner.with_engine(|engine| engine.speaker(&tracker, ticket.connection(), now)) {
-                Speaker::Own | Speaker::Absent => return self.take_heartbeat(request, ticket),
-                Speaker::Elsewhere(own) => own,
-            };
+            let own =
+                match self.owner.with_engine(|engine| engine.connection_status(&tracker, ticket.connection(), now)) {
+                    ConnectionStatus::Own | ConnectionStatus::Absent => return self.take_heartbeat(request, ticket),
+                    ConnectionStatus::Elsewhere(own) => own,
+                };
             if contested.as_ref().is_none_or(|(connection, _, _)| *connection != own.connection) {
                 let Some(found) = self.newcomers.contest(own.connection, &ticket) else {
                     // Closed, and the engine is about to hear it.
@@ -216,7 +217,7 @@ impl Dispatcher {
     }
 }
 
-fn verdict(own: &OwnConnection, began_ms: u64, now_ms: u64, patience_ms: u64, probe: &Probe) -> Verdict {
+fn verdict(own: &TrackerConnection, began_ms: u64, now_ms: u64, patience_ms: u64, probe: &Probe) -> Verdict {
     if own.last_seen_mono_ms > began_ms {
         return Verdict::IsAnother;
     }

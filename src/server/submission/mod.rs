@@ -131,7 +131,7 @@ impl Submissions {
     ) -> Result<(Reply, FactNumber), RemoteError> {
         let Asked { id, caller, submit_dir, credentials } = asked;
         self.find_id_of_before(id, id_owner(ticket)).await?;
-        let first = self.owner.step(Event::SubmitAsked { id, caller: caller.clone() });
+        let first = self.owner.step(Event::SubmissionRequested { id, caller: caller.clone() });
         if !matches!(first.0, Reply::Submission(SubmissionReply::ReadFiles)) {
             // Refused, or a job that is known: asked again, it is answered again.
             return Ok(first);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::{Event, FoundJob, Predecessors, Reply};
+use crate::engine::{Event, ForeignJob, ForeignState, Reply};
 use crate::fs::{FileUri, FsError};
 use crate::model::{Identifier, JobId};
 use crate::store::LoadedState;
@@ -53,7 +53,7 @@ impl SystemDirAtStart {
     }
 
     /// What the engine has to know of it. `recover`: whether jobs are taken in at all. Blocking.
-    pub fn predecessors(&self, opened: &LoadedState, recover: bool) -> Predecessors {
+    pub fn predecessors(&self, opened: &LoadedState, recover: bool) -> ForeignState {
         let of_others = |job: &&JobId| {
             // What we have made and do not know was never answered, unless the state is an older one.
             let is_answered = self.was_another_here || opened.is_copy;
@@ -72,7 +72,11 @@ impl SystemDirAtStart {
                 jobs.insert(*job);
             }
         }
-        Predecessors { was_here: self.was_another_here.then(|| self.tokens(opened)), jobs, is_copy: opened.is_copy }
+        ForeignState {
+            unfinished_jobs: self.was_another_here.then(|| self.tokens(opened)),
+            jobs,
+            is_copy: opened.is_copy,
+        }
     }
 
     /// The token files of our unfinished jobs that have a directory: another JobTracker has made new ones.
@@ -95,7 +99,7 @@ impl Submissions {
                     tracing::warn!("{job} of {user} is taken in from another JobTracker; it runs from the start")
                 }
                 Err(why) => {
-                    self.owner.step(Event::JobNotFound { id: *job });
+                    self.owner.step(Event::ForeignJobNotFound { id: *job });
                     tracing::warn!("{job} of another JobTracker is not taken in: {why}; its system directory stays");
                 }
             }
@@ -131,8 +135,8 @@ impl Submissions {
                 Splits::build(builder, &self.topology)
             }
         };
-        let found = FoundJob { id, spec: Arc::new(spec), splits: Arc::new(splits), token_file: token_file.into() };
-        match self.owner.step(Event::JobFound(Box::new(found))).0 {
+        let found = ForeignJob { id, spec: Arc::new(spec), splits: Arc::new(splits), token_file: token_file.into() };
+        match self.owner.step(Event::ForeignJobFound(Box::new(found))).0 {
             Reply::Refused(refusal) => Err(refusal.to_string()),
             _ => Ok(user),
         }

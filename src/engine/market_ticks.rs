@@ -1,8 +1,6 @@
 //! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
-use crate::market::{
-    Account, BudgetLine, Credits, Interval, Market, MarketFact, QueueChange, QueueName, ServletRequest,
-};
+use crate::market::{Account, BudgetLine, Credits, Interval, MarketFact, QueueChange, QueueName, ServletRequest};
 use crate::model::{Now, PerKind};
 use crate::scheduler::Allocation;
 

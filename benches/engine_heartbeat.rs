@@ -12,7 +12,7 @@ use std::time::Duration;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use world::{BusyTracker, World};
 
-use jobtracker::engine::{Caller, Event, LongRead, PolicyConfig, ReportKind, Then};
+use jobtracker::engine::{Caller, Event, LongRead, PolicyConfig, ReadProgress, ReportKind};
 use jobtracker::market::MarketConfig;
 use jobtracker::model::Kind;
 use jobtracker::scheduler::FifoOptions;
@@ -107,7 +107,7 @@ fn large_job(criterion: &mut Criterion) {
         let (mut read, mut bytes) = (begin(), Vec::new());
         bencher.iter(|| {
             bytes.clear();
-            if read.next(&world.engine, &mut bytes).then != Then::More {
+            if read.next(&world.engine, &mut bytes).progress != ReadProgress::More {
                 read = begin();
             }
             black_box(bytes.len())

@@ -9,9 +9,10 @@ mod world;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use world::{BusyTracker, HOSTS, World};
+
 use jobtracker::engine::PolicyConfig;
 use jobtracker::market::MarketConfig;
-use world::{BusyTracker, HOSTS, World};
 
 const QUEUES: [usize; 3] = [100, 1_000, 10_000];
 const RUNNING: usize = 100_000;
@@ -41,7 +42,7 @@ fn ticks(criterion: &mut Criterion) {
     group.sample_size(20);
     for queues in QUEUES {
         let mut world = full_cluster(market(), queues);
-        assert_eq!(world.engine.overview(world.now).value.running.map as usize, RUNNING);
+        assert_eq!(world.engine.build_snapshot(world.now).value.running.map as usize, RUNNING);
         group.bench_function(BenchmarkId::new("same_bids", queues), |bencher| bencher.iter(|| world.tick()));
         let mut round = 0;
         group.bench_function(BenchmarkId::new("all_bids_changed", queues), |bencher| {

@@ -117,7 +117,7 @@ fn a_recorded_job_is_taken_in_under_its_id_with_its_token() {
     serving.kill();
     // It is ours now: a restart continues it as any other.
     let serving = scene.place.start();
-    serving.log.wait_for("1 unfinished jobs of before the restart go on");
+    serving.log.wait_for("1 unfinished jobs continue after the restart");
     assert!(!serving.log.text().contains("another JobTracker"), "{}", serving.log.text());
     assert_eq!(scene.row(), prep(1_000, "jobToken"));
 }
@@ -129,7 +129,7 @@ fn a_job_that_it_had_meanwhile_begins_anew_with_the_token_that_is_there_now() {
     scene.leave_job("jobToken.with-secret");
     scene.leave_sign();
     let serving = scene.start();
-    serving.log.wait_for("of 1 unfinished jobs 0 have ended there");
+    serving.log.wait_for("it has ended 0 of 1 unfinished jobs");
     assert_eq!(scene.row(), prep(2_000, "jobToken.with-secret"));
     assert_eq!(fs::read(scene.system().join(JOB).join("jobToken")).unwrap(), token("jobToken.with-secret"));
 }

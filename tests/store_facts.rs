@@ -287,9 +287,9 @@ fn kill_debts_are_recorded_paid_and_loaded() {
     let scratch = Scratch::new();
     let job = job_id(3);
     let facts = vec![
-        Fact::KillJobOwed { job, trackers: vec!["a".into(), "b".into()] },
-        Fact::KillJobOwed { job, trackers: vec!["b".into(), "c".into()] },
-        Fact::KillJobPaid { job, tracker: "b".into() },
+        Fact::KillJobPending { job, trackers: vec!["a".into(), "b".into()] },
+        Fact::KillJobPending { job, trackers: vec!["b".into(), "c".into()] },
+        Fact::KillJobAcknowledged { job, tracker: "b".into() },
     ];
     recorded(&scratch, facts);
     assert_eq!(scratch.open().1.kill_debts, [(job, "a".into()), (job, "c".into())]);
@@ -350,7 +350,7 @@ fn a_deletion_that_finds_nothing_is_no_loss() {
     let job = job_id(1);
     let facts = vec![
         Fact::TrackerForgotten { tracker: "a".into() },
-        Fact::KillJobPaid { job, tracker: "a".into() },
+        Fact::KillJobAcknowledged { job, tracker: "a".into() },
         accepted(1, 1),
         Fact::Job(JobFact::Restarted { job, first_attempt: 0, token_file: [1].into() }),
     ];

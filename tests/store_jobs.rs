@@ -157,8 +157,8 @@ fn of_finished_jobs_the_newest_are_found_and_those_owed_a_word() {
         [accepted(number, number as u64), running, over(job, 1_000 + i64::from(number), &values)]
     };
     let mut facts: Vec<Fact> = (1..=5).flat_map(finished).collect();
-    facts.push(Fact::KillJobOwed { job: job_id(2), trackers: vec!["tracker_a:1".into()] });
-    facts.push(Fact::KillJobOwed { job: job_id(5), trackers: vec!["tracker_a:1".into()] });
+    facts.push(Fact::KillJobPending { job: job_id(2), trackers: vec!["tracker_a:1".into()] });
+    facts.push(Fact::KillJobPending { job: job_id(5), trackers: vec!["tracker_a:1".into()] });
     recorded(&scratch, facts);
     let (_store, opened) = Store::open(StoreOptions { finished_jobs: 2, ..scratch.options() }).unwrap();
     let found = &opened.jobs.finished;
@@ -175,7 +175,7 @@ fn of_finished_jobs_the_newest_are_found_and_those_owed_a_word() {
 fn an_id_that_no_job_has_is_unused_if_it_is_like_ours() {
     let scratch = Scratch::new();
     let ours = job_id(1).identifier;
-    recorded(&scratch, vec![Fact::Incarnation { identifier: ours, start_ms: 7 }, accepted(1, 1)]);
+    recorded(&scratch, vec![Fact::RunStarted { identifier: ours, start_ms: 7 }, accepted(1, 1)]);
     let (store, _) = scratch.open();
     let is_unused = |id: JobId| store.finished_jobs().is_unused(id).unwrap();
     assert!(!is_unused(job_id(1)), "it is a job's");

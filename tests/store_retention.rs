@@ -52,7 +52,7 @@ fn wait_for_jobs(scratch: &Scratch, expected: i64) {
 fn jobs_go_while_others_end_and_their_ids_stay_used() {
     let scratch = Scratch::new();
     let (store, opened) = Store::open(limited(&scratch, 10)).unwrap();
-    let ours = Fact::Incarnation { identifier: job_id(1).identifier, start_ms: 7 };
+    let ours = Fact::RunStarted { identifier: job_id(1).identifier, start_ms: 7 };
     let last = record(&store.sink(), opened.last_fact, vec![ours]);
     run(&store, last, 1..=40);
     wait_for_jobs(&scratch, 10);

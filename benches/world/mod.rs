@@ -134,7 +134,7 @@ impl World {
             is_budget_rounded: false,
             is_rate_rounded: false,
         };
-        engine.endow(users.iter().enumerate().map(line).collect(), now);
+        engine.seed_budgets(users.iter().enumerate().map(line).collect(), now);
         engine.take_start_facts();
         Self { engine, now }
     }
@@ -148,7 +148,7 @@ impl World {
         self.now.wall_ms += 1;
         let Reply::JobId(id) = self.step(Event::NewJobId { owner: IdOwner::named(user) }) else { panic!("no job id") };
         let caller = Caller::named(user);
-        self.step(Event::SubmitAsked { id, caller: caller.clone() });
+        self.step(Event::SubmissionRequested { id, caller: caller.clone() });
         let mut splits = SplitTable::builder();
         for map in 0..maps {
             let hosts = [0, 1, 2].map(|copy| format!("node{}.example.org", (map * 7 + copy * 331) % HOSTS));

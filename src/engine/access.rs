@@ -1,4 +1,4 @@
-//! Who may do what: access lists of queues, jobs and the cluster (1.2.1 `AccessControlList`, `ACLsManager`).
+//! Access control: lists of queues, jobs and the cluster (1.2.1 `AccessControlList`, `ACLsManager`).
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::model::JobId;
 use super::engine::Engine;
 use super::{Caller, Refusal};
 
-/// What is done with a job (1.2.1 `Operation`).
+/// An operation on a job (1.2.1 `Operation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobOperation {
     KillJob,
@@ -22,7 +22,7 @@ pub(super) enum JobOperation {
 // === impl JobOperation ===
 
 impl JobOperation {
-    /// As refusals name it.
+    /// The name in refusals.
     fn name(self) -> &'static str {
         match self {
             Self::KillJob => "KILL_JOB",
@@ -34,7 +34,7 @@ impl JobOperation {
         }
     }
 
-    /// The job's own list for it.
+    /// The job's own access list for the operation.
     fn job_acl(self, job: &Job) -> &str {
         let list = match self {
             Self::ViewJobCounters | Self::ViewJobDetails => &job.spec.view_acl,
@@ -47,13 +47,13 @@ impl JobOperation {
 // === impl Engine: access ===
 
 impl Engine {
-    /// Whether the caller may do everything: the user of the daemon, and `mapreduce.cluster.administrators`. Asked even
-    /// while access lists are off.
+    /// Whether the caller may do everything: the user of the daemon, and `mapreduce.cluster.administrators`. Applies
+    /// even while access lists are off.
     pub fn is_administrator(&self, caller: &Caller) -> bool {
         *caller.user == *self.config.daemon_user || allows(&self.config.administrators_acl, caller)
     }
 
-    /// Whether the groups of a user decide what he may do with a job, or with queues where none is named.
+    /// Whether access of the user to the job depends on groups; without a job, whether access to queues does.
     pub fn needs_groups(&self, job: Option<JobId>, user: &str) -> bool {
         let job = match job {
             Some(id) => self.jobs.get(id).map(|job| &job.spec),
@@ -67,17 +67,17 @@ impl Engine {
         std::iter::once(&*self.config.administrators_acl).chain(queues).chain(of_job).any(names_groups)
     }
 
-    /// Whether the groups of a user decide whether he is an administrator.
+    /// Whether it depends on groups that the user is an administrator.
     pub fn administrators_need_groups(&self, user: &str) -> bool {
         *user != *self.config.daemon_user && names_groups(&self.config.administrators_acl)
     }
 
-    /// Refuses those who may not see a job's counters. Nobody is refused to look for an unknown job.
+    /// Refuses a caller that may not see the counters of the job. An unknown job is never refused.
     pub fn check_view_counters(&self, id: JobId, caller: &Caller) -> Result<(), Refusal> {
         self.check_view(id, caller, JobOperation::ViewJobCounters)
     }
 
-    /// Refuses those who may not see the tasks of a job and what went wrong with them.
+    /// Refuses a caller that may not see the tasks of the job and their diagnostics.
     pub fn check_view_details(&self, id: JobId, caller: &Caller) -> Result<(), Refusal> {
         self.check_view(id, caller, JobOperation::ViewJobDetails)
     }
@@ -86,7 +86,8 @@ impl Engine {
         self.jobs.get(id).map_or(Ok(()), |job| self.check_job_access(job, caller, operation))
     }
 
-    /// Owner, administrators of cluster and queue, and those the job itself names; everyone while access lists are off.
+    /// Allows the owner, the administrators of cluster and queue, and the users and groups that the job names; every
+    /// caller while access lists are off.
     pub(super) fn check_job_access(&self, job: &Job, caller: &Caller, operation: JobOperation) -> Result<(), Refusal> {
         let spec = &job.spec;
         if !self.config.acls_enabled || *caller.user == *spec.user || self.is_administrator(caller) {
@@ -105,12 +106,12 @@ impl Engine {
         )))
     }
 
-    /// Who may submit to a queue with that list.
+    /// Refuses a caller that may not submit to the queue, which has that access list.
     pub(super) fn check_submission(&self, queue: &str, submit_acl: &str, caller: &Caller) -> Result<(), Refusal> {
         if !self.config.acls_enabled || allows(submit_acl, caller) || self.is_administrator(caller) {
             return Ok(());
         }
-        // 1.2.1 breaks the line there, and clients print it so.
+        // The line break is 1.2.1's; clients print it.
         Err(Refusal::AccessDenied(format!(
             "User {} cannot perform operation SUBMIT_JOB on queue {queue}.\n Please run \"hadoop queue -showacls\" command \
              to find the queues you have access to .",

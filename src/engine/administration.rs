@@ -1,5 +1,5 @@
-//! What administrators ask: safe mode, lists of hosts and queues read anew (1.2.1 `JobTracker.setSafeMode`,
-//! `refreshNodes`, `refreshQueues`). Files are read by the edge; what stood in them comes with the event.
+//! Requests of administrators: safe mode, refresh of host lists and queues (1.2.1 `JobTracker.setSafeMode`,
+//! `refreshNodes`, `refreshQueues`). The edge reads the files; the event carries their content.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use crate::model::Now;
 use super::engine::{Engine, Wait};
 use super::{Caller, LogLevel, QueueConfig, Read, Refusal, Reply};
 
-/// Which hosts may serve.
+/// The hosts whose trackers may register.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostLists {
-    /// Those that may; empty = all (`mapred.hosts`).
+    /// Admitted hosts; empty = all (`mapred.hosts`).
     pub included: BTreeSet<String>,
-    /// Those that may not, whatever the other list says (`mapred.hosts.exclude`).
+    /// Excluded hosts; takes precedence over `included` (`mapred.hosts.exclude`).
     pub excluded: BTreeSet<String>,
 }
 
 // === impl HostLists ===
 
 impl HostLists {
-    /// Whether a tracker on that host may serve.
+    /// Whether a tracker on that host may register.
     pub fn admits(&self, host: &str) -> bool {
         (self.included.is_empty() || self.included.contains(host)) && !self.excluded.contains(host)
     }
@@ -30,12 +30,12 @@ impl HostLists {
 // === impl Engine: safe mode ===
 
 impl Engine {
-    /// Whether no job is taken in, nothing is killed and nothing handed out.
+    /// While safe mode is on, the engine accepts no job, kills nothing and assigns no task.
     pub fn is_in_safe_mode(&self) -> bool {
         self.safe_mode.is_some()
     }
 
-    /// Refuses what safe mode forbids, in the words of 1.2.1.
+    /// Refuses while safe mode is on, with the text of 1.2.1.
     pub fn check_safe_mode(&self) -> Result<(), Refusal> {
         match &self.safe_mode {
             None => Ok(()),
@@ -52,21 +52,24 @@ impl Engine {
             return (Reply::Refused(Refusal::AccessDenied(text)), Wait::Nothing);
         }
         self.safe_mode = on.then(|| user.clone());
-        let state = if on { "on: no job is taken in, no task is handed out" } else { "off" };
-        self.log_line(LogLevel::Warning, format!("safe mode is {state}; {user} asked for it"));
+        let text = match on {
+            true => format!("{user} turned safe mode on: no job is accepted, no task is assigned"),
+            false => format!("{user} turned safe mode off"),
+        };
+        self.log_line(LogLevel::Warning, text);
         (Reply::Boolean(on), Wait::Nothing)
     }
 }
 
-// === impl Engine: lists read anew ===
+// === impl Engine: refreshed lists ===
 
 impl Engine {
-    /// The hosts that may serve; none = all (`mapred.hosts`).
+    /// The admitted hosts; empty = all (`mapred.hosts`).
     pub fn included_hosts(&self) -> &BTreeSet<String> {
         &self.config.hosts.included
     }
 
-    /// Who may have the lists of hosts read anew, in the words of 1.2.1.
+    /// Refuses a caller that may not refresh the host lists, with the text of 1.2.1.
     pub fn check_refresh_nodes(&self, caller: &Caller) -> Result<(), Refusal> {
         match self.is_administrator(caller) {
             true => Ok(()),
@@ -74,13 +77,13 @@ impl Engine {
         }
     }
 
-    /// Trackers that are not admitted any more are lost at once; their next heartbeat is refused.
-    pub(super) fn hosts_read(&mut self, hosts: HostLists, caller: &Caller, now: Now) -> (Reply, Wait) {
+    /// Loses trackers on hosts that are no longer admitted at once; their next heartbeat is refused.
+    pub(super) fn on_hosts_read(&mut self, hosts: HostLists, caller: &Caller, now: Now) -> (Reply, Wait) {
         if let Err(refusal) = self.check_refresh_nodes(caller) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
         let text = format!(
-            "{} had the lists of hosts read anew: {} included, {} excluded",
+            "{} refreshed the host lists: {} included, {} excluded",
             caller.user,
             hosts.included.len(),
             hosts.excluded.len()
@@ -95,40 +98,45 @@ impl Engine {
         let lost = self.trackers.values().filter(|tracker| !self.config.hosts.admits(&tracker.host));
         let lost: Vec<Arc<str>> = lost.map(|tracker| tracker.name.clone()).collect();
         for name in lost {
-            self.lose_tracker(&name, "its host is not admitted any more", now);
+            self.lose_tracker(&name, "its host is no longer admitted", now);
             self.record_job_facts();
         }
     }
 
-    /// States and lists of the queues. None may be gone: jobs may be in it.
-    pub(super) fn queues_read(&mut self, queues: Vec<QueueConfig>, caller: &Caller) -> (Reply, Wait) {
+    /// Replaces states and access lists of the queues. No queue may be missing: it may contain jobs.
+    pub(super) fn on_queues_read(&mut self, queues: Vec<QueueConfig>, caller: &Caller) -> (Reply, Wait) {
         let count = queues.len();
-        if let Err(refusal) = self.take_queues(queues) {
+        if let Err(refusal) = self.replace_queues(queues) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
-        let text = format!("{} had the queues read anew: {count} are configured", caller.user);
+        let text = format!("{} refreshed the queues: {count} are configured", caller.user);
         self.log_line(LogLevel::Info, text);
         (Reply::Done, Wait::All)
     }
 
-    /// The same at once for both, as the operator of the daemon asks, or nothing.
-    pub(super) fn configuration_read(&mut self, queues: Vec<QueueConfig>, hosts: HostLists, now: Now) -> (Reply, Wait) {
-        if let Err(refusal) = self.take_queues(queues) {
+    /// Replaces queues and host lists at the request of the daemon's operator: both or neither.
+    pub(super) fn on_configuration_read(
+        &mut self,
+        queues: Vec<QueueConfig>,
+        hosts: HostLists,
+        now: Now,
+    ) -> (Reply, Wait) {
+        if let Err(refusal) = self.replace_queues(queues) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
         self.admit(hosts, now);
         (Reply::Done, Wait::All)
     }
 
-    /// All or none of them.
-    fn take_queues(&mut self, queues: Vec<QueueConfig>) -> Result<(), Refusal> {
+    /// Replaces all queues, or none.
+    fn replace_queues(&mut self, queues: Vec<QueueConfig>) -> Result<(), Refusal> {
         let is_gone = |old: &&QueueConfig| queues.iter().all(|queue| queue.name != old.name);
         if let Some(gone) = self.config.queues.iter().find(is_gone) {
-            // The words of 1.2.1 `QueueManager`.
+            // The text of 1.2.1 `QueueManager`.
             let text = format!("Couldn't find queue '{}' during refresh!", gone.name);
             return Err(Refusal::IllegalArgument(text));
         }
-        // Under a market the accounts are the queues; only the lists of those that are configured too are taken over.
+        // Under a market the accounts are the queues; a configured queue of the same name adds its access lists only.
         if self.market.is_none() {
             for queue in &queues {
                 self.scheduler.open_group(&queue.name);

@@ -1,4 +1,4 @@
-//! What the engine is told once, when it is made.
+//! Settings of the engine.
 
 use crate::market::MarketConfig;
 use crate::model::Identifier;
@@ -9,40 +9,40 @@ use super::{HostLists, Limits};
 /// The engine's settings.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
-    /// Job ids of this incarnation carry it; no other incarnation's do.
+    /// Part of all job ids of this run; unique to the run.
     pub identifier: Identifier,
-    /// Who gets slots.
+    /// The scheduling policy.
     pub policy: PolicyConfig,
     /// The queues of a daemon without a market; under a market the accounts are the queues.
     pub queues: Vec<QueueConfig>,
-    /// Whether queue and job access lists are looked at (`mapred.acls.enabled`).
+    /// Whether queue and job access lists are checked (`mapred.acls.enabled`).
     pub acls_enabled: bool,
-    /// Who may do everything: `user,user group,group` (`mapreduce.cluster.administrators`).
+    /// Administrators of the cluster: `user,user group,group` (`mapreduce.cluster.administrators`).
     pub administrators_acl: String,
-    /// The user of the daemon, who may do everything too.
+    /// The user of the daemon, an administrator too.
     pub daemon_user: String,
     /// Most maps and reduces of one job (`mapred.jobtracker.maxtasks.per.job`); none = no limit.
     pub max_tasks_per_job: Option<u32>,
-    /// Limits that hold for every job.
+    /// Limits for all jobs and trackers.
     pub limits: Limits,
-    /// How often trackers shall call.
+    /// The heartbeat interval.
     pub heartbeat: HeartbeatConfig,
-    /// After this much silence a tracker is lost, ms (`mapred.tasktracker.expiry.interval`).
+    /// A tracker is lost after this time without a heartbeat, ms (`mapred.tasktracker.expiry.interval`).
     pub tracker_expiry_ms: u64,
-    /// Which hosts may serve.
+    /// The hosts whose trackers may register.
     pub hosts: HostLists,
-    /// The start of a job's page address: the job id is appended.
+    /// Address of a job's page without the job id, which is appended.
     pub job_page_prefix: String,
-    /// Whether jobs of before a restart go on (`mapred.jobtracker.restart.recover`).
+    /// Whether unfinished jobs continue after a restart (`mapred.jobtracker.restart.recover`).
     pub recover: bool,
-    /// So long after a start a `killJob` that looks like the reflex of a cut-off client is held back, ms; 0 = never
-    /// (`jobtracker.restart.hold-client-kills-ms`).
+    /// For this time after a start, a `killJob` that clients send automatically after a lost connection is ignored, ms;
+    /// 0 = never (`jobtracker.restart.hold-client-kills-ms`).
     pub hold_client_kills_ms: u64,
     /// Finished jobs kept in memory.
     pub finished_jobs_kept: usize,
 }
 
-/// Which policy hands out slots.
+/// The scheduling policy.
 #[derive(Clone, Debug)]
 pub enum PolicyConfig {
     /// `JobQueueTaskScheduler`.
@@ -62,7 +62,7 @@ pub enum PolicyConfig {
 // === impl PolicyConfig ===
 
 impl PolicyConfig {
-    /// Whether tasks are given exactly as by 1.2.1, its pauses included (`jobtracker.fifo.compatible`).
+    /// Whether tasks are assigned exactly as by 1.2.1, its delays included (`jobtracker.fifo.compatible`).
     pub fn is_compatible(&self) -> bool {
         matches!(self, PolicyConfig::Fifo(options) if options.compatible)
     }
@@ -73,43 +73,44 @@ impl PolicyConfig {
 pub struct QueueConfig {
     /// Its name.
     pub name: String,
-    /// Whether it takes jobs (`mapred.queue.<q>.state`).
+    /// Whether it accepts jobs (`mapred.queue.<q>.state`).
     pub running: bool,
-    /// Who may submit: `*`, or `user,user group,group`.
+    /// Access list for submissions: `*`, or `user,user group,group`.
     pub submit_acl: String,
-    /// Who may administer its jobs.
+    /// Access list for the administration of its jobs.
     pub administer_acl: String,
 }
 
-/// How often trackers shall call.
+/// The heartbeat interval of trackers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeartbeatConfig {
-    /// Never more often than this, ms (`jobtracker.heartbeat.interval.min-ms`).
+    /// Shortest interval, ms (`jobtracker.heartbeat.interval.min-ms`).
     pub min_interval_ms: u32,
-    /// Heartbeats a second that all trackers together shall come to, when set (`mapred.heartbeats.in.second`).
+    /// Target rate of all trackers together, heartbeats a second; none = the built-in target
+    /// (`mapred.heartbeats.in.second`).
     pub in_second: Option<u32>,
-    /// Factor on the interval that follows from it, millionths
+    /// Factor on the interval that follows from `in_second`, millionths
     /// (`mapreduce.jobtracker.heartbeats.scaling.factor`).
     pub scaling_millionths: u32,
 }
 
 // === impl HeartbeatConfig ===
 
-/// Heartbeats a second that the daemon is content with when nothing was said: a tenth of what it can do.
-const CONTENT_IN_SECOND: u64 = 5_000;
-/// An idle cluster calls this many times less often.
+/// Target rate when none is configured, heartbeats a second: a tenth of what the daemon can process.
+const TARGET_IN_SECOND: u64 = 5_000;
+/// Factor on the interval of an idle cluster.
 const IDLE_FACTOR: u64 = 3;
 
 impl HeartbeatConfig {
-    /// The pause until a tracker's next heartbeat, ms: long while there is nothing to do (`idle`).
+    /// The time until a tracker's next heartbeat, ms; longer while the cluster is `idle`.
     ///
-    /// With an explicit rate the rule of 1.2.1 `JobTracker.getNextHeartbeatInterval`, but for the floor, which is ours.
+    /// With a configured rate the rule of 1.2.1 `JobTracker.getNextHeartbeatInterval`, except for the minimum.
     pub fn interval_ms(&self, trackers: usize, idle: bool) -> i32 {
         let trackers = trackers as u64;
         let interval = match self.in_second {
             Some(rate) => 1_000 * trackers * u64::from(self.scaling_millionths) / (u64::from(rate.max(1)) * 1_000_000),
             None => {
-                let busy = (1_000 * trackers / CONTENT_IN_SECOND).max(u64::from(self.min_interval_ms));
+                let busy = (1_000 * trackers / TARGET_IN_SECOND).max(u64::from(self.min_interval_ms));
                 if idle { busy * IDLE_FACTOR } else { busy }
             }
         };

@@ -1,4 +1,4 @@
-//! What the engine asks of the edges; nothing waits for it inside the engine.
+//! Requests to the edges; the engine never waits for their outcome.
 
 use std::sync::Arc;
 
@@ -7,35 +7,36 @@ use crate::model::{EndNotification, JobId};
 /// One request to an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Find out the rack of this host and send [`Event::RackResolved`](super::Event::RackResolved).
+    /// Resolve the rack of this host and send [`Event::RackResolved`](super::Event::RackResolved).
     ResolveRack {
         /// The host.
         host: Arc<str>,
     },
-    /// The job is over and all trackers know: remove its system directory, and its staging directory if one is named.
+    /// The job is complete and no tracker needs it: remove its system directory, and its staging directory if given.
     RemoveJobFiles {
         /// The job.
         job: JobId,
-        /// The staging directory, unless the job asked to keep it.
+        /// The staging directory, unless the job keeps it.
         submit_dir: Option<String>,
     },
-    /// The job is over, though trackers still read its token: no other JobTracker must take it in.
+    /// The job is complete, though trackers still read its token: remove `job-info`, so that no other JobTracker
+    /// recovers it.
     RemoveJobInfo {
         /// The job.
         job: JobId,
     },
-    /// The job is over: call the URL that its owner named.
+    /// The job is complete: call the notification URL of its owner.
     NotifyEnd {
         /// The job.
         job: JobId,
-        /// Whom to call, everything filled in, and how hard to try.
+        /// The URL with all variables replaced, and the retry policy.
         notification: EndNotification,
     },
-    /// The budgets have changed: write their image.
+    /// The budgets have changed: write the budget file.
     WriteBudgetImage,
     /// A line for the operator's log.
     Log {
-        /// How much it matters.
+        /// Its level.
         level: LogLevel,
         /// The line.
         text: String,
@@ -45,8 +46,8 @@ pub enum Effect {
 // === impl Effect ===
 
 impl Effect {
-    /// Whether it may happen only once everything that led to it is durable: files that are gone do not come back, nobody
-    /// is told of an end that did not last, and the budget file must never show what the ledger does not know.
+    /// Whether the effect must wait until all facts before it are durable: a crash must not undo the end of a job whose
+    /// files were removed or whose end was notified, nor a balance that the budget file shows.
     pub fn needs_facts(&self) -> bool {
         matches!(
             self,
@@ -58,11 +59,11 @@ impl Effect {
     }
 }
 
-/// How much a log line matters.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Worth knowing.
+    /// A normal event.
     Info,
-    /// Worth looking at.
+    /// The operator should look at it.
     Warning,
 }

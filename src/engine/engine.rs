@@ -1,4 +1,4 @@
-//! The owner's state and its one entrance, [`Engine::step`].
+//! The engine's state and its entry point, [`Engine::step`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use crate::scheduler::{AppId, Scheduler};
 use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
 
 use super::fact_log::FactLog;
+use super::foreign_jobtracker::ForeignRecovery;
 use super::host_faults::HostFaults;
+use super::job_completion::PendingKillJob;
 use super::job_cost::JobCosts;
 use super::launching::Launching;
 use super::live_bytes::LiveBytes;
-use super::open_ids::OpenIds;
-use super::over::KillDebt;
 use super::preemption::LastPreemption;
+use super::reserved_ids::ReservedIds;
 use super::restore::Restored;
-use super::retirement::WholeJobs;
+use super::retirement::RetainedJobs;
 use super::submission::PendingSubmission;
-use super::succession::Succession;
 use super::tracker::Tracker;
 use super::{Effect, EngineConfig, Event, Fact, LogLevel, PolicyConfig, Reply, Step};
 
-/// All state of the daemon that decisions depend on.
+/// All state that decisions depend on.
 #[derive(Debug)]
 pub struct Engine {
     pub(super) config: EngineConfig,
@@ -39,55 +39,55 @@ pub struct Engine {
     pub(super) host_faults: HostFaults,
     pub(super) interner: CounterInterner,
     pub(super) trackers: BTreeMap<Arc<str>, Tracker>,
-    /// Slots that they last said were in use, summed up.
+    /// Sum of the slots in use by the last reports of all trackers.
     pub(super) busy_slots: PerKind<u64>,
-    /// Connections that heartbeats came on and that are still open.
+    /// Open connections on which heartbeats came.
     pub(super) connections: BTreeSet<u64>,
-    /// Trackers that still have to receive a finished job's KILL_JOB.
-    pub(super) kill_debts: BTreeMap<JobId, KillDebt>,
+    /// Trackers that have not acknowledged KILL_JOB of a completed job.
+    pub(super) pending_kill_jobs: BTreeMap<JobId, PendingKillJob>,
     /// Finished jobs, oldest first.
     pub(super) finished: VecDeque<JobId>,
-    /// Unfinished jobs of each queue that has any.
+    /// Unfinished jobs by queue; no entry for queues without any.
     pub(super) live_jobs: BTreeMap<String, BTreeSet<JobId>>,
-    /// How many there are of all queues.
+    /// Number of unfinished jobs.
     pub(super) live_job_count: u64,
-    /// Those of them that have left PREP.
+    /// Unfinished jobs that have left PREP.
     pub(super) running_jobs: BTreeSet<JobId>,
-    /// Their tasks, by [`Limits::weight`](super::limits::Limits::weight).
+    /// Tasks of unfinished jobs, by [`Limits::weight`](super::limits::Limits::weight).
     pub(super) live_tasks: u64,
-    /// Their memory, but for that of their tasks.
+    /// Memory of unfinished jobs beside their tasks.
     pub(super) live_bytes: LiveBytes,
     /// Finished jobs whose tasks are in memory.
-    pub(super) whole_jobs: WholeJobs,
+    pub(super) retained_jobs: RetainedJobs,
     pub(super) submissions: BTreeMap<JobId, PendingSubmission>,
     pub(super) last_job_number: i32,
-    /// The fact that tells of this start and its identifier.
-    pub(super) incarnation: FactNumber,
-    pub(super) open_ids: OpenIds,
+    /// The number of this run's [`Fact::RunStarted`].
+    pub(super) run_fact: FactNumber,
+    pub(super) reserved_ids: ReservedIds,
     pub(super) last_order: u64,
     pub(super) market: Option<Market>,
-    /// What jobs have cost; of none without a market.
+    /// Costs of jobs; empty without a market.
     pub(super) job_costs: JobCosts,
     pub(super) next_tick_mono_ms: u64,
     pub(super) next_preemption_mono_ms: u64,
-    /// Attempts that are to be preempted; some may have been told by now, or be done.
+    /// Attempts chosen for preemption; some may have received their kill since, or have ended.
     pub(super) victims: Vec<AttemptId>,
-    /// The last round of preemption that took something from each job in memory.
+    /// The last round that preempted attempts, for each job in memory.
     pub(super) last_preemptions: BTreeMap<JobId, LastPreemption>,
     pub(super) next_expiry_mono_ms: u64,
-    /// Accounts have changed since the budget file was last asked for.
+    /// Accounts have changed since the last [`Effect::WriteBudgetImage`].
     pub(super) budgets_changed: bool,
     pub(super) launching: Launching,
-    /// What the heartbeat at hand has launched.
+    /// Launches of the current heartbeat.
     pub(super) launches: Vec<(AppId, Launch)>,
     pub(super) tallies: Tallies,
-    /// What is left to do after another JobTracker.
-    pub(super) succession: Succession,
-    /// The administrator who turned safe mode on, while it is.
+    /// Recovery from another JobTracker's use of the system directory.
+    pub(super) foreign_recovery: ForeignRecovery,
+    /// The administrator who turned safe mode on; none while it is off.
     pub(super) safe_mode: Option<Arc<str>>,
 }
 
-/// What is counted for people only.
+/// Counters for display only.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tallies {
     pub(super) accepted: u64,
@@ -101,7 +101,7 @@ pub(super) struct Tallies {
 // === impl Engine ===
 
 impl Engine {
-    /// An engine that goes on where `restored` ends. The facts of its start are in the first step's numbers.
+    /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
     pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
         let (scheduler, market) = match &config.policy {
             PolicyConfig::Fifo(options) => (Scheduler::fifo(*options), None),
@@ -125,18 +125,18 @@ impl Engine {
             trackers: BTreeMap::new(),
             busy_slots: PerKind::default(),
             connections: BTreeSet::new(),
-            kill_debts: BTreeMap::new(),
+            pending_kill_jobs: BTreeMap::new(),
             finished: VecDeque::new(),
             live_jobs: BTreeMap::new(),
             live_job_count: 0,
             running_jobs: BTreeSet::new(),
             live_tasks: 0,
             live_bytes: LiveBytes::default(),
-            whole_jobs: WholeJobs::default(),
+            retained_jobs: RetainedJobs::default(),
             submissions: BTreeMap::new(),
             last_job_number: 0,
-            incarnation: FactNumber::default(),
-            open_ids: OpenIds::default(),
+            run_fact: FactNumber::default(),
+            reserved_ids: ReservedIds::default(),
             last_order: restored.last_order,
             market,
             job_costs: JobCosts::default(),
@@ -149,22 +149,22 @@ impl Engine {
             launching: Launching::default(),
             launches: Vec::new(),
             tallies: Tallies::default(),
-            succession: Succession::default(),
+            foreign_recovery: ForeignRecovery::default(),
             safe_mode: None,
             config,
         };
-        let incarnation = Fact::Incarnation { identifier: engine.config.identifier, start_ms: now.wall_ms };
-        engine.incarnation = engine.log.push(incarnation);
+        let start = Fact::RunStarted { identifier: engine.config.identifier, start_ms: now.wall_ms };
+        engine.run_fact = engine.log.push(start);
         engine.open_queues(&restored.market, now);
-        engine.restore_jobs(restored.jobs, restored.predecessors, now);
+        engine.restore_jobs(restored.jobs, restored.foreign_state, now);
         engine
     }
 
-    /// Does everything that one event entails.
+    /// Processes one event.
     pub fn step(&mut self, event: Event, now: Now) -> Step {
         let (reply, wait) = self.handle(event, now);
         self.record_job_facts();
-        self.note_too_many_whole(now);
+        self.schedule_retirement(now);
         let wait_for = match wait {
             Wait::Nothing => FactNumber::default(),
             Wait::All => self.log.last(),
@@ -184,66 +184,66 @@ impl Engine {
                 self.connections.remove(&connection);
                 (Reply::Done, Wait::Nothing)
             }
-            Event::SpeakersCarried { speakers } => self.speakers_carried(speakers, now),
+            Event::ConnectionsInherited { connections } => self.on_connections_inherited(connections, now),
             Event::TrackerError { tracker, class, message } => {
                 let class = class.unwrap_or_else(|| "no class".to_owned());
                 let [class, message] = [&class, &message].map(|text| cut(text, TRACKER_ERROR_BYTES));
                 self.log_line(LogLevel::Warning, format!("{} reports {class}: {message}", excerpt(&tracker)));
                 (Reply::Done, Wait::Nothing)
             }
-            Event::RackResolved { host, rack } => self.rack_resolved(&host, &rack),
+            Event::RackResolved { host, rack } => self.on_rack_resolved(&host, &rack),
             Event::NewJobId { owner } => self.new_job_id(owner),
-            Event::UnusedIdFound { id, owner } => self.unused_id_found(id, owner),
-            Event::IdsCarried { ids } => self.ids_carried(ids),
-            Event::SubmitAsked { id, caller } => self.submit_asked(id, &caller),
-            Event::SubmissionRead(read) => self.submission_read(*read, now),
-            Event::SystemDirWritten { id } => self.system_dir_written(id),
+            Event::UnusedIdFound { id, owner } => self.on_unused_id_found(id, owner),
+            Event::JobIdsInherited { ids } => self.on_job_ids_inherited(ids),
+            Event::SubmissionRequested { id, caller } => self.on_submission_requested(id, &caller),
+            Event::SubmissionRead(read) => self.on_submission_read(*read, now),
+            Event::SystemDirWritten { id } => self.on_system_dir_written(id),
             Event::SubmissionAbandoned { id } => {
                 self.submissions.remove(&id);
                 (Reply::Done, Wait::Nothing)
             }
-            Event::JobFound(found) => self.job_found(*found, now),
-            Event::JobNotFound { id } => self.job_not_found(id),
+            Event::ForeignJobFound(found) => self.on_foreign_job_found(*found, now),
+            Event::ForeignJobNotFound { id } => self.on_foreign_job_not_found(id),
             Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
-            Event::KillJobFirst { id, caller } => self.kill_job_first(id, &caller, now),
+            Event::KillJobAsFirstCall { id, caller } => self.kill_job_as_first_call(id, &caller, now),
             Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
             Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
-            Event::HostsRead { hosts, caller } => self.hosts_read(hosts, &caller, now),
-            Event::QueuesRead { queues, caller } => self.queues_read(queues, &caller),
-            Event::ConfigurationRead { queues, hosts } => self.configuration_read(queues, hosts, now),
-            Event::Market(request) => self.market_request(*request, now),
+            Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
+            Event::QueuesRead { queues, caller } => self.on_queues_read(queues, &caller),
+            Event::ConfigurationRead { queues, hosts } => self.on_configuration_read(queues, hosts, now),
+            Event::Market(request) => self.handle_market_request(*request, now),
             Event::Timer { durable } => {
                 self.tick_when_due(now);
-                // By the quotas that hold from now on.
+                // After the tick: preemption uses the new quotas.
                 self.preempt_when_due(now);
                 self.expire_trackers_when_due(durable, now);
                 self.retire_when_due(durable, now);
-                self.look_for_stragglers_when_due(now);
+                self.check_stragglers_when_due(now);
                 (Reply::Done, Wait::Nothing)
             }
         }
     }
 
-    /// When [`Event::Timer`] is wanted next, by the clock that never goes back.
+    /// When the next [`Event::Timer`] is due, ms of the monotonic clock.
     pub fn next_timer_ms(&self) -> Option<u64> {
         let stragglers = self.housekeeping.straggler_checks.first().map_or(u64::MAX, |(due_mono_ms, _)| *due_mono_ms);
         let market = self.next_tick_mono_ms.min(self.next_preemption_mono_ms);
-        let retirement = self.whole_jobs.due_mono_ms().unwrap_or(u64::MAX);
+        let retirement = self.retained_jobs.due_mono_ms().unwrap_or(u64::MAX);
         Some(market.min(self.next_expiry_mono_ms).min(stragglers).min(retirement))
     }
 
-    /// The facts of the step at hand, which an engine that was just made holds: its start and first endowment.
+    /// Removes and returns the facts of a new engine: its start and seeded budgets.
     pub fn take_start_facts(&mut self) -> (FactNumber, Vec<Fact>) {
         self.log.take()
     }
 
-    /// The names of the trackers that serve, or are awaited.
+    /// The names of registered and expected trackers.
     pub fn tracker_names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.trackers.keys()
     }
 
-    /// The last fact that anything depends on.
+    /// The number of the last fact.
     pub fn last_fact(&self) -> FactNumber {
         self.log.last()
     }
@@ -257,14 +257,14 @@ impl Engine {
         self.effects.push(Effect::Log { level, text });
     }
 
-    /// Numbers what happened to jobs, and does what follows when one is over.
+    /// Numbers the facts of jobs, and completes jobs that ended.
     pub(super) fn record_job_facts(&mut self) {
-        let mut over = Vec::new();
+        let mut ended = Vec::new();
         for fact in std::mem::take(&mut self.job_facts) {
             let id = fact.job();
             match fact {
                 JobFact::Running { .. } => drop(self.running_jobs.insert(id)),
-                JobFact::Ended { .. } => over.push(id),
+                JobFact::Ended { .. } => ended.push(id),
                 _ => {}
             }
             let number = self.log.push(Fact::Job(fact));
@@ -272,13 +272,13 @@ impl Engine {
                 job.last_fact = number;
             }
         }
-        for id in over {
-            self.job_is_over(id);
+        for id in ended {
+            self.on_job_completed(id);
         }
     }
 }
 
-/// What a reply must wait for.
+/// The fact that a reply waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     /// Nothing.
@@ -289,7 +289,7 @@ pub(super) enum Wait {
     For(FactNumber),
 }
 
-/// The surroundings of a job, from the fields of an engine: a macro, since the borrow must leave `jobs` free.
+/// The context of a job from the fields of an engine: a macro, so that `jobs` stays free to borrow.
 macro_rules! job_context {
     ($engine:expr, $now:expr) => {
         $crate::mapreduce::JobContext {

@@ -1,4 +1,4 @@
-//! What happens to the engine.
+//! Events: the inputs of the engine.
 
 use std::sync::Arc;
 
@@ -7,67 +7,67 @@ use crate::market::{JobSignature, ServletRequest};
 use crate::model::{AttemptId, FactNumber, JobId};
 use crate::wire::{Credentials, HeartbeatRequest};
 
-use super::{CarriedSpeaker, FoundJob, HostLists, IdOwner, QueueConfig};
+use super::{ForeignJob, HostLists, IdOwner, InheritedTrackerConnection, QueueConfig};
 
-/// Who asks: the user of the connection.
+/// The user of the connection that a request came on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// Short user name.
     pub user: Arc<str>,
-    /// Groups of the user as the daemon's machine knows them. Empty where no access list is asked.
+    /// Groups of the user on the daemon's machine. Empty where no access list needs them.
     pub groups: Arc<[String]>,
 }
 
 // === impl Caller ===
 
 impl Caller {
-    /// A user of whom no group is known.
+    /// A user without known groups.
     pub fn named(user: impl Into<Arc<str>>) -> Self {
         Self { user: user.into(), groups: Arc::new([]) }
     }
 }
 
-/// A submission whose files have been read by the edge.
+/// A submission whose files the edge has read.
 #[derive(Clone, Debug)]
 pub struct ReadSubmission {
     /// The id the client was given.
     pub id: JobId,
-    /// Who submits.
+    /// The submitter.
     pub caller: Caller,
     /// job.xml, typed.
     pub spec: Arc<JobSpec>,
     /// job.splitmetainfo, with the rack of each host.
     pub splits: Arc<SplitTable>,
-    /// What the client sent along.
+    /// Credentials that the client sent.
     pub credentials: Credentials,
-    /// The verdict on the job's signature; `Missing` where the scheduler asks for none.
+    /// The verified signature of the job; `Missing` where the scheduler requires none.
     pub signature: JobSignature,
     /// Random bytes: the password of the job token.
     pub token_secret: [u8; 20],
 }
 
-/// Something that happened.
+/// An input of the engine.
 #[derive(Debug)]
 pub enum Event {
     /// A tracker's heartbeat. Answered by [`Reply::Heartbeat`](super::Reply::Heartbeat), never by a refusal other
     /// than `Disallowed`.
     Heartbeat {
-        /// What it says.
+        /// The request.
         request: HeartbeatRequest,
-        /// The connection it came on; numbers are never used twice.
+        /// The connection it came on; numbers are unique.
         connection: u64,
     },
-    /// A connection that heartbeats came on is closed.
+    /// A connection on which heartbeats came is closed.
     ConnectionClosed {
         /// Its number.
         connection: u64,
     },
-    /// Connections of trackers were handed over by an earlier process.
-    SpeakersCarried {
-        /// The trackers that were heard on them.
-        speakers: Vec<CarriedSpeaker>,
+    /// The previous process handed over connections of trackers.
+    ConnectionsInherited {
+        /// The connections with their trackers.
+        connections: Vec<InheritedTrackerConnection>,
     },
-    /// A tracker's own complaint.
+    /// A tracker reports an error (1.2.1 `reportTaskTrackerError`).
     TrackerError {
         /// Its name.
         tracker: String,
@@ -76,80 +76,81 @@ pub enum Event {
         /// Text.
         message: String,
     },
-    /// The rack of a host is known.
+    /// The rack of a host is resolved.
     RackResolved {
         /// The host.
         host: Arc<str>,
         /// Its rack, for example `/default-rack`.
         rack: String,
     },
-    /// A client wants a job id. Answered by [`Reply::JobId`](super::Reply::JobId).
+    /// A client requests a job id. Answered by [`Reply::JobId`](super::Reply::JobId).
     NewJobId {
-        /// Whose id it is from then on.
+        /// The owner of the new id.
         owner: IdOwner,
     },
-    /// The state store tells that an earlier incarnation gave out this id, or may have, and that no job has it.
+    /// By the state store, an earlier run issued this id or may have, and no job has it.
     UnusedIdFound {
         /// The id.
         id: JobId,
-        /// The caller that submits under it: nobody remembers who got it.
+        /// The caller that submits under it: the original owner is not stored.
         owner: IdOwner,
     },
-    /// Job ids were handed over by an earlier process.
-    IdsCarried {
-        /// Those that waited for their submission, with the users who got them.
+    /// The previous process handed over job ids.
+    JobIdsInherited {
+        /// Reserved ids with their users.
         ids: Vec<(JobId, Arc<str>)>,
     },
-    /// A client submits; its files are still to be read. Answered by [`Reply::Submission`](super::Reply::Submission).
-    SubmitAsked {
+    /// A client submits a job; the edge has not read its files. Answered by
+    /// [`Reply::Submission`](super::Reply::Submission).
+    SubmissionRequested {
         /// The id the client was given.
         id: JobId,
-        /// Who submits.
+        /// The submitter.
         caller: Caller,
     },
-    /// The files of a submission have been read. Answered by [`Reply::Submission`](super::Reply::Submission).
+    /// The edge has read the files of a submission. Answered by [`Reply::Submission`](super::Reply::Submission).
     SubmissionRead(Box<ReadSubmission>),
-    /// The system directory of a validated submission is written: the job is taken in.
+    /// The edge has written the system directory of a validated submission: the job is accepted.
     SystemDirWritten {
         /// The job.
         id: JobId,
     },
-    /// A submission cannot go on: its files could not be read, or its system directory not written.
+    /// A submission failed: its files could not be read, or its system directory not written.
     SubmissionAbandoned {
         /// The job.
         id: JobId,
     },
-    /// The files of a job that another JobTracker had accepted have been read. Answered by
-    /// [`Reply::Submission`](super::Reply::Submission), or refused.
-    JobFound(Box<FoundJob>),
-    /// Such a job cannot be read.
-    JobNotFound {
+    /// The edge has read the files of a job that another JobTracker accepted. Answered by
+    /// [`Reply::Submission`](super::Reply::Submission) or a refusal.
+    ForeignJobFound(Box<ForeignJob>),
+    /// The files of a job that another JobTracker accepted cannot be read.
+    ForeignJobNotFound {
         /// The job.
         id: JobId,
     },
-    /// A client wants a job's end.
+    /// A client kills a job.
     KillJob {
         /// The job; unknown ones are ignored.
         id: JobId,
-        /// Who asks.
+        /// The caller.
         caller: Caller,
     },
-    /// The same as the first call on its connection, not even its protocol's version asked before: a client program that has
-    /// lost the connection it had. Held back for a while after a start when the job's own user asks for the end of
-    /// a job of before: `jobtracker.restart.hold-client-kills-ms`.
-    KillJobFirst {
+    /// A `killJob` that is the first call of its connection, without a protocol version check before it, as of a client
+    /// that lost its connection. Ignored for `jobtracker.restart.hold-client-kills-ms` after a start, when the caller
+    /// owns the job and the job is of an earlier run.
+    KillJobAsFirstCall {
         /// The job; unknown ones are ignored.
         id: JobId,
-        /// Who asks.
+        /// The caller.
         caller: Caller,
     },
-    /// A client wants an attempt's end. Answered by [`Reply::Boolean`](super::Reply::Boolean).
+    /// A client kills or fails an attempt. Answered by [`Reply::Boolean`](super::Reply::Boolean).
     KillTask {
         /// The attempt.
         id: AttemptId,
-        /// FAILED instead of KILLED.
+        /// End as FAILED instead of KILLED.
         fail: bool,
-        /// Who asks.
+        /// The caller.
         caller: Caller,
     },
     /// A client changes a job's priority.
@@ -158,44 +159,44 @@ pub enum Event {
         id: JobId,
         /// The name of the priority.
         priority: String,
-        /// Who asks.
+        /// The caller.
         caller: Caller,
     },
-    /// An administrator turns safe mode on or off. Answered by [`Reply::Boolean`](super::Reply::Boolean): is it on.
+    /// An administrator turns safe mode on or off. Answered by [`Reply::Boolean`](super::Reply::Boolean):
+    /// whether it is on.
     SetSafeMode {
         /// On or off.
         on: bool,
-        /// Who asks.
+        /// The caller.
         caller: Caller,
     },
-    /// An administrator had the lists of hosts read anew.
+    /// An administrator refreshed the host lists.
     HostsRead {
-        /// What stands in them.
+        /// Their content.
         hosts: HostLists,
-        /// Who asked.
+        /// The caller.
         caller: Caller,
     },
-    /// Somebody had the configuration of the queues read anew.
+    /// An administrator refreshed the queues.
     QueuesRead {
-        /// All of them.
+        /// All queues.
         queues: Vec<QueueConfig>,
-        /// Who asked.
+        /// The caller.
         caller: Caller,
     },
-    /// The operator of the daemon had its configuration read anew. Answered by [`Reply::Done`](super::Reply::Done), or
-    /// refused as a whole.
+    /// The operator reloaded the daemon's configuration. Answered by [`Reply::Done`](super::Reply::Done), or refused as
+    /// a whole.
     ConfigurationRead {
         /// All queues.
         queues: Vec<QueueConfig>,
-        /// What stands in the lists of hosts.
+        /// Content of the host lists.
         hosts: HostLists,
     },
     /// A request to `/scheduler`. Answered by [`Reply::Market`](super::Reply::Market).
     Market(Box<ServletRequest>),
-    /// The moment named by [`Engine::next_timer_ms`](super::Engine::next_timer_ms) has come.
+    /// The time of [`Engine::next_timer_ms`](super::Engine::next_timer_ms) has come.
     Timer {
-        /// The last fact that is durable: a tracker whose answer is held back until a later one is not silent by its own
-        /// fault.
+        /// The last durable fact: a tracker whose answer waits for a later one does not expire.
         durable: FactNumber,
     },
 }

@@ -1,5 +1,5 @@
-//! Why a job has the slots it has and no more, found by what hands slots out: the order of those who wait, the market's
-//! allocation, a job's own judgement of a node, a round of preemption. Nothing is changed by asking.
+//! Builds the explanation of a job's slots from the code that assigns them: the order of waiting jobs, the market's
+//! allocation, the job's check of a node, a round of preemption. Read-only.
 
 use crate::mapreduce::{Job, JobState, NodeUse};
 use crate::market::{Bidding, Interval, QueueName};
@@ -10,27 +10,27 @@ use super::engine::Engine;
 use super::explanation::{Buyer, Explained, Explanation, Holders, LastRound, Preempted, QueueHolds, TaskCounts, Why};
 use super::{PolicyConfig, Read};
 
-/// Attempts that run at most for a round of preemption to be worked out because somebody asks: it looks at all of them,
-/// some milliseconds for which heartbeats wait.
+/// With more running attempts an explanation does not compute a round of preemption: the round visits all of them, and
+/// heartbeats wait meanwhile.
 const RUNNING_IN_A_ROUND: u64 = 10_000;
 
-/// A job as it stands among the others.
+/// A job with its position among the others.
 struct Case<'a> {
     job: &'a Job,
     sees_names: bool,
     now: Now,
-    /// Its places in line.
+    /// Its positions in the order of waiting jobs.
     places: PerKind<Option<QueuePosition>>,
-    /// What its queue has bought; none without a market.
+    /// The allocation of its queue; none without a market.
     bought: Option<Allocation>,
-    /// What its queue holds.
+    /// Slots that its queue holds.
     held: PerKind<u32>,
 }
 
 // === impl Case ===
 
 impl Case<'_> {
-    /// Whether its queue holds more of anything than it has bought.
+    /// Whether its queue holds more slots of a kind than its quota.
     fn may_lose(&self) -> bool {
         let Some(Allocation { quota, rate_units }) = self.bought else { return false };
         Kind::ALL.into_iter().any(|kind| rate_units == 0 || self.held[kind] > quota[kind])
@@ -40,7 +40,7 @@ impl Case<'_> {
 // === impl Engine: explanations ===
 
 impl Engine {
-    /// Why a job has what it has; none for one that is not known. `sees_names`: whether other queues may be named.
+    /// Explains the slots of a job; none for an unknown job. `sees_names`: whether the answer may name other queues.
     pub fn explain(&self, id: JobId, sees_names: bool, now: Now) -> Read<Option<Explained>> {
         let value = self.jobs.get(id).map(|job| self.explain_job(job, sees_names, now));
         Read { value, wait_for: self.log.last() }
@@ -121,7 +121,7 @@ impl Engine {
         why
     }
 
-    /// Why the queue has bought nothing, where it has not.
+    /// Why the queue has no allocation; none if it has one.
     fn why_unpaid(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Option<Why> {
         let account = self.market.as_ref()?.account(&case.job.spec.queue)?;
         let (bid, bidding) = (account.bid(), bidding?);
@@ -134,7 +134,7 @@ impl Engine {
         }
     }
 
-    /// What stands between its waiting tasks of a kind and a slot.
+    /// Why its waiting tasks of a kind get no more slots.
     fn why_no_more(&self, case: &Case<'_>, kind: Kind, why: &mut Vec<Why>) {
         if let Some(Allocation { quota, .. }) = case.bought.filter(|bought| bought.rate_units > 0) {
             let (quota, held) = (quota[kind], case.held[kind]);
@@ -151,8 +151,8 @@ impl Engine {
         for tracker in self.trackers.values() {
             let slots = self.scheduler.incoming(tracker.node)[kind];
             *match case.job.node_use(kind, tracker.node, &self.nodes) {
-                _ if !self.takes_work(tracker, case.now) => &mut out_of_service,
-                // Told for the job as a whole.
+                _ if !self.can_take_work(tracker, case.now) => &mut out_of_service,
+                // Reported once for the whole job.
                 NodeUse::Unsupported => continue,
                 NodeUse::Useful => &mut useful,
                 NodeUse::Avoided => &mut avoided,
@@ -249,7 +249,7 @@ fn per_kind<T>(of: impl Fn(Kind) -> T) -> PerKind<T> {
     PerKind::new(of(Kind::Map), of(Kind::Reduce))
 }
 
-/// The state of a job as Hadoop spells it.
+/// Hadoop's name of a job's state.
 fn state_word(job: &Job) -> &'static str {
     match job.state().run_state() {
         RunState::Prep => "PREP",

@@ -1,4 +1,4 @@
-//! What has happened and must survive: numbered facts that the store makes durable.
+//! Facts: numbered state changes that the store makes durable.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use crate::model::{Identifier, JobId};
 
 use super::JobCost;
 
-/// One thing that has happened.
+/// One state change.
 #[derive(Clone, Debug)]
 pub enum Fact {
-    /// This incarnation makes job ids with this identifier; no other ever did.
-    Incarnation {
+    /// A run of the daemon has started; all its job ids carry this identifier, which no other run has used.
+    RunStarted {
         /// The identifier.
         identifier: Identifier,
         /// When it started, epoch ms.
         start_ms: i64,
     },
-    /// The exact answer that carries launches: a launch may be repeated only by repeating it.
+    /// The exact answer that carries launches: only this answer may be resent, never a launch by itself.
     LaunchAnswer {
         /// Name of the tracker.
         tracker: Arc<str>,
@@ -27,34 +27,34 @@ pub enum Fact {
         /// The encoded `HeartbeatResponse`.
         answer: Arc<[u8]>,
     },
-    /// A tracker is lost: its last answer with launches means nothing to one that comes under its name.
+    /// A tracker is lost: its last answer with launches is void for a later tracker of the same name.
     TrackerForgotten {
         /// Name of the tracker.
         tracker: Arc<str>,
     },
-    /// These trackers must be told that the job is over.
-    KillJobOwed {
+    /// The job is complete: these trackers must receive KILL_JOB.
+    KillJobPending {
         /// The job.
         job: JobId,
         /// Names of the trackers.
         trackers: Vec<Arc<str>>,
     },
-    /// A tracker has received its KILL_JOB, or is gone.
-    KillJobPaid {
+    /// A tracker has received KILL_JOB, or is lost.
+    KillJobAcknowledged {
         /// The job.
         job: JobId,
         /// Name of the tracker.
         tracker: Arc<str>,
     },
-    /// Something of the market.
+    /// A fact of the market.
     Market(MarketFact),
-    /// What jobs have cost, up to a tick that has just charged their queues.
+    /// Costs of jobs up to a tick that has just charged their queues.
     JobsCharged {
         /// The tick.
         tick: u64,
-        /// The jobs that something of it was laid on, each with all that it has cost so far.
+        /// The charged jobs, each with its total cost so far.
         jobs: Vec<JobCost>,
     },
-    /// Something of a job.
+    /// A fact of a job.
     Job(JobFact),
 }

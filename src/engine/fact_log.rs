@@ -1,10 +1,10 @@
-//! The numbers of facts.
+//! Numbers facts.
 
 use crate::model::FactNumber;
 
 use super::Fact;
 
-/// Gives facts their numbers and keeps those of the step at hand.
+/// Numbers facts and collects those of the current step.
 #[derive(Debug, Default)]
 pub(super) struct FactLog {
     last: FactNumber,
@@ -14,24 +14,24 @@ pub(super) struct FactLog {
 // === impl FactLog ===
 
 impl FactLog {
-    /// Goes on after `last`.
+    /// A log whose next fact follows `last`.
     pub(super) fn after(last: FactNumber) -> Self {
         Self { last, step: Vec::new() }
     }
 
-    /// Enters a fact.
+    /// Appends a fact.
     pub(super) fn push(&mut self, fact: Fact) -> FactNumber {
         self.last = FactNumber(self.last.0 + 1);
         self.step.push(fact);
         self.last
     }
 
-    /// The number of the last fact ever entered.
+    /// The number of the last fact.
     pub(super) fn last(&self) -> FactNumber {
         self.last
     }
 
-    /// Takes out the facts of the step at hand, and the number of the first.
+    /// Removes and returns the facts of the current step, and the number of the first.
     pub(super) fn take(&mut self) -> (FactNumber, Vec<Fact>) {
         let facts = std::mem::take(&mut self.step);
         (FactNumber(self.last.0 + 1 - facts.len() as u64), facts)
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn numbers_count_up_over_steps() {
-        let fact = || Fact::KillJobOwed { job: "job_1_0001".parse().unwrap(), trackers: Vec::new() };
+        let fact = || Fact::KillJobPending { job: "job_1_0001".parse().unwrap(), trackers: Vec::new() };
         let mut log = FactLog::after(FactNumber(7));
         assert_eq!(log.take().0, FactNumber(8));
         log.push(fact());

@@ -1,4 +1,4 @@
-//! The heartbeat: who calls, what it reports, what it gets (1.2.1 `JobTracker.heartbeat`).
+//! The heartbeat: admission of the tracker, its reports, the answer (1.2.1 `JobTracker.heartbeat`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,31 +12,31 @@ use crate::wire::{
     runs_streaming_only,
 };
 
-use super::adoption::{Adopted, Back, mend_diagnostics};
 use super::engine::{Engine, Wait, job_context};
-use super::succession::Strays;
-use super::tracker::{Adoption, LastAnswer, Tracker};
+use super::foreign_jobtracker::UnknownAttempts;
+use super::tracker::{LastAnswer, Tracker, TrackerRecovery};
+use super::tracker_recovery::{RecoveryStep, ReportFreshness, deduplicate_diagnostics};
 use super::{Effect, Fact, HeartbeatAnswer, LogLevel, Refusal, Reply};
 
-/// What the reports of one heartbeat ask to be answered, in the order of 1.2.1.
+/// Orders to a tracker that follow from the reports of one heartbeat, in the order of 1.2.1.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     pub(super) kill_tasks: Vec<AttemptId>,
-    /// Jobs that are unknown here: the tracker shall forget them.
+    /// Unknown jobs: the tracker gets KILL_JOB for them.
     pub(super) forget_jobs: BTreeSet<JobId>,
     pub(super) commits: Vec<AttemptId>,
-    /// The tracker forgets something once it is answered.
+    /// The tracker forgets reports once it is answered: the answer waits for all facts.
     pub(super) must_be_durable: bool,
 }
 
-/// A tracker that registers under the name of one that was heard within this time, on a connection that is still open,
-/// is another one: ms beyond twice the longest interval.
+/// Added to twice the longest heartbeat interval, ms: within that time a registered tracker with an open connection
+/// counts as alive, and a registration under its name comes from another tracker.
 const ALIVE_GRACE_MS: u64 = 10_000;
-/// What a tracker that there is no room for waits until it calls again; it is unknown then and starts anew.
+/// Interval for a tracker that exceeds the limit of trackers, ms; it is unknown then and is reinitialised.
 const FULL_INTERVAL_MS: i32 = 10_000;
-/// Attempts that a tracker may report and nobody here has launched, beyond twice its slots: each of them is told to be dropped.
-/// Further ones are not looked at until it reports fewer.
-const STRAYS_BESIDE_SLOTS: usize = 100;
+/// Unknown attempts of a tracker, beyond twice its slots, that it is ordered to drop. Further ones are ignored until it
+/// reports fewer.
+const UNKNOWN_ATTEMPTS_BESIDE_SLOTS: usize = 100;
 
 // === impl Engine: heartbeats ===
 
@@ -50,9 +50,9 @@ impl Engine {
             && !self.trackers.contains_key(&*request.status.name)
             && !self.has_room_for_trackers()
         {
-            // Disallowed it would end for good, though it may be an honest one among liars.
+            // No `DisallowedTaskTrackerException`: it would end the tracker, which may be an honest one in a flood.
             let text = format!(
-                "{} is not registered, for {} TaskTrackers are, which is the limit: it comes again",
+                "cannot register {}: {} TaskTrackers are registered, which is the limit; it will retry",
                 request.status.name,
                 self.trackers.len()
             );
@@ -60,15 +60,15 @@ impl Engine {
             let answer = Tracker::idle_answer(request.response_id.wrapping_add(1), FULL_INTERVAL_MS);
             return (Reply::Heartbeat(HeartbeatAnswer::Fresh(answer)), Wait::Nothing);
         }
-        self.review_faults(&request, now);
+        self.update_host_faults(&request, now);
         let mut is_successor = false;
-        let back = match self.adopt(&request, connection, now) {
-            Adopted::Repeat(answer) => return (Reply::Heartbeat(answer), Wait::Nothing),
-            Adopted::Back(back) => back,
+        let freshness = match self.recover_tracker(&request, connection, now) {
+            RecoveryStep::RepeatAnswer(answer) => return (Reply::Heartbeat(answer), Wait::Nothing),
+            RecoveryStep::Process(freshness) => freshness,
         };
         let name = &*request.status.name;
         match self.trackers.get_mut(name) {
-            // That it was lost may still have to become durable: a crash that undid it would find its work forgotten.
+            // Wait until its loss is durable: a crash that undid the loss would miss the attempts that it forgets now.
             None if !request.initial_contact => return (Reply::Heartbeat(reinit(request.response_id)), Wait::All),
             Some(tracker) if !request.initial_contact && tracker.response_id != request.response_id => {
                 // The last answer was lost.
@@ -78,7 +78,7 @@ impl Engine {
             }
             Some(_) if request.initial_contact => {
                 let name: Arc<str> = name.into();
-                self.lose_tracker(&name, "registered anew", now);
+                self.lose_tracker(&name, "registered again", now);
                 is_successor = true;
             }
             _ => {}
@@ -86,31 +86,31 @@ impl Engine {
         if request.initial_contact {
             self.register(&request.status);
         }
-        let name = self.note_status(&request, connection, now);
+        let name = self.update_status(&request, connection, now);
         if request.initial_contact && !is_successor {
-            self.introduce(&name);
+            self.mark_introduced(&name);
         }
-        self.settle_kill_debts(&name);
+        self.acknowledge_kill_jobs(&name);
         let node = self.trackers.get(&name).map(|tracker| tracker.node);
         let Some(node) = node else { return (Reply::Heartbeat(reinit(request.response_id)), Wait::Nothing) };
-        // Before it has told afresh what it runs nobody knows how many slots are free.
-        let is_known = back != Back::First;
+        // Its free slots are unknown before its first fresh report.
+        let is_known = freshness != ReportFreshness::MaybeStale;
         let accepts = request.accept_new_tasks && request.status.health.healthy && !self.is_in_safe_mode() && is_known;
-        let mentioned = back.mentioned(&request.status.tasks);
-        let mut orders = self.take_reports(&name, node, request.status.tasks, back, now);
-        if back == Back::Second {
-            self.miss_attempts(&name, node, &mentioned, now);
+        let reported = freshness.reported_attempts(&request.status.tasks);
+        let mut orders = self.process_reports(&name, node, request.status.tasks, freshness, now);
+        if freshness == ReportFreshness::FirstFresh {
+            self.fail_missing_attempts(&name, node, &reported, now);
         }
-        // What its predecessor ran is lost, and it will never report it.
+        // The attempts of its previous process are lost without any report.
         orders.must_be_durable |= is_successor;
         self.record_job_facts();
         self.answer(&name, node, request.response_id.wrapping_add(1), accepts, orders, now)
     }
 
-    /// Hosts that may not serve, and a second tracker under the name of a living one.
+    /// Refuses trackers on hosts that are not admitted, and a second tracker under the name of one that is alive.
     fn refuse_tracker(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Option<Refusal> {
         let (name, host) = (&request.status.name, &request.status.host);
-        if let Some(text) = refuse_names(name, host) {
+        if let Some(text) = name_refusal(name, host) {
             self.log_line(LogLevel::Warning, text.clone());
             return Some(Refusal::DisallowedTracker(text));
         }
@@ -122,8 +122,8 @@ impl Engine {
         }
         let tracker = self.trackers.get(&**name)?;
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
-        let is_heard = silent_ms <= self.longest_silence_ms();
-        let alive = self.connections.contains(&tracker.connection) && is_heard;
+        let has_called = silent_ms <= self.longest_silence_ms();
+        let alive = self.connections.contains(&tracker.connection) && has_called;
         if request.initial_contact && tracker.connection != connection && alive {
             let text = format!(
                 "another TaskTracker named {name} is alive on host {}: its last heartbeat came {silent_ms} ms ago; \
@@ -136,8 +136,9 @@ impl Engine {
         None
     }
 
-    /// Nobody else had the name when the tracker registered: who comes with it on another connection is another one.
-    fn introduce(&mut self, name: &Arc<str>) {
+    /// Records that the name was free when the tracker registered: a heartbeat under it on another connection comes
+    /// from another tracker.
+    fn mark_introduced(&mut self, name: &Arc<str>) {
         if let Some(tracker) = self.trackers.get_mut(name) {
             tracker.is_introduced = true;
         }
@@ -148,27 +149,33 @@ impl Engine {
         self.trackers.len() < self.config.limits.max_trackers
     }
 
-    /// How long a tracker that is well may be silent, ms.
+    /// The longest silence of a healthy tracker, ms.
     pub(super) fn longest_silence_ms(&self) -> u64 {
         2 * self.config.heartbeat.interval_ms(self.trackers.len(), true) as u64 + ALIVE_GRACE_MS
     }
 
-    /// How many attempts that nobody here has launched are looked at in one heartbeat of a tracker.
-    fn strays_allowed(&self, name: &Arc<str>) -> usize {
+    /// Most unknown attempts that are processed in one heartbeat of a tracker.
+    fn unknown_attempts_allowed(&self, name: &Arc<str>) -> usize {
         let slots = self.trackers.get(name).map(|tracker| tracker.slots).unwrap_or_default();
-        2 * (slots.map as usize + slots.reduce as usize) + STRAYS_BESIDE_SLOTS
+        2 * (slots.map as usize + slots.reduce as usize) + UNKNOWN_ATTEMPTS_BESIDE_SLOTS
     }
 
-    /// Enters a tracker. Its rack is asked for; until the answer it stands in the default rack.
+    /// Registers a tracker, in the default rack until its rack is resolved.
     fn register(&mut self, status: &TaskTrackerStatus) {
         let name: Arc<str> = (&*status.name).into();
         self.log_line(LogLevel::Info, format!("{name} registered"));
         let http = format!("http://{}:{}", status.host, status.http_port);
-        self.enter_tracker(name, &status.host, http, Adoption::Settled);
+        self.enter_tracker(name, &status.host, http, TrackerRecovery::Complete);
     }
 
-    /// Enters a tracker, still without slots.
-    pub(super) fn enter_tracker(&mut self, name: Arc<str>, host: &str, http: String, adoption: Adoption) -> NodeId {
+    /// Adds a tracker without slots.
+    pub(super) fn enter_tracker(
+        &mut self,
+        name: Arc<str>,
+        host: &str,
+        http: String,
+        recovery: TrackerRecovery,
+    ) -> NodeId {
         let host: Arc<str> = host.into();
         let topology = self.scheduler.topology_mut();
         let host_id = topology.intern_host(&host, DEFAULT_RACK);
@@ -176,8 +183,8 @@ impl Engine {
         let node = self.scheduler.add_node(host_id, PerKind::default());
         let topology = self.scheduler.topology();
         let rack = topology.rack_of(host_id);
-        // The splits of a job may have named it before, when its rack could not be told. For the first tracker there it is asked
-        // for, and the answer holds for all.
+        // Splits may have named the host before, when its rack could not be resolved. The first tracker on a host
+        // requests its rack for all of them.
         if topology.rack_name(rack) == DEFAULT_RACK && self.nodes.on_host(host_id) == 0 {
             self.effects.push(Effect::ResolveRack { host: host.clone() });
         }
@@ -202,29 +209,29 @@ impl Engine {
             last_seen_mono_ms: 0,
             response_id: 0,
             last_answer: LastAnswer::Idle(0),
-            has_launch_answer: matches!(adoption, Adoption::Awaited(Some(_))),
-            adoption,
+            has_launch_answer: matches!(recovery, TrackerRecovery::Expected(Some(_))),
+            recovery,
             answer_waits_for: FactNumber::default(),
             attempts: Default::default(),
-            strays: Default::default(),
+            unknown_attempts: Default::default(),
             claims_too_many_slots: false,
-            reads_events_anew: false,
+            rereads_events: false,
             kill_tasks: Vec::new(),
             kill_jobs: Default::default(),
-            kill_jobs_told: Vec::new(),
+            kill_jobs_sent: Vec::new(),
         };
         self.trackers.insert(name, tracker);
         node
     }
 
-    /// Notes what a heartbeat says of the tracker itself; returns its name as it is kept.
-    pub(super) fn note_status(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Arc<str> {
+    /// Updates the tracker from its heartbeat; returns its interned name.
+    pub(super) fn update_status(&mut self, request: &HeartbeatRequest, connection: u64, now: Now) -> Arc<str> {
         let status = &request.status;
         let Some(tracker) = self.trackers.get_mut(&*status.name) else { return (&*status.name).into() };
         tracker.last_seen_mono_ms = now.mono_ms;
         tracker.http_port = status.http_port;
         if tracker.connection != connection {
-            // The one before stays open for others that speak on it, until it closes.
+            // The previous connection stays in the set until it closes: other trackers may share it.
             self.connections.insert(connection);
             tracker.connection = connection;
             tracker.connected_mono_ms = now.mono_ms;
@@ -232,14 +239,14 @@ impl Engine {
         }
         let most = self.config.limits.max_tracker_slots;
         let slots = |count: i32| u32::try_from(count).unwrap_or(0).min(most);
-        let said = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
+        let reported = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
         let claimed = PerKind::new(status.max_map_slots, status.max_reduce_slots);
         let claims_more = Kind::ALL.into_iter().any(|kind| i64::from(claimed[kind]) > i64::from(most));
         let is_news = claims_more && !std::mem::replace(&mut tracker.claims_too_many_slots, claims_more);
-        // An unhealthy tracker has no part in the load that is spread.
-        let counted = if status.health.healthy { said } else { PerKind::default() };
+        // Slots of an unhealthy tracker do not count.
+        let counted = if status.health.healthy { reported } else { PerKind::default() };
         self.nodes.set_free_disk(tracker.node, u64::try_from(status.resources.available_space_bytes).ok());
-        note_complaint(&mut tracker.complaint, &status.health);
+        update_complaint(&mut tracker.complaint, &status.health);
         if tracker.slots != counted || tracker.healthy != status.health.healthy {
             tracker.slots = counted;
             tracker.healthy = status.health.healthy;
@@ -269,60 +276,60 @@ impl Engine {
         name
     }
 
-    /// The tracker has received the last answer: what it told of ended jobs is done with.
-    fn settle_kill_debts(&mut self, name: &Arc<str>) {
+    /// Acknowledges the KILL_JOBs of the last answer, which the tracker has received.
+    fn acknowledge_kill_jobs(&mut self, name: &Arc<str>) {
         let Some(tracker) = self.trackers.get_mut(name) else { return };
-        let told = std::mem::take(&mut tracker.kill_jobs_told);
-        for job in &told {
+        let sent = std::mem::take(&mut tracker.kill_jobs_sent);
+        for job in &sent {
             tracker.kill_jobs.remove(job);
         }
-        for job in told {
-            self.pay_kill_debt(job, name);
+        for job in sent {
+            self.acknowledge_kill_job(job, name);
         }
     }
 
-    fn take_reports(
+    fn process_reports(
         &mut self,
         name: &Arc<str>,
         node: NodeId,
         reports: Vec<TaskStatus>,
-        back: Back,
+        freshness: ReportFreshness,
         now: Now,
     ) -> Orders {
         let mut orders = Orders::default();
         let mut ending: Vec<JobId> = Vec::new();
-        let forgives = self.is_in_safe_mode();
+        let is_in_safe_mode = self.is_in_safe_mode();
         let mut at_work = BTreeSet::new();
         let mut ended = BTreeSet::new();
-        let mut strays = Strays::new(self.strays_allowed(name));
+        let mut unknown_attempts = UnknownAttempts::new(self.unknown_attempts_allowed(name));
         for mut report in reports {
-            if forgives && report.state == AttemptState::Failed {
-                // Nothing fails for what an administrator is at (1.2.1 `TaskInProgress.updateStatus`).
+            if is_in_safe_mode && report.state == AttemptState::Failed {
+                // In safe mode a failure counts as a kill (1.2.1 `TaskInProgress.updateStatus`).
                 report.state = AttemptState::Killed;
             }
             let attempt = report.attempt;
             let live = holds_slot(&report) || report.state == AttemptState::CommitPending;
-            // No tracker tells of one attempt twice at once.
+            // Ignore a second report of one attempt in the same heartbeat.
             if !(if live { at_work.insert(attempt) } else { ended.insert(attempt) }) {
                 continue;
             }
             let Some(job) = self.jobs.get_mut(attempt.task.job) else {
-                if !self.is_expected(attempt.task.job) && orders.forget_jobs.len() < strays.allowed {
+                if !self.is_expected(attempt.task.job) && orders.forget_jobs.len() < unknown_attempts.allowed {
                     orders.forget_jobs.insert(attempt.task.job);
                 }
                 if live {
-                    self.drop_stray(name, attempt, &mut strays, &mut orders);
+                    self.drop_unknown_attempt(name, attempt, &mut unknown_attempts, &mut orders);
                 }
                 continue;
             };
             let known = job.key_of(attempt.task).filter(|key| job.attempt(*key, attempt.number).is_some());
             let Some(key) = known else {
                 if live {
-                    self.drop_stray(name, attempt, &mut strays, &mut orders);
+                    self.drop_unknown_attempt(name, attempt, &mut unknown_attempts, &mut orders);
                 }
                 continue;
             };
-            mend_diagnostics(job, key, &mut report, back);
+            deduplicate_diagnostics(job, key, &mut report, freshness);
             let was_ending = job.is_over_or_ending();
             let reported = job.apply_report(key, report, node, &mut job_context!(self, now));
             if job.is_over_or_ending() && !was_ending {
@@ -330,7 +337,7 @@ impl Engine {
             }
             orders.must_be_durable |= reported.must_be_durable;
             if reported.started {
-                self.launching.started(attempt);
+                self.launching.remove(attempt);
             }
             match reported.order {
                 Some(AttemptOrder::Kill) => orders.kill_tasks.push(attempt),
@@ -346,18 +353,18 @@ impl Engine {
                 self.fail_attempt(map, "Too many fetch-failures", now);
             }
         }
-        if let Some(line) = strays.line(name) {
+        if let Some(line) = unknown_attempts.log_text(name) {
             self.log_line(LogLevel::Warning, line);
         }
-        self.settle_strays(name, &at_work);
+        self.forget_finished_unknown_attempts(name, &at_work);
         for job in ending {
-            self.order_anew(name, job, &mut orders, now);
+            self.refresh_orders(name, job, &mut orders, now);
         }
         orders
     }
 
-    /// A report has brought a job near its end: what was said of its attempts before that is out of date.
-    fn order_anew(&mut self, name: &Arc<str>, id: JobId, orders: &mut Orders, now: Now) {
+    /// Recomputes the orders for a job that began to end during this heartbeat: earlier ones are out of date.
+    fn refresh_orders(&mut self, name: &Arc<str>, id: JobId, orders: &mut Orders, now: Now) {
         orders.commits.retain(|attempt| attempt.task.job != id);
         let (Some(tracker), Some(job)) = (self.trackers.get(name), self.jobs.get_mut(id)) else { return };
         let first = id.task(Kind::Map, i32::MIN).attempt(i32::MIN);
@@ -374,7 +381,7 @@ impl Engine {
         }
     }
 
-    /// Gives work and puts the answer together.
+    /// Assigns tasks and builds the answer.
     fn answer(
         &mut self,
         name: &Arc<str>,
@@ -387,24 +394,24 @@ impl Engine {
         if let Some(tracker) = self.trackers.get_mut(name) {
             orders.kill_tasks.append(&mut tracker.kill_tasks);
         }
-        let launches = if accepts { self.give_work(name, node, now) } else { Vec::new() };
+        let launches = if accepts { self.assign_tasks(name, node, now) } else { Vec::new() };
         let launched = !launches.is_empty();
         let mut actions: Vec<Action> =
             Vec::with_capacity(launches.len() + orders.kill_tasks.len() + orders.commits.len());
         actions.extend(launches.into_iter().map(|task| Action::LaunchTask(Box::new(task))));
         actions.extend(orders.kill_tasks.into_iter().map(Action::KillTask));
         let interval_ms = self.next_interval_ms(name);
-        let is_adopted = self.trackers.get(name).is_some_and(|tracker| tracker.reads_events_anew);
-        let recovered_jobs = if is_adopted { self.begun_anew() } else { Vec::new() };
+        let is_adopted = self.trackers.get(name).is_some_and(|tracker| tracker.rereads_events);
+        let recovered_jobs = if is_adopted { self.restarted_jobs() } else { Vec::new() };
         let Some(tracker) = self.trackers.get_mut(name) else {
             return (Reply::Heartbeat(reinit(response_id.wrapping_sub(1))), Wait::Nothing);
         };
-        tracker.kill_jobs_told = tracker.kill_jobs.iter().copied().collect();
+        tracker.kill_jobs_sent = tracker.kill_jobs.iter().copied().collect();
         let unknown = orders.forget_jobs.iter().filter(|job| !tracker.kill_jobs.contains(job));
-        actions.extend(tracker.kill_jobs_told.iter().chain(unknown).map(|job| Action::KillJob(*job)));
+        actions.extend(tracker.kill_jobs_sent.iter().chain(unknown).map(|job| Action::KillJob(*job)));
         actions.extend(orders.commits.into_iter().map(Action::CommitTask));
         tracker.response_id = response_id;
-        tracker.reads_events_anew = false;
+        tracker.rereads_events = false;
         if actions.is_empty() && recovered_jobs.is_empty() {
             tracker.last_answer = LastAnswer::Idle(interval_ms);
             let wait = if orders.must_be_durable { Wait::All } else { Wait::Nothing };
@@ -429,7 +436,7 @@ impl Engine {
             if let Some(tracker) = self.trackers.get_mut(name) {
                 tracker.attempts.insert(tracker_attempt);
             }
-            self.launching.begin(tracker_attempt, now.mono_ms);
+            self.launching.insert(tracker_attempt, now.mono_ms);
             self.job_facts.push(fact);
         }
         self.record_job_facts();
@@ -437,20 +444,20 @@ impl Engine {
     }
 
     fn next_interval_ms(&self, name: &Arc<str>) -> i32 {
-        let holds = self.trackers.get(name).is_some_and(|tracker| !tracker.attempts.is_empty());
+        let has_attempts = self.trackers.get(name).is_some_and(|tracker| !tracker.attempts.is_empty());
         let totals = self.scheduler.totals();
-        let waits = totals.waiting != PerKind::default()
+        let has_waiting = totals.waiting != PerKind::default()
             || !self.housekeeping.setup.is_empty()
             || !self.housekeeping.cleanup.is_empty()
             || Kind::ALL.iter().any(|kind| !self.housekeeping.task_cleanup[*kind].is_empty());
-        self.config.heartbeat.interval_ms(self.trackers.len(), !holds && !waits)
+        self.config.heartbeat.interval_ms(self.trackers.len(), !has_attempts && !has_waiting)
     }
 }
 
 // === impl Tracker ===
 
 impl Tracker {
-    /// The last answer, to be sent again unchanged.
+    /// The last answer, unchanged.
     fn repeat_answer(&self) -> HeartbeatAnswer {
         match &self.last_answer {
             LastAnswer::Idle(interval_ms) => {
@@ -461,24 +468,24 @@ impl Tracker {
     }
 }
 
-/// Brings the sum over all trackers up to date with what one of them says.
+/// Updates the sum of busy slots over all trackers by the change of one.
 pub(super) fn move_busy(sum: &mut PerKind<u64>, was: PerKind<u32>, is: PerKind<u32>) {
     for kind in Kind::ALL {
         sum[kind] = (sum[kind] + u64::from(is[kind])).saturating_sub(u64::from(was[kind]));
     }
 }
 
-/// Keeps what a health script complains about, and nothing of one that is content.
-fn note_complaint(complaint: &mut String, health: &HealthStatus) {
-    let said = if health.healthy { "" } else { &*health.report };
-    let said = cut(said, HEALTH_REPORT_BYTES);
-    if complaint != said {
-        said.clone_into(complaint);
+/// Stores the report of the health script while the tracker is unhealthy; empty otherwise.
+fn update_complaint(complaint: &mut String, health: &HealthStatus) {
+    let report = if health.healthy { "" } else { &*health.report };
+    let report = cut(report, HEALTH_REPORT_BYTES);
+    if complaint != report {
+        report.clone_into(complaint);
     }
 }
 
-/// Names that no stock tracker has: nothing of them is kept.
-fn refuse_names(name: &str, host: &str) -> Option<String> {
+/// The refusal of names that no stock tracker has; none for valid ones.
+fn name_refusal(name: &str, host: &str) -> Option<String> {
     let (what, bad) = match (is_node_name(name), is_node_name(host)) {
         (true, true) => return None,
         (false, _) => ("name", name),
@@ -491,7 +498,7 @@ fn refuse_names(name: &str, host: &str) -> Option<String> {
     ))
 }
 
-/// An unknown tracker starts anew; the request's own id comes back.
+/// The answer that reinitialises an unknown tracker, with the response id of its request.
 fn reinit(response_id: i16) -> HeartbeatAnswer {
     HeartbeatAnswer::Fresh(HeartbeatResponse {
         response_id,
@@ -501,8 +508,8 @@ fn reinit(response_id: i16) -> HeartbeatAnswer {
     })
 }
 
-/// Whether a reported attempt holds a slot of its tracker. What waits for its commit does too: 1.2.1 does not count it
-/// and so hands out work that has to queue.
+/// Whether a reported attempt holds a slot of its tracker. An attempt in COMMIT_PENDING does too: 1.2.1 does not count
+/// it, so it assigns tasks that have to queue.
 fn holds_slot(report: &TaskStatus) -> bool {
     match report.state {
         AttemptState::Running | AttemptState::Unassigned | AttemptState::CommitPending => true,

@@ -1,7 +1,7 @@
-//! Hosts that jobs keep complaining about (1.2.1 `JobTracker.FaultyTrackersInfo`).
+//! The graylist: hosts with many faults (1.2.1 `JobTracker.FaultyTrackersInfo`).
 //!
-//! A fault is a job that succeeded although it had to avoid the host. Too many within a window put the host on the
-//! graylist, which is shown to people and changes nothing else.
+//! A fault of a host is a successful job that had to avoid it. Too many faults within a window put the host on the
+//! graylist, which is for display only.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::wire::HeartbeatRequest;
 use super::LogLevel;
 use super::engine::Engine;
 
-/// When faults put a host on the graylist.
+/// The rule that puts hosts on the graylist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultConfig {
-    /// Faults within the window that do, at least 1 (`mapred.max.tracker.blacklists`).
+    /// Least faults within the window, at least 1 (`mapred.max.tracker.blacklists`).
     pub threshold: u32,
     /// Faults are counted in buckets of this width, ms (`mapred.jobtracker.blacklist.fault-bucket-width`).
     pub bucket_ms: i64,
     /// Buckets in the window, the running one included (`mapred.jobtracker.blacklist.fault-timeout-window`).
     pub buckets: i64,
-    /// By how much the faults must exceed the average of the cluster, millionths of it
+    /// Least excess of the faults over the cluster's average, millionths of it
     /// (`mapred.cluster.average.blacklist.threshold`).
     pub excess_millionths: u64,
 }
 
-/// The trackers of the cluster, as the rule wants them.
+/// Counts of the cluster's trackers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClusterSize {
-    /// Trackers that take work.
+    /// Trackers in service.
     pub(super) in_service: usize,
     /// Trackers on graylisted hosts.
     pub(super) graylisted: usize,
@@ -47,20 +47,20 @@ pub(super) struct HostFaults {
 /// The faults of one host.
 #[derive(Debug, Default)]
 struct Record {
-    /// Number of a bucket since 1970 and the faults in it, oldest first; none is empty.
+    /// Bucket number since 1970 and its faults, oldest first; without empty buckets.
     buckets: VecDeque<(i64, u32)>,
-    /// How many there were when the host was last put on the graylist; none while it is not on it.
+    /// Faults when the host was last put on the graylist; none while it is not graylisted.
     graylisted_at: Option<u32>,
 }
 
-/// Hosts with faults that are remembered: no cluster has more.
+/// Most hosts with recorded faults.
 const MAX_HOSTS: usize = 10_000;
 
 // === impl FaultConfig ===
 
 impl FaultConfig {
-    /// By window and bucket width in minutes, as 1.2.1 takes them: a bucket is no wider than the window, and what is left
-    /// of the window is one bucket more.
+    /// From window and bucket width in minutes, as in 1.2.1: a bucket is at most as wide as the window, and a remainder
+    /// of the window adds one bucket.
     #[must_use]
     pub fn new(threshold: u32, window_min: u32, bucket_min: u32, excess_millionths: u64) -> Self {
         let window = i64::from(window_min.max(1));
@@ -85,13 +85,13 @@ impl Default for FaultConfig {
 impl Record {
     fn add(&mut self, bucket: i64) {
         match self.buckets.back_mut() {
-            // A clock that went back does not open a second bucket.
+            // A clock that was set back opens no older bucket.
             Some((last, faults)) if *last >= bucket => *faults = faults.saturating_add(1),
             _ => self.buckets.push_back((bucket, 1)),
         }
     }
 
-    /// Faults of the window that ends with `bucket`; older ones are forgotten.
+    /// Faults in the window that ends with `bucket`; drops older ones.
     fn count(&mut self, bucket: i64, window: i64) -> u32 {
         while self.buckets.front().is_some_and(|(old, _)| *old <= bucket.saturating_sub(window)) {
             self.buckets.pop_front();
@@ -103,7 +103,7 @@ impl Record {
 // === impl HostFaults ===
 
 impl HostFaults {
-    /// Counts a fault of a host at `at_ms`, epoch ms. Returns whether that puts it on the graylist.
+    /// Records a fault of a host at `at_ms`, epoch ms. Returns whether that puts the host on the graylist.
     fn add(&mut self, host: &Arc<str>, at_ms: i64, cluster: ClusterSize, config: &FaultConfig) -> bool {
         let bucket = at_ms.div_euclid(config.bucket_ms);
         if self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(host) {
@@ -124,8 +124,8 @@ impl HostFaults {
         record.graylisted_at.replace(faults).is_none()
     }
 
-    /// Looks whether the faults of a host have passed. Returns whether that takes it off the graylist.
-    fn let_pass(&mut self, host: &str, now_ms: i64, config: &FaultConfig) -> bool {
+    /// Drops old faults of a host. Returns whether that takes the host off the graylist.
+    fn expire(&mut self, host: &str, now_ms: i64, config: &FaultConfig) -> bool {
         let Some(record) = self.hosts.get_mut(host) else { return false };
         let faults = record.count(now_ms.div_euclid(config.bucket_ms), config.buckets);
         if faults >= config.threshold {
@@ -138,7 +138,7 @@ impl HostFaults {
         was_listed
     }
 
-    /// Forgets all about a host. Returns whether that takes it off the graylist.
+    /// Drops all faults of a host. Returns whether that takes the host off the graylist.
     fn forget(&mut self, host: &str) -> bool {
         self.hosts.remove(host).is_some_and(|record| record.graylisted_at.is_some())
     }
@@ -152,14 +152,14 @@ impl HostFaults {
         self.hosts.get(host).is_some_and(|record| record.graylisted_at.is_some())
     }
 
-    /// Why a host is on the graylist, in the words of 1.2.1; none when it is not.
+    /// Why a host is on the graylist, with the text of 1.2.1; none when it is not.
     pub(super) fn reason(&self, host: &str) -> Option<String> {
         let faults = self.hosts.get(host)?.graylisted_at?;
         Some(format!("{faults} failures on the tracker"))
     }
 }
 
-/// Whether a host has enough more faults than the average tracker, and less than half of all trackers are listed.
+/// Whether the faults of a host exceed the cluster's average enough, and less than half of all trackers are graylisted.
 fn exceeds_average(faults: u32, sum: u64, cluster: ClusterSize, config: &FaultConfig) -> bool {
     // faults - average > excess x average, with average = sum / trackers.
     let own = u128::from(faults) * cluster.in_service as u128 * 1_000_000;
@@ -170,30 +170,31 @@ fn exceeds_average(faults: u32, sum: u64, cluster: ClusterSize, config: &FaultCo
 // === impl Engine: the graylist ===
 
 impl Engine {
-    /// A tracker calls: the first call of a new process forgets the faults of its host, any other lets old ones pass.
-    pub(super) fn review_faults(&mut self, request: &HeartbeatRequest, now: Now) {
+    /// Updates the faults of a tracker's host at its heartbeat: a restarted tracker clears them, any other drops old
+    /// ones.
+    pub(super) fn update_host_faults(&mut self, request: &HeartbeatRequest, now: Now) {
         if self.host_faults.hosts.is_empty() {
             return;
         }
         let host = &*request.status.host;
         let freed = match request.restarted {
             true => self.host_faults.forget(host),
-            false => self.host_faults.let_pass(host, now.wall_ms, &self.config.limits.faults),
+            false => self.host_faults.expire(host, now.wall_ms, &self.config.limits.faults),
         };
         if freed {
             self.log_line(LogLevel::Info, format!("{host} is off the graylist"));
         }
     }
 
-    /// A job has succeeded: each host it had to avoid gets a fault.
-    pub(super) fn charge_flaky_hosts(&mut self, id: JobId) {
+    /// Records a fault of each host that a successful job had to avoid.
+    pub(super) fn record_host_faults(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let at_ms = job.finish_ms;
         let flaky: Vec<HostId> = job.flaky_hosts().collect();
         for host in flaky {
             let host: Arc<str> = self.scheduler.topology().host_name(host).into();
             if host.is_empty() {
-                // No tracker has been there for long.
+                // The host has had no tracker for long, and its name is gone.
                 continue;
             }
             let cluster = ClusterSize {
@@ -239,10 +240,10 @@ mod tests {
         assert_eq!(listed, [false, false, false, true]);
         assert_eq!(faults.reason("h").as_deref(), Some("4 failures on the tracker"));
         // The first fault lies in the first quarter of an hour, which leaves the window after three hours.
-        assert!(!faults.let_pass("h", 180 * MINUTE_MS - 1, &config));
-        assert!(faults.let_pass("h", 180 * MINUTE_MS, &config));
+        assert!(!faults.expire("h", 180 * MINUTE_MS - 1, &config));
+        assert!(faults.expire("h", 180 * MINUTE_MS, &config));
         assert!(!faults.is_graylisted("h"));
-        assert!(!faults.let_pass("h", 1_000 * MINUTE_MS, &config));
+        assert!(!faults.expire("h", 1_000 * MINUTE_MS, &config));
         assert!(faults.hosts.is_empty(), "nothing is kept of a host without faults");
     }
 

@@ -1,4 +1,4 @@
-//! A look inside, for those who judge the engine by its laws. No client gets it, and nothing decides by it.
+//! Read access to the engine's state for tests and the simulator's invariants. Never reaches clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::scheduler::{NodeId, Scheduler};
 
 use super::engine::Engine;
 
-/// The engine's insides, to be read.
+/// A read-only view of the engine's state.
 #[derive(Clone, Copy, Debug)]
 pub struct Inspection<'a> {
     engine: &'a Engine,
@@ -17,7 +17,7 @@ pub struct Inspection<'a> {
 // === impl Engine ===
 
 impl Engine {
-    /// Opens the engine to a judge.
+    /// A read-only view of the state.
     pub fn inspect(&self) -> Inspection<'_> {
         Inspection { engine: self }
     }
@@ -31,22 +31,22 @@ impl<'a> Inspection<'a> {
         &self.engine.jobs
     }
 
-    /// Demand, usage and what the market has allocated.
+    /// Demand, usage and allocations.
     pub fn scheduler(self) -> &'a Scheduler {
         &self.engine.scheduler
     }
 
-    /// The registered nodes, as jobs see them.
+    /// The registered nodes.
     pub fn nodes(self) -> &'a NodeRegistry {
         &self.engine.nodes
     }
 
-    /// Jobs that wait for something the scheduler does not give out.
+    /// Jobs that wait for setup, cleanup or task-cleanup.
     pub fn housekeeping(self) -> &'a HousekeepingQueue {
         &self.engine.housekeeping
     }
 
-    /// Unfinished jobs of each queue that has any.
+    /// Unfinished jobs by queue; no entry for queues without any.
     pub fn live_jobs(self) -> &'a BTreeMap<String, BTreeSet<JobId>> {
         &self.engine.live_jobs
     }
@@ -56,14 +56,14 @@ impl<'a> Inspection<'a> {
         self.engine.trackers.get(tracker).map(|tracker| tracker.node)
     }
 
-    /// Nodes on which slots that come free can be used, with the slots of their trackers.
+    /// Nodes that accept tasks, with the slots of their trackers.
     pub fn nodes_at_work(self, now: Now) -> impl Iterator<Item = (NodeId, PerKind<u32>)> + 'a {
-        let at_work = self.engine.trackers.values().filter(move |tracker| self.engine.takes_work(tracker, now));
+        let at_work = self.engine.trackers.values().filter(move |tracker| self.engine.can_take_work(tracker, now));
         at_work.map(|tracker| (tracker.node, tracker.slots))
     }
 
-    /// Jobs whose end has not been told everywhere.
-    pub fn kill_debts(self) -> usize {
-        self.engine.kill_debts.len()
+    /// Number of completed jobs with trackers that have not acknowledged KILL_JOB.
+    pub fn pending_kill_jobs(self) -> usize {
+        self.engine.pending_kill_jobs.len()
     }
 }

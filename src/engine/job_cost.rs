@@ -1,7 +1,7 @@
-//! What jobs have cost: each tick's charge of a queue is laid on its jobs in whole slots, the job that was submitted first
-//! comes first, at the rate of the charge.
+//! Costs of jobs: each tick distributes the charge of a queue over its jobs in whole slots, in the order of submission,
+//! at the rate of the charge.
 //!
-//! Law: what is laid on the jobs of a queue sums to what the queue is charged, exactly. Jobs that are over count as long as
+//! Invariant: the charges of a queue's jobs sum to the charge of the queue, exactly. Completed jobs count while
 //! attempts of theirs hold slots.
 
 use std::collections::BTreeMap;
@@ -11,47 +11,47 @@ use crate::market::{Charge, Credits, Tick};
 use crate::model::{JobId, Kind, PerKind};
 use crate::scheduler::{AppId, Scheduler};
 
-/// What a job has cost so far.
+/// The cost of a job so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobCost {
     /// The job.
     pub job: JobId,
-    /// All of it.
+    /// The total.
     pub cost: Credits,
-    /// The slots paid for, each interval's counted.
+    /// Charged slots, summed over intervals.
     pub slots: PerKind<u64>,
 }
 
-/// The place of a job among those of its queue: when it was submitted, epoch ms, and its name at the scheduler.
+/// The order of a job within its queue: submission time, epoch ms, and scheduler id.
 type Place = (i64, AppId);
 
 /// A job that may hold slots.
 #[derive(Debug)]
 struct Holder {
     cost: JobCost,
-    is_over: bool,
+    is_completed: bool,
 }
 
-/// What all jobs in memory have cost.
+/// Costs of all jobs in memory.
 #[derive(Debug, Default)]
 pub(super) struct JobCosts {
-    /// By queue and place: those that live, and those that are over and may still hold slots.
+    /// By queue and order: live jobs, and completed ones that may still hold slots.
     holders: BTreeMap<String, BTreeMap<Place, Holder>>,
-    /// The others.
-    over: BTreeMap<JobId, JobCost>,
+    /// Completed jobs without slots.
+    completed: BTreeMap<JobId, JobCost>,
 }
 
 // === impl JobCosts ===
 
 impl JobCosts {
-    /// A job is taken in.
+    /// Adds a new job.
     pub(super) fn open(&mut self, job: &Job) {
         let cost = JobCost { job: job.id, cost: Credits::ZERO, slots: PerKind::default() };
         let queue = self.holders.entry(job.spec.queue.clone()).or_default();
-        queue.insert((job.submit_ms, job.app), Holder { cost, is_over: false });
+        queue.insert((job.submit_ms, job.app), Holder { cost, is_completed: false });
     }
 
-    /// A job is taken up again that has cost so much.
+    /// Restores an unfinished job with its cost.
     pub(super) fn reopen(&mut self, job: &Job, cost: Option<JobCost>) {
         self.open(job);
         let queue = self.holders.get_mut(&job.spec.queue);
@@ -61,31 +61,31 @@ impl JobCosts {
         }
     }
 
-    /// A job that was over before a restart has cost so much.
-    pub(super) fn recall(&mut self, job: JobId, cost: Option<JobCost>) {
+    /// Restores a job that completed before a restart, with its cost.
+    pub(super) fn restore_completed(&mut self, job: JobId, cost: Option<JobCost>) {
         let nothing = JobCost { job, cost: Credits::ZERO, slots: PerKind::default() };
-        self.over.insert(job, cost.unwrap_or(nothing));
+        self.completed.insert(job, cost.unwrap_or(nothing));
     }
 
-    /// A job is over; it may hold slots for a while.
-    pub(super) fn job_is_over(&mut self, job: &Job, scheduler: &Scheduler) {
+    /// Marks a job as completed; it may hold slots for a while.
+    pub(super) fn on_job_completed(&mut self, job: &Job, scheduler: &Scheduler) {
         let Some(queue) = self.holders.get_mut(&job.spec.queue) else { return };
         let place = (job.submit_ms, job.app);
         if let Some(holder) = queue.get_mut(&place) {
-            holder.is_over = true;
+            holder.is_completed = true;
         }
         if scheduler.app_running(job.app) == PerKind::default() {
             let cost = queue.remove(&place).map(|holder| (job.id, holder.cost));
-            self.over.extend(cost);
+            self.completed.extend(cost);
         }
         if queue.is_empty() {
             self.holders.remove(&job.spec.queue);
         }
     }
 
-    /// A job leaves memory.
+    /// Removes a job that leaves memory.
     pub(super) fn forget(&mut self, job: &Job) {
-        self.over.remove(&job.id);
+        self.completed.remove(&job.id);
         let Some(queue) = self.holders.get_mut(&job.spec.queue) else { return };
         queue.remove(&(job.submit_ms, job.app));
         if queue.is_empty() {
@@ -93,34 +93,34 @@ impl JobCosts {
         }
     }
 
-    /// What a job has cost.
+    /// The cost of a job.
     pub(super) fn of(&self, job: &Job) -> Option<&JobCost> {
         let queue = self.holders.get(&job.spec.queue);
         let holder = queue.and_then(|queue| queue.get(&(job.submit_ms, job.app)));
-        holder.map(|holder| &holder.cost).or_else(|| self.over.get(&job.id))
+        holder.map(|holder| &holder.cost).or_else(|| self.completed.get(&job.id))
     }
 
-    /// Lays the charges of a tick on jobs, by what they hold at this moment. Returns the jobs that something was laid on.
+    /// Distributes the charges of a tick over jobs by the slots that they hold now. Returns the charged jobs.
     pub(super) fn charge(&mut self, tick: &Tick, scheduler: &Scheduler) -> Vec<JobCost> {
         let mut charged = Vec::new();
-        // Both are by name.
+        // Both are sorted by name.
         let mut queues = self.holders.iter_mut().peekable();
         for turn in tick.turns.iter().filter(|turn| turn.charge.amount() > Credits::ZERO) {
             let name = turn.queue.as_str();
             while queues.next_if(|(queue, _)| queue.as_str() < name).is_some() {}
             let Some((_, holders)) = queues.next_if(|(queue, _)| queue.as_str() == name) else { continue };
-            let (left, done) = lay(&turn.charge, holders, scheduler, &mut charged);
+            let (left, done) = distribute_charge(&turn.charge, holders, scheduler, &mut charged);
             debug_assert_eq!(left, PerKind::default(), "slots of {name} are held by none of its jobs");
             let done = done.iter().filter_map(|place| holders.remove(place));
-            self.over.extend(done.map(|holder| (holder.cost.job, holder.cost)));
+            self.completed.extend(done.map(|holder| (holder.cost.job, holder.cost)));
         }
         charged
     }
 }
 
-/// Lays one queue's charge on its jobs; gives back the slots that none of them holds, and the jobs that are over and hold
-/// none.
-fn lay(
+/// Distributes one queue's charge over its jobs. Returns the slots that none of them holds, and the completed jobs that
+/// hold none.
+fn distribute_charge(
     charge: &Charge,
     holders: &mut BTreeMap<Place, Holder>,
     scheduler: &Scheduler,
@@ -128,12 +128,12 @@ fn lay(
 ) -> (PerKind<u32>, Vec<Place>) {
     let mut left = charge.used;
     let mut done = Vec::new();
-    for (place, Holder { cost, is_over }) in holders {
+    for (place, Holder { cost, is_completed }) in holders {
         if left == PerKind::default() {
             break;
         }
         let running = scheduler.app_running(place.1);
-        if *is_over && running == PerKind::default() {
+        if *is_completed && running == PerKind::default() {
             done.push(*place);
         }
         let mut paid = 0;
@@ -144,7 +144,7 @@ fn lay(
             paid += i128::from(slots);
         }
         if paid > 0 {
-            // No job costs more than its queue ever had, far below the range.
+            // No overflow: no job costs more than its queue ever had, far below the range.
             cost.cost = Credits::from_units(cost.cost.units() + charge.rate.units() * paid);
             charged.push(*cost);
         }

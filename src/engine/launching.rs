@@ -1,4 +1,4 @@
-//! Attempts that were given away and that no tracker is at work on yet (1.2.1 `JobTracker.ExpireLaunchingTasks`).
+//! Launched attempts that no tracker has reported as started (1.2.1 `JobTracker.ExpireLaunchingTasks`).
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,9 @@ use crate::scheduler::NodeId;
 use super::LogLevel;
 use super::engine::Engine;
 
-/// What is being launched, oldest first.
+/// Launched attempts that have not started, oldest first.
 ///
-/// What ends in another way than by a report stays until it would be overdue, and is dropped then.
+/// An attempt that ends without a report stays until it would expire, and is dropped then.
 #[derive(Debug, Default)]
 pub(super) struct Launching {
     by_time: BTreeSet<(u64, AttemptId)>,
@@ -23,33 +23,33 @@ pub(super) struct Launching {
 // === impl Launching ===
 
 impl Launching {
-    /// An attempt, or its task-cleanup, is given away at that time, by the clock that never goes back.
-    pub(super) fn begin(&mut self, attempt: AttemptId, at_mono_ms: u64) {
-        self.started(attempt);
+    /// Adds an attempt, or its task-cleanup, launched at that time of the monotonic clock.
+    pub(super) fn insert(&mut self, attempt: AttemptId, at_mono_ms: u64) {
+        self.remove(attempt);
         self.since_mono_ms.insert(attempt, at_mono_ms);
         self.by_time.insert((at_mono_ms, attempt));
     }
 
-    /// Its tracker has said that it is at work on it, or is done.
-    pub(super) fn started(&mut self, attempt: AttemptId) {
+    /// Removes an attempt that its tracker reported as started or ended.
+    pub(super) fn remove(&mut self, attempt: AttemptId) {
         if let Some(since) = self.since_mono_ms.remove(&attempt) {
             self.by_time.remove(&(since, attempt));
         }
     }
 
-    /// Takes out the oldest, if it was given away before that time.
-    fn take_before(&mut self, mono_ms: u64) -> Option<AttemptId> {
+    /// Removes and returns the oldest, if it was launched before that time.
+    fn pop_before(&mut self, mono_ms: u64) -> Option<AttemptId> {
         let (_, attempt) = *self.by_time.first().filter(|(since, _)| *since < mono_ms)?;
-        self.started(attempt);
+        self.remove(attempt);
         Some(attempt)
     }
 }
 
-// === impl Engine: launches that come to nothing ===
+// === impl Engine: expired launches ===
 
 impl Engine {
-    /// Fails what has been launched for longer than the expiry interval without a word from its tracker but that it
-    /// waits. The time of those whose answer waits for the store, as `durable` tells, begins anew.
+    /// Fails attempts that were launched longer ago than the expiry interval and that no report shows as started. The
+    /// time restarts for those whose answer waits for a fact after `durable`.
     pub(super) fn expire_launches(&mut self, durable: FactNumber, now: Now) {
         let held = self.trackers.values().filter(|tracker| tracker.answer_waits_for > durable);
         let held: BTreeSet<NodeId> = held.map(|tracker| tracker.node).collect();
@@ -57,21 +57,24 @@ impl Engine {
             let launching: Vec<_> = self.launching.by_time.iter().map(|(_, attempt)| *attempt).collect();
             for attempt in launching {
                 if self.launched_on(attempt).is_some_and(|node| held.contains(&node)) {
-                    self.launching.begin(attempt, now.mono_ms);
+                    self.launching.insert(attempt, now.mono_ms);
                 }
             }
         }
         let before_mono_ms = now.mono_ms.saturating_sub(self.config.tracker_expiry_ms);
-        while let Some(attempt) = self.launching.take_before(before_mono_ms) {
+        while let Some(attempt) = self.launching.pop_before(before_mono_ms) {
             if self.launched_on(attempt).is_some() {
-                self.log_line(LogLevel::Warning, format!("{attempt} was launched and never heard of"));
+                self.log_line(
+                    LogLevel::Warning,
+                    format!("{attempt} was launched, but its tracker has never reported it"),
+                );
                 self.fail_attempt(attempt, "Error launching task", now);
                 self.record_job_facts();
             }
         }
     }
 
-    /// The registered tracker that is still to begin with an attempt, or with its task-cleanup.
+    /// The node of the registered tracker that has not started an attempt, or its task-cleanup.
     fn launched_on(&self, id: AttemptId) -> Option<NodeId> {
         let job = self.jobs.get(id.task.job).filter(|job| !job.is_over())?;
         let attempt = job.attempt(job.key_of(id.task)?, id.number)?;
@@ -92,16 +95,16 @@ mod tests {
         let attempt = |number| "attempt_1_0001_m_000000_0".parse::<AttemptId>().map(|id| AttemptId { number, ..id });
         let [a, b, c, d] = [0, 1, 2, 3].map(|number| attempt(number).unwrap());
         let mut launching = Launching::default();
-        launching.begin(c, 30);
-        launching.begin(a, 10);
-        launching.begin(b, 20);
-        launching.begin(d, 5);
-        launching.started(d);
-        launching.begin(a, 25);
-        let out: Vec<_> = std::iter::from_fn(|| launching.take_before(30)).collect();
+        launching.insert(c, 30);
+        launching.insert(a, 10);
+        launching.insert(b, 20);
+        launching.insert(d, 5);
+        launching.remove(d);
+        launching.insert(a, 25);
+        let out: Vec<_> = std::iter::from_fn(|| launching.pop_before(30)).collect();
         assert_eq!(out, [b, a]);
-        launching.started(c);
-        assert_eq!(launching.take_before(u64::MAX), None);
+        launching.remove(c);
+        assert_eq!(launching.pop_before(u64::MAX), None);
         assert!(launching.since_mono_ms.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Limits of the cluster that hold for every job.
+//! Limits of the cluster.
 
 use crate::mapreduce::JobSpec;
 use crate::model::{CounterLimits, JobId, PerKind};
@@ -8,23 +8,23 @@ use super::{FaultConfig, Refusal};
 /// Limits of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// When a host is shown on the graylist.
+    /// The rule that puts hosts on the graylist.
     pub faults: FaultConfig,
-    /// Counters of a job.
+    /// Limits of a job's counters.
     pub counters: CounterLimits,
-    /// Most memory that one task may ask for, MB; none where jobs need not tell
+    /// Most memory that one task may request, MB; none = jobs need not state it
     /// (`mapred.cluster.max.map.memory.mb`, `mapred.cluster.max.reduce.memory.mb`).
     pub max_task_memory_mb: Option<PerKind<u64>>,
-    /// Most tasks of all jobs that are not over, by `Limits::weight` (`jobtracker.max-tasks`).
+    /// Most tasks of all unfinished jobs, by `Limits::weight` (`jobtracker.max-tasks`).
     pub max_live_tasks: Option<u64>,
-    /// Most memory for texts, splits and credentials of all jobs that are not over, bytes; one user may take half of it
+    /// Most memory for texts, splits and credentials of all unfinished jobs, bytes; one user may use half of it
     /// (`jobtracker.max-job-bytes`).
     pub max_live_bytes: Option<u64>,
-    /// Most tasks of finished jobs in memory, by `Limits::weight`; those of jobs that ended first are in the database alone.
+    /// Most tasks of finished jobs in memory, by `Limits::weight`; the store alone has those of older jobs.
     pub max_finished_tasks: u64,
     /// Most trackers registered at once: some kB each.
     pub max_trackers: usize,
-    /// Most slots of a kind that a tracker is believed to have (`jobtracker.tracker.max-slots`).
+    /// Most slots of a kind that count of a tracker (`jobtracker.tracker.max-slots`).
     pub max_tracker_slots: u32,
 }
 
@@ -43,19 +43,19 @@ impl Default for Limits {
     }
 }
 
-/// Tasks of finished jobs that are kept in memory.
+/// Default of `Limits::max_finished_tasks`.
 const MAX_FINISHED_TASKS: u64 = 1_000_000;
 
 // === impl Limits ===
 
 impl Limits {
-    /// What a job takes of the room for tasks: maps, reduces, and setup and cleanup of either kind.
+    /// Tasks of a job: maps, reduces, and setup and cleanup of either kind.
     pub(super) fn weight(spec: &JobSpec) -> u64 {
         u64::from(spec.maps) + u64::from(spec.reduces) + 4
     }
 
-    /// Whether there is room for a job beside the tasks that are there.
-    pub(super) fn judge_room(&self, id: JobId, spec: &JobSpec, live_tasks: u64) -> Result<(), Refusal> {
+    /// Refuses a job whose tasks exceed the limit together with the existing ones.
+    pub(super) fn check_room(&self, id: JobId, spec: &JobSpec, live_tasks: u64) -> Result<(), Refusal> {
         let Some(most) = self.max_live_tasks.filter(|most| live_tasks + Self::weight(spec) > *most) else {
             return Ok(());
         };
@@ -66,8 +66,8 @@ impl Limits {
         )))
     }
 
-    /// Whether a job asks for memory as the cluster wants it, in the words of 1.2.1 `JobTracker.checkMemoryRequirements`.
-    pub(super) fn judge_memory(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
+    /// Refuses invalid memory requirements, with the text of 1.2.1 `JobTracker.checkMemoryRequirements`.
+    pub(super) fn check_memory(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
         let Some(most) = self.max_task_memory_mb else { return Ok(()) };
         let (map, reduce) = (spec.map_memory_mb, spec.reduce_memory_mb);
         let why = if map.is_some_and(|mb| mb > most.map) || reduce.is_some_and(|mb| mb > most.reduce) {

@@ -1,4 +1,4 @@
-//! Memory that jobs that are not over take beside their tasks: texts, splits, credentials.
+//! Memory of unfinished jobs beside their tasks: texts, splits, credentials.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use crate::model::JobId;
 
 use super::Refusal;
 
-/// Bytes of all unfinished jobs, and of those of each user that has any.
+/// Bytes of all unfinished jobs, and by user; no entry for users without any.
 #[derive(Debug, Default)]
 pub(super) struct LiveBytes {
     all: u64,
     by_user: BTreeMap<String, u64>,
 }
 
-/// The part of all that one user may take: one of so many.
+/// One user may use one of so many parts of the limit.
 const PARTS_FOR_A_USER: u64 = 2;
 
 // === impl LiveBytes ===
 
 impl LiveBytes {
-    /// A job has come.
+    /// Adds an accepted job.
     pub(super) fn add(&mut self, user: &str, bytes: u64) {
         self.all = self.all.saturating_add(bytes);
         match self.by_user.get_mut(user) {
@@ -28,7 +28,7 @@ impl LiveBytes {
         }
     }
 
-    /// A job that was added is over.
+    /// Removes a completed job.
     pub(super) fn remove(&mut self, user: &str, bytes: u64) {
         self.all = self.all.saturating_sub(bytes);
         if let Some(sum) = self.by_user.get_mut(user) {
@@ -39,19 +39,19 @@ impl LiveBytes {
         }
     }
 
-    /// Whether there is room for `bytes` more of a user beside `coming`, those of submissions under way by user; `most` for all
-    /// together.
-    pub(super) fn judge<'a>(
+    /// Refuses a job of `bytes` that exceeds the limit of its user or of all, `most`. `pending`: pending submissions,
+    /// by user.
+    pub(super) fn check_room<'a>(
         &self,
         id: JobId,
         user: &str,
         bytes: u64,
-        coming: impl Iterator<Item = (&'a str, u64)>,
+        pending: impl Iterator<Item = (&'a str, u64)>,
         most: u64,
     ) -> Result<(), Refusal> {
         let mut all = self.all;
         let mut own = self.by_user.get(user).copied().unwrap_or(0);
-        for (whose, bytes) in coming {
+        for (whose, bytes) in pending {
             all = all.saturating_add(bytes);
             own = own.saturating_add(if whose == user { bytes } else { 0 });
         }

@@ -1,8 +1,9 @@
-//! Answers that grow with a job or with the cluster, made slice by slice: between two slices the owner does other
-//! things.
+//! Answers whose size grows with a job or the cluster, built in slices: between two slices the owner processes other
+//! events.
 //!
-//! Each slice shows one moment. What is shown comes once, also where it changes meanwhile: a job's tasks are sorted into
-//! done ones and others at the beginning, and each then says how it stands when it is its turn.
+//! Each slice shows the state when it was built. Each item appears once, even if it changes meanwhile: the tasks of a
+//! job are divided into complete and other ones at the beginning, and each task's report shows its state when its slice
+//! is built.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::wire::{ClusterStatus, JobStatus, TaskReport, Text, TrackersOfState};
 use super::ReportKind;
 use super::engine::Engine;
 
-/// An answer in the making: its value as it travels, behind what the caller has put there.
+/// A partial answer: the encoded value, appended to the caller's buffer.
 #[derive(Debug)]
 pub enum LongRead {
     /// Reports on the tasks of a job.
@@ -25,43 +26,43 @@ pub enum LongRead {
     Cluster(Box<ClusterRead>),
 }
 
-/// What a slice has come to.
+/// The result of one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// The last fact that the slices so far show.
+    /// The last fact that the slices show so far.
     pub wait_for: FactNumber,
-    /// How it goes on.
-    pub then: Then,
+    /// Whether and how the read continues.
+    pub progress: ReadProgress,
 }
 
-/// How a long read goes on.
+/// Whether and how a long read continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
-    /// There is more. What was made so far may leave.
+pub enum ReadProgress {
+    /// There is more. The slices so far may be sent.
     More,
-    /// There is more, for which what was made so far must stay where it is.
-    MoreOfTheSame,
-    /// That was all.
+    /// There is more. The buffer must stay: a later slice updates a count in it.
+    MoreInPlace,
+    /// The answer is complete.
     Done,
-    /// The rest cannot be told: the job is forgotten.
-    Gone,
+    /// The rest is not available: the job was forgotten.
+    JobForgotten,
 }
 
-/// Most tasks, jobs or trackers that one slice writes.
+/// Most tasks, jobs or trackers in one slice.
 pub const SLICE_ITEMS: u32 = 64;
-/// A slice ends with the item that brings it to so many bytes.
+/// A slice ends with the item that reaches this size, bytes.
 pub const SLICE_BYTES: usize = 64 << 10;
-/// Most tasks that one slice looks at, of jobs and trackers a sixteenth: finding one of those takes longer.
+/// Most tasks that one slice visits; of jobs and trackers a sixteenth, since finding one takes longer.
 pub const SLICE_LOOKS: u32 = 4_096;
 
-/// What is left of a slice.
-struct Room {
+/// The remaining capacity of a slice.
+struct SliceCapacity {
     looks: u32,
     items: u32,
     full_at_bytes: usize,
 }
 
-/// Reports on the tasks of a job, the done ones first.
+/// Reports on the tasks of a job, complete ones first.
 #[derive(Debug)]
 pub struct ReportsRead {
     job: JobId,
@@ -70,16 +71,16 @@ pub struct ReportsRead {
     /// The next task.
     cursor: u32,
     total: u32,
-    /// A bit for each task: whether it was done at the beginning.
+    /// A bit for each task: whether it was complete at the beginning.
     done: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReportStage {
     Beginning,
-    /// Which tasks are done?
+    /// Finds the complete tasks.
     Sorting,
-    /// Writes those whose bit is this.
+    /// Writes the tasks whose bit equals `done`.
     Writing {
         done: bool,
     },
@@ -91,19 +92,19 @@ pub struct JobsRead {
     wanted: WantedJobs,
     after: Option<JobId>,
     count: u32,
-    /// Where the count stands, once the beginning is written.
+    /// Position of the count, once it is written.
     start: Option<usize>,
     wait_for: FactNumber,
 }
 
-/// Which jobs.
+/// Selection of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantedJobs {
-    /// All that are known.
+    /// All known jobs.
     All,
-    /// Those that are not over.
+    /// Unfinished jobs.
     ToComplete,
-    /// Those of a queue that are not over.
+    /// Unfinished jobs of a queue.
     OfQueue(String),
 }
 
@@ -119,7 +120,8 @@ pub struct ClusterRead {
 // === impl LongRead ===
 
 impl LongRead {
-    /// Reports on the tasks of a job; none of an unknown one. For those whom [`Engine::check_view_details`] lets.
+    /// Reports on the tasks of a job; none of an unknown one. The caller must have passed
+    /// [`Engine::check_view_details`].
     pub fn task_reports(job: JobId, kind: ReportKind) -> Self {
         let stage = ReportStage::Beginning;
         Self::Reports(Box::new(ReportsRead { job, kind, stage, cursor: 0, total: 0, done: Vec::new() }))
@@ -136,7 +138,7 @@ impl LongRead {
         Self::Cluster(Box::default())
     }
 
-    /// Appends the next slice.
+    /// Appends the next slice to `out`.
     pub fn next(&mut self, engine: &Engine, out: &mut Vec<u8>) -> Slice {
         match self {
             LongRead::Reports(reports) => reports.next(engine, out),
@@ -146,9 +148,9 @@ impl LongRead {
     }
 }
 
-// === impl Room ===
+// === impl SliceCapacity ===
 
-impl Room {
+impl SliceCapacity {
     fn new(looks: u32, out: &[u8]) -> Self {
         Self { looks, items: SLICE_ITEMS, full_at_bytes: out.len() + SLICE_BYTES }
     }
@@ -163,18 +165,18 @@ impl Room {
 impl ReportsRead {
     fn next(&mut self, engine: &Engine, out: &mut Vec<u8>) -> Slice {
         let Some(job) = engine.jobs.get(self.job).filter(|job| !job.is_without_tasks()) else {
-            let then = match self.stage {
+            let progress = match self.stage {
                 ReportStage::Beginning | ReportStage::Sorting => {
                     encode_array_start::<TaskReport>(0, out);
-                    Then::Done
+                    ReadProgress::Done
                 }
-                ReportStage::Writing { .. } => Then::Gone,
+                ReportStage::Writing { .. } => ReadProgress::JobForgotten,
             };
-            return Slice { wait_for: FactNumber::default(), then };
+            return Slice { wait_for: FactNumber::default(), progress };
         };
-        let mut room = Room::new(SLICE_LOOKS, out);
-        let mut then = Then::More;
-        while !room.is_full(out) {
+        let mut capacity = SliceCapacity::new(SLICE_LOOKS, out);
+        let mut progress = ReadProgress::More;
+        while !capacity.is_full(out) {
             let at_end = self.cursor == self.total;
             match self.stage {
                 ReportStage::Beginning => {
@@ -188,44 +190,44 @@ impl ReportsRead {
                     self.stage = ReportStage::Writing { done: true };
                 }
                 ReportStage::Sorting => {
-                    let ((word, bit), is_done) = (place(self.cursor), job.task(self.key()).is_complete());
+                    let ((word, bit), is_done) = (bit_of(self.cursor), job.task(self.key()).is_complete());
                     if let Some(word) = self.done.get_mut(word).filter(|_| is_done) {
                         *word |= bit;
                     }
-                    self.pass(&mut room);
+                    self.advance(&mut capacity);
                 }
                 ReportStage::Writing { done: true } if at_end => {
                     self.cursor = 0;
                     self.stage = ReportStage::Writing { done: false };
                 }
                 ReportStage::Writing { .. } if at_end => {
-                    then = Then::Done;
+                    progress = ReadProgress::Done;
                     break;
                 }
                 ReportStage::Writing { done } => {
-                    let (word, bit) = place(self.cursor);
+                    let (word, bit) = bit_of(self.cursor);
                     if self.done.get(word).is_some_and(|word| (word & bit != 0) == done) {
                         encode_element(&job.task_report(self.key()), out);
-                        room.items -= 1;
+                        capacity.items -= 1;
                     }
-                    self.pass(&mut room);
+                    self.advance(&mut capacity);
                 }
             }
         }
-        Slice { wait_for: job.last_fact, then }
+        Slice { wait_for: job.last_fact, progress }
     }
 
     fn key(&self) -> TaskKey {
         self.kind.key(self.cursor)
     }
 
-    fn pass(&mut self, room: &mut Room) {
+    fn advance(&mut self, capacity: &mut SliceCapacity) {
         self.cursor += 1;
-        room.looks -= 1;
+        capacity.looks -= 1;
     }
 }
 
-fn place(task: u32) -> (usize, u64) {
+fn bit_of(task: u32) -> (usize, u64) {
     ((task / u64::BITS) as usize, 1 << (task % u64::BITS))
 }
 
@@ -258,33 +260,33 @@ impl JobsRead {
             encode_array_start::<JobStatus>(0, out);
             out.len() - size_of::<i32>()
         });
-        let mut room = Room::new(SLICE_LOOKS / 16, out);
-        let mut then = Then::Done;
+        let mut capacity = SliceCapacity::new(SLICE_LOOKS / 16, out);
+        let mut progress = ReadProgress::Done;
         for job in engine.jobs.iter_after(self.after) {
-            if room.is_full(out) {
-                then = Then::MoreOfTheSame;
+            if capacity.is_full(out) {
+                progress = ReadProgress::MoreInPlace;
                 break;
             }
             self.after = Some(job.id);
-            room.looks -= 1;
-            if self.wanted.is(job) {
+            capacity.looks -= 1;
+            if self.wanted.matches(job) {
                 encode_element(&job.status(engine.config.acls_enabled), out);
                 self.wait_for = self.wait_for.max(job.last_fact);
                 self.count += 1;
-                room.items -= 1;
+                capacity.items -= 1;
             }
         }
         if let Some(count) = out.get_mut(start..start + size_of::<i32>()) {
             count.copy_from_slice(&self.count.to_be_bytes());
         }
-        Slice { wait_for: self.wait_for, then }
+        Slice { wait_for: self.wait_for, progress }
     }
 }
 
 // === impl WantedJobs ===
 
 impl WantedJobs {
-    fn is(&self, job: &Job) -> bool {
+    fn matches(&self, job: &Job) -> bool {
         match self {
             WantedJobs::All => true,
             WantedJobs::ToComplete => job.is_to_complete(),
@@ -304,7 +306,7 @@ impl ClusterRead {
         let mut left = SLICE_LOOKS / 16;
         for (name, tracker) in engine.trackers.range::<str, _>(range) {
             if left == 0 {
-                return Slice { wait_for, then: Then::MoreOfTheSame };
+                return Slice { wait_for, progress: ReadProgress::MoreInPlace };
             }
             left -= 1;
             self.after = Some(name.clone());
@@ -325,6 +327,6 @@ impl ClusterRead {
             ..engine.cluster_status(false).value
         };
         encode_value(&Value::ClusterStatus(status), out);
-        Slice { wait_for, then: Then::Done }
+        Slice { wait_for, progress: ReadProgress::Done }
     }
 }

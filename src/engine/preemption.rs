@@ -1,7 +1,8 @@
-//! Preemption: queues that may not use what they have bought get slots back from those that use more (Dynamic Priority
-//! Scheduler document, section Preemption).
+//! Preemption: queues below their quota get slots back from queues above theirs (Dynamic Priority Scheduler document,
+//! section Preemption).
 //!
-//! A round looks at the market's quotas and at what runs, and marks attempts; each is killed when its tracker calls.
+//! A round compares the market's quotas with running attempts and marks victims; each is killed at the next heartbeat
+//! of its tracker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,59 +14,59 @@ use crate::scheduler::{
 };
 
 use super::engine::Engine;
-use super::market_steps::next_on_grid;
-use super::tracker::{Adoption, Tracker};
+use super::market_ticks::next_on_grid;
+use super::tracker::{Tracker, TrackerRecovery};
 use super::{LogLevel, PolicyConfig};
 
-/// Jobs of a queue that have no use for some node and are listed beyond those whose tasks would fill its quota.
+/// Most jobs of a queue that cannot use every node and that a round considers beyond those whose tasks fill the quota.
 const JOBS_IN_RESERVE: usize = 16;
 
-/// A queue with unfinished jobs, as a round finds it.
-struct Standing<'a> {
-    queue: &'a str,
+/// A queue with unfinished jobs in a round.
+struct LiveQueue<'a> {
+    name: &'a str,
     group: GroupId,
     quota: PerKind<u32>,
     kept: PerKind<u32>,
     jobs: &'a BTreeSet<JobId>,
-    /// Jobs whose setup finds no slot, by the kind of slot that is to be found.
+    /// Jobs whose setup has no slot, by the kind of slot that it needs.
     setups: PerKind<BTreeSet<AppId>>,
 }
 
-/// What the nodes that take work have to give, of one kind.
+/// Nodes that accept tasks and their incoming slots, of one kind.
 #[derive(Default)]
-struct Coming {
-    /// Those that have slots of that kind at all.
+struct IncomingSlots {
+    /// Nodes with any slots of the kind.
     nodes: BTreeSet<NodeId>,
-    /// Slots that are free or come free, where there are any.
+    /// Free slots and slots about to be released; no entry for nodes without any.
     slots: BTreeMap<NodeId, u32>,
 }
 
-/// What one round decides.
+/// The victims of one round.
 #[derive(Debug, Default)]
-pub(super) struct Chosen {
-    /// The attempts that must end, each with the reason that it is told.
+pub(super) struct ChosenVictims {
+    /// The attempts to kill, each with its diagnostics.
     pub(super) victims: Vec<(AttemptId, Arc<str>)>,
-    /// The queues that are short of slots they have bought, and of how many.
+    /// Queues below their quota, with the number of missing slots.
     short: BTreeMap<String, u32>,
 }
 
-/// The last round that took something from a job.
+/// The last round that preempted attempts of a job.
 #[derive(Clone, Debug)]
 pub(super) struct LastPreemption {
     /// When, epoch ms.
     pub(super) at_ms: i64,
-    /// Attempts of the job that were chosen.
+    /// Victims of the job.
     pub(super) attempts: u32,
-    /// Those of all rounds so far.
+    /// Victims of the job in all rounds so far.
     pub(super) so_far: u64,
-    /// The queues that were short of slots then, and of how many.
+    /// Queues that were below their quota, with the number of missing slots.
     pub(super) short: Arc<BTreeMap<String, u32>>,
 }
 
 // === impl Engine: rounds of preemption ===
 
 impl Engine {
-    /// Looks for slots that queues below their quota wait for, and has as many attempts end as it takes.
+    /// Runs a round when it is due: marks as many attempts as queues below their quota need slots.
     pub(super) fn preempt_when_due(&mut self, now: Now) {
         let PolicyConfig::Dynamic { kill_interval_ms: Some(interval_ms), .. } = self.config.policy else { return };
         if now.mono_ms < self.next_preemption_mono_ms {
@@ -76,8 +77,8 @@ impl Engine {
         if self.is_in_safe_mode() {
             return;
         }
-        self.spare_the_unreachable(now);
-        let Chosen { victims, short } = self.choose_victims(now);
+        self.cancel_undelivered_preemptions(now);
+        let ChosenVictims { victims, short } = self.choose_victims(now);
         if victims.is_empty() {
             return;
         }
@@ -90,25 +91,25 @@ impl Engine {
             let last = LastPreemption { at_ms: now.wall_ms, attempts, so_far, short: short.clone() };
             self.last_preemptions.insert(job, last);
         }
-        let text = format!("{} attempts are preempted for queues that are below their quota", victims.len());
+        let text = format!("{} attempts are preempted for queues below their quota", victims.len());
         self.log_line(LogLevel::Info, text);
         self.tallies.preempted += victims.len() as u64;
-        for (id, why) in victims {
+        for (id, reason) in victims {
             if let Some(job) = self.jobs.get_mut(id.task.job) {
-                job.preempt(id, &why, &mut self.scheduler);
+                job.preempt(id, &reason, &mut self.scheduler);
                 self.victims.push(id);
             }
         }
     }
 
-    /// Whom no word has reached since the round before, and whose tracker is well no more: others must leave instead.
-    fn spare_the_unreachable(&mut self, now: Now) {
+    /// Cancels preemptions not yet delivered whose tracker is no longer healthy; this round picks other victims.
+    fn cancel_undelivered_preemptions(&mut self, now: Now) {
         let mut victims = std::mem::take(&mut self.victims);
         victims.retain(|id| {
             let node = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
             let Some(node) = node else { return false };
             let tracker = self.nodes.get(node).and_then(|info| self.trackers.get(&info.name));
-            let is_reachable = tracker.is_some_and(|tracker| self.takes_work(tracker, now));
+            let is_reachable = tracker.is_some_and(|tracker| self.can_take_work(tracker, now));
             if let Some(job) = self.jobs.get_mut(id.task.job).filter(|_| !is_reachable) {
                 job.cancel_preemption(*id, &mut self.scheduler);
             }
@@ -117,30 +118,29 @@ impl Engine {
         self.victims = victims;
     }
 
-    /// The attempts that must end at this moment, and for whom.
-    pub(super) fn choose_victims(&self, now: Now) -> Chosen {
-        let mut standings = self.standings();
-        let any = |of: fn(&Standing<'_>, Kind) -> u32| {
-            standings.iter().any(|standing| Kind::ALL.iter().any(|kind| of(standing, *kind) > 0))
+    /// Chooses victims by the current state, without marking them.
+    pub(super) fn choose_victims(&self, now: Now) -> ChosenVictims {
+        let mut queues = self.live_queues();
+        let any = |of: fn(&LiveQueue<'_>, Kind) -> u32| {
+            queues.iter().any(|queue| Kind::ALL.iter().any(|kind| of(queue, *kind) > 0))
         };
-        if !any(|standing, kind| standing.room(kind)) || !any(|standing, kind| standing.excess(kind)) {
-            return Chosen::default();
+        if !any(|queue, kind| queue.room(kind)) || !any(|queue, kind| queue.excess(kind)) {
+            return ChosenVictims::default();
         }
-        let mut coming = self.coming(now);
-        self.place_setups(&mut standings, &mut coming);
-        let mut chosen = Chosen::default();
+        let mut incoming = self.incoming_slots(now);
+        self.place_setups(&mut queues, &mut incoming);
+        let mut chosen = ChosenVictims::default();
         for kind in Kind::ALL {
-            let Coming { nodes, slots } = std::mem::take(&mut coming[kind]);
-            let short =
-                standings.iter().filter_map(|standing| Some((standing.queue, self.short_group(standing, kind)?)));
+            let IncomingSlots { nodes, slots } = std::mem::take(&mut incoming[kind]);
+            let short = queues.iter().filter_map(|queue| Some((queue.name, self.short_group(queue, kind)?)));
             let (names, short): (Vec<&str>, Vec<UnderQuotaGroup>) = short.unzip();
             if short.is_empty() {
                 continue;
             }
-            for (queue, group) in names.iter().zip(&short) {
-                *chosen.short.entry((*queue).to_owned()).or_default() += group.slots();
+            for (name, group) in names.iter().zip(&short) {
+                *chosen.short.entry((*name).to_owned()).or_default() += group.slots();
             }
-            let over: Vec<_> = standings.iter().filter(|standing| standing.excess(kind) > 0).collect();
+            let over: Vec<_> = queues.iter().filter(|queue| queue.excess(kind) > 0).collect();
             let round = PreemptionRound {
                 under_quota: short,
                 incoming: slots.into_iter().collect(),
@@ -150,74 +150,77 @@ impl Engine {
                 let job = self.jobs.by_app(app).filter(|_| nodes.contains(&node));
                 job.is_some_and(|job| job.can_use(kind, node, &self.nodes))
             };
-            let whys: Vec<Arc<str>> = over.iter().map(|standing| standing.why(kind).into()).collect();
+            let reasons: Vec<Arc<str>> = over.iter().map(|queue| queue.reason(kind).into()).collect();
             let victims = round.select_victims(can_use).into_iter();
-            chosen.victims.extend(victims.filter_map(|(index, attempt)| Some((attempt, whys.get(index)?.clone()))));
+            chosen.victims.extend(victims.filter_map(|(index, attempt)| Some((attempt, reasons.get(index)?.clone()))));
         }
         chosen
     }
 
-    /// Every queue with unfinished jobs: no other can be short, and what others hold comes free.
-    fn standings(&self) -> Vec<Standing<'_>> {
-        let standing = |(queue, jobs)| {
-            let queue: &String = queue;
-            let group = self.scheduler.group(queue)?;
+    /// All queues with unfinished jobs: no other queue is short of slots, and others release what they hold.
+    fn live_queues(&self) -> Vec<LiveQueue<'_>> {
+        let live_queue = |(name, jobs)| {
+            let name: &String = name;
+            let group = self.scheduler.group(name)?;
             let allocation = self.scheduler.allocation(group);
-            // Without money a quota is void.
+            // A quota without payment is void.
             let quota = if allocation.rate_units > 0 { allocation.quota } else { PerKind::default() };
             let kept = self.scheduler.retained(group);
-            Some(Standing { queue, group, quota, kept, jobs, setups: PerKind::default() })
+            Some(LiveQueue { name, group, quota, kept, jobs, setups: PerKind::default() })
         };
-        self.live_jobs.iter().filter_map(standing).collect()
+        self.live_jobs.iter().filter_map(live_queue).collect()
     }
 
-    /// On a tracker that is silent, ill, not yet back after a restart or refuses work nothing comes free that anyone could use.
-    pub(super) fn takes_work(&self, tracker: &Tracker, now: Now) -> bool {
+    /// Whether jobs can use slots that a tracker releases: not if it is silent, unhealthy, not yet recovered after a
+    /// restart or accepts no tasks.
+    pub(super) fn can_take_work(&self, tracker: &Tracker, now: Now) -> bool {
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
-        let is_back = matches!(tracker.adoption, Adoption::Settled);
-        is_back && tracker.healthy && !tracker.refuses_work && silent_ms <= self.longest_silence_ms()
+        let has_recovered = matches!(tracker.recovery, TrackerRecovery::Complete);
+        has_recovered && tracker.healthy && !tracker.refuses_work && silent_ms <= self.longest_silence_ms()
     }
 
-    /// Nodes that take work, each with its slots that are free or come free.
-    fn coming(&self, now: Now) -> PerKind<Coming> {
-        let mut coming: PerKind<Coming> = PerKind::default();
-        for tracker in self.trackers.values().filter(|tracker| self.takes_work(tracker, now)) {
+    /// Nodes that accept tasks, each with its incoming slots.
+    fn incoming_slots(&self, now: Now) -> PerKind<IncomingSlots> {
+        let mut incoming: PerKind<IncomingSlots> = PerKind::default();
+        for tracker in self.trackers.values().filter(|tracker| self.can_take_work(tracker, now)) {
             let slots = self.scheduler.incoming(tracker.node);
             for kind in Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] > 0) {
-                coming[kind].nodes.insert(tracker.node);
+                incoming[kind].nodes.insert(tracker.node);
                 if slots[kind] > 0 {
-                    coming[kind].slots.insert(tracker.node, slots[kind]);
+                    incoming[kind].slots.insert(tracker.node, slots[kind]);
                 }
             }
         }
-        coming
+        incoming
     }
 
-    /// Setups of jobs in queues with room take what comes, of either kind; who finds none needs a slot of the kind that
-    /// its queue has room in.
-    fn place_setups(&self, standings: &mut [Standing<'_>], coming: &mut PerKind<Coming>) {
-        for standing in standings {
-            let Some(kind) = Kind::ALL.into_iter().find(|kind| standing.room(*kind) > 0) else { continue };
-            let setups = standing.jobs.iter().filter(|id| self.housekeeping.setup.contains(id));
-            for job in setups.filter_map(|id| self.jobs.get(*id)).take(standing.room(kind) as usize) {
-                let serves = |kind: Kind, coming: &mut Coming| coming.take(|node| job.can_use(kind, node, &self.nodes));
-                if !serves(Kind::Reduce, &mut coming.reduce) && !serves(Kind::Map, &mut coming.map) {
-                    standing.setups[kind].insert(job.app);
+    /// Reserves incoming slots of either kind for setups of jobs in queues with room; a setup without one needs a slot
+    /// of the kind in which its queue has room.
+    fn place_setups(&self, queues: &mut [LiveQueue<'_>], incoming: &mut PerKind<IncomingSlots>) {
+        for queue in queues {
+            let Some(kind) = Kind::ALL.into_iter().find(|kind| queue.room(*kind) > 0) else { continue };
+            let setups = queue.jobs.iter().filter(|id| self.housekeeping.setup.contains(id));
+            for job in setups.filter_map(|id| self.jobs.get(*id)).take(queue.room(kind) as usize) {
+                let serves = |kind: Kind, incoming: &mut IncomingSlots| {
+                    incoming.take(|node| job.can_use(kind, node, &self.nodes))
+                };
+                if !serves(Kind::Reduce, &mut incoming.reduce) && !serves(Kind::Map, &mut incoming.map) {
+                    queue.setups[kind].insert(job.app);
                 }
             }
         }
     }
 
-    /// A queue that has room and tasks that wait for it.
-    fn short_group(&self, standing: &Standing<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
-        let need = standing.room(kind);
-        if need == 0 || (standing.setups[kind].is_empty() && self.scheduler.waiting(standing.group)[kind] == 0) {
+    /// The queue as one that is short of slots; none without room or waiting tasks.
+    fn short_group(&self, queue: &LiveQueue<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
+        let need = queue.room(kind);
+        if need == 0 || (queue.setups[kind].is_empty() && self.scheduler.waiting(queue.group)[kind] == 0) {
             return None;
         }
         let mut waiting = Vec::new();
         let (mut tasks, mut plain_tasks, mut reserve) = (0_u32, 0_u32, 0);
-        for job in standing.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
-            let count = if standing.setups[kind].contains(&job.app) { 1 } else { job.runnable(kind) };
+        for job in queue.jobs.iter().filter_map(|id| self.jobs.get(*id)) {
+            let count = if queue.setups[kind].contains(&job.app) { 1 } else { job.runnable(kind) };
             let is_constrained = job.is_constrained(kind);
             if count == 0 || (is_constrained && reserve >= JOBS_IN_RESERVE) {
                 continue;
@@ -226,7 +229,7 @@ impl Engine {
             reserve += usize::from(tasks >= need);
             tasks = tasks.saturating_add(count);
             plain_tasks = plain_tasks.saturating_add(if is_constrained { 0 } else { count });
-            // These may use whatever comes, so nobody behind them is needed.
+            // These can use any slot, so later jobs are not needed.
             if plain_tasks >= need {
                 break;
             }
@@ -234,8 +237,8 @@ impl Engine {
         (!waiting.is_empty()).then_some(UnderQuotaGroup { need, waiting })
     }
 
-    /// A queue that holds too much, with all it may lose; `index` is how its attempts name it.
-    fn over_group(&self, standing: &Standing<'_>, index: usize, kind: Kind) -> OverQuotaGroup<(usize, AttemptId)> {
+    /// The queue as one above its quota, with all preemptible attempts; `index` identifies it in them.
+    fn over_group(&self, queue: &LiveQueue<'_>, index: usize, kind: Kind) -> OverQuotaGroup<(usize, AttemptId)> {
         let attempts_of =
             |job: &Job| {
                 let (job_start_ms, app) = (job.submit_ms, job.app);
@@ -244,17 +247,17 @@ impl Engine {
                 });
                 attempts.collect::<Vec<_>>()
             };
-        let jobs = standing.jobs.iter().filter_map(|id| self.jobs.get(*id));
-        OverQuotaGroup { excess: standing.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
+        let jobs = queue.jobs.iter().filter_map(|id| self.jobs.get(*id));
+        OverQuotaGroup { excess: queue.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
     }
 }
 
-// === impl Coming ===
+// === impl IncomingSlots ===
 
-impl Coming {
-    /// Takes a slot on a node that suits; false when there is none.
-    fn take(&mut self, suits: impl Fn(NodeId) -> bool) -> bool {
-        let Some((node, slots)) = self.slots.iter_mut().find(|(node, _)| suits(**node)) else { return false };
+impl IncomingSlots {
+    /// Takes a slot on a suitable node; false when there is none.
+    fn take(&mut self, is_suitable: impl Fn(NodeId) -> bool) -> bool {
+        let Some((node, slots)) = self.slots.iter_mut().find(|(node, _)| is_suitable(**node)) else { return false };
         let node = *node;
         *slots -= 1;
         if *slots == 0 {
@@ -264,26 +267,26 @@ impl Coming {
     }
 }
 
-// === impl Standing ===
+// === impl LiveQueue ===
 
-impl Standing<'_> {
-    /// Slots up to the quota.
+impl LiveQueue<'_> {
+    /// Slots below the quota.
     fn room(&self, kind: Kind) -> u32 {
         self.quota[kind].saturating_sub(self.kept[kind])
     }
 
-    /// Slots beyond the quota.
+    /// Slots above the quota.
     fn excess(&self, kind: Kind) -> u32 {
         self.kept[kind].saturating_sub(self.quota[kind])
     }
 
-    /// What the attempts that it loses are told. No other queue is named: its business is its own.
-    fn why(&self, kind: Kind) -> String {
+    /// Diagnostics of attempts that it loses. Names no other queue: these are confidential.
+    fn reason(&self, kind: Kind) -> String {
         let slots = match kind {
             Kind::Map => "map slots",
             Kind::Reduce => "reduce slots",
         };
-        let (queue, kept, quota) = (self.queue, self.kept[kind], self.quota[kind]);
+        let (queue, kept, quota) = (self.name, self.kept[kind], self.quota[kind]);
         format!(
             "Preempted: queue {queue} is over its quota of {quota} {slots}, it holds {kept}, and others are below theirs"
         )

@@ -1,4 +1,4 @@
-//! What the engine answers.
+//! Outputs of the engine: replies and steps.
 
 use std::sync::Arc;
 
@@ -8,48 +8,48 @@ use crate::wire::{HeartbeatResponse, JobStatus};
 
 use super::{Effect, Fact};
 
-/// The outcome of one event.
+/// The output of one event.
 #[derive(Debug)]
 pub struct Step {
-    /// What to answer.
+    /// The reply.
     pub reply: Reply,
-    /// The reply may leave only when this fact is durable; `FactNumber(0)` waits for nothing.
+    /// The reply may be sent once this fact is durable; `FactNumber(0)` waits for nothing.
     pub wait_for: FactNumber,
-    /// What the edges shall do, once `effects_wait_for` is durable.
+    /// Requests to the edges, to perform once `effects_wait_for` is durable.
     pub effects: Vec<Effect>,
-    /// The fact that the effects wait for: what cannot be undone waits for all facts, a log line for none.
+    /// The fact that the effects wait for: irreversible ones wait for all facts, log lines for none.
     pub effects_wait_for: FactNumber,
-    /// What has happened, in order.
+    /// The new facts, in order.
     pub facts: Vec<Fact>,
-    /// The number of the first of `facts`; they count up from it.
+    /// The number of the first of `facts`; the others follow it.
     pub first_fact: FactNumber,
 }
 
-/// A value read from the engine, and the fact that must be durable before anyone may see it.
+/// A value read from the engine, and the fact that must be durable before it is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read<T> {
     /// The value.
     pub value: T,
-    /// The last fact it shows.
+    /// The last fact that the value shows.
     pub wait_for: FactNumber,
 }
 
 /// An answer.
 #[derive(Debug)]
 pub enum Reply {
-    /// Nothing to say: `void`.
+    /// `void`.
     Done,
     /// A heartbeat's answer.
     Heartbeat(HeartbeatAnswer),
     /// A fresh job id.
     JobId(JobId),
-    /// How a submission goes on.
+    /// The next step of a submission.
     Submission(SubmissionReply),
-    /// Whether something was done.
+    /// A boolean result.
     Boolean(bool),
     /// An answer of the market.
     Market(Result<Answer, MarketError>),
-    /// No, and why.
+    /// A refusal with its reason.
     Refused(Refusal),
 }
 
@@ -58,16 +58,16 @@ pub enum Reply {
 pub enum HeartbeatAnswer {
     /// To be encoded.
     Fresh(HeartbeatResponse),
-    /// Encoded before, because it is a fact or a repetition of one.
+    /// Encoded already: it is a fact, or resent.
     Encoded(Arc<[u8]>),
 }
 
-/// How a submission goes on.
+/// The next step of a submission.
 #[derive(Debug)]
 pub enum SubmissionReply {
     /// Read job.xml and job.splitmetainfo and send [`Event::SubmissionRead`](super::Event::SubmissionRead).
     ReadFiles,
-    /// It is valid: write these files to the job's system directory and send
+    /// The submission is valid: write these files to the job's system directory and send
     /// [`Event::SystemDirWritten`](super::Event::SystemDirWritten).
     WriteSystemDir {
         /// Content of `job-info` without the submit directory's part known only to the edge.
@@ -75,11 +75,11 @@ pub enum SubmissionReply {
         /// Content of `jobToken`. Secret.
         token_file: Arc<[u8]>,
     },
-    /// The job is known: this is its status.
+    /// The job is accepted: its status.
     Accepted(JobStatus),
 }
 
-/// A refusal: becomes a remote exception of the class that Hadoop's clients know.
+/// A refusal: sent as a remote exception of Hadoop's class.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// `org.apache.hadoop.security.AccessControlException`
@@ -88,16 +88,16 @@ pub enum Refusal {
     /// `java.io.IOException`
     #[error("{0}")]
     Invalid(String),
-    /// `java.io.IOException` inside a `java.io.IOException`, as what 1.2.1 finds wrong with a job travels
+    /// `java.io.IOException` inside a `java.io.IOException`, as 1.2.1 sends errors of a submitted job
     #[error("{0}")]
     InvalidJob(String),
-    /// `java.lang.IllegalArgumentException`, which travels inside a `java.io.IOException`
+    /// `java.lang.IllegalArgumentException` inside a `java.io.IOException`
     #[error("{0}")]
     IllegalArgument(String),
     /// `org.apache.hadoop.mapred.SafeModeException`
     #[error("{0}")]
     SafeMode(String),
-    /// `org.apache.hadoop.mapred.DisallowedTaskTrackerException`: the only one a heartbeat may get
+    /// `org.apache.hadoop.mapred.DisallowedTaskTrackerException`: the only refusal of a heartbeat
     #[error("{0}")]
     DisallowedTracker(String),
 }

@@ -1,8 +1,7 @@
-//! The engine goes on where an earlier incarnation was cut off: jobs, the trackers that work on them, what is owed to
-//! trackers.
+//! Restores the state of an earlier run: jobs, their trackers, pending KILL_JOBs.
 //!
-//! A tracker that live attempts name, on which map output is kept, or that is owed a KILL_JOB, is awaited: it is entered
-//! at once, without slots, and expires like any other if it does not call.
+//! A tracker is expected if it has live attempts or map output, or a KILL_JOB is pending for it: it is added at once,
+//! without slots, and expires like any other if it sends no heartbeat.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,89 +16,90 @@ use crate::scheduler::AppSpec;
 use crate::wire::CompletionStatus;
 
 use super::engine::{Engine, job_context};
+use super::foreign_jobtracker::ForeignState;
 use super::limits::Limits;
-use super::succession::Predecessors;
-use super::tracker::{Adoption, LaunchAnswer};
+use super::tracker::{LaunchAnswer, TrackerRecovery};
 use super::{JobCost, LogLevel};
 
-/// What the store remembers of earlier incarnations.
+/// State of earlier runs from the store.
 #[derive(Debug, Default)]
 pub struct Restored {
     /// The last durable fact.
     pub last_fact: FactNumber,
-    /// The last place in the order of submissions.
+    /// The last number in the order of submissions.
     pub last_order: u64,
     /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
     pub market: Vec<MarketFact>,
-    /// Jobs and what trackers know of them.
+    /// Jobs and the trackers' knowledge of them.
     pub jobs: RestoredJobs,
-    /// What has become of them meanwhile elsewhere.
-    pub predecessors: Predecessors,
+    /// State of other JobTrackers that used the system directory meanwhile.
+    pub foreign_state: ForeignState,
     /// The names of the jobs' counters.
     pub interner: CounterInterner,
 }
 
-/// Jobs and what trackers know of them.
+/// Jobs and the trackers' knowledge of them.
 #[derive(Debug, Default)]
 pub struct RestoredJobs {
-    /// Jobs that are not over, in the order of their acceptance.
+    /// Unfinished jobs, in the order of their acceptance.
     pub unfinished: Vec<StoredJob>,
-    /// Jobs that are over, oldest first.
+    /// Finished jobs, oldest first.
     pub finished: Vec<FinishedJob>,
     /// The last answer with launches of each tracker: its name, the id of the answer, the exact bytes.
     pub launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
-    /// Trackers that have yet to be told that a job is over.
-    pub kill_debts: Vec<(JobId, Arc<str>)>,
-    /// What these jobs have cost.
+    /// Trackers that have not acknowledged KILL_JOB of a completed job.
+    pub pending_kill_jobs: Vec<(JobId, Arc<str>)>,
+    /// Costs of these jobs.
     pub costs: Vec<JobCost>,
-    /// The trackers of an incarnation that has handed over while it ran. That is no restart: all jobs go on, whatever they
-    /// want at one, and no tracker is to start anew. None after a restart.
+    /// The trackers of a previous process that handed over while it ran; none after a restart. A handover is no
+    /// restart: all jobs continue, whatever their restart settings, and no tracker is reinitialised.
     pub handed_over: Option<BTreeSet<Arc<str>>>,
 }
 
-/// Why a job that may not be taken up again ends.
+/// Failure info of a job that must not continue after a restart.
 pub(super) const NOT_RECOVERED: &str =
     "the JobTracker was restarted, and mapreduce.job.restart.recover of this job is false";
-/// Why all jobs end where none is to be taken up.
+/// Failure info of all jobs where none may continue after a restart.
 const NONE_RECOVERED: &str = "the JobTracker was restarted, and its mapred.jobtracker.restart.recover is false";
 
-/// An attempt that its tracker has on its hands, or the output of one.
-struct Holding {
+/// An attempt that runs on a tracker, or whose output is kept there.
+struct HeldAttempt {
     tracker: Arc<str>,
     attempt: AttemptId,
-    /// It may be at work on it.
+    /// It may be running.
     is_live: bool,
-    /// The job may have to do it again should the tracker be lost.
+    /// The loss of the tracker may force the job to run it again.
     is_needed: bool,
 }
 
-// === impl Engine: jobs of before ===
+// === impl Engine: restored jobs ===
 
 impl Engine {
-    /// Takes up the jobs of an earlier incarnation. The facts of this are those of the start.
-    pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, predecessors: Predecessors, now: Now) {
-        let RestoredJobs { mut unfinished, mut finished, launch_answers, kill_debts, costs, handed_over } = restored;
-        // They may have been stored when there were no limits.
+    /// Restores the jobs of an earlier run. The facts of this belong to the start.
+    pub(super) fn restore_jobs(&mut self, restored: RestoredJobs, foreign_state: ForeignState, now: Now) {
+        let RestoredJobs { mut unfinished, mut finished, launch_answers, pending_kill_jobs, costs, handed_over } =
+            restored;
+        // They may have been stored before the limits on texts existed.
         unfinished.iter_mut().for_each(|stored| JobSpec::cut_texts(&mut stored.accepted.spec));
         finished.iter_mut().for_each(|finished| JobSpec::cut_texts(&mut finished.spec));
-        let ended_elsewhere = self.succeed(predecessors, &mut unfinished, now);
+        let ended_elsewhere = self.apply_foreign_state(foreign_state, &mut unfinished, now);
         let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
-        // All hosts of splits first: they come with their racks.
-        let taken_in: Vec<(Job, StoredJob)> =
-            unfinished.into_iter().filter_map(|stored| Some((self.take_up(&stored)?, stored))).collect();
-        let holdings: Vec<Holding> = taken_in.iter().flat_map(|(_, stored)| holdings(stored)).collect();
+        // All jobs first: the hosts of their splits come with their racks.
+        let reopened: Vec<(Job, StoredJob)> =
+            unfinished.into_iter().filter_map(|stored| Some((self.reopen_job(&stored)?, stored))).collect();
+        let held_attempts: Vec<HeldAttempt> = reopened.iter().flat_map(|(_, stored)| held_attempts(stored)).collect();
         let is_handed_over = handed_over.is_some();
-        let mut awaited: BTreeSet<Arc<str>> = kill_debts.iter().map(|(_, tracker)| tracker.clone()).collect();
-        awaited.extend(holdings.iter().filter(|held| held.is_needed).map(|held| held.tracker.clone()));
-        awaited.extend(handed_over.into_iter().flatten());
-        self.await_trackers(&awaited, &taken_in, launch_answers, now);
-        let trackers = self.whereabouts(&taken_in);
-        let mut unwanted = Vec::new();
-        for (mut job, stored) in taken_in {
+        let mut expected: BTreeSet<Arc<str>> = pending_kill_jobs.iter().map(|(_, tracker)| tracker.clone()).collect();
+        expected.extend(held_attempts.iter().filter(|held| held.is_needed).map(|held| held.tracker.clone()));
+        expected.extend(handed_over.into_iter().flatten());
+        self.expect_trackers(&expected, &reopened, launch_answers, now);
+        let trackers = self.locate_trackers(&reopened);
+        let mut unrecovered = Vec::new();
+        for (mut job, stored) in reopened {
             let id = job.id;
             if !(is_handed_over || self.config.recover && stored.accepted.spec.recover) {
-                unwanted.push(id);
+                unrecovered.push(id);
             }
             job.restore(stored, &trackers, &mut job_context!(self, now));
             if self.market.is_some() {
@@ -114,37 +114,37 @@ impl Engine {
             self.live_bytes.add(&job.spec.user, job.bytes);
             self.jobs.insert(job);
         }
-        for held in holdings {
+        for held in held_attempts {
             if let Some(tracker) = self.trackers.get_mut(&held.tracker) {
                 tracker.attempts.insert(held.attempt);
                 if held.is_live {
-                    self.launching.begin(held.attempt, now.mono_ms);
+                    self.launching.insert(held.attempt, now.mono_ms);
                 }
             }
         }
-        self.restore_finished(finished, kill_debts, costs);
+        self.restore_finished(finished, pending_kill_jobs, costs);
         if counts != (0, 0) {
             let text = format!(
-                "{} unfinished jobs of before the restart go on, {} finished ones are kept; {} TaskTrackers are awaited",
-                counts.0.saturating_sub(unwanted.len() + ended_elsewhere.len()),
+                "{} unfinished jobs continue after the restart, {} finished ones are kept; waiting for {} TaskTrackers",
+                counts.0.saturating_sub(unrecovered.len() + ended_elsewhere.len()),
                 counts.1,
-                awaited.len()
+                expected.len()
             );
             self.log_line(LogLevel::Info, text);
         }
         self.record_job_facts();
         for id in ended_elsewhere {
-            self.end_elsewhere(id, now);
+            self.close_job_ended_elsewhere(id, now);
         }
-        for id in unwanted {
-            self.end_unwanted(id, now);
+        for id in unrecovered {
+            self.kill_unrecovered(id, now);
         }
     }
 
-    /// Enters a job as it was when it was accepted.
-    fn take_up(&mut self, stored: &StoredJob) -> Option<Job> {
+    /// Adds a job as it was when it was accepted.
+    fn reopen_job(&mut self, stored: &StoredJob) -> Option<Job> {
         let accepted = &stored.accepted;
-        // A queue that was taken out of the configuration takes no jobs, but ends those it has.
+        // A queue that was removed from the configuration accepts no jobs, but completes those it has.
         let group = self.scheduler.open_group(&accepted.spec.queue);
         let app = self.jobs.next_app_id();
         let spec = AppSpec {
@@ -159,9 +159,9 @@ impl Engine {
         Some(Job::new(accepted, app, self.scheduler.topology_mut(), &mut self.housekeeping))
     }
 
-    fn await_trackers(
+    fn expect_trackers(
         &mut self,
-        awaited: &BTreeSet<Arc<str>>,
+        expected: &BTreeSet<Arc<str>>,
         jobs: &[(Job, StoredJob)],
         launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
         now: Now,
@@ -170,46 +170,46 @@ impl Engine {
         let mut answers: BTreeMap<Arc<str>, LaunchAnswer> =
             answers.map(|(tracker, response_id, body)| (tracker, LaunchAnswer { response_id, body })).collect();
         let addresses = addresses(jobs);
-        for name in awaited {
+        for name in expected {
             let host = host_of(name);
             let http = addresses.get(name).map_or_else(|| format!("http://{host}:0"), |http| http.to_string());
-            self.enter_tracker(name.clone(), host, http, Adoption::Awaited(answers.remove(name)));
+            self.enter_tracker(name.clone(), host, http, TrackerRecovery::Expected(answers.remove(name)));
             if let Some(tracker) = self.trackers.get_mut(name) {
                 tracker.last_seen_mono_ms = now.mono_ms;
             }
         }
     }
 
-    /// Where all trackers stand, or stood, that attempts name.
-    fn whereabouts(&mut self, jobs: &[(Job, StoredJob)]) -> TrackerLocations {
+    /// Node, host and rack of all trackers that attempts name, registered or not.
+    fn locate_trackers(&mut self, jobs: &[(Job, StoredJob)]) -> TrackerLocations {
         let attempts = jobs.iter().flat_map(|(_, stored)| &stored.attempts);
         let names = attempts.flat_map(|attempt| [Some(&attempt.tracker), attempt.cleanup_tracker.as_ref()]);
         let names: BTreeSet<&Arc<str>> = names.flatten().collect();
         let topology = self.scheduler.topology_mut();
-        let whereabouts = names.into_iter().map(|name| {
+        let locations = names.into_iter().map(|name| {
             let node = self.trackers.get(name).map(|tracker| tracker.node).unwrap_or_default();
             let host = topology.intern_host(host_of(name), DEFAULT_RACK);
             (name.clone(), TrackerLocation { node, host: Some((host, topology.rack_of(host))) })
         });
-        whereabouts.collect()
+        locations.collect()
     }
 
     fn restore_finished(
         &mut self,
         finished: Vec<FinishedJob>,
-        kill_debts: Vec<(JobId, Arc<str>)>,
+        pending_kill_jobs: Vec<(JobId, Arc<str>)>,
         mut costs: BTreeMap<JobId, JobCost>,
     ) {
         for job in finished {
             if self.market.is_some() {
-                self.job_costs.recall(job.id, costs.remove(&job.id));
+                self.job_costs.restore_completed(job.id, costs.remove(&job.id));
             }
             self.finished.push_back(job.id);
             let app = self.jobs.next_app_id();
             self.jobs.insert(Job::from_finished(job, app));
         }
-        for (id, name) in kill_debts {
-            self.kill_debts.entry(id).or_default().owe(&name);
+        for (id, name) in pending_kill_jobs {
+            self.pending_kill_jobs.entry(id).or_default().add(&name);
             if let Some(tracker) = self.trackers.get_mut(&name) {
                 tracker.kill_jobs.insert(id);
             }
@@ -217,40 +217,40 @@ impl Engine {
         self.forget_oldest_finished();
     }
 
-    /// Ends a job that may not go on after a restart. Its own cleanup still runs, where there is anything to clean up.
-    fn end_unwanted(&mut self, id: JobId, now: Now) {
+    /// Kills a job that must not continue after a restart. Its cleanup still runs, if it has anything to clean up.
+    fn kill_unrecovered(&mut self, id: JobId, now: Now) {
         let why = if self.config.recover { NOT_RECOVERED } else { NONE_RECOVERED };
         let Some(job) = self.jobs.get_mut(id).filter(|job| !job.is_over_or_ending()) else { return };
         job.decide_end(Outcome::Killed, why.to_owned(), &mut job_context!(self, now));
         self.record_job_facts();
-        self.log_line(LogLevel::Warning, format!("{id} ends: {why}"));
+        self.log_line(LogLevel::Warning, format!("killed {id}: {why}"));
     }
 }
 
-/// What trackers have of a job.
-fn holdings(stored: &StoredJob) -> impl Iterator<Item = Holding> {
+/// Attempts of a job that trackers run or whose output they keep.
+fn held_attempts(stored: &StoredJob) -> impl Iterator<Item = HeldAttempt> {
     let spec = &stored.accepted.spec;
-    let is_read = stored.ending.is_none() && reduces_over(stored) < spec.reduces as usize;
+    let is_output_needed = stored.ending.is_none() && completed_reduces(stored) < spec.reduces as usize;
     let held = move |attempt: &StoredAttempt| {
         let is_output = attempt.state == AttemptState::Succeeded
             && attempt.role == AttemptRole::Work
             && attempt.id.task.kind == Kind::Map;
         let is_live = attempt.is_live() || attempt.active_cleanup_tracker().is_some();
         let tracker = attempt.active_cleanup_tracker().unwrap_or(&attempt.tracker).clone();
-        let is_needed = is_live || (is_output && is_read);
-        (is_live || is_output).then_some(Holding { tracker, attempt: attempt.id, is_live, is_needed })
+        let is_needed = is_live || (is_output && is_output_needed);
+        (is_live || is_output).then_some(HeldAttempt { tracker, attempt: attempt.id, is_live, is_needed })
     };
     stored.attempts.iter().filter_map(held)
 }
 
-/// How many reduces are done or given up. Once all are, nobody reads output: it keeps no tracker, and one that was lost
-/// with nothing but such output must start anew.
-fn reduces_over(stored: &StoredJob) -> usize {
+/// Number of reduces that succeeded or failed for good. Once all have, map output is unused: it makes no tracker
+/// expected, and a lost tracker with only such output is reinitialised.
+fn completed_reduces(stored: &StoredJob) -> usize {
     let done = stored.attempts.iter().filter(|attempt| attempt.state == AttemptState::Succeeded);
     let done = done.filter(|attempt| attempt.role == AttemptRole::Work).map(|attempt| attempt.id.task);
-    let given_up = stored.events.iter().filter(|event| event.status == CompletionStatus::TipFailed);
-    let over = done.chain(given_up.map(|event| event.attempt.task)).filter(|task| task.kind == Kind::Reduce);
-    over.collect::<BTreeSet<_>>().len()
+    let failed = stored.events.iter().filter(|event| event.status == CompletionStatus::TipFailed);
+    let completed = done.chain(failed.map(|event| event.attempt.task)).filter(|task| task.kind == Kind::Reduce);
+    completed.collect::<BTreeSet<_>>().len()
 }
 
 /// The web addresses of trackers, as events name them.
@@ -266,7 +266,7 @@ fn addresses(jobs: &[(Job, StoredJob)]) -> BTreeMap<Arc<str>, Arc<str>> {
     jobs.iter().flat_map(|(_, stored)| of_job(stored)).collect()
 }
 
-/// The host in a tracker's name, `tracker_<host>:<address>`, as 1.2.1 takes it from there.
+/// The host in a tracker's name, `tracker_<host>:<address>`, parsed as by 1.2.1.
 fn host_of(tracker: &str) -> &str {
     let name = tracker.strip_prefix("tracker_").unwrap_or(tracker);
     name.split_once(':').map_or(name, |(host, _)| host)

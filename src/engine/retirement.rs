@@ -1,4 +1,4 @@
-//! Keeps the tasks of finished jobs in memory within bounds: beyond, those that ended first are in the database alone.
+//! Retirement of finished jobs: beyond a limit, the oldest ones keep their tasks in the store alone.
 
 use std::collections::VecDeque;
 
@@ -7,23 +7,23 @@ use crate::model::{FactNumber, JobId, Now};
 use super::engine::Engine;
 use super::limits::Limits;
 
-/// Finished jobs with their tasks, oldest first.
+/// Finished jobs with tasks in memory, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct WholeJobs {
+pub(super) struct RetainedJobs {
     jobs: VecDeque<(JobId, u64)>,
     /// Their tasks, by [`Limits::weight`].
     tasks: u64,
-    /// When to look next, while there are too many.
+    /// When to retire next, while there are too many; ms of the monotonic clock.
     due_mono_ms: Option<u64>,
 }
 
-/// From finding that there are too many to the next look, ms: their ends must be durable before.
+/// Delay before retirement, ms: the ends of the jobs must be durable by then.
 const PAUSE_MS: u64 = 1_000;
 
 // === impl WholeJobs ===
 
-impl WholeJobs {
-    /// When [`Engine::retire_when_due`] has something to do.
+impl RetainedJobs {
+    /// When [`Engine::retire_when_due`] is due.
     pub(super) fn due_mono_ms(&self) -> Option<u64> {
         self.due_mono_ms
     }
@@ -32,45 +32,46 @@ impl WholeJobs {
 // === impl Engine: retirement ===
 
 impl Engine {
-    /// A job with all its tasks is over.
-    pub(super) fn keep_whole(&mut self, id: JobId) {
+    /// Adds a completed job, whose tasks stay in memory.
+    pub(super) fn retain_tasks(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let weight = Limits::weight(&job.spec);
-        self.whole_jobs.jobs.push_back((id, weight));
-        self.whole_jobs.tasks += weight;
+        self.retained_jobs.jobs.push_back((id, weight));
+        self.retained_jobs.tasks += weight;
     }
 
-    /// After each step: there may be too many now.
-    pub(super) fn note_too_many_whole(&mut self, now: Now) {
-        if self.whole_jobs.due_mono_ms.is_none() && self.whole_jobs.tasks > self.config.limits.max_finished_tasks {
-            self.whole_jobs.due_mono_ms = Some(now.mono_ms + PAUSE_MS);
+    /// Schedules retirement if there are too many tasks; called after each step.
+    pub(super) fn schedule_retirement(&mut self, now: Now) {
+        if self.retained_jobs.due_mono_ms.is_none() && self.retained_jobs.tasks > self.config.limits.max_finished_tasks
+        {
+            self.retained_jobs.due_mono_ms = Some(now.mono_ms + PAUSE_MS);
         }
     }
 
-    /// Drops tasks of finished jobs whose end is durable and of which nobody has to hear any more.
+    /// Drops tasks of finished jobs whose end is durable and that have no pending KILL_JOB.
     pub(super) fn retire_when_due(&mut self, durable: FactNumber, now: Now) {
-        if self.whole_jobs.due_mono_ms.is_none_or(|due_mono_ms| now.mono_ms < due_mono_ms) {
+        if self.retained_jobs.due_mono_ms.is_none_or(|due_mono_ms| now.mono_ms < due_mono_ms) {
             return;
         }
-        self.whole_jobs.due_mono_ms = None;
+        self.retained_jobs.due_mono_ms = None;
         let most = self.config.limits.max_finished_tasks;
         let mut waiting = VecDeque::new();
-        while self.whole_jobs.tasks > most {
-            let Some((id, weight)) = self.whole_jobs.jobs.pop_front() else { break };
-            let is_owed = self.kill_debts.contains_key(&id);
+        while self.retained_jobs.tasks > most {
+            let Some((id, weight)) = self.retained_jobs.jobs.pop_front() else { break };
+            let has_pending_kill = self.pending_kill_jobs.contains_key(&id);
             match self.jobs.get_mut(id) {
-                Some(job) if is_owed || job.last_fact > durable || !job.can_retire_tasks() => {
+                Some(job) if has_pending_kill || job.last_fact > durable || !job.can_retire_tasks() => {
                     waiting.push_back((id, weight));
                     continue;
                 }
                 Some(job) => job.retire_tasks(&mut self.interner, &self.config.limits.counters),
-                // It was forgotten meanwhile.
+                // The job was forgotten meanwhile.
                 None => {}
             }
-            self.whole_jobs.tasks = self.whole_jobs.tasks.saturating_sub(weight);
+            self.retained_jobs.tasks = self.retained_jobs.tasks.saturating_sub(weight);
         }
-        waiting.append(&mut self.whole_jobs.jobs);
-        self.whole_jobs.jobs = waiting;
-        self.note_too_many_whole(now);
+        waiting.append(&mut self.retained_jobs.jobs);
+        self.retained_jobs.jobs = waiting;
+        self.schedule_retirement(now);
     }
 }

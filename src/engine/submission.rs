@@ -1,5 +1,5 @@
-//! Submission in two phases: the edge reads, the engine judges, the edge writes, the engine takes the job in (1.2.1
-//! `JobTracker.submitJob`). A refusal leaves nothing behind.
+//! Submission in two phases: the edge reads the files, the engine validates them, the edge writes the system directory,
+//! the engine accepts the job (1.2.1 `JobTracker.submitJob`). A refusal leaves no state.
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ use super::{Caller, Fact, IdOwner, ReadSubmission, Refusal, Reply, SubmissionRep
 /// A submission between its phases.
 #[derive(Debug)]
 pub(super) enum PendingSubmission {
-    /// Its files are being read.
+    /// The edge is reading its files.
     Reading(Caller),
-    /// It is valid; its system directory is being written.
+    /// It is valid; the edge is writing its system directory.
     Writing(Box<AcceptedJob>),
 }
 
-/// The kind of token that 1.2.1 gives a job.
+/// The kind of a job token in 1.2.1.
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
 const MAX_TASKS: u32 = 1_000_000;
-/// Submissions that may be under way at once.
+/// Most pending submissions.
 const MAX_PENDING: usize = 10_000;
 
 // === impl PendingSubmission ===
 
 impl PendingSubmission {
-    /// The job, once it is known.
+    /// The job's specification, once it is read.
     fn spec(&self) -> Option<&JobSpec> {
         match self {
             PendingSubmission::Reading(_) => None,
@@ -41,7 +41,7 @@ impl PendingSubmission {
         }
     }
 
-    /// Whether it is to enter this queue, as far as is known.
+    /// Whether it is for this queue, as far as is known.
     pub(super) fn is_for(&self, queue: &str) -> bool {
         match self {
             PendingSubmission::Reading(_) => false,
@@ -53,7 +53,7 @@ impl PendingSubmission {
 // === impl Engine: submission ===
 
 impl Engine {
-    /// A job id for this owner alone. One that no call got before, or the greediest caller loses one that it has not used.
+    /// Reserves a job id for the owner: a new one, or at the limit the oldest unused id of the caller with the most.
     pub(super) fn new_job_id(&mut self, owner: IdOwner) -> (Reply, Wait) {
         let identifier = self.config.identifier;
         let id = match self.make_room_for_id().filter(|reclaimed| reclaimed.identifier == identifier) {
@@ -67,49 +67,49 @@ impl Engine {
                 JobId::new(identifier, number)
             }
         };
-        self.open_ids.open(id, owner);
-        // A crash that forgets this start would let the next one give out the same ids.
-        (Reply::JobId(id), Wait::For(self.incarnation))
+        self.reserved_ids.reserve(id, owner);
+        // Wait until the start is durable: a crash that undid it would let the next run issue the same ids.
+        (Reply::JobId(id), Wait::For(self.run_fact))
     }
 
-    /// Whether it may be an id that a client was given before a restart, of which only the state store knows.
+    /// Whether the id may be one of an earlier run that only the state store knows.
     pub fn is_id_of_before(&self, id: JobId) -> bool {
-        id.identifier != self.config.identifier && self.jobs.get(id).is_none() && !self.open_ids.contains(id)
+        id.identifier != self.config.identifier && self.jobs.get(id).is_none() && !self.reserved_ids.contains(id)
     }
 
-    pub(super) fn unused_id_found(&mut self, id: JobId, owner: IdOwner) -> (Reply, Wait) {
-        // It may have been used since the store was asked.
+    pub(super) fn on_unused_id_found(&mut self, id: JobId, owner: IdOwner) -> (Reply, Wait) {
+        // It may have been used since the query of the store.
         if self.is_id_of_before(id) {
             self.make_room_for_id();
-            self.open_ids.open(id, owner);
+            self.reserved_ids.reserve(id, owner);
         }
         (Reply::Done, Wait::Nothing)
     }
 
-    /// The job ids that wait for their submission, with the users who got them, to hand over to another process.
-    pub fn open_ids(&self) -> impl Iterator<Item = (JobId, Arc<str>)> {
-        self.open_ids.iter().map(|(id, user)| (id, user.clone()))
+    /// The reserved job ids with their users, to hand over to another process.
+    pub fn reserved_ids(&self) -> impl Iterator<Item = (JobId, Arc<str>)> {
+        self.reserved_ids.iter().map(|(id, user)| (id, user.clone()))
     }
 
-    /// Ids that an earlier process gave out, and of which no job came, still belong to their users.
-    pub(super) fn ids_carried(&mut self, ids: Vec<(JobId, Arc<str>)>) -> (Reply, Wait) {
+    /// Keeps the reservations of the previous process.
+    pub(super) fn on_job_ids_inherited(&mut self, ids: Vec<(JobId, Arc<str>)>) -> (Reply, Wait) {
         for (id, user) in ids {
-            if self.is_id_of_before(id) && !self.open_ids.is_full() {
-                self.open_ids.open(id, IdOwner::named(user));
+            if self.is_id_of_before(id) && !self.reserved_ids.is_full() {
+                self.reserved_ids.reserve(id, IdOwner::named(user));
             }
         }
         (Reply::Done, Wait::Nothing)
     }
 
-    /// Takes an id away from the greediest caller when there is no room for another.
+    /// At the limit, releases the oldest unused id of the caller with the most ids and returns it.
     fn make_room_for_id(&mut self) -> Option<JobId> {
-        let Self { open_ids, submissions, .. } = self;
-        if open_ids.is_full() { open_ids.reclaim(|id| submissions.contains_key(&id)) } else { None }
+        let Self { reserved_ids, submissions, .. } = self;
+        if reserved_ids.is_full() { reserved_ids.reclaim(|id| submissions.contains_key(&id)) } else { None }
     }
 
-    /// Whether this user may submit under an id that waits for its submission.
+    /// Refuses a user that has not reserved the id.
     fn check_id_owner(&self, id: JobId, user: &str) -> Result<(), Refusal> {
-        match self.open_ids.user(id) {
+        match self.reserved_ids.user(id) {
             Some(owner) if **owner == *user => Ok(()),
             Some(_) => Err(id_of_another(id, user)),
             None => Err(Refusal::Invalid(format!(
@@ -118,7 +118,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn submit_asked(&mut self, id: JobId, caller: &Caller) -> (Reply, Wait) {
+    pub(super) fn on_submission_requested(&mut self, id: JobId, caller: &Caller) -> (Reply, Wait) {
         if let Err(refusal) = self.check_safe_mode() {
             return refuse(refusal);
         }
@@ -143,13 +143,13 @@ impl Engine {
         (Reply::Submission(SubmissionReply::ReadFiles), Wait::Nothing)
     }
 
-    pub(super) fn submission_read(&mut self, mut read: ReadSubmission, now: Now) -> (Reply, Wait) {
+    pub(super) fn on_submission_read(&mut self, mut read: ReadSubmission, now: Now) -> (Reply, Wait) {
         JobSpec::cut_texts(&mut read.spec);
         match self.submissions.remove(&read.id) {
             Some(PendingSubmission::Reading(caller)) if caller == read.caller => {}
             _ => return refuse(Refusal::Invalid(format!("{} is not being submitted by this user", read.id))),
         }
-        if let Err(refusal) = self.judge(&read, now) {
+        if let Err(refusal) = self.validate(&read, now) {
             return refuse(refusal);
         }
         let token_file = token_file(&read);
@@ -163,15 +163,15 @@ impl Engine {
             first_attempt: 0,
         };
         self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted)));
-        // The signature has been used up: nobody may hear of the outcome, good or bad, before that is durable.
+        // The signature is used up: the reply, good or bad, waits until that is durable.
         (Reply::Submission(SubmissionReply::WriteSystemDir { job: read.id, token_file }), Wait::All)
     }
 
-    /// What can be said against a submission by its job.xml alone, before anything else of it is read. Nothing changes, the
-    /// signature is not used up; all of it is judged again with [`Event::SubmissionRead`](super::Event::SubmissionRead).
+    /// Validates a submission by its job.xml alone, before the edge reads its other files. Changes nothing and does not
+    /// use up the signature; [`Event::SubmissionRead`](super::Event::SubmissionRead) validates all of it again.
     ///
     /// # Errors
-    /// The refusal, in the order in which the job would have been refused then.
+    /// The refusal, by the same order of checks as the full validation.
     pub fn check_job_conf(
         &self,
         id: JobId,
@@ -185,30 +185,29 @@ impl Engine {
             let (names, user) = (limits::excerpt(&spec.user), limits::excerpt(user));
             return Err(Refusal::Invalid(format!("job.xml of {id} names user {names}, but {user} submits it")));
         }
-        judge_texts(id, spec)?;
-        self.judge_task_count(spec)?;
+        check_texts(id, spec)?;
+        self.check_task_count(spec)?;
         let written = self.submissions.values().filter_map(PendingSubmission::spec);
         let live_tasks = self.live_tasks + written.map(Limits::weight).sum::<u64>();
-        self.config.limits.judge_room(id, spec, live_tasks)?;
+        self.config.limits.check_room(id, spec, live_tasks)?;
         let Some(market) = &self.market else {
-            self.judge_queue(&spec.queue, caller)?;
-            return self.config.limits.judge_memory(id, spec);
+            self.check_queue(&spec.queue, caller)?;
+            return self.config.limits.check_memory(id, spec);
         };
-        self.config.limits.judge_memory(id, spec)?;
-        // Whose queue it is comes before whether there is one: names of other queues do not leak.
+        self.config.limits.check_memory(id, spec)?;
+        // Ownership is checked before existence: names of other queues do not leak.
         if self.scheduler.group(&spec.queue).is_none() && spec.queue == user {
             return Err(unknown_queue(&spec.queue));
         }
         market.check_job(user, &spec.queue, signature, now).map_err(|denied| access_denied(&denied))
     }
 
-    /// Everything that can be said against a submission; the signature last, so that a job that is refused for another
-    /// reason does not use it up.
-    fn judge(&mut self, read: &ReadSubmission, now: Now) -> Result<(), Refusal> {
+    /// Validates a submission; the signature last, so that a job refused for another reason does not use it up.
+    fn validate(&mut self, read: &ReadSubmission, now: Now) -> Result<(), Refusal> {
         let ReadSubmission { id, caller, spec, splits, signature, .. } = read;
         self.check_job_conf(*id, caller, spec, signature, now)?;
-        judge_split_count(*id, spec, splits)?;
-        self.judge_bytes(read)?;
+        check_split_count(*id, spec, splits)?;
+        self.check_bytes(read)?;
         let Some(market) = self.market.as_mut() else { return Ok(()) };
         let facts = market.authorize_job(&caller.user, &spec.queue, signature, now);
         for fact in facts.map_err(|denied| access_denied(&denied))? {
@@ -217,24 +216,24 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether there is memory for its texts, splits and credentials.
-    fn judge_bytes(&self, read: &ReadSubmission) -> Result<(), Refusal> {
+    /// Refuses a job whose texts, splits and credentials exceed the memory limit.
+    fn check_bytes(&self, read: &ReadSubmission) -> Result<(), Refusal> {
         let Some(most) = self.config.limits.max_live_bytes else { return Ok(()) };
         let bytes = job_bytes(&read.spec, &read.splits, credentials_bytes(&read.credentials));
-        let coming = self.submissions.values().filter_map(|pending| match pending {
+        let pending = self.submissions.values().filter_map(|pending| match pending {
             PendingSubmission::Reading(_) => None,
             PendingSubmission::Writing(accepted) => Some((accepted.spec.user.as_str(), accepted.bytes())),
         });
-        self.live_bytes.judge(read.id, &read.spec.user, bytes, coming, most)
+        self.live_bytes.check_room(read.id, &read.spec.user, bytes, pending, most)
     }
 
-    /// Whether its files agree, and it does not have too many tasks.
-    pub(super) fn judge_tasks(&self, id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(), Refusal> {
-        judge_split_count(id, spec, splits)?;
-        self.judge_task_count(spec)
+    /// Refuses a job whose files disagree or that has too many tasks.
+    pub(super) fn check_tasks(&self, id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(), Refusal> {
+        check_split_count(id, spec, splits)?;
+        self.check_task_count(spec)
     }
 
-    fn judge_task_count(&self, spec: &JobSpec) -> Result<(), Refusal> {
+    fn check_task_count(&self, spec: &JobSpec) -> Result<(), Refusal> {
         let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
         let limit = self.config.max_tasks_per_job.unwrap_or(MAX_TASKS).min(MAX_TASKS);
         if tasks > u64::from(limit) {
@@ -245,7 +244,7 @@ impl Engine {
         Ok(())
     }
 
-    fn judge_queue(&self, name: &str, caller: &Caller) -> Result<(), Refusal> {
+    fn check_queue(&self, name: &str, caller: &Caller) -> Result<(), Refusal> {
         let queue = self.config.queues.iter().find(|queue| queue.name == name).ok_or_else(|| unknown_queue(name))?;
         if !queue.running {
             return Err(Refusal::Invalid(format!("Queue \"{name}\" is not running")));
@@ -253,7 +252,7 @@ impl Engine {
         self.check_submission(name, &queue.submit_acl, caller)
     }
 
-    pub(super) fn system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
+    pub(super) fn on_system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
         let Some(PendingSubmission::Writing(accepted)) = self.submissions.remove(&id) else {
             return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
         };
@@ -263,11 +262,11 @@ impl Engine {
         }
     }
 
-    /// Takes a job in that nothing can be said against, the last in the order of all.
+    /// Accepts a valid job, as the last in the order of submissions.
     pub(super) fn enter_job(&mut self, mut accepted: Box<AcceptedJob>) -> Result<JobStatus, Refusal> {
         let id = accepted.id;
         let Some(group) = self.scheduler.group(&accepted.spec.queue) else {
-            // The queue was removed between the phases.
+            // The queue was removed between the two phases.
             return Err(unknown_queue(&accepted.spec.queue));
         };
         self.last_order += 1;
@@ -281,7 +280,7 @@ impl Engine {
             order: accepted.order,
         };
         self.scheduler.add_app(spec).map_err(|error| Refusal::Invalid(error.to_string()))?;
-        self.open_ids.close(id);
+        self.reserved_ids.release(id);
         self.learn_racks(&accepted.splits);
         let job = Job::new(&accepted, app, self.scheduler.topology_mut(), &mut self.housekeeping);
         self.live_jobs.entry(accepted.spec.queue.clone()).or_default().insert(id);
@@ -302,21 +301,21 @@ impl Engine {
 }
 
 impl Engine {
-    /// A node may stand in the default rack since the answer about its host is still on the way: the submission has it.
-    /// Where the job's input lies is by host and rack, so the node moves before the job comes.
+    /// Moves hosts of splits from the default rack to the rack that the submission resolved. Needed before the job is
+    /// added: locality is by host and rack.
     pub(super) fn learn_racks(&mut self, splits: &SplitTable) {
         for SplitHost { host, rack } in splits.hosts() {
             let topology = self.scheduler.topology();
             let known = topology.host(host).map(|id| topology.rack_name(topology.rack_of(id)));
             if known == Some(DEFAULT_RACK) && rack != DEFAULT_RACK {
-                self.rack_resolved(host, rack);
+                self.on_rack_resolved(host, rack);
             }
         }
     }
 }
 
-/// Texts that a job may not have at any length. What is only cut is cut before.
-pub(super) fn judge_texts(id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
+/// Refuses texts that exceed their limits. Texts that are cut instead are cut before.
+pub(super) fn check_texts(id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
     let url = spec.end_notification.as_ref().map(|notification| notification.url.as_str());
     let texts = [
         ("the name of its queue", Some(spec.queue.as_str()), limits::QUEUE_NAME_BYTES),
@@ -337,7 +336,7 @@ pub(super) fn judge_texts(id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// About what the credentials of a job come to in its token file.
+/// Approximate size of a job's credentials in its token file, bytes.
 fn credentials_bytes(credentials: &Credentials) -> usize {
     let tokens = credentials.tokens.iter().map(|(alias, token)| {
         alias.len() + token.identifier.len() + token.password.len() + token.kind.len() + token.service.len()
@@ -350,8 +349,8 @@ pub(super) fn refuse(refusal: Refusal) -> (Reply, Wait) {
     (Reply::Refused(refusal), Wait::Nothing)
 }
 
-/// Whether `job.splitmetainfo` has a split for each map.
-fn judge_split_count(id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(), Refusal> {
+/// Refuses a job whose `job.splitmetainfo` does not have a split for each map.
+fn check_split_count(id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(), Refusal> {
     if splits.len() == spec.maps as usize {
         return Ok(());
     }
@@ -362,7 +361,7 @@ fn judge_split_count(id: JobId, spec: &JobSpec, splits: &SplitTable) -> Result<(
     )))
 }
 
-/// A job id belongs to the user who got it from `getNewJobId`.
+/// The refusal of a job id that `getNewJobId` returned to another user.
 fn id_of_another(id: JobId, user: &str) -> Refusal {
     Refusal::AccessDenied(format!(
         "{id} was given to another user than {}: ask for a new job id",
@@ -370,7 +369,7 @@ fn id_of_another(id: JobId, user: &str) -> Refusal {
     ))
 }
 
-/// The text of 1.2.1, which clients and their users know.
+/// The refusal of an unknown queue, with the text of 1.2.1.
 pub(super) fn unknown_queue(name: &str) -> Refusal {
     Refusal::InvalidJob(format!("Queue \"{}\" does not exist", limits::excerpt(name)))
 }
@@ -379,7 +378,7 @@ fn access_denied(denied: &JobDenied) -> Refusal {
     Refusal::AccessDenied(denied.to_string())
 }
 
-/// What trackers read as `jobToken`: the client's credentials and the job token.
+/// The content of `jobToken`: the client's credentials and the job token.
 fn token_file(read: &ReadSubmission) -> Arc<[u8]> {
     let id = read.id.to_string();
     let token = Token {

@@ -1,4 +1,4 @@
-//! A registered tracker, as the engine remembers it.
+//! The state of a registered tracker.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,46 +15,46 @@ pub(super) struct Tracker {
     pub(super) node: NodeId,
     pub(super) http_port: i32,
     pub(super) slots: PerKind<u32>,
-    /// Slots it last said were in use.
+    /// Slots in use by its last report.
     pub(super) busy: PerKind<u32>,
     pub(super) healthy: bool,
-    /// It wants no work although it has free slots.
+    /// It accepts no tasks although it has free slots.
     pub(super) refuses_work: bool,
-    /// What its health script complains about; empty while it is healthy.
+    /// The report of its health script; empty while it is healthy.
     pub(super) complaint: String,
-    /// The connection its last heartbeat came on.
+    /// The connection of its last heartbeat.
     pub(super) connection: u64,
-    /// When its first heartbeat came on it.
+    /// Time of its first heartbeat on `connection`.
     pub(super) connected_mono_ms: u64,
-    /// It registered on it under a name that was free.
+    /// It registered on `connection` under a name that was free.
     pub(super) is_introduced: bool,
     pub(super) last_seen_mono_ms: u64,
-    /// The id of the last answer.
+    /// The response id of the last answer.
     pub(super) response_id: i16,
     pub(super) last_answer: LastAnswer,
-    /// An answer with launches is stored for it.
+    /// The store has an answer with launches for it.
     pub(super) has_launch_answer: bool,
-    /// How far it has come back after a restart.
-    pub(super) adoption: Adoption,
-    /// The fact that the last answer was held back for.
+    /// The progress of its recovery after a restart.
+    pub(super) recovery: TrackerRecovery,
+    /// The fact that the last answer waits for.
     pub(super) answer_waits_for: FactNumber,
-    /// Attempts that run there or whose map output lies there.
+    /// Attempts that run there or whose map output is kept there.
     pub(super) attempts: BTreeSet<AttemptId>,
-    /// Attempts that it is at work on and nobody here has launched; it has been told to drop them.
-    pub(super) strays: BTreeSet<AttemptId>,
-    /// It says that it has more slots than any tracker is believed to have; that was logged.
+    /// Attempts that it runs and this JobTracker has not launched; it has been ordered to drop them.
+    pub(super) unknown_attempts: BTreeSet<AttemptId>,
+    /// It claims more slots than the limit, which has been logged.
     pub(super) claims_too_many_slots: bool,
-    /// Its next answer tells it to read the events of some jobs from the first one on.
-    pub(super) reads_events_anew: bool,
-    /// Attempts that it has not been told to drop, and will not mention itself.
+    /// Its next answer orders it to reread the completion events of some jobs from the first.
+    pub(super) rereads_events: bool,
+    /// Attempts to kill that it will not report by itself.
     pub(super) kill_tasks: Vec<AttemptId>,
-    /// Jobs whose end it has not been told yet, or not received.
+    /// Completed jobs whose KILL_JOB it has not acknowledged.
     pub(super) kill_jobs: BTreeSet<JobId>,
-    /// Those of them that the last answer told.
-    pub(super) kill_jobs_told: Vec<JobId>,
+    /// Those of `kill_jobs` in the last answer.
+    pub(super) kill_jobs_sent: Vec<JobId>,
 }
 
-/// The last answer, to be repeated should it get lost.
+/// The last answer, resent if it was lost.
 #[derive(Clone, Debug)]
 pub(super) enum LastAnswer {
     /// Nothing to do; the interval, ms.
@@ -63,22 +63,22 @@ pub(super) enum LastAnswer {
     Encoded(Arc<[u8]>),
 }
 
-/// How far a tracker that was registered before a restart of the daemon has come back.
+/// The progress of a tracker's recovery after a restart of the daemon.
 ///
-/// While the daemon is away a tracker sends one report again and again, unchanged, until it is answered. So its first
-/// report may be as old as the outage; the second tells what it runs.
+/// While the daemon is down, a tracker repeats one unchanged report until it is answered. So its first report may be as
+/// old as the outage; the second is fresh.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Adoption {
-    /// It is back, or was never away.
+pub(super) enum TrackerRecovery {
+    /// Recovered, or registered since the restart.
     #[default]
-    Settled,
-    /// It has not called yet. Attempts of jobs name it, or it is owed a word.
-    Awaited(Option<LaunchAnswer>),
-    /// It has called once.
-    Heard,
+    Complete,
+    /// No heartbeat yet: it has attempts, or a pending KILL_JOB.
+    Expected(Option<LaunchAnswer>),
+    /// One heartbeat has come.
+    ReportedOnce,
 }
 
-/// The last answer with launches that was made for a tracker; whether it was received is not known.
+/// The last answer with launches for a tracker, which may not have received it.
 #[derive(Clone, Debug)]
 pub(super) struct LaunchAnswer {
     pub(super) response_id: i16,
@@ -88,12 +88,12 @@ pub(super) struct LaunchAnswer {
 // === impl Tracker ===
 
 impl Tracker {
-    /// Slots free by its own last word.
+    /// Free slots by its last report.
     pub(super) fn free(&self) -> PerKind<u32> {
         PerKind::new(self.slots.map.saturating_sub(self.busy.map), self.slots.reduce.saturating_sub(self.busy.reduce))
     }
 
-    /// See [`OwnConnection::is_sure`](super::OwnConnection::is_sure).
+    /// See [`TrackerConnection::is_sure`](super::TrackerConnection::is_sure).
     pub(super) fn is_sure(&self, expiry_ms: u64, now: Now) -> bool {
         self.is_introduced || now.mono_ms.saturating_sub(self.connected_mono_ms) >= expiry_ms
     }

@@ -26,7 +26,7 @@ pub(crate) struct InheritedConnection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InheritedTracker {
     pub(crate) name: Arc<str>,
-    /// See `OwnConnection::is_sure` of the engine.
+    /// See `TrackerConnection::is_sure` of the engine.
     pub(crate) is_sure: bool,
 }
 

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::engine::{CarriedSpeaker, Effect, Engine, Event};
+use crate::engine::{Effect, Engine, Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
     AclFile, Dispatcher, EffectHandler, Leftovers, Notifier, Owner, OwnerHandle, Requests, StoreGone, Submissions,
@@ -183,9 +183,9 @@ impl Daemon {
         let serving = requests.serving();
         let mut tasks = JoinSet::new();
         let speakers = rpc.take_over(inherited).into_iter().map(|(connection, InheritedTracker { name, is_sure })| {
-            CarriedSpeaker { tracker: name, connection, is_sure }
+            InheritedTrackerConnection { tracker: name, connection, is_sure }
         });
-        owner.step(Event::SpeakersCarried { speakers: speakers.collect() });
+        owner.step(Event::ConnectionsInherited { connections: speakers.collect() });
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
         tasks.spawn_local(dispatcher.clone().resolve_hosts());

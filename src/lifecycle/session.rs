@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::clock::Clock;
 use crate::config::keys;
 use crate::config::settings::{HttpLimits, SchedulerKind};
-use crate::engine::{CarriedSpeaker, Event};
+use crate::engine::{Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{AclFile, Leftovers, Owner, OwnerHandle, SystemDirAtStart, make_staging_root, make_system_dir};
 use crate::store::{BudgetImage, FaultPoint, ImageWatch, Precedence, Store};
@@ -117,7 +117,7 @@ impl DaemonProcess<'_> {
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let handle = handle.with_ledger(store.ledger());
         let owner = daemon.owner().clone();
-        owner.step(Event::IdsCarried { ids: std::mem::take(&mut self.open_ids) });
+        owner.step(Event::JobIdsInherited { ids: std::mem::take(&mut self.open_ids) });
         let (has_market, shows_money) = (market.is_some(), market.is_some_and(|market| market.is_public));
         let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
         let web = Web::new(http, handle, WebOptions { limits: http_limits, names, has_market, shows_money });
@@ -196,9 +196,9 @@ impl DaemonProcess<'_> {
         let served = daemon.run_until(rpc_port, std::mem::take(&mut self.connections), exit).await;
         web.stop();
         drop((web, acl_watch));
-        self.open_ids = owner.with_engine(|engine| engine.open_ids().collect());
+        self.open_ids = owner.with_engine(|engine| engine.reserved_ids().collect());
         self.handed_over = Some(owner.with_engine(|engine| engine.tracker_names().cloned().collect()));
-        let speakers: Vec<_> = owner.with_engine(|engine| engine.speakers(clock.now()).collect());
+        let speakers: Vec<_> = owner.with_engine(|engine| engine.tracker_connections(clock.now()).collect());
         let closed = close(budget_image, owner, store);
         match (served, handover) {
             (Ok(inherited), Some((successor, request, since_ms))) => {
@@ -215,9 +215,12 @@ impl DaemonProcess<'_> {
 }
 
 /// Adds to each connection the trackers that send heartbeats on it.
-fn with_trackers(mut inherited: Vec<InheritedConnection>, speakers: Vec<CarriedSpeaker>) -> Vec<InheritedConnection> {
+fn with_trackers(
+    mut inherited: Vec<InheritedConnection>,
+    speakers: Vec<InheritedTrackerConnection>,
+) -> Vec<InheritedConnection> {
     let mut by_number: BTreeMap<u64, Vec<InheritedTracker>> = BTreeMap::new();
-    for CarriedSpeaker { tracker, connection, is_sure } in speakers {
+    for InheritedTrackerConnection { tracker, connection, is_sure } in speakers {
         by_number.entry(connection).or_default().push(InheritedTracker { name: tracker, is_sure });
     }
     for connection in &mut inherited {

@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use crate::clock::Clock;
 use crate::config::settings::{BudgetStoreKind, DynamicSettings, HttpLimits, RpcSettings, SchedulerKind};
 use crate::config::{HostPort, Settings};
-use crate::engine::{Engine, Predecessors};
+use crate::engine::{Engine, ForeignState};
 use crate::fs::FsError;
 use crate::ipc::RpcLimits;
 use crate::market::BudgetLine;
@@ -189,7 +189,7 @@ fn warn_open_targets(settings: &Settings) {
 /// What a start has loaded.
 pub(super) struct StartState {
     pub(super) opened: Opened,
-    pub(super) predecessors: Predecessors,
+    pub(super) predecessors: ForeignState,
     pub(super) system_dir: SystemDirAtStart,
     /// The trackers that a predecessor has handed over.
     pub(super) handed_over: Option<BTreeSet<Arc<str>>>,
@@ -271,7 +271,7 @@ pub(super) fn build_engine(
         config.identifier = no_minute(config.identifier, &used);
     }
     let mut restored = opened.restored();
-    restored.predecessors = predecessors;
+    restored.foreign_state = predecessors;
     restored.jobs.handed_over = handed_over;
     let mut engine = Engine::new(config, restored, now);
     let image = budget.map(|(path, (image, found))| {
@@ -279,7 +279,7 @@ pub(super) fn build_engine(
             // Unchanged; it becomes an image at the next change.
             ImageAtStart::First(lines) => {
                 log_rounded(path, &lines);
-                engine.endow(lines, now);
+                engine.seed_budgets(lines, now);
                 return image;
             }
             // Written at the first tick, when the ledger includes it.

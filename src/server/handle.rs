@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::engine::explanation::Explained;
-use crate::engine::{Event, Overview, Read, Reply};
+use crate::engine::{ClusterSnapshot, Event, Read, Reply};
 use crate::market::{
     Acl, Answer, HistoryPage, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement, StatementPage,
 };
@@ -70,7 +70,7 @@ pub(crate) struct ServingFlag(Arc<AtomicBool>);
 #[derive(Debug)]
 enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
-    Overview(oneshot::Sender<Arc<Overview>>),
+    Overview(oneshot::Sender<Arc<ClusterSnapshot>>),
     Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
 }
 
@@ -133,7 +133,7 @@ impl crate::web::Owner for OwnerHandle {
         self.request(|reply| Request::Market(Box::new(request), reply)).await
     }
 
-    async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
+    async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
         self.request(Request::Overview).await
     }
 
@@ -303,17 +303,17 @@ fn explain(
 /// The last snapshot shown.
 #[derive(Default)]
 struct Snapshot {
-    overview: Arc<Overview>,
+    overview: Arc<ClusterSnapshot>,
     taken_ms: Option<u64>,
     /// Waiters for the next snapshot, while its facts are not durable.
-    waiting: Vec<oneshot::Sender<Arc<Overview>>>,
+    waiting: Vec<oneshot::Sender<Arc<ClusterSnapshot>>>,
 }
 
 /// Answers with the last snapshot while it is fresh, else builds one; concurrent requests share it.
 fn overview(
     owner: &Rc<Owner>,
     snapshot: &Rc<RefCell<Snapshot>>,
-    reply: oneshot::Sender<Arc<Overview>>,
+    reply: oneshot::Sender<Arc<ClusterSnapshot>>,
     in_hand: &mut JoinSet<()>,
 ) {
     let now = owner.clock().now();

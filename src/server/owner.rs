@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
-use crate::engine::{Effect, Engine, Event, LogLevel, Overview, Read, Reply};
+use crate::engine::{ClusterSnapshot, Effect, Engine, Event, LogLevel, Read, Reply};
 use crate::ipc::{Answer, PendingCall};
 use crate::log::{LogDecision, LogRate};
 use crate::market::BudgetLine;
@@ -145,8 +145,8 @@ impl Owner {
     }
 
     /// The snapshot for the pages.
-    pub fn overview(&self, now: Now) -> Read<Overview> {
-        self.engine.borrow().overview(now)
+    pub fn overview(&self, now: Now) -> Read<ClusterSnapshot> {
+        self.engine.borrow().build_snapshot(now)
     }
 
     /// The accounts and the number of the last tick, for the budget file; `None` without a market.

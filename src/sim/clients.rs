@@ -140,7 +140,7 @@ impl World<'_> {
         }
         let caller = Caller::named(user.as_str());
         let (event, intent) = match submission.phase {
-            Phase::Ask => (Event::SubmitAsked { id, caller }, Intent::Other),
+            Phase::Ask => (Event::SubmissionRequested { id, caller }, Intent::Other),
             Phase::Read => {
                 let read = self.read_submission(place, id, caller, submission.spec.clone());
                 (Event::SubmissionRead(Box::new(read)), Intent::Submission(user))

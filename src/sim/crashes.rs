@@ -136,7 +136,9 @@ impl Aim {
             Aim::Kill => {
                 has(|fact| matches!(fact, Fact::Job(JobFact::AttemptKillRequested { .. } | JobFact::Ending { .. })))
             }
-            Aim::JobEnd => has(|fact| matches!(fact, Fact::Job(JobFact::Ended { .. }) | Fact::KillJobPaid { .. })),
+            Aim::JobEnd => {
+                has(|fact| matches!(fact, Fact::Job(JobFact::Ended { .. }) | Fact::KillJobAcknowledged { .. }))
+            }
             Aim::Loss => has(|fact| match fact {
                 Fact::Job(JobFact::AttemptEnded(ended)) => ended.state != AttemptState::Succeeded,
                 Fact::TrackerForgotten { .. } => true,
@@ -396,7 +398,7 @@ impl World<'_> {
         let Some(submission) = self.resubmissions.pop() else { return Ok(()) };
         let Some(Some(user)) = self.users.get(submission.user) else { return Ok(()) };
         let caller = crate::engine::Caller::named(user.name.as_str());
-        let step = self.step(Event::SubmitAsked { id: submission.id, caller }, &Intent::Other)?;
+        let step = self.step(Event::SubmissionRequested { id: submission.id, caller }, &Intent::Other)?;
         match step.reply {
             Reply::Submission(SubmissionReply::Accepted(_)) if self.is_sent(step.wait_for) => {
                 // It may have been taken in, and be over, while its user was away.

@@ -101,7 +101,7 @@ impl<'a> World<'a> {
         let plan = Plan::new(options.seed, options.policy);
         let now = plan.start;
         let mut engine = Engine::new(plan.engine.clone(), Restored::default(), now);
-        engine.endow(plan.budget_lines(), now);
+        engine.seed_budgets(plan.budget_lines(), now);
         let stream = |actor: u64| Random::stream(options.seed, actor);
         let cuts = &options.cuts;
         let has = |part| cuts.has(part);
@@ -336,11 +336,11 @@ impl<'a> World<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.judge.live_jobs() == 0 && self.engine.inspect().kill_debts() == 0
+        self.judge.live_jobs() == 0 && self.engine.inspect().pending_kill_jobs() == 0
     }
 
     fn progress(&self) -> (usize, usize, u64) {
-        (self.judge.live_jobs(), self.engine.inspect().kill_debts(), self.tally().attempts)
+        (self.judge.live_jobs(), self.engine.inspect().pending_kill_jobs(), self.tally().attempts)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Params, params};
 
-use crate::engine::{Predecessors, Restored, RestoredJobs};
+use crate::engine::{ForeignState, Restored, RestoredJobs};
 use crate::market::MarketFact;
 use crate::model::{FactNumber, Identifier, JobId};
 
@@ -54,8 +54,15 @@ impl Opened {
             last_fact: self.last_fact,
             last_order: self.max_order,
             market: self.market,
-            predecessors: Predecessors::default(),
-            jobs: RestoredJobs { unfinished, finished, launch_answers, kill_debts, costs, handed_over: None },
+            foreign_state: ForeignState::default(),
+            jobs: RestoredJobs {
+                unfinished,
+                finished,
+                launch_answers,
+                pending_kill_jobs: kill_debts,
+                costs,
+                handed_over: None,
+            },
             interner,
         }
     }

@@ -341,7 +341,7 @@ mod tests {
         };
         limit(&writer.database, pages);
         let facts =
-            (1..=1000).map(|number| Fact::Incarnation { identifier: Identifier::from_number(number), start_ms: 0 });
+            (1..=1000).map(|number| Fact::RunStarted { identifier: Identifier::from_number(number), start_ms: 0 });
         writer.backlog.add(1000);
         writer.queue.take(Message::Facts { first: FactNumber(1), facts: facts.collect() }).unwrap();
         let mut names = CounterNames::default();
@@ -361,7 +361,7 @@ mod tests {
     fn what_is_recorded_already_is_not_recorded_twice() {
         let scratch = tempfile::tempdir().unwrap();
         let (mut writer, _watcher) = idle_writer(scratch.path());
-        let fact = |number| Fact::Incarnation { identifier: Identifier::from_number(number), start_ms: 0 };
+        let fact = |number| Fact::RunStarted { identifier: Identifier::from_number(number), start_ms: 0 };
         let mut names = CounterNames::default();
         writer.queue.take(Message::Facts { first: FactNumber(1), facts: vec![fact(1), fact(2)] }).unwrap();
         writer.write(&mut names, 1, false).unwrap();

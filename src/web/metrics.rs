@@ -14,7 +14,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use tokio::time::timeout;
 
-use crate::engine::{Overview, QueueOverview};
+use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::model::{Kind, PerKind};
 
 use super::process_usage::ProcessUsage;
@@ -41,7 +41,7 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> 
 /// All that one scrape shows.
 #[derive(Debug)]
 struct Scrape {
-    overview: Arc<Overview>,
+    overview: Arc<ClusterSnapshot>,
     usage: Option<ProcessUsage>,
     health: Health,
     has_market: bool,
@@ -161,7 +161,7 @@ impl Scrape {
             return Ok(());
         }
         let share =
-            |queue: &QueueOverview| Some(([("queue", queue.name.clone())], approximate(queue.share.as_deref()?)?));
+            |queue: &QueueSnapshot| Some(([("queue", queue.name.clone())], approximate(queue.share.as_deref()?)?));
         writer.gauges("jobtracker_queue_share", "Share a queue has bought, 0 to 1", queues.iter().filter_map(share))
     }
 
@@ -198,8 +198,8 @@ fn by_kind<V: Copy>(values: PerKind<V>) -> impl Iterator<Item = ([(&'static str,
 }
 
 fn per_queue<V: Copy>(
-    queues: &[QueueOverview],
-    value: impl Fn(&QueueOverview) -> PerKind<V>,
+    queues: &[QueueSnapshot],
+    value: impl Fn(&QueueSnapshot) -> PerKind<V>,
 ) -> impl Iterator<Item = ([(&'static str, String); 2], V)> {
     queues.iter().flat_map(move |queue| {
         let values = value(queue);

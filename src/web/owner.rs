@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::Overview;
+use crate::engine::ClusterSnapshot;
 use crate::engine::explanation::Explained;
 use crate::market::{
     Acl, Answer, HistoryPage, MarketError, PriceHistory, QueueName, ServletRequest, SpendingHistory, Statement,
@@ -66,7 +66,7 @@ pub trait Owner: Send + Sync + 'static {
     /// # Errors
     ///
     /// [`OwnerGone`] when no answer will come.
-    fn overview(&self) -> impl Future<Output = Result<Arc<Overview>, OwnerGone>> + Send;
+    fn overview(&self) -> impl Future<Output = Result<Arc<ClusterSnapshot>, OwnerGone>> + Send;
 
     /// Who may sign: the content of the file at this moment, or the last one that could be read. Blocks nobody.
     fn acl(&self) -> impl Future<Output = Arc<Acl>> + Send;

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use tokio::time::timeout;
 
-use crate::engine::{JobOverview, Overview};
+use crate::engine::{ClusterSnapshot, JobSnapshot};
 use crate::market::answer::short_host;
 use crate::model::PerKind;
 
@@ -37,7 +37,7 @@ pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) 
 #[template(path = "start.html")]
 struct StartPage<'a> {
     host: &'a str,
-    overview: &'a Overview,
+    overview: &'a ClusterSnapshot,
     health: Health,
     has_market: bool,
     shows_money: bool,
@@ -62,7 +62,7 @@ struct Rows<R> {
 // === impl StartPage ===
 
 impl<'a> StartPage<'a> {
-    fn new<O>(overview: &'a Overview, health: Health, state: &'a WebState<O>) -> Self {
+    fn new<O>(overview: &'a ClusterSnapshot, health: Health, state: &'a WebState<O>) -> Self {
         let (maps, reduces) = Part::pair(overview.running, overview.slots);
         StartPage {
             host: short_host(&state.host),
@@ -78,7 +78,7 @@ impl<'a> StartPage<'a> {
             waiting: overview.waiting,
             healthy_trackers: overview.trackers.iter().filter(|tracker| tracker.healthy).count(),
             queues: Rows::new(&overview.queues, QueueRow::new),
-            jobs: Rows::new(&overview.jobs, |job: &JobOverview| JobRow::new(job, overview.at_ms))
+            jobs: Rows::new(&overview.jobs, |job: &JobSnapshot| JobRow::new(job, overview.at_ms))
                 .of(overview.known_jobs),
             trackers: Rows::new(&overview.trackers, TrackerRow::new),
         }

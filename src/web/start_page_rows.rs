@@ -1,6 +1,6 @@
 //! The rows of the start page's tables, as text.
 
-use crate::engine::{JobOverview, QueueOverview, TrackerOverview};
+use crate::engine::{JobSnapshot, QueueSnapshot, TrackerSnapshot};
 use crate::model::{PerKind, Priority, RunState};
 
 use super::time_text::{moment, span};
@@ -74,7 +74,7 @@ impl Part {
 
 impl QueueRow {
     /// The row of a queue.
-    pub(super) fn new(queue: &QueueOverview) -> Self {
+    pub(super) fn new(queue: &QueueSnapshot) -> Self {
         QueueRow {
             name: cut(&queue.name),
             running: queue.running,
@@ -88,7 +88,7 @@ impl QueueRow {
 
 impl JobRow {
     /// The row of a job, as seen at a moment, epoch ms.
-    pub(super) fn new(job: &JobOverview, at_ms: i64) -> Self {
+    pub(super) fn new(job: &JobSnapshot, at_ms: i64) -> Self {
         let (maps, reduces) = Part::pair(job.finished, job.tasks);
         let end_ms = job.finish_ms.unwrap_or(at_ms);
         JobRow {
@@ -113,7 +113,7 @@ impl JobRow {
 
 impl TrackerRow {
     /// The row of a tracker.
-    pub(super) fn new(tracker: &TrackerOverview) -> Self {
+    pub(super) fn new(tracker: &TrackerSnapshot) -> Self {
         let (maps, reduces) = Part::pair(tracker.running, tracker.slots);
         let is_port = (1..=i32::from(u16::MAX)).contains(&tracker.http_port);
         TrackerRow {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn only_a_port_makes_a_link() {
-        let tracker = |http_port| TrackerOverview {
+        let tracker = |http_port| TrackerSnapshot {
             name: "t".to_owned(),
             host: "h".to_owned(),
             rack: "/r".to_owned(),

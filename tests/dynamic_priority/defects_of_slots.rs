@@ -16,7 +16,8 @@ fn quota(market: &Market, queue: &str) -> PerKind<u32> {
 async fn running(market: &Market, worker: &Worker, queue: &str) -> (usize, usize) {
     let mut sum = (0, 0);
     let jobs: Vec<_> = {
-        let overview = market.rig.owner.with_engine(|engine| engine.overview(market.rig.owner.clock().now()).value);
+        let overview =
+            market.rig.owner.with_engine(|engine| engine.build_snapshot(market.rig.owner.clock().now()).value);
         overview.jobs.into_iter().filter(|job| job.queue == queue).map(|job| job.id).collect()
     };
     for (job, (maps, reduces)) in worker.running() {

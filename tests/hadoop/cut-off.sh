@@ -49,7 +49,7 @@ status=0
 wait "$client" || status=$?
 ((status != 0)) || fail "the client has not noticed anything"
 grep -q killJob "$CLUSTER/client-words.log" || fail "the client did not ask for the end of its job"
-wait_until 30 "the line on the kill that is held back" grep -q 'goes on: its user alice asked for its end' "$CLUSTER/jobtracker.log"
+wait_until 30 "the line on the kill that is held back" grep -q 'its user alice sent it as the first call of a new connection' "$CLUSTER/jobtracker.log"
 echo "the client asked for the end of its job and ended with $status"
 wait_until 200 "the end of the job" job_state_is SUCCEEDED
 diff <(sort "$CLUSTER"/in/*) <(sed 's/\t$//' "$CLUSTER"/out/words/part-00000 | sort) >/dev/null || fail "the output is not right"

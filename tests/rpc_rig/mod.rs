@@ -94,7 +94,7 @@ fn daemon(wanted: Wanted) -> (Daemon, tokio::net::TcpListener, Rig) {
     let config = engine_config(&settings, &BTreeSet::new(), now.wall_ms, "http://jt:50030/j?id=".to_owned()).unwrap();
     let mut engine = Engine::new(config, Restored::default(), now);
     let lines: Vec<BudgetLine> = budget_file::parse(wanted.budgets, "budgets").unwrap();
-    engine.endow(lines, now);
+    engine.seed_budgets(lines, now);
     let (gate, sink) = GatedStore::alone(FactNumber(0));
     let parts =
         DaemonParts { settings: &settings, rpc_limits: wanted.limits, engine, sink, clock, acl, budget_image: None };

@@ -85,7 +85,7 @@ async fn the_reflex_of_a_cut_off_client_is_held_back_and_a_wish_is_not() {
     let restarted = Restarted::new(&[HOUR]).await;
     restarted.kill("alice", true).await;
     restarted.kill("alice", true).await;
-    let said = restarted.serving.log.wait_for("goes on: its user alice asked for its end");
+    let said = restarted.serving.log.wait_for("its user alice sent it as the first call of a new connection");
     assert!(said.contains("hold-client-kills-ms"), "{said}");
     assert_eq!(restarted.state().await, RunState::Prep);
     restarted.kill("alice", false).await;

@@ -59,7 +59,7 @@ pub fn job_id(number: i32) -> JobId {
 
 /// A fact of the cheapest kind, to be told apart by `start_ms`.
 pub fn incarnation(number: u64) -> Fact {
-    Fact::Incarnation { identifier: jobtracker::model::Identifier::from_number(number), start_ms: number as i64 }
+    Fact::RunStarted { identifier: jobtracker::model::Identifier::from_number(number), start_ms: number as i64 }
 }
 
 pub fn incarnations(numbers: std::ops::RangeInclusive<u64>) -> Vec<Fact> {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use jobtracker::engine::{Overview, QueueOverview};
-use jobtracker::web::WebLimits;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::stage::{Answered, Stage, read_to_end};
+
+use jobtracker::engine::{ClusterSnapshot, QueueSnapshot};
+use jobtracker::web::WebLimits;
 
 #[tokio::test]
 async fn malformed_requests_get_400_and_the_end() {
@@ -179,14 +180,14 @@ async fn a_client_that_reads_a_little_now_and_then_is_dropped() {
 }
 
 /// Its metrics are more than the buffers of both kernels hold.
-fn long_overview() -> Overview {
-    let queue = |number: usize| QueueOverview {
+fn long_overview() -> ClusterSnapshot {
+    let queue = |number: usize| QueueSnapshot {
         name: format!("{number:0>255}"),
         running: Default::default(),
         waiting: Default::default(),
         share: None,
     };
-    Overview { queues: (0..20_000).map(queue).collect(), ..Overview::default() }
+    ClusterSnapshot { queues: (0..20_000).map(queue).collect(), ..ClusterSnapshot::default() }
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use crate::stage::{NOW_MS, START_MS, Stage};
 
-use jobtracker::engine::{JobOverview, Overview, QueueOverview, TrackerOverview};
+use jobtracker::engine::{ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
 use jobtracker::model::{PerKind, Priority, RunState};
 use jobtracker::web::Health;
 
-fn job(number: i32, name: &str, state: RunState) -> JobOverview {
-    JobOverview {
+fn job(number: i32, name: &str, state: RunState) -> JobSnapshot {
+    JobSnapshot {
         id: format!("job_202611211200_{number:04}").parse().unwrap(),
         name: name.to_owned(),
         user: "alice".to_owned(),
@@ -27,8 +27,8 @@ fn job(number: i32, name: &str, state: RunState) -> JobOverview {
     }
 }
 
-fn tracker(host: &str, healthy: bool) -> TrackerOverview {
-    TrackerOverview {
+fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
+    TrackerSnapshot {
         name: format!("tracker_{host}:localhost/127.0.0.1:4711"),
         host: host.to_owned(),
         rack: "/default-rack".to_owned(),
@@ -42,8 +42,8 @@ fn tracker(host: &str, healthy: bool) -> TrackerOverview {
     }
 }
 
-fn overview() -> Overview {
-    Overview {
+fn overview() -> ClusterSnapshot {
+    ClusterSnapshot {
         scheduler: "Dynamic Priority".to_owned(),
         start_ms: START_MS,
         at_ms: NOW_MS,
@@ -59,7 +59,7 @@ fn overview() -> Overview {
         attempts_preempted: 7,
         heartbeats: 1234,
         price: Some("1.5".to_owned()),
-        queues: vec![QueueOverview {
+        queues: vec![QueueSnapshot {
             name: "alice".to_owned(),
             running: PerKind::new(3, 0),
             waiting: PerKind::new(12, 1),
@@ -70,7 +70,7 @@ fn overview() -> Overview {
     }
 }
 
-async fn stage(overview: Overview) -> Stage {
+async fn stage(overview: ClusterSnapshot) -> Stage {
     let stage = Stage::public().await;
     *stage.cluster.overview.lock().unwrap() = Arc::new(overview);
     stage
@@ -167,7 +167,7 @@ async fn the_page_loads_nothing_but_its_style() {
 
 #[tokio::test]
 async fn an_empty_cluster_has_a_page() {
-    let page = stage(Overview::default()).await.get("/").await.body;
+    let page = stage(ClusterSnapshot::default()).await.get("/").await.body;
     for text in ["There are no queues.", "No job has been submitted yet.", "No tracker has reported yet."] {
         assert!(page.contains(text), "{text}");
     }
@@ -187,7 +187,7 @@ async fn without_a_market_the_page_has_no_market() {
 #[tokio::test]
 async fn long_tables_are_cut() {
     let trackers = (0..1003).map(|number| tracker(&format!("node{number}"), true)).collect();
-    let page = stage(Overview { trackers, ..Overview::default() }).await.get("/").await.body;
+    let page = stage(ClusterSnapshot { trackers, ..ClusterSnapshot::default() }).await.get("/").await.body;
     assert!(page.contains("node999") && !page.contains("node1000"));
     assert!(page.contains("3 more are not shown."));
 }
@@ -381,7 +381,7 @@ async fn every_answer_has_a_type_that_nobody_may_guess_anew() {
 
 #[tokio::test]
 async fn jobs_that_are_not_shown_are_counted() {
-    let stage = stage(Overview { preparing_jobs: 123, running_jobs: 577, known_jobs: 800, ..overview() }).await;
+    let stage = stage(ClusterSnapshot { preparing_jobs: 123, running_jobs: 577, known_jobs: 800, ..overview() }).await;
     let page = stage.get("/").await.body;
     assert!(page.contains("<dd>577 <small>running</small> 123 <small>preparing</small></dd>"), "{page}");
     assert!(page.contains("The newest 2; 798 more are not shown."), "{page}");

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-use jobtracker::engine::Overview;
+use jobtracker::engine::ClusterSnapshot;
 use jobtracker::engine::explanation::{Explained, Explanation};
 use jobtracker::market::signature::sign;
 use jobtracker::market::{
@@ -37,7 +37,7 @@ pub struct Cluster {
     pub acl: Mutex<Arc<Acl>>,
     /// How often the list of users was asked for.
     pub acl_looks: AtomicUsize,
-    pub overview: Mutex<Arc<Overview>>,
+    pub overview: Mutex<Arc<ClusterSnapshot>>,
     pub health: Mutex<Health>,
     /// What the ledger tells, and what of it was asked for.
     pub statement: Mutex<Result<Option<Statement>, LedgerUnreadable>>,
@@ -123,7 +123,7 @@ impl Owner for Handle {
         self.0.statement.lock().unwrap().clone()
     }
 
-    async fn overview(&self) -> Result<Arc<Overview>, OwnerGone> {
+    async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
         self.gate().await?;
         Ok(Arc::clone(&self.0.overview.lock().unwrap()))
     }

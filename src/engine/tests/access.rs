@@ -128,20 +128,20 @@ fn only_those_in_the_queues_list_submit() {
 #[test]
 fn what_may_be_done_in_queues_is_told_to_each() {
     let (mut cluster, _) = cluster();
-    let told = |cluster: &Cluster, caller: &Caller| -> Vec<Vec<String>> {
+    let operations = |cluster: &Cluster, caller: &Caller| -> Vec<Vec<String>> {
         let queues = cluster.engine.queue_acls(caller).value;
         queues.into_iter().map(|queue| queue.operations.iter().map(|name| name.to_string()).collect()).collect()
     };
-    assert_eq!(told(&cluster, &member("eve", "students")), [["acl-submit-job"]]);
-    assert_eq!(told(&cluster, &member("eve", "lab")), [["acl-administer-jobs"]]);
-    assert!(told(&cluster, &Caller::named("bob")).is_empty());
-    assert!(told(&cluster, &Caller::named("boss")).is_empty(), "1.2.1 does not tell administrators more");
+    assert_eq!(operations(&cluster, &member("eve", "students")), [["acl-submit-job"]]);
+    assert_eq!(operations(&cluster, &member("eve", "lab")), [["acl-administer-jobs"]]);
+    assert!(operations(&cluster, &Caller::named("bob")).is_empty());
+    assert!(operations(&cluster, &Caller::named("boss")).is_empty(), "1.2.1 gives administrators no more");
     assert_eq!(&*cluster.engine.queue_admins("default").unwrap().value.0, "chief lab");
     let unknown = Refusal::IllegalArgument("There is no queue named nowhere".into());
     assert_eq!(cluster.engine.queue_admins("nowhere"), Err(unknown));
     cluster.engine.config.acls_enabled = false;
     assert_eq!(&*cluster.engine.queue_admins("nowhere").unwrap().value.0, "*");
-    assert_eq!(told(&cluster, &Caller::named("bob")), [["acl-submit-job", "acl-administer-jobs"]]);
+    assert_eq!(operations(&cluster, &Caller::named("bob")), [["acl-submit-job", "acl-administer-jobs"]]);
 }
 
 #[test]

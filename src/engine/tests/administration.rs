@@ -1,4 +1,4 @@
-//! Safe mode, lists of hosts and queues read anew.
+//! Safe mode, refresh of host lists and queues.
 
 use crate::engine::{Caller, Event, HostLists, QueueConfig, Refusal, Reply, SubmissionReply};
 use crate::mapreduce::Outcome;
@@ -55,10 +55,10 @@ fn in_safe_mode_no_job_comes_in_nothing_is_killed_and_nothing_handed_out() {
     let caller = Caller::named("alice");
     let new_id = cluster.new_job_id("alice");
     let attempt = id.task(Kind::Map, 0).attempt(0);
-    // Jobs that are known or were never heard of make no difference.
+    // Known and unknown jobs make no difference.
     for event in [
-        Event::SubmitAsked { id: new_id, caller: caller.clone() },
-        Event::SubmitAsked { id, caller: caller.clone() },
+        Event::SubmissionRequested { id: new_id, caller: caller.clone() },
+        Event::SubmissionRequested { id, caller: caller.clone() },
         Event::KillJob { id, caller: caller.clone() },
         Event::KillJob { id: new_id, caller: caller.clone() },
         Event::KillTask { id: attempt, fail: false, caller: caller.clone() },
@@ -74,7 +74,7 @@ fn in_safe_mode_no_job_comes_in_nothing_is_killed_and_nothing_handed_out() {
         assert!(!response.actions.iter().any(|action| matches!(action, Action::LaunchTask(_))));
     }
     set_safe_mode(&mut cluster, false, Caller::named("boss"));
-    let (reply, _) = cluster.step(Event::SubmitAsked { id: new_id, caller });
+    let (reply, _) = cluster.step(Event::SubmissionRequested { id: new_id, caller });
     assert!(matches!(reply, Reply::Submission(SubmissionReply::ReadFiles)));
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
 }

@@ -45,8 +45,8 @@ fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them(
         }
     }
     assert_eq!((cluster.engine.trackers.len(), cluster.engine.scheduler.topology().len()), (0, 0));
-    let told = lines(&mut cluster);
-    assert!(told.len() == 2 * bad.len() && told.iter().all(|line| line.len() < 500), "{told:?}");
+    let logged = lines(&mut cluster);
+    assert!(logged.len() == 2 * bad.len() && logged.iter().all(|line| line.len() < 500), "{logged:?}");
     let longest = "x".repeat(255);
     for name in ["tracker_n1.example:localhost/127.0.0.1:40235", "tracker_h:streaming_only/10.0.0.1:9", &longest] {
         let mut request = good.clone();
@@ -55,13 +55,13 @@ fn trackers_with_names_that_none_has_are_disallowed_and_nothing_is_kept_of_them(
     }
 }
 
-/// A heartbeat that tells of so many attempts that nobody has launched, of a job that there is or of jobs that there are not.
+/// A heartbeat that reports so many attempts that were never launched, of a known job or of unknown ones.
 fn with_strays(cluster: &Cluster, count: i32, of_job: impl Fn(i32) -> crate::model::TaskId) -> HeartbeatRequest {
     let mut request = cluster.request(0);
     let running = request.status.tasks.first().cloned().unwrap();
-    let stray =
+    let unknown =
         |number| TaskStatus { attempt: of_job(number).attempt(0), state: AttemptState::Running, ..running.clone() };
-    request.status.tasks.extend((0..count).map(stray));
+    request.status.tasks.extend((0..count).map(unknown));
     request
 }
 
@@ -76,11 +76,11 @@ fn attempts_that_nobody_launched_are_answered_in_bounds_and_logged_in_one_line()
     let request = with_strays(&cluster, 20_000, |number| id.task(Kind::Map, 10 + number));
     let (response, _) = cluster.send(0, request);
     assert_eq!(killed(&response), 110);
-    assert_eq!(cluster.engine.trackers.values().next().unwrap().strays.len(), 110);
-    let text = "told to drop attempt_202611210913_0001_m_000010_0, no attempt that this JobTracker has launched; and 109 \
-                more; 19890 more are beyond what it can have and are not looked at";
-    let told = lines(&mut cluster);
-    assert!(told.len() == 1 && told[0].ends_with(text), "{told:?}");
+    assert_eq!(cluster.engine.trackers.values().next().unwrap().unknown_attempts.len(), 110);
+    let text = "ordered to drop attempt_202611210913_0001_m_000010_0, no attempt that this JobTracker has launched; and 109 \
+                more; 19890 more exceed what it can run and are ignored";
+    let logged = lines(&mut cluster);
+    assert!(logged.len() == 1 && logged[0].ends_with(text), "{logged:?}");
     // Of a job each, too.
     let request = with_strays(&cluster, 20_000, |number| format!("task_1_{:04}_m_000000", number + 1).parse().unwrap());
     let (response, _) = cluster.send(0, request);
@@ -89,7 +89,7 @@ fn attempts_that_nobody_launched_are_answered_in_bounds_and_logged_in_one_line()
     // What they left does not stay in the way of real ones.
     let (response, _) = cluster.beat(0, |_| Fate::Hang);
     assert_eq!(killed(&response), 0);
-    assert_eq!(cluster.engine.trackers.values().next().unwrap().strays.len(), 0);
+    assert_eq!(cluster.engine.trackers.values().next().unwrap().unknown_attempts.len(), 0);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
 }
 
@@ -202,7 +202,7 @@ fn made_up_hosts_of_jobs_go_with_their_jobs() {
     for round in 0..15 {
         let id = cluster.new_job_id("alice");
         let caller = Caller::named("alice");
-        cluster.step(Event::SubmitAsked { id, caller: caller.clone() });
+        cluster.step(Event::SubmissionRequested { id, caller: caller.clone() });
         let mut read = cluster.read_submission(id, spec("alice", "default", 200, 0), JobSignature::Missing);
         let mut splits = SplitTable::builder();
         for map in 0..200 {
@@ -232,7 +232,7 @@ fn registering_asks_for_a_rack_once_and_looks_at_no_other_tracker() {
     assert_eq!(asked(&mut cluster), 1);
     cluster.step(Event::RackResolved { host: "h0".into(), rack: "/r1".into() });
     let racks = |cluster: &Cluster| {
-        let trackers = cluster.engine.overview(cluster.now).value.trackers;
+        let trackers = cluster.engine.build_snapshot(cluster.now).value.trackers;
         trackers.iter().filter(|tracker| tracker.rack == "/r1").count()
     };
     assert_eq!((racks(&cluster), cluster.engine.scheduler.topology().len()), (100, 1));
@@ -276,11 +276,11 @@ fn tasks_of_finished_jobs_leave_memory_when_there_are_too_many_and_what_is_told_
         .collect();
     // The last end was received.
     (0..3).for_each(|_| drop(cluster.beat(0, |_| Fate::Hang)));
-    let told = |cluster: &Cluster| {
+    let shown = |cluster: &Cluster| {
         let of = |id| (cluster.engine.job_status(id).value, cluster.engine.job_counters(id).value);
         ids.iter().map(|id| of(*id)).collect::<Vec<_>>()
     };
-    let before = told(&cluster);
+    let before = shown(&cluster);
     let whole = |cluster: &Cluster| ids.iter().map(|id| !cluster.engine.is_in_store_alone(*id)).collect::<Vec<_>>();
     assert_eq!(whole(&cluster), [true; 4]);
     cluster.now.mono_ms = cluster.engine.next_timer_ms().unwrap();
@@ -289,6 +289,6 @@ fn tasks_of_finished_jobs_leave_memory_when_there_are_too_many_and_what_is_told_
     cluster.now.mono_ms = cluster.engine.next_timer_ms().unwrap();
     cluster.timer();
     assert_eq!(whole(&cluster), [false, false, true, true]);
-    assert_eq!(told(&cluster), before);
+    assert_eq!(shown(&cluster), before);
     assert!(cluster.engine.next_timer_ms().unwrap() > cluster.now.mono_ms + 1_000, "nothing more is due");
 }

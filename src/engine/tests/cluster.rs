@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::{
-    Caller, Effect, Engine, EngineConfig, Event, Fact, FoundJob, HeartbeatAnswer, HeartbeatConfig, IdOwner,
+    Caller, Effect, Engine, EngineConfig, Event, Fact, ForeignJob, HeartbeatAnswer, HeartbeatConfig, IdOwner,
     PolicyConfig, QueueConfig, ReadSubmission, Refusal, Reply, Restored, Step, SubmissionReply,
 };
 use crate::mapreduce::{JobSpec, SplitTable, TaskState};
@@ -36,7 +36,7 @@ pub struct FakeTask {
     pub reduces: bool,
 }
 
-/// A tracker that does what it is told, one step of each task per heartbeat.
+/// A tracker that obeys its orders, one step of each task per heartbeat.
 pub struct FakeTracker {
     pub name: String,
     pub host: String,
@@ -262,7 +262,7 @@ impl Cluster {
 
     pub fn submit_as(&mut self, id: JobId, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
         let caller = Caller::named(spec.user.as_str());
-        match self.step(Event::SubmitAsked { id, caller: caller.clone() }).0 {
+        match self.step(Event::SubmissionRequested { id, caller: caller.clone() }).0 {
             Reply::Submission(SubmissionReply::ReadFiles) => {}
             other => panic!("{other:?}"),
         }
@@ -286,8 +286,8 @@ impl Cluster {
     /// A job that another JobTracker had accepted is handed in.
     pub fn find(&mut self, id: JobId, spec: JobSpec) -> Result<(), Refusal> {
         let read = self.read_submission(id, spec, JobSignature::Missing);
-        let found = FoundJob { id, spec: read.spec, splits: read.splits, token_file: Arc::from(&b"theirs"[..]) };
-        match self.step(Event::JobFound(Box::new(found))) {
+        let found = ForeignJob { id, spec: read.spec, splits: read.splits, token_file: Arc::from(&b"theirs"[..]) };
+        match self.step(Event::ForeignJobFound(Box::new(found))) {
             (Reply::Submission(SubmissionReply::Accepted(_)), wait_for) => {
                 assert_eq!(wait_for.0, self.facts.len() as u64, "acceptance waits for its fact");
                 Ok(())
@@ -388,7 +388,7 @@ impl Cluster {
         let tracker = &mut self.trackers[index];
         tracker.registered = true;
         tracker.response_id = response.response_id;
-        // What was told to have ended has been delivered.
+        // The reported ends have been delivered.
         let was_told = |task: &FakeTask| sent.iter().any(|report| report.attempt == task.attempt && is_end(report));
         for task in tracker.tasks.iter().filter(|task| was_told(task)) {
             if task.state == AttemptState::Succeeded && task.attempt.task.kind == Kind::Map && !task.setup_or_cleanup {
@@ -481,7 +481,7 @@ fn start(task: &Task) -> FakeTask {
     }
 }
 
-/// Whether nothing more will be heard after this report.
+/// Whether this is the last report of the attempt.
 fn is_end(report: &TaskStatus) -> bool {
     match report.state {
         AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => true,
@@ -490,7 +490,7 @@ fn is_end(report: &TaskStatus) -> bool {
     }
 }
 
-/// What a tracker goes on reporting after its answer.
+/// What a tracker keeps reporting after its answer.
 fn is_kept(task: &FakeTask) -> bool {
     match task.state {
         AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,

@@ -1,6 +1,6 @@
 //! The daemon of the fake cluster is cut off and started again; trackers wait it out as stock ones do.
 
-use crate::engine::{Engine, Fact, Predecessors, Restored};
+use crate::engine::{Engine, Fact, ForeignState, Restored};
 use crate::model::FactNumber;
 use crate::store::opened_after;
 
@@ -32,19 +32,19 @@ impl Cluster {
     }
 
     /// The daemon is cut off, others have been at work, and it is started again.
-    pub fn come_after(&mut self, predecessors: Predecessors) {
+    pub fn restart_after(&mut self, foreign_state: ForeignState) {
         self.facts.extend(self.engine.take_start_facts().1);
-        self.engine = self.cut_off_before(predecessors, 1_000, |_| Fate::Hang);
+        self.engine = self.cut_off_before(foreign_state, 1_000, |_| Fate::Hang);
         self.take_start_facts();
     }
 
     fn cut_off(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) -> Engine {
-        self.cut_off_before(Predecessors::default(), outage_ms, fate)
+        self.cut_off_before(ForeignState::default(), outage_ms, fate)
     }
 
     fn cut_off_before(
         &mut self,
-        predecessors: Predecessors,
+        foreign_state: ForeignState,
         outage_ms: u64,
         fate: impl Fn(&FakeTask) -> Fate,
     ) -> Engine {
@@ -61,7 +61,7 @@ impl Cluster {
         // No incarnation makes the job ids of another.
         let number = self.config.identifier.number() + 1;
         self.config.identifier = crate::model::Identifier::from_number(number);
-        Engine::new(self.config.clone(), Restored { predecessors, ..restored(&self.facts) }, self.now)
+        Engine::new(self.config.clone(), Restored { foreign_state, ..restored(&self.facts) }, self.now)
     }
 
     fn take_start_facts(&mut self) {
@@ -97,7 +97,7 @@ impl Cluster {
         assert_eq!(before.housekeeping.cleanup, after.housekeeping.cleanup);
         assert_eq!(before.housekeeping.task_cleanup, after.housekeeping.task_cleanup);
         assert_eq!(before.live_jobs, after.live_jobs);
-        let debts = |engine: &Engine| engine.kill_debts.keys().copied().collect::<Vec<_>>();
+        let debts = |engine: &Engine| engine.pending_kill_jobs.keys().copied().collect::<Vec<_>>();
         assert_eq!(debts(before), debts(after));
     }
 }

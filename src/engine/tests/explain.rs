@@ -1,4 +1,4 @@
-//! Why jobs wait: each reason in turn, who may see whom, and the rate that moves something.
+//! Why jobs wait: each reason in turn, which queues an answer may name, and the least rate that helps.
 
 use crate::engine::explanation::{Explanation, Why};
 use crate::engine::{Caller, Event};
@@ -39,9 +39,9 @@ fn contest(kill_interval_ms: Option<u64>) -> (Cluster, JobId, JobId) {
 fn a_user_sees_numbers_and_an_admin_names() {
     let (mut cluster, _, bob) = contest(None);
     live(&mut cluster, 2_000, hang);
-    let told = serde_json::to_string_pretty(&explain(&cluster, bob, false)).unwrap();
-    assert!(!told.contains("alice") && !told.contains("carol"), "{told}");
-    insta::assert_snapshot!(told, @r#"
+    let explained = serde_json::to_string_pretty(&explain(&cluster, bob, false)).unwrap();
+    assert!(!explained.contains("alice") && !explained.contains("carol"), "{explained}");
+    insta::assert_snapshot!(explained, @r#"
     {
       "job": "job_202611210913_0002",
       "name": "test",
@@ -138,10 +138,10 @@ fn a_user_sees_numbers_and_an_admin_names() {
       }
     }
     "#);
-    let told = explain(&cluster, bob, true);
-    assert_eq!(told.slots.map.by_queue[0].queue, "alice");
-    assert_eq!((told.slots.map.by_queue[0].held, told.slots.map.by_queue[0].quota), (6, 3));
-    assert_eq!(serde_json::from_str::<Explanation>(&serde_json::to_string(&told).unwrap()).unwrap(), told);
+    let explained = explain(&cluster, bob, true);
+    assert_eq!(explained.slots.map.by_queue[0].queue, "alice");
+    assert_eq!((explained.slots.map.by_queue[0].held, explained.slots.map.by_queue[0].quota), (6, 3));
+    assert_eq!(serde_json::from_str::<Explanation>(&serde_json::to_string(&explained).unwrap()).unwrap(), explained);
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn the_rate_that_is_told_moves_it() {
     let (mut cluster, alice, bob) = contest(None);
     live(&mut cluster, 2_000, hang);
     for (job, queue) in [(bob, "bob"), (alice, "alice")] {
-        let told = explain(&cluster, job, false);
-        let buyer = told.market.unwrap();
+        let explained = explain(&cluster, job, false);
+        let buyer = explained.market.unwrap();
         let Some(moving) = buyer.moving else {
             // alice holds all there is.
             assert_eq!((queue, buyer.held.map), ("alice", 6));
@@ -232,9 +232,9 @@ fn slots_that_are_of_no_use_are_told_from_those_that_are() {
     (0..2).for_each(|index| drop(cluster.beat(index, hang)));
     let job = cluster.submit(spec("u", "default", 8, 0)).unwrap();
     (0..4).for_each(|_| drop(cluster.beat(0, hang)));
-    let told = explain(&cluster, job, true);
-    assert_eq!(told.why, [Why::FreeForIt { kind: Kind::Map, slots: 3 }]);
-    assert_eq!((told.market, told.preemption, told.cost), (None, None, None));
+    let explained = explain(&cluster, job, true);
+    assert_eq!(explained.why, [Why::FreeForIt { kind: Kind::Map, slots: 3 }]);
+    assert_eq!((explained.market, explained.preemption, explained.cost), (None, None, None));
     let later = cluster.submit(spec("u", "default", 1, 0)).unwrap();
     assert_eq!(explain(&cluster, later, false).why, [Why::SetupWaits]);
     // The tracker with the free slots falls silent.
@@ -280,9 +280,9 @@ fn a_preempted_job_hears_for_whom() {
     let before = explain(&cluster, alice, false).preemption.unwrap();
     assert_eq!((before.so_far, before.last, before.at_risk), (0, None, Some(0)));
     live(&mut cluster, 4_000, hang);
-    let told = explain(&cluster, alice, true).preemption.unwrap();
-    assert_eq!(told.so_far, 3, "down to the quota");
-    let last = told.last.unwrap();
+    let explained = explain(&cluster, alice, true).preemption.unwrap();
+    assert_eq!(explained.so_far, 3, "down to the quota");
+    let last = explained.last.unwrap();
     assert!(last.attempts > 0 && last.for_slots >= last.attempts, "{last:?}");
     assert_eq!((last.for_queues, last.by_queue[0].0.as_str()), (1, "bob"));
     let user = explain(&cluster, alice, false).preemption.unwrap().last.unwrap();

@@ -122,7 +122,7 @@ fn a_killed_job_ends_by_its_cleanup_and_frees_every_slot() {
     for _ in 0..4 {
         cluster.beat(0, |_| Fate::Hang);
     }
-    let overview = cluster.engine.overview(cluster.now).value;
+    let overview = cluster.engine.build_snapshot(cluster.now).value;
     assert_eq!((overview.running.map, overview.running.reduce), (0, 0));
     assert_eq!((overview.waiting.map, overview.waiting.reduce), (0, 0));
 }
@@ -228,7 +228,7 @@ fn a_silent_tracker_keeps_no_finished_job_but_its_own() {
     cluster.beat(1, |_| Fate::Succeed);
     let first = cluster.submit(spec("alice", "default", 2, 0)).unwrap();
     assert_eq!(cluster.run(first, |_| Fate::Succeed), RunState::Succeeded);
-    // The second tracker is silent from now on, and has not been told of the end.
+    // The second tracker is silent from now on, and has not received KILL_JOB.
     for _ in 0..3 {
         let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
         (0..20).for_each(|_| drop(cluster.beat(0, |_| Fate::Succeed)));
@@ -241,5 +241,5 @@ fn a_silent_tracker_keeps_no_finished_job_but_its_own() {
     cluster.timer();
     let kept: Vec<_> = cluster.engine.all_jobs().value.iter().map(|status| status.id.number).collect();
     assert_eq!(kept, [4]);
-    assert_eq!(cluster.engine.overview(cluster.now).value.running.map, 0);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.running.map, 0);
 }

@@ -23,7 +23,7 @@ fn reducing(reduces: u32, max_attempts: u32) -> (Cluster, JobId) {
         cluster.beat(MAPS, |_| Fate::Succeed);
         cluster.beat(REDUCES, hang);
     }
-    assert_eq!(cluster.engine.overview(cluster.now).value.running.reduce, reduces);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.running.reduce, reduces);
     (cluster, id)
 }
 

@@ -1,6 +1,6 @@
 //! The graylist and the blacklist, as clients and pages see them.
 
-use crate::engine::TrackerOverview;
+use crate::engine::TrackerSnapshot;
 use crate::model::RunState;
 use crate::wire::ClusterStatus;
 
@@ -13,8 +13,8 @@ fn status(cluster: &Cluster) -> ClusterStatus {
     cluster.engine.cluster_status(true).value
 }
 
-fn bad_tracker(cluster: &Cluster) -> TrackerOverview {
-    let trackers = cluster.engine.overview(cluster.now).value.trackers;
+fn bad_tracker(cluster: &Cluster) -> TrackerSnapshot {
+    let trackers = cluster.engine.build_snapshot(cluster.now).value.trackers;
     trackers.into_iter().find(|tracker| tracker.host == "bad").unwrap()
 }
 
@@ -39,9 +39,9 @@ fn a_host_that_four_succeeded_jobs_avoided_is_shown_and_check_stop_working() {
     let tracker = bad_tracker(&cluster);
     assert_eq!((tracker.graylisted, tracker.complaints.as_str()), (true, "4 failures on the tracker"));
     let id = cluster.submit(touchy(20, 2)).unwrap();
-    let launched = cluster.engine.overview(cluster.now).value.attempts_launched;
+    let launched = cluster.engine.build_snapshot(cluster.now).value.attempts_launched;
     (0..5).for_each(|_| drop(cluster.beat(0, |_| Fate::Succeed)));
-    assert!(cluster.engine.overview(cluster.now).value.attempts_launched > launched, "it gets work of {id}");
+    assert!(cluster.engine.build_snapshot(cluster.now).value.attempts_launched > launched, "it gets work of {id}");
 }
 
 #[test]

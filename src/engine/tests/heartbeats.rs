@@ -15,7 +15,7 @@ fn an_unknown_tracker_is_told_to_start_anew_under_its_own_id() {
     let (response, wait_for) = cluster.beat(0, |_| Fate::Succeed);
     assert_eq!((response.response_id, response.actions), (1099, vec![Action::ReinitTracker]));
     assert_eq!(wait_for, cluster.engine.last_fact(), "it may be unknown by a loss that a crash would undo");
-    // The old id goes on after the reinit.
+    // The old id continues after the reinit.
     let (response, _) = cluster.beat(0, |_| Fate::Succeed);
     assert_eq!(response.response_id, 1100);
 }
@@ -85,7 +85,7 @@ fn a_second_tracker_under_the_name_of_a_living_one_is_sent_away() {
         Reply::Refused(Refusal::DisallowedTracker(text)) => assert!(text.contains("slave.host.name"), "{text}"),
         other => panic!("{other:?}"),
     }
-    // The first goes on as if nothing had happened.
+    // The first continues undisturbed.
     cluster.beat(0, |_| Fate::Succeed);
     // Once its connection is closed, a tracker of this name is its successor.
     cluster.step(Event::ConnectionClosed { connection: 1 });
@@ -171,14 +171,14 @@ fn a_tracker_that_waits_for_the_store_is_not_silent() {
         cluster.pass_ms(300_000);
         cluster.step(Event::Timer { durable: FactNumber(held_for.0 - 1) });
     }
-    assert_eq!(cluster.engine.overview(cluster.now).value.trackers.len(), 1);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.trackers.len(), 1);
     // From its answer on it has a whole interval.
     cluster.pass_ms(300_000);
     cluster.timer();
-    assert_eq!(cluster.engine.overview(cluster.now).value.trackers.len(), 1);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.trackers.len(), 1);
     cluster.pass_ms(600_000);
     cluster.timer();
-    assert_eq!(cluster.engine.overview(cluster.now).value.trackers.len(), 0);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.trackers.len(), 0);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn files_go_when_the_end_is_durable_and_lines_of_the_log_at_once() {
     assert_eq!(cluster.effects_wait_for, FactNumber(0), "its rack is asked for while the launch is being stored");
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     cluster.effects.clear();
-    // The tracker that still has to hear of the end never comes back: nobody waits for an answer.
+    // The tracker with a pending KILL_JOB never reconnects: no answer is pending.
     cluster.pass_ms(2_000_000);
     assert_eq!(cluster.timer(), FactNumber(0));
     assert!(cluster.effects.iter().any(crate::engine::Effect::needs_facts));
@@ -206,6 +206,6 @@ fn the_rack_of_a_host_that_only_splits_named_is_asked_for_when_it_registers() {
     cluster.beat(0, |_| Fate::Succeed);
     assert!(cluster.effects.contains(&crate::engine::Effect::ResolveRack { host: "h0".into() }));
     cluster.step(Event::RackResolved { host: "h0".into(), rack: "/r7".into() });
-    let trackers = cluster.engine.overview(cluster.now).value.trackers;
+    let trackers = cluster.engine.build_snapshot(cluster.now).value.trackers;
     assert_eq!(trackers[0].rack, "/r7");
 }

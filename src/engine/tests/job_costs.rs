@@ -1,6 +1,6 @@
 //! Which job pays what; that the sum is the queue's charge is judged in [`super::market_laws`].
 
-use crate::engine::{Caller, Event, Predecessors};
+use crate::engine::{Caller, Event, ForeignState};
 use crate::model::{JobId, PerKind};
 
 use super::cluster::{Cluster, Fate, spec};
@@ -33,7 +33,7 @@ fn the_job_that_was_submitted_first_pays_first() {
     cluster.pass_ms(1);
     let signature = cluster.signature("alice");
     let caller = Caller::named("alice");
-    cluster.step(Event::SubmitAsked { id: late, caller });
+    cluster.step(Event::SubmissionRequested { id: late, caller });
     let read = cluster.read_submission(late, spec("alice", "alice", 9, 0), signature);
     cluster.step(Event::SubmissionRead(Box::new(read)));
     cluster.step(Event::SystemDirWritten { id: late });
@@ -48,7 +48,7 @@ fn the_job_that_was_submitted_first_pays_first() {
     tick(&mut cluster);
     assert_eq!(cost(&cluster, early), ("2.0".to_owned(), PerKind::new(4, 0)));
     assert_eq!(cost(&cluster, late), ("2.5".to_owned(), PerKind::new(5, 0)), "three slots are paid, and held six");
-    let shown = cluster.engine.overview(cluster.now).value.jobs;
+    let shown = cluster.engine.build_snapshot(cluster.now).value.jobs;
     let shown: Vec<_> = shown.iter().map(|job| job.cost.as_deref()).collect();
     assert_eq!(shown, [Some("0.0"), Some("2.0"), Some("2.5")], "latest id first");
 }
@@ -62,7 +62,7 @@ fn a_job_that_is_over_pays_for_what_it_still_holds() {
     live(&mut cluster, 900, hang);
     tick(&mut cluster);
     cluster.step(Event::KillJob { id: job, caller: Caller::named("alice") });
-    // The cleanup on one tracker ends the job; the maps on the other hang on until that is told.
+    // The cleanup on one tracker ends the job; the maps on the other hang until KILL_JOB arrives.
     for _ in 0..20 {
         if cluster.engine.jobs.get(job).unwrap().is_over() {
             break;
@@ -88,13 +88,13 @@ fn a_job_that_leaves_memory_takes_its_cost_along() {
     cluster.add_tracker("h0", 4, 0);
     let first = submit(&mut cluster, "alice", 1);
     cluster.run(first, |_| Fate::Succeed);
-    assert!(cluster.engine.overview(cluster.now).value.jobs[0].cost.is_some());
+    assert!(cluster.engine.build_snapshot(cluster.now).value.jobs[0].cost.is_some());
     let second = submit(&mut cluster, "alice", 1);
     cluster.run(second, |_| Fate::Succeed);
     (0..3).for_each(|_| drop(cluster.beat(0, |_| Fate::Succeed)));
     assert!(cluster.engine.jobs.get(first).is_none());
-    let told = format!("{:?}", cluster.engine.job_costs);
-    assert!(!told.contains(&format!("{first:?}")) && told.contains(&format!("{second:?}")), "{told}");
+    let text = format!("{:?}", cluster.engine.job_costs);
+    assert!(!text.contains(&format!("{first:?}")) && text.contains(&format!("{second:?}")), "{text}");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_a_job_has_cost_stays_charged_when_another_jobtracker_has_ended_it() {
     let before = cost(&cluster, job);
     assert_eq!(before, ("4.0".to_owned(), PerKind::new(4, 0)));
     cluster.trackers[0].tasks.clear();
-    cluster.come_after(Predecessors { was_here: Some(Default::default()), ..Predecessors::default() });
+    cluster.restart_after(ForeignState { unfinished_jobs: Some(Default::default()), ..ForeignState::default() });
     assert!(cluster.engine.jobs.get(job).unwrap().is_over());
     for _ in 0..3 {
         assert_eq!(cost(&cluster, job), before, "and nothing more");

@@ -1,6 +1,6 @@
 //! Job ids belong to those who got them, and one caller's flood voids no other's.
 
-use crate::engine::open_ids::MAX_OPEN_IDS;
+use crate::engine::reserved_ids::MAX_RESERVED_IDS;
 use crate::engine::{Caller, Event, IdOwner, Refusal, Reply, SubmissionReply};
 use crate::market::JobSignature;
 use crate::model::JobId;
@@ -16,7 +16,7 @@ fn ask(cluster: &mut Cluster, user: &str, connection: u64, origin: u128) -> JobI
 }
 
 fn submit(cluster: &mut Cluster, id: JobId, user: &str) -> Result<(), Refusal> {
-    match cluster.step(Event::SubmitAsked { id, caller: Caller::named(user) }).0 {
+    match cluster.step(Event::SubmissionRequested { id, caller: Caller::named(user) }).0 {
         Reply::Submission(SubmissionReply::ReadFiles | SubmissionReply::Accepted(_)) => Ok(()),
         Reply::Refused(refusal) => Err(refusal),
         other => panic!("{other:?}"),
@@ -31,10 +31,10 @@ fn a_flood_of_ids_voids_only_its_own_and_uses_up_no_numbers() {
     let same_address = ask(&mut cluster, "bob", 2, 9);
     let same_user = ask(&mut cluster, "mallory", 3, 9);
     let mut last = 0;
-    for _ in 0..5 * MAX_OPEN_IDS + 1 {
+    for _ in 0..5 * MAX_RESERVED_IDS + 1 {
         last = last.max(ask(&mut cluster, "mallory", 4, 9).number);
     }
-    assert!(last <= MAX_OPEN_IDS as i32, "{last} numbers are used up");
+    assert!(last <= MAX_RESERVED_IDS as i32, "{last} numbers are used up");
     for (id, user) in [(elsewhere, "alice"), (same_address, "bob"), (same_user, "mallory")] {
         assert_eq!(submit(&mut cluster, id, user), Ok(()), "{id} of {user}");
     }
@@ -44,11 +44,11 @@ fn a_flood_of_ids_voids_only_its_own_and_uses_up_no_numbers() {
 fn neither_many_users_nor_many_connections_make_a_flood_modest() {
     let mut cluster = Cluster::new(fifo());
     let alice = ask(&mut cluster, "alice", 1, 1);
-    for number in 0..2 * MAX_OPEN_IDS as u64 {
+    for number in 0..2 * MAX_RESERVED_IDS as u64 {
         ask(&mut cluster, &format!("user{number}"), 10 + number, 9);
     }
     let bob = ask(&mut cluster, "bob", 2, 2);
-    for number in 0..2 * MAX_OPEN_IDS as u64 {
+    for number in 0..2 * MAX_RESERVED_IDS as u64 {
         ask(&mut cluster, "mallory", 10 + number, 9);
     }
     assert_eq!(submit(&mut cluster, alice, "alice"), Ok(()));
@@ -60,7 +60,7 @@ fn an_id_that_is_being_submitted_is_not_given_to_another() {
     let mut cluster = Cluster::new(fifo());
     let first = ask(&mut cluster, "mallory", 4, 9);
     submit(&mut cluster, first, "mallory").unwrap();
-    for _ in 0..2 * MAX_OPEN_IDS {
+    for _ in 0..2 * MAX_RESERVED_IDS {
         assert_ne!(ask(&mut cluster, "mallory", 4, 9), first);
     }
 }
@@ -87,10 +87,10 @@ fn an_id_belongs_to_who_got_it() {
 fn an_id_that_was_handed_over_still_belongs_to_its_user() {
     let mut cluster = Cluster::new(fifo());
     let id: JobId = "job_202611210912_0001".parse().unwrap();
-    cluster.step(Event::IdsCarried { ids: vec![(id, "alice".into())] });
+    cluster.step(Event::JobIdsInherited { ids: vec![(id, "alice".into())] });
     assert!(!cluster.engine.is_id_of_before(id));
     assert!(matches!(submit(&mut cluster, id, "bob"), Err(Refusal::AccessDenied(_))));
-    assert_eq!(cluster.engine.open_ids().collect::<Vec<_>>(), [(id, "alice".into())]);
+    assert_eq!(cluster.engine.reserved_ids().collect::<Vec<_>>(), [(id, "alice".into())]);
     assert_eq!(submit(&mut cluster, id, "alice"), Ok(()));
 }
 

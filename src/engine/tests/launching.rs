@@ -48,7 +48,7 @@ fn an_attempt_that_never_starts_has_failed_after_the_expiry_interval_and_is_trie
     assert_eq!(statuses(&cluster, id, attempt), [CompletionStatus::Failed]);
     assert_eq!(cluster.engine.task_diagnostics(attempt).value, ["Error launching task"]);
     assert_eq!(cluster.state(id), RunState::Succeeded);
-    assert_eq!(cluster.engine.overview(cluster.now).value.running.map, 0);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.running.map, 0);
 }
 
 #[test]
@@ -105,14 +105,14 @@ fn who_is_at_fault_for_the_end_of_a_task_is_told_to_drop_it() {
     };
     until_given(&mut cluster, 0, attempt, fate);
     cluster.trackers[0].tasks.retain(|task| task.attempt != attempt);
-    let mut told = 0;
+    let mut kills = 0;
     for _ in 0..820 {
         cluster.pass_ms(1_000);
         cluster.timer();
         let (response, _) = cluster.beat(0, fate);
-        told += response.actions.iter().filter(|action| **action == Action::KillTask(attempt)).count();
+        kills += response.actions.iter().filter(|action| **action == Action::KillTask(attempt)).count();
     }
     assert_eq!(statuses(&cluster, id, attempt), [CompletionStatus::TipFailed]);
-    assert_eq!(told, 1);
+    assert_eq!(kills, 1);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
 }

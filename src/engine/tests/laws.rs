@@ -77,7 +77,7 @@ fn play(turns: &[Turn]) -> (Vec<RunState>, String) {
             cluster.beat(index, fate);
         }
     }
-    let overview = cluster.engine.overview(cluster.now).value;
+    let overview = cluster.engine.build_snapshot(cluster.now).value;
     assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "a slot leaked");
     assert_eq!((overview.waiting.map, overview.waiting.reduce), (0, 0), "demand leaked");
     (ends, format!("{:?}", cluster.facts))

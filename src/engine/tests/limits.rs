@@ -86,7 +86,7 @@ fn memory_must_be_asked_for_and_no_more_than_there_may_be() {
     let mut cluster = Cluster::new(fifo());
     let asking =
         |map, reduce| JobSpec { map_memory_mb: map, reduce_memory_mb: reduce, ..spec("alice", "default", 1, 1) };
-    cluster.submit(asking(None, Some(1 << 40))).expect("nobody looks");
+    cluster.submit(asking(None, Some(1 << 40))).expect("no limit is configured");
     cluster.engine.config.limits.max_task_memory_mb = Some(PerKind::new(2_048, 4_096));
     let mut refused = |map, reduce| match cluster.submit(asking(map, reduce)) {
         Err(Refusal::Invalid(text)) => text,

@@ -1,6 +1,6 @@
 //! Long answers come in slices of bounded size, and are together what was asked for.
 
-use crate::engine::{Engine, LongRead, ReportKind, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Then, WantedJobs};
+use crate::engine::{Engine, LongRead, ReadProgress, ReportKind, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, WantedJobs};
 use crate::mapreduce::Job;
 use crate::model::{JobId, Kind};
 use crate::wire::protocol::{Outcome, ReturnType, Value, decode_response, encode_response_start, encode_value};
@@ -12,8 +12,12 @@ const MAPS: ReportKind = ReportKind::Work(Kind::Map);
 /// What one item may add to a slice that is nearly full.
 const ITEM_BYTES: usize = 4 << 10;
 
-/// All slices one after the other, with what happens between two of them; tells how many there were.
-fn read(cluster: &mut Cluster, mut read: LongRead, mut between: impl FnMut(&mut Cluster)) -> (Vec<u8>, usize, Then) {
+/// All slices one after the other, with what happens between two of them; returns their number.
+fn read(
+    cluster: &mut Cluster,
+    mut read: LongRead,
+    mut between: impl FnMut(&mut Cluster),
+) -> (Vec<u8>, usize, ReadProgress) {
     let mut bytes = Vec::new();
     for slices in 1..100_000 {
         let before = bytes.len();
@@ -21,8 +25,8 @@ fn read(cluster: &mut Cluster, mut read: LongRead, mut between: impl FnMut(&mut 
         // No answer to a detailed question about the cluster is that long here.
         assert!(bytes.len() - before < SLICE_BYTES + ITEM_BYTES, "a slice of {} bytes", bytes.len() - before);
         assert!(slice.wait_for.0 <= cluster.facts.len() as u64);
-        if matches!(slice.then, Then::Done | Then::Gone) {
-            return (bytes, slices, slice.then);
+        if matches!(slice.progress, ReadProgress::Done | ReadProgress::JobForgotten) {
+            return (bytes, slices, slice.progress);
         }
         between(cluster);
     }
@@ -79,7 +83,7 @@ fn reports_on_many_tasks_come_in_many_slices_and_are_the_same_bytes() {
     let done = job(&cluster.engine, id).finished().map;
     assert!(done > 20 && done < maps / 2, "{done} are done");
     let (bytes, slices, then) = read(&mut cluster, LongRead::task_reports(id, MAPS), |_| {});
-    assert_eq!(then, Then::Done);
+    assert_eq!(then, ReadProgress::Done);
     assert!(
         bytes == value(&Value::TaskReports(cluster.engine.task_reports(id, MAPS).value)),
         "other bytes than at once"
@@ -126,7 +130,7 @@ fn a_job_that_is_forgotten_meanwhile_is_no_longer_told_of() {
             cluster.engine.jobs.remove(id);
         }
     });
-    assert_eq!(then, Then::Gone);
+    assert_eq!(then, ReadProgress::JobForgotten);
 }
 
 #[test]
@@ -159,8 +163,8 @@ fn lists_of_jobs_come_in_slices_with_their_count() {
             cluster.submit(spec("alice", "default", 1, 0)).unwrap();
         }
     });
-    let Value::JobStatuses(told) = decoded(ReturnType::JobStatuses, &bytes) else { panic!("other values") };
-    assert_eq!((told.len(), slices), (jobs, 2));
+    let Value::JobStatuses(statuses) = decoded(ReturnType::JobStatuses, &bytes) else { panic!("other values") };
+    assert_eq!((statuses.len(), slices), (jobs, 2));
 }
 
 #[test]
@@ -172,7 +176,7 @@ fn the_names_of_trackers_come_in_slices() {
     }
     let mut detailed = LongRead::cluster();
     let mut bytes = Vec::new();
-    let slices = (1..).find(|_| detailed.next(&cluster.engine, &mut bytes).then == Then::Done).unwrap();
+    let slices = (1..).find(|_| detailed.next(&cluster.engine, &mut bytes).progress == ReadProgress::Done).unwrap();
     assert_eq!(slices, 3, "256 at a time");
     assert!(bytes == value(&Value::ClusterStatus(cluster.engine.cluster_status(true).value)));
 }

@@ -23,7 +23,7 @@ pub fn market_under(policy: PolicyConfig, lines: &[(&str, &str, &str)]) -> Clust
         is_budget_rounded: false,
         is_rate_rounded: false,
     };
-    cluster.engine.endow(lines.iter().map(line).collect(), cluster.now);
+    cluster.engine.seed_budgets(lines.iter().map(line).collect(), cluster.now);
     let (_, facts) = cluster.engine.take_start_facts();
     cluster.facts.extend(facts);
     cluster
@@ -77,7 +77,7 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
         cluster.beat(0, hang);
     }
     let running = |cluster: &Cluster, queue: &str| {
-        let overview = cluster.engine.overview(cluster.now).value;
+        let overview = cluster.engine.build_snapshot(cluster.now).value;
         overview.queues.iter().find(|found| found.name == queue).unwrap().running[Kind::Map]
     };
     assert_eq!((running(&cluster, "alice"), running(&cluster, "bob")), (2, 4));
@@ -181,7 +181,7 @@ fn nobody_hears_of_a_submission_before_its_signature_is_durably_used() {
     cluster.pass_ms(1_000);
     let id = cluster.new_job_id("alice");
     let caller = Caller::named("alice");
-    cluster.step(Event::SubmitAsked { id, caller });
+    cluster.step(Event::SubmissionRequested { id, caller });
     let read = cluster.read_submission(id, spec("alice", "alice", 1, 0), cluster.signature("alice"));
     let (reply, wait_for) = cluster.step(Event::SubmissionRead(Box::new(read)));
     assert!(matches!(reply, Reply::Submission(SubmissionReply::WriteSystemDir { .. })));

@@ -1,4 +1,4 @@
-//! Laws of the market over random clusters, jobs, bids and faults: credits are conserved, nobody pays more than rate times
+//! Laws of the market over random clusters, jobs, bids and faults: credits are conserved, no queue pays more than rate times
 //! quota-limited slots, idle queues pay nothing, every interval that was bought is paid; with and without preemption.
 
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
     prop::collection::vec(turn, 0..150)
 }
 
-/// Some tasks hang for a while, some fail once, most go on.
+/// Some tasks hang for a while, some fail once, most succeed.
 fn fate(task: &FakeTask) -> Fate {
     let salt = task.attempt.task.number * 5 + task.attempt.task.job.number * 3 + task.attempt.number;
     match salt % 7 {
@@ -193,7 +193,7 @@ fn cost(interval: &Interval, slots: PerKind<u32>) -> Credits {
 }
 
 fn running(cluster: &Cluster) -> BTreeMap<String, PerKind<u32>> {
-    let queues = cluster.engine.overview(cluster.now).value.queues.into_iter();
+    let queues = cluster.engine.build_snapshot(cluster.now).value.queues.into_iter();
     queues.filter(|queue| queue.running != PerKind::default()).map(|queue| (queue.name, queue.running)).collect()
 }
 
@@ -233,19 +233,19 @@ fn take(cluster: &mut Cluster, turn: &Turn, jobs: &mut Vec<JobId>) {
     }
 }
 
-/// Whatever a job is told names no other queue, and accounts for every slot.
+/// An explanation names no other queue, and accounts for every slot.
 fn explanations_leak_nothing(cluster: &Cluster) {
     for job in cluster.engine.jobs.iter() {
         let explanation = cluster.engine.explain(job.id, false, cluster.now).value.unwrap().finish();
-        let told = serde_json::to_string(&explanation).unwrap();
+        let text = serde_json::to_string(&explanation).unwrap();
         let others = USERS.iter().filter(|user| **user != job.spec.queue);
-        assert!(!others.into_iter().any(|user| told.contains(user)), "{told}");
+        assert!(!others.into_iter().any(|user| text.contains(user)), "{text}");
         assert!(!explanation.why.is_empty());
         for holders in [&explanation.slots.map, &explanation.slots.reduce] {
             let others = holders.others_within_quota + holders.others_above_quota + holders.others_unpaid;
             assert_eq!(others, holders.other_queues);
             let all = holders.this_job + holders.own_queue + others + holders.setup_and_cleanup + holders.free;
-            assert!(all >= holders.total, "{told}");
+            assert!(all >= holders.total, "{text}");
         }
     }
 }
@@ -274,7 +274,7 @@ fn play(turns: &[Turn], kill_interval_ms: Option<u64>) -> String {
     (0..HOSTS.len()).for_each(|index| drop(cluster.beat(index, |_| Fate::Succeed)));
     auditor.seen = cluster.facts.len();
     assert!(running(&cluster).is_empty(), "a slot leaked");
-    // Whoever does nothing pays nothing: the first tick closes what is open, the next charges nobody.
+    // An idle queue pays nothing: the first tick closes the open interval, the next charges no queue.
     cluster.pass_ms(1_000);
     cluster.timer();
     let idle_from = cluster.facts.len();

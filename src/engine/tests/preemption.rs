@@ -1,4 +1,4 @@
-//! Preemption under the market: who loses what and when, what is told, and what is left alone.
+//! Preemption under the market: which attempts are killed and when, their diagnostics, and what is spared.
 
 use crate::engine::{Caller, Event, Fact, PolicyConfig};
 use crate::mapreduce::{Attempt, JobFact, JobSpec, KillRequest};
@@ -23,7 +23,7 @@ fn equals() -> Cluster {
     cluster
 }
 
-/// Work hangs, all else goes on.
+/// Work hangs, all other tasks succeed.
 pub fn hang(task: &FakeTask) -> Fate {
     if task.setup_or_cleanup { Fate::Succeed } else { Fate::Hang }
 }
@@ -182,7 +182,7 @@ fn slots_that_come_free_already_are_not_taken_again() {
         cluster.timer();
         assert_eq!(marked(&cluster).len(), 1);
     }
-    // Nor while the cleaning up after it goes on.
+    // Nor while its task-cleanup runs.
     live(&mut cluster, 100, hang);
     beat_all(&mut cluster, hang);
     assert!(cluster.trackers[0].tasks.iter().any(|task| task.cleaning));
@@ -246,7 +246,7 @@ fn who_is_preempted_is_told_why_and_has_not_failed() {
     assert_eq!(job.flaky_hosts().count(), 0);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     assert_eq!(cluster.run(bob, |_| Fate::Succeed), RunState::Succeeded);
-    assert_eq!(cluster.engine.overview(cluster.now).value.attempts_preempted, 1);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.attempts_preempted, 1);
 }
 
 #[test]
@@ -390,13 +390,13 @@ fn another_attempt_goes_where_the_tracker_of_the_first_is_never_told() {
             .iter()
             .any(|id| engine.jobs.get(id.task.job).unwrap().undelivered_preemption(*id) == Some(node))
     });
-    let heard = 1 - silent.unwrap();
+    let calling = 1 - silent.unwrap();
     for _ in 0..200 {
         cluster.pass_ms(100);
         cluster.timer();
-        cluster.beat(heard, hang);
+        cluster.beat(calling, hang);
     }
-    let silent = node_of(&cluster, 1 - heard);
+    let silent = node_of(&cluster, 1 - calling);
     assert!(attempts(&cluster).iter().all(|(.., attempt)| attempt.node != silent || !is_preempted(attempt)));
     assert_eq!((running(&cluster, "alice").map, running(&cluster, "bob").map), (2, 2));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::tracker::{Adoption, Tracker};
+use crate::engine::tracker::{Tracker, TrackerRecovery};
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, AttemptState, Kind, PerKind};
 use crate::scheduler::NodeId;
@@ -36,11 +36,11 @@ fn marked(cluster: &Cluster) -> BTreeSet<AttemptId> {
 fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<NodeId, u32> {
     let engine = &cluster.engine;
     let longest_ms = engine.longest_silence_ms();
-    let is_heard = |last_seen_mono_ms: u64| cluster.now.mono_ms - last_seen_mono_ms <= longest_ms;
-    let is_back = |tracker: &&Tracker| matches!(tracker.adoption, Adoption::Settled);
+    let is_calling = |last_seen_mono_ms: u64| cluster.now.mono_ms - last_seen_mono_ms <= longest_ms;
+    let is_back = |tracker: &&Tracker| matches!(tracker.recovery, TrackerRecovery::Complete);
     let trackers = engine.trackers.values().filter(is_back);
-    let heard = trackers.filter(|tracker| is_heard(tracker.last_seen_mono_ms));
-    heard.map(|tracker| (tracker.node, engine.scheduler.incoming(tracker.node)[kind])).collect()
+    let calling = trackers.filter(|tracker| is_calling(tracker.last_seen_mono_ms));
+    calling.map(|tracker| (tracker.node, engine.scheduler.incoming(tracker.node)[kind])).collect()
 }
 
 /// Rings the timer and judges what a round took.
@@ -95,7 +95,7 @@ fn judge_amount(cluster: &Cluster, books: &BTreeMap<String, Books>, kind: Kind, 
     assert!(!due || !is_left || missing <= total_coming, "{missing} {kind:?} slots are missing, {total_coming} come");
 }
 
-/// A tracker calls: whoever was chosen on it is told, or has been spared.
+/// A tracker calls: each victim on it gets its kill, or was spared.
 pub fn beat(cluster: &mut Cluster, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
     cluster.beat(index, fate);
     let Some(tracker) = cluster.engine.trackers.get(cluster.trackers[index].name.as_str()) else { return };

@@ -86,7 +86,7 @@ fn a_failure_of_the_outage_gets_a_line() {
     beat_all(&mut cluster, 2, hang);
     let said = cluster.engine.task_diagnostics(map(job, 0, 0)).value;
     assert!(said[0].contains("while the JobTracker was restarted"), "{said:?}");
-    // Whoever says why needs none.
+    // An attempt with diagnostics needs none.
     let (mut cluster, job) = at_work(4, 0);
     cluster.crash(60_000, |_| Fate::Fail);
     beat_all(&mut cluster, 2, hang);
@@ -275,12 +275,12 @@ fn the_first_word_of_a_cut_off_client_is_held_back_for_a_while() {
     cluster.crash(60_000, hang);
     let young = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     let killed = |cluster: &mut Cluster, id, user: &str| {
-        cluster.step(Event::KillJobFirst { id, caller: Caller::named(user) });
+        cluster.step(Event::KillJobAsFirstCall { id, caller: Caller::named(user) });
         cluster.engine.jobs.get(id).is_none_or(|job| job.is_over_or_ending())
     };
     assert!(!killed(&mut cluster, job, "alice"));
     assert!(killed(&mut cluster, young, "alice"), "its client has lost nothing");
-    assert!(killed(&mut cluster, other, "bob"), "nobody else's client polls for it");
+    assert!(killed(&mut cluster, other, "bob"), "no other user's client polls for it");
     cluster.pass_ms(10_000);
     assert!(killed(&mut cluster, job, "alice"));
 }
@@ -301,8 +301,8 @@ fn a_tracker_that_does_not_come_back_is_lost_in_time() {
     assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
 }
 
-/// What it has is output that nobody reads any more, and what it was at work on ended with it: were it awaited for the
-/// output, it would go on with that work.
+/// It has only output that is no longer needed, and its running attempts ended with it: if it were expected for the output,
+/// it would continue those attempts.
 #[test]
 fn a_tracker_that_was_lost_before_starts_anew() {
     let mut cluster = Cluster::new(fifo());
@@ -365,7 +365,7 @@ fn debts_of_before_are_paid() {
         beat_all(&mut cluster, 1, succeed);
         is_over = cluster.state(job) == RunState::Succeeded;
     }
-    assert_eq!(cluster.engine.kill_debts.len(), 1);
+    assert_eq!(cluster.engine.pending_kill_jobs.len(), 1);
     cluster.effects.clear();
     cluster.crash(1_000, hang);
     assert_eq!(cluster.state(job), RunState::Succeeded);
@@ -375,7 +375,7 @@ fn debts_of_before_are_paid() {
     beat_all(&mut cluster, 1, hang);
     assert!(!removed(&cluster));
     beat_all(&mut cluster, 2, hang);
-    assert!(removed(&cluster) && cluster.engine.kill_debts.is_empty());
+    assert!(removed(&cluster) && cluster.engine.pending_kill_jobs.is_empty());
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn a_job_that_may_not_go_on_ends_at_the_start() {
     assert_eq!(cluster.run(untouched, hang), RunState::Killed);
     assert_eq!(cluster.run(other, succeed), RunState::Succeeded);
     beat_all(&mut cluster, 3, succeed);
-    assert!(cluster.engine.kill_debts.is_empty());
+    assert!(cluster.engine.pending_kill_jobs.is_empty());
 }
 
 #[test]
@@ -444,7 +444,7 @@ fn with_recovery_off_every_job_ends_at_the_start() {
     assert!(why.contains("mapred.jobtracker.restart.recover"), "{why}");
 }
 
-/// Another process goes on for one that runs: that is no restart.
+/// A handover to another process is no restart.
 #[test]
 fn a_hand_over_ends_no_job() {
     let mut cluster = Cluster::new(fifo());
@@ -491,6 +491,6 @@ fn launches_of_before_are_waited_for_anew() {
 fn a_repeated_submission_finds_its_job() {
     let (mut cluster, job) = at_work(2, 0);
     cluster.crash(1_000, hang);
-    let (reply, _) = cluster.step(Event::SubmitAsked { id: job, caller: Caller::named("alice") });
+    let (reply, _) = cluster.step(Event::SubmissionRequested { id: job, caller: Caller::named("alice") });
     assert!(matches!(reply, Reply::Submission(crate::engine::SubmissionReply::Accepted(_))), "{reply:?}");
 }

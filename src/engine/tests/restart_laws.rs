@@ -126,7 +126,7 @@ proptest! {
     fn every_job_ends_and_nothing_leaks(turns in turns(true)) {
         let cluster = play(&turns, true, faulty);
         launched(&cluster);
-        let overview = cluster.engine.overview(cluster.now).value;
+        let overview = cluster.engine.build_snapshot(cluster.now).value;
         prop_assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "a slot leaked");
         prop_assert_eq!((overview.waiting.map, overview.waiting.reduce), (0, 0), "demand leaked");
     }

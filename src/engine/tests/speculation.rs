@@ -7,7 +7,7 @@ use crate::wire::{CompletionStatus, TipStatus};
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
-/// Work hangs where it is told to; all else succeeds.
+/// Selected work hangs; all other tasks succeed.
 fn hangs(attempt: AttemptId) -> impl Fn(&FakeTask) -> Fate + Copy {
     move |task| if task.attempt == attempt { Fate::Hang } else { Fate::Succeed }
 }
@@ -77,7 +77,7 @@ fn a_frozen_map_is_overtaken_after_a_minute_and_its_first_attempt_cleaned_away()
     for _ in 0..4 {
         (0..2).for_each(|index| drop(cluster.beat(index, |_| Fate::Succeed)));
     }
-    assert_eq!(cluster.engine.overview(cluster.now).value.running.map, 0);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.running.map, 0);
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn there_is_no_third_attempt_and_none_where_one_runs() {
     let first = usize::from(cluster.trackers[1].tasks.len() == 1);
     pass(&mut cluster, 20, &[first], stuck);
     assert_eq!(attempts(&cluster, id, Kind::Map, 0).len(), 1, "only its own tracker has called");
-    assert_eq!(cluster.engine.overview(cluster.now).value.waiting.map, 1);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.waiting.map, 1);
     pass(&mut cluster, 100, &[0, 1], stuck);
     assert_eq!(attempts(&cluster, id, Kind::Map, 0), [AttemptState::Running, AttemptState::Running]);
-    assert_eq!(cluster.engine.overview(cluster.now).value.waiting.map, 0);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.waiting.map, 0);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
 }
 
@@ -158,7 +158,7 @@ fn asked() -> (Cluster, AttemptId, usize, JobId) {
     pass(&mut cluster, 119, &[0, 1], hangs(frozen));
     let first = usize::from(cluster.trackers[1].tasks.len() == 1);
     pass(&mut cluster, 2, &[first], hangs(frozen));
-    assert_eq!(cluster.engine.overview(cluster.now).value.waiting.map, 1);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.waiting.map, 1);
     (cluster, frozen, first, id)
 }
 
@@ -166,7 +166,7 @@ fn asked() -> (Cluster, AttemptId, usize, JobId) {
 fn what_catches_up_is_asked_for_no_more() {
     let (mut cluster, _, first, id) = asked();
     cluster.beat(first, |_| Fate::Succeed);
-    assert_eq!(cluster.engine.overview(cluster.now).value.waiting.map, 0);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.waiting.map, 0);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
 }
 
@@ -195,6 +195,6 @@ fn the_winner_may_lose_its_output_while_the_loser_still_runs() {
 fn a_job_that_ends_asks_for_nothing_more() {
     let (mut cluster, frozen, _, id) = asked();
     cluster.step(Event::KillJob { id, caller: crate::engine::Caller::named("alice") });
-    assert_eq!(cluster.engine.overview(cluster.now).value.waiting.map, 0);
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.waiting.map, 0);
     assert_eq!(cluster.run(id, hangs(frozen)), RunState::Killed);
 }

@@ -29,9 +29,9 @@ fn only_stock_trackers_are_given_what_only_they_can_run() {
     for _ in 0..3 {
         assert_eq!(launches(&cluster.beat(0, |_| Fate::Succeed).0), 0, "not even its setup");
     }
-    let told = cluster.engine.explain(id, false, cluster.now).value.unwrap().finish();
-    let told: Vec<String> = told.why.iter().map(ToString::to_string).collect();
-    assert_eq!(told[0], format!("1 built-in tasktrackers cannot run it: {REASON}"));
+    let explained = cluster.engine.explain(id, false, cluster.now).value.unwrap().finish();
+    let explained: Vec<String> = explained.why.iter().map(ToString::to_string).collect();
+    assert_eq!(explained[0], format!("1 built-in tasktrackers cannot run it: {REASON}"));
     for _ in 0..40 {
         assert_eq!(launches(&cluster.beat(0, |_| Fate::Succeed).0), 0);
         cluster.beat(1, |_| Fate::Succeed);
@@ -50,8 +50,8 @@ fn streaming_jobs_run_on_both() {
     }
     assert_eq!(launched, 7, "setup, maps, the reduce and the cleanup");
     assert_eq!(cluster.state(id), RunState::Succeeded);
-    let told = cluster.engine.explain(id, false, cluster.now).value.unwrap().finish();
-    assert!(told.why.iter().all(|why| !why.to_string().contains("built-in")));
+    let explained = cluster.engine.explain(id, false, cluster.now).value.unwrap().finish();
+    assert!(explained.why.iter().all(|why| !why.to_string().contains("built-in")));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
     let local = value(server, "DATA_LOCAL_MAPS").unwrap_or(0) + value(server, "RACK_LOCAL_MAPS").unwrap_or(0);
     assert_eq!(local, 4);
 
-    // Both trackers are told, then the files go.
+    // Both trackers receive KILL_JOB, then the files are removed.
     assert!(!cluster.effects.iter().any(|effect| matches!(effect, Effect::RemoveJobFiles { .. })));
     for index in [0, 1, 0, 1] {
         cluster.beat(index, |_| Fate::Succeed);
@@ -51,7 +51,7 @@ fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
     let removed = Effect::RemoveJobFiles { job: id, submit_dir: Some("file:/staging/job".into()) };
     assert!(cluster.effects.contains(&removed));
     assert!(cluster.trackers.iter().all(|tracker| tracker.outputs.is_empty() && tracker.tasks.is_empty()));
-    let overview = cluster.engine.overview(cluster.now).value;
+    let overview = cluster.engine.build_snapshot(cluster.now).value;
     assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "no slot is held for ever");
 }
 
@@ -131,7 +131,7 @@ fn ids_are_given_once_and_only_given_ones_are_taken() {
     assert_eq!(cluster.new_job_id("alice").to_string(), "job_202611210913_0002");
     let caller = crate::engine::Caller::named("alice");
     for stranger in ["job_202611210913_0003", "job_202611210913_0000", "job_202611210912_0001"] {
-        let asked = Event::SubmitAsked { id: stranger.parse().unwrap(), caller: caller.clone() };
+        let asked = Event::SubmissionRequested { id: stranger.parse().unwrap(), caller: caller.clone() };
         assert!(matches!(cluster.step(asked).0, crate::engine::Reply::Refused(_)), "{stranger}");
     }
 }
@@ -139,7 +139,7 @@ fn ids_are_given_once_and_only_given_ones_are_taken() {
 #[test]
 fn no_id_is_given_out_before_the_start_is_durable() {
     let mut cluster = Cluster::new(fifo());
-    let start = cluster.facts.iter().position(|fact| matches!(fact, Fact::Incarnation { .. })).unwrap() as u64 + 1;
+    let start = cluster.facts.iter().position(|fact| matches!(fact, Fact::RunStarted { .. })).unwrap() as u64 + 1;
     assert_eq!(cluster.step(Event::NewJobId { owner: IdOwner::named("alice") }).1, FactNumber(start));
 }
 
@@ -154,7 +154,7 @@ fn an_id_of_before_a_restart_is_taken_once_the_store_has_told_that_no_job_has_it
     assert!(!cluster.engine.is_id_of_before(id), "a job has it now");
     // Found unused by somebody who had asked before.
     cluster.step(Event::UnusedIdFound { id, owner: IdOwner::named("alice") });
-    let asked = Event::SubmitAsked { id, caller: crate::engine::Caller::named("alice") };
+    let asked = Event::SubmissionRequested { id, caller: crate::engine::Caller::named("alice") };
     assert!(matches!(
         cluster.step(asked).0,
         crate::engine::Reply::Submission(crate::engine::SubmissionReply::Accepted(status)) if status.id == id
@@ -174,7 +174,7 @@ fn an_id_is_good_for_one_job_even_when_that_is_forgotten() {
     cluster.engine.config.finished_jobs_kept = 0;
     cluster.add_tracker("h0", 2, 1);
     let id = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
-    let asked = Event::SubmitAsked { id, caller: crate::engine::Caller::named("alice") };
+    let asked = Event::SubmissionRequested { id, caller: crate::engine::Caller::named("alice") };
     while cluster.engine.job_status(id).value.is_some_and(|status| status.run_state != RunState::Succeeded) {
         cluster.beat(0, |_| Fate::Succeed);
     }
@@ -201,7 +201,7 @@ fn a_submission_tells_the_rack_of_a_node_that_is_still_being_looked_up() {
 }
 
 #[test]
-fn the_end_of_a_job_is_told_once_it_is_durable() {
+fn the_end_of_a_job_is_notification_once_it_is_durable() {
     let notification = EndNotification {
         url: "http://h/?$jobId=$jobStatus&again=$jobStatus".into(),
         retries: 2,
@@ -213,17 +213,17 @@ fn the_end_of_a_job_is_told_once_it_is_durable() {
     for (fate, word) in [(Fate::Succeed, "SUCCEEDED"), (Fate::Fail, "FAILED")] {
         let spec = JobSpec { end_notification: Some(notification.clone()), ..spec("alice", "default", 1, 0) };
         let id = cluster.submit(spec).unwrap();
-        let is_told = |effect: &Effect| matches!(effect, Effect::NotifyEnd { .. });
+        let is_notification = |effect: &Effect| matches!(effect, Effect::NotifyEnd { .. });
         for _ in 0..100 {
             cluster.beat(0, |task| if task.setup_or_cleanup { Fate::Succeed } else { fate });
-            if cluster.effects.iter().any(is_told) {
+            if cluster.effects.iter().any(is_notification) {
                 break;
             }
         }
         assert_eq!(cluster.effects_wait_for.0, cluster.facts.len() as u64);
-        let told: Vec<_> = cluster.effects.extract_if(.., |effect| is_told(effect)).collect();
+        let notified: Vec<_> = cluster.effects.extract_if(.., |effect| is_notification(effect)).collect();
         let url = format!("http://h/?{id}={word}&again={word}");
-        let told_of = EndNotification { url, ..notification.clone() };
-        assert_eq!(told, [Effect::NotifyEnd { job: id, notification: told_of }]);
+        let expected = EndNotification { url, ..notification.clone() };
+        assert_eq!(notified, [Effect::NotifyEnd { job: id, notification: expected }]);
     }
 }

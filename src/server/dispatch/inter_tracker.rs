@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::engine::{Engine, Event, HeartbeatAnswer, Refusal, Reply, Speaker};
+use crate::engine::{ConnectionStatus, Engine, Event, HeartbeatAnswer, Refusal, Reply};
 use crate::ipc::{Answer, PendingCall};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::is_node_name;
@@ -41,14 +41,16 @@ impl Dispatcher {
             return self.take_heartbeat(request, pending);
         }
         let now = self.owner.clock().now();
-        let ask = |engine: &Engine| engine.speaker(&request.status.name, pending.connection(), now);
+        let ask = |engine: &Engine| engine.connection_status(&request.status.name, pending.connection(), now);
         match self.owner.with_engine(ask) {
-            Speaker::Own => self.take_heartbeat(request, pending),
-            Speaker::Absent | Speaker::Elsewhere(_) if self.admission.is_listed() => {
+            ConnectionStatus::Own => self.take_heartbeat(request, pending),
+            ConnectionStatus::Absent | ConnectionStatus::Elsewhere(_) if self.admission.is_listed() => {
                 drop(tokio::task::spawn_local(self.clone().check_host(request, pending)));
             }
-            Speaker::Absent => self.take_heartbeat(request, pending),
-            Speaker::Elsewhere(_) => drop(tokio::task::spawn_local(self.clone().decide_claim(request, pending))),
+            ConnectionStatus::Absent => self.take_heartbeat(request, pending),
+            ConnectionStatus::Elsewhere(_) => {
+                drop(tokio::task::spawn_local(self.clone().decide_claim(request, pending)))
+            }
         }
     }
 

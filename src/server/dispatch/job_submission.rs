@@ -40,7 +40,7 @@ impl Dispatcher {
                 let is_first = pending.is_first();
                 self.as_caller(Some(id), pending, move |this, caller, pending| {
                     let event =
-                        if is_first { Event::KillJobFirst { id, caller } } else { Event::KillJob { id, caller } };
+                        if is_first { Event::KillJobAsFirstCall { id, caller } } else { Event::KillJob { id, caller } };
                     this.step(event, pending);
                 });
             }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use crate::engine::{LongRead, Slice, Then};
+use crate::engine::{LongRead, ReadProgress, Slice};
 use crate::ipc::{PartedAnswer, PendingCall, RemoteError};
 use crate::server::answer_memory::MemoryReservation;
 
@@ -32,13 +32,13 @@ impl Dispatcher {
         answer.start(&mut part);
         while let Some(reservation) = self.reserve_part(part_bytes, &answer).await {
             let slice = self.make_part(&mut read, &mut part).await;
-            if slice.then == Then::Gone {
+            if slice.progress == ReadProgress::JobForgotten {
                 return answer.refuse(&RemoteError::io("the job was retired while its task reports were sent"));
             }
             if self.owner.wait_durable(slice.wait_for).await.is_err() {
                 return;
             }
-            if slice.then == Then::Done {
+            if slice.progress == ReadProgress::Done {
                 return answer.finish(part);
             }
             answer.send(&std::mem::take(&mut part));
@@ -69,10 +69,10 @@ impl Dispatcher {
             let _permit = self.slices.acquire().await;
             let slice = self.owner.with_engine(|engine| read.next(engine, part));
             tokio::task::yield_now().await;
-            match slice.then {
-                Then::More if part.len() < PART_BYTES => {}
-                Then::MoreOfTheSame => {}
-                Then::More | Then::Done | Then::Gone => return slice,
+            match slice.progress {
+                ReadProgress::More if part.len() < PART_BYTES => {}
+                ReadProgress::MoreInPlace => {}
+                ReadProgress::More | ReadProgress::Done | ReadProgress::JobForgotten => return slice,
             }
         }
     }

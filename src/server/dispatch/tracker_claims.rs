@@ -15,7 +15,7 @@ use std::rc::{Rc, Weak};
 
 use tokio::sync::Notify;
 
-use crate::engine::{OwnConnection, Refusal, Reply, Speaker};
+use crate::engine::{ConnectionStatus, Refusal, Reply, TrackerConnection};
 use crate::ipc::{PendingCall, Probe};
 use crate::model::FactNumber;
 use crate::server::admission::Admitted;
@@ -110,10 +110,11 @@ impl Dispatcher {
                 return pending.close_connection();
             }
             let now = self.owner.clock().now();
-            let own = match self.owner.with_engine(|engine| engine.speaker(&tracker, pending.connection(), now)) {
-                Speaker::Own | Speaker::Absent => return self.take_heartbeat(request, pending),
-                Speaker::Elsewhere(own) => own,
-            };
+            let own =
+                match self.owner.with_engine(|engine| engine.connection_status(&tracker, pending.connection(), now)) {
+                    ConnectionStatus::Own | ConnectionStatus::Absent => return self.take_heartbeat(request, pending),
+                    ConnectionStatus::Elsewhere(own) => own,
+                };
             if claim.as_ref().is_none_or(|(connection, _, _)| *connection != own.connection) {
                 let Some(found) = self.tracker_claims.find_or_start(own.connection, &pending) else {
                     // It has closed, and the event is about to reach the engine.
@@ -216,7 +217,7 @@ impl Dispatcher {
     }
 }
 
-fn decide(own: &OwnConnection, began_ms: u64, now_ms: u64, timeout_ms: u64, probe: &Probe) -> ClaimDecision {
+fn decide(own: &TrackerConnection, began_ms: u64, now_ms: u64, timeout_ms: u64, probe: &Probe) -> ClaimDecision {
     if own.last_seen_mono_ms > began_ms {
         return ClaimDecision::OtherHost;
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Predecessors;
+use crate::engine::ForeignState;
 use crate::fs::{FileUri, FsError};
 use crate::model::{Identifier, JobId};
 use crate::store::{FaultPoint, Opened};
@@ -46,10 +46,10 @@ struct JobFiles {
 
 impl Leftovers {
     /// The leftovers in the loaded state.
-    pub fn of(opened: &Opened, predecessors: &Predecessors) -> Self {
+    pub fn of(opened: &Opened, predecessors: &ForeignState) -> Self {
         let unfinished = opened.jobs.unfinished.iter().filter_map(|job| {
             let accepted = &job.accepted;
-            let token_file = match &predecessors.was_here {
+            let token_file = match &predecessors.unfinished_jobs {
                 // Another JobTracker has rewritten the token, or has ended the job.
                 Some(tokens) => tokens.get(&accepted.id)?.as_ref().unwrap_or(&accepted.token_file),
                 None => &accepted.token_file,
@@ -72,7 +72,7 @@ impl Leftovers {
             identifiers: opened.identifiers.clone(),
             known: opened.looked_for.clone(),
             found: predecessors.jobs.clone(),
-            was_another_here: predecessors.was_here.is_some(),
+            was_another_here: predecessors.unfinished_jobs.is_some(),
         }
     }
 

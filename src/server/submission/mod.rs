@@ -131,7 +131,7 @@ impl Submissions {
     ) -> Result<(Reply, FactNumber), RemoteError> {
         let SubmissionRequest { id, caller, submit_dir, credentials } = request;
         self.find_id_of_earlier_run(id, id_owner(pending)).await?;
-        let first = self.owner.step(Event::SubmitAsked { id, caller: caller.clone() });
+        let first = self.owner.step(Event::SubmissionRequested { id, caller: caller.clone() });
         if !matches!(first.0, Reply::Submission(SubmissionReply::ReadFiles)) {
             // Refused, or a known job: a repeated call gets the same answer.
             return Ok(first);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::{Event, FoundJob, Predecessors, Reply};
+use crate::engine::{Event, ForeignJob, ForeignState, Reply};
 use crate::fs::{FileUri, FsError};
 use crate::model::{Identifier, JobId};
 use crate::store::Opened;
@@ -53,7 +53,7 @@ impl SystemDirAtStart {
     }
 
     /// What the engine must know of it. `recover`: whether jobs are adopted at all. Blocking.
-    pub fn predecessors(&self, opened: &Opened, recover: bool) -> Predecessors {
+    pub fn predecessors(&self, opened: &Opened, recover: bool) -> ForeignState {
         let of_others = |job: &&JobId| {
             // A job with an id of ours that the state does not know was never answered, unless the state is an older
             // copy.
@@ -73,7 +73,11 @@ impl SystemDirAtStart {
                 jobs.insert(*job);
             }
         }
-        Predecessors { was_here: self.was_another_here.then(|| self.tokens(opened)), jobs, is_copy: opened.is_copy }
+        ForeignState {
+            unfinished_jobs: self.was_another_here.then(|| self.tokens(opened)),
+            jobs,
+            is_copy: opened.is_copy,
+        }
     }
 
     /// The token files of our unfinished jobs that have a directory: another JobTracker has written new ones.
@@ -96,7 +100,7 @@ impl Submissions {
                     tracing::warn!("adopted {job} of {user} from another JobTracker; it runs from the start")
                 }
                 Err(why) => {
-                    self.owner.step(Event::JobNotFound { id: *job });
+                    self.owner.step(Event::ForeignJobNotFound { id: *job });
                     tracing::warn!("{job} of another JobTracker is not adopted: {why}; its system directory stays");
                 }
             }
@@ -132,8 +136,8 @@ impl Submissions {
                 Splits::build(builder, &self.topology)
             }
         };
-        let found = FoundJob { id, spec: Arc::new(spec), splits: Arc::new(splits), token_file: token_file.into() };
-        match self.owner.step(Event::JobFound(Box::new(found))).0 {
+        let found = ForeignJob { id, spec: Arc::new(spec), splits: Arc::new(splits), token_file: token_file.into() };
+        match self.owner.step(Event::ForeignJobFound(Box::new(found))).0 {
             Reply::Refused(refusal) => Err(refusal.to_string()),
             _ => Ok(user),
         }

@@ -85,14 +85,14 @@ impl AttemptBooks {
     pub(super) fn take(&mut self, fact: &Fact) -> Result<(), String> {
         match fact {
             Fact::Job(fact) => self.take_job(fact),
-            Fact::KillJobPaid { job, tracker } => {
+            Fact::KillJobAcknowledged { job, tracker } => {
                 self.release(*job, |_, holder| holder == tracker);
                 Ok(())
             }
-            Fact::Incarnation { .. }
+            Fact::RunStarted { .. }
             | Fact::LaunchAnswer { .. }
             | Fact::TrackerForgotten { .. }
-            | Fact::KillJobOwed { .. }
+            | Fact::KillJobPending { .. }
             | Fact::Market(_)
             | Fact::JobsCharged { .. } => Ok(()),
         }

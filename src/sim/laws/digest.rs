@@ -68,17 +68,17 @@ impl Digest {
 
     pub(super) fn fact(&mut self, fact: &Fact) {
         match fact {
-            Fact::Incarnation { start_ms, .. } => self.word(start_ms.cast_unsigned()),
+            Fact::RunStarted { start_ms, .. } => self.word(start_ms.cast_unsigned()),
             Fact::LaunchAnswer { tracker, answer, .. } => {
                 self.bytes(tracker.as_bytes());
                 self.bytes(answer);
             }
             Fact::TrackerForgotten { tracker } => self.bytes(tracker.as_bytes()),
-            Fact::KillJobOwed { job, trackers } => {
+            Fact::KillJobPending { job, trackers } => {
                 self.job(*job);
                 self.word(trackers.len() as u64);
             }
-            Fact::KillJobPaid { job, tracker } => {
+            Fact::KillJobAcknowledged { job, tracker } => {
                 self.job(*job);
                 self.bytes(tracker.as_bytes());
             }

@@ -301,7 +301,7 @@ impl Judge {
         if (totals.running, totals.waiting, totals.occupied) != (none, none, none) {
             return Err(self.violation(Law::End, format!("no job is left, but {totals:?}")));
         }
-        if inspection.kill_debts() > 0 {
+        if inspection.pending_kill_jobs() > 0 {
             return Err(self.violation(Law::End, "a tracker has not been told of a job's end".to_owned()));
         }
         Ok(())

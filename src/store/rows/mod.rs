@@ -29,7 +29,7 @@ pub(super) fn record(
     fact: &Fact,
 ) -> rusqlite::Result<()> {
     match fact {
-        Fact::Incarnation { identifier, start_ms } => {
+        Fact::RunStarted { identifier, start_ms } => {
             // The facts that follow it see to what a copy does not know.
             transaction.prepare_cached("DELETE FROM meta WHERE key = ?1")?.execute([COPIED])?;
             transaction
@@ -48,13 +48,13 @@ pub(super) fn record(
             .prepare_cached("DELETE FROM launch_answer WHERE tracker = ?1")?
             .execute(params![tracker])
             .map(drop),
-        Fact::KillJobOwed { job, trackers } => {
+        Fact::KillJobPending { job, trackers } => {
             let mut insert =
                 transaction.prepare_cached("INSERT OR IGNORE INTO kill_debt (job, tracker) VALUES (?1, ?2)")?;
             let job = job.to_string();
             trackers.iter().try_for_each(|tracker| insert.execute(params![job, tracker]).map(drop))
         }
-        Fact::KillJobPaid { job, tracker } => transaction
+        Fact::KillJobAcknowledged { job, tracker } => transaction
             .prepare_cached("DELETE FROM kill_debt WHERE job = ?1 AND tracker = ?2")?
             .execute(params![job.to_string(), tracker])
             .map(drop),

@@ -1,4 +1,4 @@
-//! What clients may read. Everything comes with the fact that must be durable before anyone sees it.
+//! Queries of clients. Each result carries the fact that must be durable before the reply is sent.
 
 use crate::mapreduce::{CountersExceeded, Job};
 use crate::model::{AttemptId, FactNumber, JobId, Kind};
@@ -12,7 +12,7 @@ use super::engine::Engine;
 use super::tracker::Tracker;
 use super::{Caller, Read, Refusal};
 
-/// Which tasks of a job a client asks about.
+/// Tasks of a job by role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
     /// Its maps or reduces.
@@ -26,7 +26,7 @@ pub enum ReportKind {
 // === impl ReportKind ===
 
 impl ReportKind {
-    /// These reports of a job.
+    /// The reports of these tasks.
     pub fn of(self, job: &Job) -> Vec<TaskReport> {
         match self {
             ReportKind::Work(kind) => job.task_reports(kind),
@@ -49,14 +49,14 @@ impl Engine {
         self.read_job(id, |job| job.profile(format!("{}{id}", self.config.job_page_prefix)))
     }
 
-    /// The counters of a job, none for an unknown one; an error when it has too many. For those whom
-    /// [`Self::check_view_counters`] lets.
+    /// The counters of a job, none for an unknown one; an error when it has too many. The caller must have passed
+    /// [`Self::check_view_counters`].
     pub fn job_counters(&self, id: JobId) -> Read<Result<Option<Counters>, CountersExceeded>> {
         let read = self.read_job(id, |job| job.counters(&self.config.limits.counters));
         Read { value: read.value.transpose(), wait_for: read.wait_for }
     }
 
-    /// Reports on the tasks of a job, at once; none for an unknown one. Clients get them by
+    /// All reports on the tasks of a job; none for an unknown one. Clients get them in slices, by
     /// [`LongRead::task_reports`](super::LongRead::task_reports).
     pub fn task_reports(&self, id: JobId, kind: ReportKind) -> Read<Vec<TaskReport>> {
         let reports = self.read_job(id, |job| kind.of(job));
@@ -69,12 +69,12 @@ impl Engine {
         Read { value: events.value.unwrap_or_default(), wait_for: events.wait_for }
     }
 
-    /// Whether tasks and events of a job are in the store alone: it was over before a restart.
+    /// Whether tasks and events of a job are in the store alone, as of jobs that completed before a restart.
     pub fn is_in_store_alone(&self, id: JobId) -> bool {
         self.jobs.get(id).is_some_and(Job::is_without_tasks)
     }
 
-    /// What an attempt said that went wrong. For those whom [`Self::check_view_details`] lets.
+    /// The diagnostics of an attempt. The caller must have passed [`Self::check_view_details`].
     pub fn task_diagnostics(&self, id: AttemptId) -> Read<Vec<String>> {
         let texts = self.read_job(id.task.job, |job| {
             job.key_of(id.task).and_then(|key| job.diagnostics(key, id.number)).unwrap_or_default()
@@ -82,12 +82,12 @@ impl Engine {
         Read { value: texts.value.unwrap_or_default(), wait_for: texts.wait_for }
     }
 
-    /// All jobs, by id, at once: clients get them by [`LongRead::jobs`](super::LongRead::jobs).
+    /// All jobs by id. Clients get them in slices, by [`LongRead::jobs`](super::LongRead::jobs).
     pub fn all_jobs(&self) -> Read<Vec<JobStatus>> {
         self.read_jobs(|_| true)
     }
 
-    /// Jobs that are not over, at once.
+    /// Jobs that are not complete.
     pub fn jobs_to_complete(&self) -> Read<Vec<JobStatus>> {
         self.read_jobs(|job| job.is_to_complete())
     }
@@ -132,7 +132,7 @@ impl Engine {
         Read { value, wait_for: self.market_fact() }
     }
 
-    /// What the caller may do in each queue where anything is allowed.
+    /// The operations that the caller may perform, for each queue that allows any.
     pub fn queue_acls(&self, caller: &Caller) -> Read<Vec<QueueAclsInfo>> {
         let user = &*caller.user;
         let of = |name: &str, submit: bool, administer: bool| {
@@ -143,7 +143,7 @@ impl Engine {
         };
         let open = !self.config.acls_enabled;
         let value = match &self.market {
-            // Only its own user may submit to a queue of the market, and nobody's list says more.
+            // A queue of the market accepts jobs of its own user only; access lists add nothing.
             Some(market) => market
                 .queues()
                 .filter_map(|queue| of(queue.as_str(), queue.as_str() == user, open && queue.as_str() == user))
@@ -159,7 +159,7 @@ impl Engine {
         Read { value, wait_for: self.market_fact() }
     }
 
-    /// Who administers a queue: everybody while access lists are off, for unknown queues too as in 1.2.1.
+    /// The administrators of a queue: all users while access lists are off, for unknown queues too as in 1.2.1.
     ///
     /// # Errors
     /// Access lists are on and there is no such queue.
@@ -170,7 +170,7 @@ impl Engine {
         } else if let Some(queue) = configured() {
             written(&queue.administer_acl)
         } else if self.market.is_some() {
-            // Queues of a market have no lists, and which there are is nobody's business.
+            // Queues of a market have no access lists, and their names are confidential.
             " ".to_owned()
         } else {
             return Err(Refusal::IllegalArgument(format!("There is no queue named {name}")));
@@ -178,7 +178,7 @@ impl Engine {
         Ok(Read { value: AccessControlList(list.into()), wait_for: FactNumber::default() })
     }
 
-    /// The cluster; tracker names in the detailed form only, for which alone it looks at each tracker.
+    /// The cluster; the detailed form lists tracker names, at a cost that grows with the number of trackers.
     pub fn cluster_status(&self, detailed: bool) -> Read<ClusterStatus> {
         let of = |trackers: usize, is_so: &dyn Fn(&Tracker) -> bool| {
             let named = self.trackers.values().filter(|tracker| detailed && is_so(tracker));
@@ -204,7 +204,7 @@ impl Engine {
         Read { value, wait_for: FactNumber::default() }
     }
 
-    /// Queues of a market show what is durable.
+    /// The fact that answers about queues wait for: queues of a market change by facts.
     fn market_fact(&self) -> FactNumber {
         match self.market {
             Some(_) => self.log.last(),

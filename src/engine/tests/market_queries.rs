@@ -1,4 +1,4 @@
-//! Quotes and standings of the whole engine: what is told of the next tick is what it does.
+//! Quotes and standings of the whole engine: the next tick does what they announce.
 
 use crate::engine::Fact;
 use crate::market::{Answer, Credits, MarketFact, OperationKind, QueueStanding, Quote, Shape};
@@ -98,7 +98,7 @@ fn users_see_their_own_queue_only() {
         }
         other => panic!("{other:?}"),
     }
-    for query in ["queues=bob", "quote=1&queue=bob", "queues=nobody", "quote=1"] {
+    for query in ["queues=bob", "quote=1&queue=bob", "queues=unknown", "quote=1"] {
         assert!(asked(query).1.unwrap_err().to_string().starts_with("ACCESS DENIED"), "{query}");
     }
     assert!(matches!(asked("quote=1&queue=alice"), (true, Ok(Answer::Quote(_)))));

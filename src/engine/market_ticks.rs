@@ -1,4 +1,4 @@
-//! Where the engine meets the market: queues, ticks, requests to `/scheduler`.
+//! The engine's use of the market: queues, ticks, requests to `/scheduler`.
 
 use crate::market::{
     Account, BudgetLine, Credits, Interval, Market, MarketFact, QueueChange, QueueName, QueueUse, ServletRequest,
@@ -12,7 +12,7 @@ use super::{Effect, Fact, PolicyConfig, Reply};
 // === impl Engine: market ===
 
 impl Engine {
-    /// Opens the configured queues, or those of the market as an earlier incarnation left it.
+    /// Opens the configured queues, or those of the restored market.
     pub(super) fn open_queues(&mut self, restored: &[MarketFact], now: Now) {
         let Some(market) = &mut self.market else {
             for queue in &self.config.queues {
@@ -26,7 +26,7 @@ impl Engine {
         let mut allocations = Vec::new();
         for queue in market.queues() {
             let group = self.scheduler.open_group(queue.as_str());
-            // What was bought holds until the first tick.
+            // The restored allocation holds until the first tick.
             let interval = market.account(queue.as_str()).and_then(Account::interval);
             allocations.extend(interval.map(|interval| (group, allocation(interval))));
         }
@@ -38,8 +38,8 @@ impl Engine {
         }
     }
 
-    /// Brings the budget file in, at the very first start. Queues are known from then on, before any port opens.
-    pub fn endow(&mut self, lines: Vec<BudgetLine>, now: Now) {
+    /// Seeds the market with the budget file, once in the life of the state store. Opens its queues.
+    pub fn seed_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) {
         let Some(market) = &mut self.market else { return };
         for fact in market.endow(lines, now) {
             self.log.push(Fact::Market(fact));
@@ -49,13 +49,13 @@ impl Engine {
         }
     }
 
-    /// Makes budgets and queues what an edited budget file says, at a start. Gives a line for people about each change.
-    /// The file is asked for again at the next tick.
+    /// Applies an edited budget file at start. Returns a line for the operator about each change. The next tick writes
+    /// the file again.
     pub fn take_over_budgets(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
         let Some(market) = &mut self.market else { return Vec::new() };
         let live_jobs = &self.live_jobs;
         let taken = market.take_over(lines, now, |queue| live_jobs.contains_key(queue.as_str()));
-        self.follow(taken.changes);
+        self.apply_queue_changes(taken.changes);
         self.budgets_changed = true;
         for fact in taken.facts {
             self.log.push(Fact::Market(fact));
@@ -63,15 +63,15 @@ impl Engine {
         taken.told
     }
 
-    /// Opens and closes what the market has opened and closed.
-    fn follow(&mut self, changes: Vec<QueueChange>) {
+    /// Opens and closes scheduler groups as the market opened and closed queues.
+    fn apply_queue_changes(&mut self, changes: Vec<QueueChange>) {
         for change in changes {
             match change {
                 QueueChange::Opened(queue) => {
                     self.scheduler.open_group(queue.as_str());
                 }
                 QueueChange::Closed(queue) => {
-                    // A queue that was not busy has no app, so it closes.
+                    // The market removes idle queues only: these have no app, so the group closes.
                     let closed = self.scheduler.group(queue.as_str()).map(|group| self.scheduler.close_group(group));
                     debug_assert_eq!(closed, Some(Ok(())), "the account of {queue:?} is gone, its group is not");
                 }
@@ -79,7 +79,7 @@ impl Engine {
         }
     }
 
-    /// Charges the interval that ends and opens the next. A tick that comes late is one tick.
+    /// Charges the interval that ends and opens the next one. A late tick counts once.
     pub(super) fn tick_when_due(&mut self, now: Now) {
         let PolicyConfig::Dynamic { alloc_interval_ms, .. } = self.config.policy else { return };
         if now.mono_ms < self.next_tick_mono_ms {
@@ -88,10 +88,10 @@ impl Engine {
         self.next_tick_mono_ms = next_on_grid(self.next_tick_mono_ms, alloc_interval_ms, now);
         let slots = self.scheduler.totals().slots.narrow();
         let Some(market) = &mut self.market else { return };
-        let (usage, groups) = usage(market, &self.scheduler);
+        let (usage, groups) = queue_usage(market, &self.scheduler);
         let tick = market.tick(&usage, slots, now);
-        let money_moved = tick.turns.iter().any(|turn| turn.charge.amount() > Credits::ZERO);
-        // Both are by name, and the market names no queue that was not named to it.
+        let is_charged = tick.turns.iter().any(|turn| turn.charge.amount() > Credits::ZERO);
+        // Both are sorted by name, and the market returns only queues of `usage`.
         let mut groups = usage.iter().zip(groups);
         let allocations: Vec<_> = tick
             .intervals()
@@ -107,36 +107,36 @@ impl Engine {
         if !charged.is_empty() {
             self.log.push(Fact::JobsCharged { tick: number, jobs: charged });
         }
-        if money_moved || self.budgets_changed {
+        if is_charged || self.budgets_changed {
             self.budgets_changed = false;
             self.effects.push(Effect::WriteBudgetImage);
         }
     }
 
-    pub(super) fn market_request(&mut self, mut request: ServletRequest, now: Now) -> (Reply, Wait) {
-        self.name_queue_of_job(&mut request);
+    pub(super) fn handle_market_request(&mut self, mut request: ServletRequest, now: Now) -> (Reply, Wait) {
+        self.resolve_job_queue(&mut request);
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
         let (live_jobs, submissions, scheduler) = (&self.live_jobs, &self.submissions, &self.scheduler);
         let busy = |queue: &QueueName| {
             let queue = queue.as_str();
-            // Attempts of ended jobs hold slots that the queue still has to pay for.
+            // Attempts of completed jobs hold slots that the queue still pays for.
             let holds_slots =
                 || scheduler.group(queue).is_some_and(|group| scheduler.usage(group) != PerKind::default());
             live_jobs.contains_key(queue) || holds_slots() || submissions.values().any(|pending| pending.is_for(queue))
         };
         let operated = market.operate(request, now, busy);
-        self.follow(operated.changes);
+        self.apply_queue_changes(operated.changes);
         self.budgets_changed |= operated.facts.iter().any(is_money);
         for fact in operated.facts {
             self.log.push(Fact::Market(fact));
         }
-        // What is answered shows durable state only.
-        (Reply::Market(operated.answer.map(|answer| self.complete(answer))), Wait::All)
+        // The answer may show durable state only.
+        (Reply::Market(operated.answer.map(|answer| self.answer_from_cluster(answer))), Wait::All)
     }
 }
 
-/// What each queue that does something uses and wants, by name, and which group it is.
-pub(super) fn usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
+/// Usage and demand of each queue that is not idle, by name, with its scheduler group.
+pub(super) fn queue_usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, Vec<GroupId>) {
     let mut standings = scheduler.group_usages().peekable();
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
@@ -147,7 +147,7 @@ pub(super) fn usage(market: &Market, scheduler: &Scheduler) -> (Vec<QueueUse>, V
     market.queues().filter_map(of_queue).unzip()
 }
 
-/// The first moment after `now` that is a whole number of intervals after `due`, which has come.
+/// The first time after `now` that is a whole number of intervals after `due_mono_ms`, which has passed.
 pub(super) fn next_on_grid(due_mono_ms: u64, interval_ms: u64, now: Now) -> u64 {
     let interval_ms = interval_ms.max(1);
     let missed = now.mono_ms.saturating_sub(due_mono_ms) / interval_ms;

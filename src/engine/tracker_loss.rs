@@ -1,4 +1,4 @@
-//! Trackers that are gone (1.2.1 `JobTracker.lostTaskTracker`, `ExpireTrackers`).
+//! Loss of trackers (1.2.1 `JobTracker.lostTaskTracker`, `ExpireTrackers`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::{Fact, LogLevel, Reply};
 // === impl Engine: lost trackers ===
 
 impl Engine {
-    /// Looks for trackers that have been silent too long, three times in an expiry interval as 1.2.1 does.
-    /// Those that wait for their answer, as `durable` tells, are not silent.
+    /// Loses trackers that were silent for the expiry interval; checks three times an interval, as 1.2.1. A tracker
+    /// whose answer waits for a fact after `durable` is not silent.
     pub(super) fn expire_trackers_when_due(&mut self, durable: FactNumber, now: Now) {
         if now.mono_ms < self.next_expiry_mono_ms {
             return;
@@ -35,23 +35,23 @@ impl Engine {
         self.expire_launches(durable, now);
     }
 
-    /// Forgets a tracker and does what its loss means for its attempts.
+    /// Removes a tracker, and ends or restarts its attempts.
     pub(super) fn lose_tracker(&mut self, name: &Arc<str>, why: &str, now: Now) {
         let Some(tracker) = self.trackers.remove(name) else { return };
         self.log_line(LogLevel::Warning, format!("lost {name}: {why}"));
         move_busy(&mut self.busy_slots, tracker.busy, PerKind::default());
-        // Its face stays until the events about its attempts are written: they name its address.
-        let mut hurt: BTreeSet<JobId> = BTreeSet::new();
+        // The node stays until the events about its attempts are written: they contain its address.
+        let mut affected: BTreeSet<JobId> = BTreeSet::new();
         for attempt in &tracker.attempts {
             if self.lose_attempt(*attempt, name, now) {
-                hurt.insert(attempt.task.job);
+                affected.insert(attempt.task.job);
             }
         }
-        self.charge_loss(&tracker, &hurt);
-        self.forget_strays(name, &tracker.strays, now);
-        // What was owed to it nobody will collect any more: should it come back, it is told to start anew.
+        self.charge_loss(&tracker, &affected);
+        self.forget_unknown_attempts(name, &tracker.unknown_attempts, now);
+        // Its pending KILL_JOBs are void: should it reconnect, it is reinitialised.
         for job in &tracker.kill_jobs {
-            self.pay_kill_debt(*job, name);
+            self.acknowledge_kill_job(*job, name);
         }
         if tracker.has_launch_answer {
             self.log.push(Fact::TrackerForgotten { tracker: name.clone() });
@@ -63,23 +63,23 @@ impl Engine {
         }
     }
 
-    /// The loss counts as one failure on the host for each job that lost anything with it.
-    fn charge_loss(&mut self, tracker: &Tracker, hurt: &BTreeSet<JobId>) {
+    /// Records one failure on the host for each job that lost an attempt or output.
+    fn charge_loss(&mut self, tracker: &Tracker, affected: &BTreeSet<JobId>) {
         let Some(host) = self.nodes.get(tracker.node).map(|info| info.host) else { return };
-        for id in hurt {
+        for id in affected {
             if let Some(job) = self.jobs.get_mut(*id).filter(|job| !job.is_over()) {
                 job.record_host_failure(host, &self.nodes);
             }
         }
     }
 
-    /// Returns whether that costs the job anything.
+    /// Ends or restarts an attempt of a lost tracker. Returns whether the job loses anything.
     fn lose_attempt(&mut self, id: AttemptId, tracker: &Arc<str>, now: Now) -> bool {
         let Some(job) = self.jobs.get_mut(id.task.job) else { return false };
         let Some(key) = job.key_of(id.task) else { return false };
         let Some(attempt) = job.attempt(key, id.number) else { return false };
         let state = match attempt.state {
-            // Its output is gone; without reduces it lies in the file system, where nobody needs the tracker.
+            // Map output is lost with the tracker; without reduces the output is in the file system.
             AttemptState::Succeeded if job.needs_output(key) => AttemptState::Killed,
             AttemptState::Succeeded => return false,
             AttemptState::Running | AttemptState::CommitPending
@@ -87,7 +87,7 @@ impl Engine {
             {
                 AttemptState::KilledUnclean
             }
-            // Its task-cleanup was running there: another node does it.
+            // Its task-cleanup was running there: another node runs it again.
             AttemptState::FailedUnclean | AttemptState::KilledUnclean => {
                 job.lose_task_cleanup(key, id.number, &mut job_context!(self, now));
                 return true;
@@ -104,8 +104,9 @@ impl Engine {
         true
     }
 
-    /// An attempt FAILED, as the server itself has found. Its tracker is told to drop it where the task was given up by
-    /// that, as in 1.2.1; else it is told when it mentions it again, or by the end of the job.
+    /// Fails an attempt by decision of the engine. If that fails the task, its tracker is ordered to drop the attempt,
+    /// as in
+    /// 1.2.1; otherwise the order follows the tracker's next report of it, or the end of the job.
     pub(super) fn fail_attempt(&mut self, id: AttemptId, why: &str, now: Now) {
         let Some(job) = self.jobs.get_mut(id.task.job) else { return };
         let Some(key) = job.key_of(id.task) else { return };
@@ -123,11 +124,11 @@ impl Engine {
         }
     }
 
-    /// The rack of a host is known: demand and nodes move there. Costs nothing when it stands there already, however many nodes
-    /// share the host.
-    pub(super) fn rack_resolved(&mut self, host: &str, rack: &str) -> (Reply, Wait) {
+    /// Moves demand and nodes of a host to its resolved rack. Free of cost if the host is there already, however many
+    /// nodes share it.
+    pub(super) fn on_rack_resolved(&mut self, host: &str, rack: &str) -> (Reply, Wait) {
         let topology = self.scheduler.topology_mut();
-        // Whoever asked may be gone since, and the host with it.
+        // The host may have been removed since the request.
         let Some(before) = topology.host(host) else { return (Reply::Done, Wait::Nothing) };
         let host_id = topology.move_host(host, rack);
         if host_id != before {
@@ -139,7 +140,7 @@ impl Engine {
                 self.scheduler.topology_mut().hold_for_node(host_id);
                 self.scheduler.topology_mut().release(before);
             }
-            // Where no node stands it goes again, unless one has stood there.
+            // Removes the host if it has no node and never had one.
             self.scheduler.topology_mut().hold(host_id);
             self.scheduler.topology_mut().release(host_id);
         }

@@ -1,4 +1,4 @@
-//! Which work a tracker gets: cleanups and setups first, then what the scheduler grants (1.2.1
+//! Assignment of tasks to a tracker: cleanups and setups first, then the scheduler's grants (1.2.1
 //! `JobTracker.getSetupAndCleanupTasks`, `TaskScheduler.assignTasks`).
 
 use std::collections::BTreeSet;
@@ -11,25 +11,25 @@ use crate::wire::Task;
 
 use super::engine::{Engine, job_context};
 
-/// How many jobs are asked whether their setup or cleanup may run on a node.
-const MAX_ASKED: usize = 100;
+/// Most jobs that are checked for a setup or cleanup on one node.
+const MAX_CANDIDATES: usize = 100;
 
-// === impl Engine: work ===
+// === impl Engine: assignment ===
 
 impl Engine {
-    /// Fills the free slots of a tracker; the launches are kept for [`Self::launch_facts`].
-    pub(super) fn give_work(&mut self, name: &Arc<str>, node: NodeId, now: Now) -> Vec<Task> {
+    /// Fills the free slots of a tracker; keeps the launches for [`Self::launch_facts`].
+    pub(super) fn assign_tasks(&mut self, name: &Arc<str>, node: NodeId, now: Now) -> Vec<Task> {
         let Some(tracker) = self.trackers.get(name) else { return Vec::new() };
         let mut free = tracker.free();
         let compatible = self.config.policy.is_compatible();
         self.launches.clear();
         'kinds: for kind in Kind::ALL {
             while free[kind] > 0 {
-                let Some((app, launch)) = self.launch_aside(kind, node, now) else { break };
+                let Some((app, launch)) = self.assign_housekeeping(kind, node, now) else { break };
                 self.launches.push((app, launch));
                 free[kind] -= 1;
                 if compatible {
-                    // The original gives one such task a heartbeat, and nothing else with it.
+                    // 1.2.1 assigns one such task a heartbeat, and no other task with it.
                     break 'kinds;
                 }
             }
@@ -49,8 +49,8 @@ impl Engine {
         tasks
     }
 
-    /// Jobs whose first minute has passed may have tasks that lag.
-    pub(super) fn look_for_stragglers_when_due(&mut self, now: Now) {
+    /// Looks for stragglers in jobs whose check is due.
+    pub(super) fn check_stragglers_when_due(&mut self, now: Now) {
         while let Some(check) =
             self.housekeeping.straggler_checks.first().copied().filter(|(due, _)| *due <= now.mono_ms)
         {
@@ -61,32 +61,32 @@ impl Engine {
         }
     }
 
-    /// A task that the scheduler does not give out: a job's cleanup, a task-cleanup, a job's setup; jobs by id.
-    fn launch_aside(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
+    /// Launches a task outside of the scheduler's grants: a job's cleanup, a task-cleanup or a job's setup; jobs by id.
+    fn assign_housekeeping(&mut self, kind: Kind, node: NodeId, now: Now) -> Option<(AppId, Launch)> {
         if let Some(id) =
-            self.first_that(&self.housekeeping.cleanup, |job| job.can_clean_up_on(kind, node, &self.nodes))
+            self.first_suitable(&self.housekeeping.cleanup, |job| job.can_clean_up_on(kind, node, &self.nodes))
         {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_cleanup(kind, node, &mut job_context!(self, now))));
         }
         if let Some(id) =
-            self.first_that(&self.housekeeping.task_cleanup[kind], |job| !job.avoids(kind, node, &self.nodes))
+            self.first_suitable(&self.housekeeping.task_cleanup[kind], |job| !job.avoids(kind, node, &self.nodes))
         {
             let job = self.jobs.get_mut(id)?;
             return Some((job.app, job.launch_task_cleanup(kind, node, &mut job_context!(self, now))?));
         }
-        let id = self.first_that(&self.housekeeping.setup, |job| job.can_set_up_on(kind, node, &self.nodes))?;
+        let id = self.first_suitable(&self.housekeeping.setup, |job| job.can_set_up_on(kind, node, &self.nodes))?;
         let job = self.jobs.get_mut(id)?;
         Some((job.app, job.launch_setup(kind, node, &mut job_context!(self, now))))
     }
 
-    /// The first of the jobs that suits; those far behind many that do not are left to other nodes.
-    fn first_that(&self, wanting: &BTreeSet<JobId>, suits: impl Fn(&Job) -> bool) -> Option<JobId> {
-        let mut asked = wanting.iter().take(MAX_ASKED).copied();
-        asked.find(|id| self.jobs.get(*id).is_some_and(&suits))
+    /// The first suitable job of the first `MAX_CANDIDATES`; jobs behind them are left to other nodes.
+    fn first_suitable(&self, candidates: &BTreeSet<JobId>, is_suitable: impl Fn(&Job) -> bool) -> Option<JobId> {
+        let mut candidates = candidates.iter().take(MAX_CANDIDATES).copied();
+        candidates.find(|id| self.jobs.get(*id).is_some_and(&is_suitable))
     }
 
-    /// The facts of the launches just given to a tracker.
+    /// The facts of the launches just assigned to a tracker.
     pub(super) fn launch_facts(&mut self, name: &Arc<str>, response_id: i16, now: Now) -> Vec<(JobFact, AttemptId)> {
         let launches = std::mem::take(&mut self.launches);
         let facts = launches.iter().filter_map(|(app, launch)| {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::{Effect, Fact, Predecessors, Refusal};
+use crate::engine::{Effect, Fact, ForeignState, Refusal};
 use crate::mapreduce::{JobFact, JobSpec};
 use crate::model::{AttemptId, JobId, Kind, RunState};
 use crate::wire::Action;
@@ -26,9 +26,9 @@ fn map(job: JobId, number: i32, attempt: i32) -> AttemptId {
 }
 
 /// Another JobTracker was here; these jobs of ours it has not ended, these of its own are to be handed in.
-fn was_here(ours: &[JobId], theirs: &[JobId]) -> Predecessors {
+fn unfinished_jobs(ours: &[JobId], theirs: &[JobId]) -> ForeignState {
     let tokens: BTreeMap<_, _> = ours.iter().map(|job| (*job, None)).collect();
-    Predecessors { was_here: Some(tokens), jobs: theirs.iter().copied().collect(), is_copy: false }
+    ForeignState { unfinished_jobs: Some(tokens), jobs: theirs.iter().copied().collect(), is_copy: false }
 }
 
 /// Two trackers that run maps of another JobTracker's job.
@@ -41,7 +41,7 @@ fn after_another() -> Cluster {
     cluster.trackers[1].response_id = -7;
     cluster.give_elsewhere(0, [map(theirs(), 0, 0), map(theirs(), 1, 0)]);
     cluster.give_elsewhere(1, [map(theirs(), 2, 0), theirs().task(Kind::Reduce, 0).attempt(0)]);
-    cluster.come_after(was_here(&[], &[theirs()]));
+    cluster.restart_after(unfinished_jobs(&[], &[theirs()]));
     cluster
 }
 
@@ -74,12 +74,12 @@ fn its_job_runs_from_the_start_and_its_attempts_are_dropped() {
     let (response, _) = cluster.beat(0, hang);
     assert_eq!(killed(&response.actions), [map(theirs(), 0, 0), map(theirs(), 1, 0)]);
     assert_eq!(response.actions.len(), 2, "nothing is launched on the word of an old report");
-    assert_eq!((response.response_id, &*response.recovered_jobs), (812, &[theirs()][..]), "it reads events anew");
+    assert_eq!((response.response_id, &*response.recovered_jobs), (812, &[theirs()][..]), "it rereads events");
     let (response, _) = cluster.beat(0, hang);
     assert_eq!(response.recovered_jobs, []);
     assert_eq!(cluster.run(theirs(), succeed), RunState::Succeeded);
     assert_eq!(numbers(&cluster, theirs()), BTreeSet::from([1_000]));
-    assert_eq!(lines(&cluster, "is told to drop attempt_202611210800_0007"), 2, "one line for each tracker");
+    assert_eq!(lines(&cluster, "is ordered to drop attempt_202611210800_0007"), 2, "one line for each tracker");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_job_that_is_over_is_not_left_for_another() {
     let job = cluster.submit(spec("alice", "default", 1, 0)).unwrap();
     assert!(!cluster.effects.contains(&Effect::RemoveJobInfo { job }));
     assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
-    assert!(cluster.effects.contains(&Effect::RemoveJobInfo { job }), "before the trackers have heard of it");
+    assert!(cluster.effects.contains(&Effect::RemoveJobInfo { job }), "before the trackers have received KILL_JOB");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn nothing_of_it_begins_while_anything_of_before_runs() {
     cluster.find(theirs(), spec("alice", "default", 4, 1)).unwrap();
     cluster.beat(1, hang);
     for _ in 0..5 {
-        // The other tracker is on its way to be told, and this one is done with its own.
+        // The other tracker is about to receive KILL_JOB, and this one is done with its own.
         cluster.beat(0, hang);
     }
     assert!(numbers(&cluster, theirs()).is_empty());
@@ -153,7 +153,7 @@ fn a_tracker_that_was_lost_since_starts_anew() {
     cluster.config.tracker_expiry_ms = 9_000;
     cluster.add_tracker("h0", 2, 1);
     cluster.give_elsewhere(0, []);
-    cluster.come_after(was_here(&[], &[]));
+    cluster.restart_after(unfinished_jobs(&[], &[]));
     let (response, _) = cluster.beat(0, hang);
     assert_eq!(response.actions, []);
     let name: std::sync::Arc<str> = cluster.trackers[0].name.as_str().into();
@@ -188,12 +188,12 @@ fn a_job_that_may_not_run_again_is_over() {
 #[test]
 fn nobody_is_charged_for_the_job_of_another() {
     let mut cluster = Cluster::new(dynamic());
-    cluster.come_after(was_here(&[], &[theirs()]));
-    cluster.engine.endow(crate::market::budget_file::parse("alice 10 1\nbob 10 1\n", "b").unwrap(), cluster.now);
+    cluster.restart_after(unfinished_jobs(&[], &[theirs()]));
+    cluster.engine.seed_budgets(crate::market::budget_file::parse("alice 10 1\nbob 10 1\n", "b").unwrap(), cluster.now);
     let error = cluster.find(theirs(), spec("alice", "bob", 4, 1)).unwrap_err();
     assert!(matches!(error, Refusal::AccessDenied(_)), "{error}");
     // Of one's own no signature is asked: another JobTracker has.
-    cluster.come_after(was_here(&[], &[theirs()]));
+    cluster.restart_after(unfinished_jobs(&[], &[theirs()]));
     cluster.find(theirs(), spec("alice", "alice", 4, 1)).unwrap();
 }
 
@@ -210,18 +210,18 @@ fn jobs_of_ours_that_it_had_begin_anew_and_those_it_ended_are_over() {
         cluster.beat(1, hang);
     }
     assert!(cluster.engine.jobs.get(check_stop).unwrap().finished().map > 0);
-    // It had the first tracker start anew, and has run the job from its own start; the second one was not reached.
+    // It reinitialised the first tracker, and has run the job from its own start; the second one was not reached.
     cluster.trackers[0].tasks.clear();
     cluster.trackers[0].outputs.clear();
     cluster.give_elsewhere(0, [map(check_stop, 0, 0), map(check_stop, 3, 1)]);
-    cluster.come_after(was_here(&[check_stop], &[]));
+    cluster.restart_after(unfinished_jobs(&[check_stop], &[]));
     assert_eq!((cluster.state(check_stop), cluster.state(ended)), (RunState::Prep, RunState::Killed));
     assert!(cluster.engine.job_status(ended).value.unwrap().failure_info.0.contains("another JobTracker"));
     assert_eq!(cluster.engine.jobs.get(check_stop).unwrap().finished().map, 0);
     assert!(cluster.engine.completion_events(check_stop, 0, 100).value.is_empty());
     assert_eq!(cluster.run(check_stop, succeed), RunState::Succeeded);
     assert_eq!(numbers(&cluster, check_stop), BTreeSet::from([0, 1_000]));
-    assert!(cluster.engine.kill_debts.is_empty() || cluster.state(ended) == RunState::Killed);
+    assert!(cluster.engine.pending_kill_jobs.is_empty() || cluster.state(ended) == RunState::Killed);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn each_change_takes_a_thousand_numbers() {
         }
         cluster.trackers[0].tasks.clear();
         cluster.give_elsewhere(0, [map(job, 0, 0)]);
-        cluster.come_after(was_here(&[job], &[]));
+        cluster.restart_after(unfinished_jobs(&[job], &[]));
         // What it comes to is in the facts alone.
         cluster.crash(1_000, hang);
     }
@@ -251,7 +251,7 @@ fn after_a_copy_was_put_back_running_attempts_go_on_and_new_ones_are_numbered_ab
     for _ in 0..4 {
         cluster.beat(0, hang);
     }
-    cluster.come_after(Predecessors { is_copy: true, ..Predecessors::default() });
+    cluster.restart_after(ForeignState { is_copy: true, ..ForeignState::default() });
     let (response, _) = cluster.beat(0, hang);
     assert_eq!(response.recovered_jobs, [job], "it may have read events that the copy does not have");
     assert_eq!(cluster.run(job, succeed), RunState::Succeeded);

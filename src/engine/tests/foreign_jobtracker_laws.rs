@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use crate::engine::{Effect, Fact, Predecessors};
+use crate::engine::{Effect, Fact, ForeignState};
 use crate::mapreduce::JobFact;
 use crate::model::{AttemptId, JobId, Kind, RunState};
 
@@ -18,7 +18,7 @@ const HOSTS: [&str; 3] = ["h0", "h1", "h2"];
 struct Stay {
     /// Whether it ends each of our jobs.
     ends: [bool; 2],
-    /// Whether each tracker hears of it, and then starts anew.
+    /// Whether the change reaches each tracker and reinitialises it.
     reaches: [bool; 3],
     /// Maps that it gives away: job (the last is its own), map, tracker.
     gives: Vec<(usize, i32, usize)>,
@@ -79,7 +79,7 @@ fn play(stays: &[Stay]) -> (Cluster, Vec<JobId>, BTreeSet<AttemptId>) {
         }
         let found: BTreeSet<JobId> = if visit == 0 { BTreeSet::from([theirs]) } else { BTreeSet::new() };
         let tokens: BTreeMap<_, _> = kept.iter().map(|job| (*job, None)).collect();
-        cluster.come_after(Predecessors { was_here: Some(tokens), jobs: found, is_copy: false });
+        cluster.restart_after(ForeignState { unfinished_jobs: Some(tokens), jobs: found, is_copy: false });
         if visit == 0 {
             cluster.find(theirs, spec("bob", "default", 4, 0)).unwrap();
         }
@@ -103,7 +103,7 @@ proptest! {
 
     #[test]
     fn jobs_end_and_no_attempt_is_given_twice(stays in stays()) {
-        // A second launch of any attempt, whoever gave it first, ends this.
+        // A second launch of any attempt by either JobTracker panics.
         let (cluster, jobs, given) = play(&stays);
         for id in &jobs {
             prop_assert!(!matches!(cluster.state(*id), RunState::Prep | RunState::Running));
@@ -117,14 +117,14 @@ proptest! {
         for tracker in &cluster.trackers {
             prop_assert!(!tracker.tasks.iter().any(|task| given.contains(&task.attempt)), "{:?} still runs", tracker.tasks);
         }
-        let told = |attempt: &AttemptId| {
-            let words = format!("is told to drop {attempt},");
+        let orders = |attempt: &AttemptId| {
+            let words = format!("is ordered to drop {attempt},");
             cluster.effects.iter().filter(|effect| matches!(effect, Effect::Log { text, .. } if text.contains(&words))).count()
         };
-        prop_assert!(given.iter().all(|attempt| told(attempt) <= stays.len()), "more than one line for each");
-        let overview = cluster.engine.overview(cluster.now).value;
+        prop_assert!(given.iter().all(|attempt| orders(attempt) <= stays.len()), "more than one line for each");
+        let overview = cluster.engine.build_snapshot(cluster.now).value;
         prop_assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "a slot leaked");
         prop_assert_eq!((overview.waiting.map, overview.waiting.reduce), (0, 0), "demand leaked");
-        prop_assert!(cluster.engine.trackers.values().all(|tracker| tracker.strays.is_empty()));
+        prop_assert!(cluster.engine.trackers.values().all(|tracker| tracker.unknown_attempts.is_empty()));
     }
 }

@@ -1,25 +1,25 @@
-//! What the start page and the metrics show: a snapshot, so that a slow reader holds nothing.
+//! The snapshot that the start page and the metrics show; a copy, so that a slow reader blocks nothing.
 
 use crate::model::{JobId, PerKind, Priority, RunState};
 
 /// The cluster at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overview {
-    /// Name of the scheduling policy, as people know it.
+pub struct ClusterSnapshot {
+    /// Name of the scheduling policy, for display.
     pub scheduler: String,
     /// When the daemon started, epoch ms.
     pub start_ms: i64,
     /// When the snapshot was made, epoch ms.
     pub at_ms: i64,
-    /// Slots of all trackers that take work.
+    /// Slots of all trackers in service.
     pub slots: PerKind<u32>,
     /// Slots in use.
     pub running: PerKind<u32>,
     /// Tasks that wait for a slot.
     pub waiting: PerKind<u64>,
-    /// Jobs that are being prepared.
+    /// Jobs in PREP.
     pub preparing_jobs: u64,
-    /// Jobs that run.
+    /// Jobs in RUNNING.
     pub running_jobs: u64,
     /// Jobs in memory, live or finished.
     pub known_jobs: u64,
@@ -29,23 +29,23 @@ pub struct Overview {
     pub jobs_ended: [u64; 3],
     /// Attempts launched since the daemon started.
     pub attempts_launched: u64,
-    /// Attempts chosen since the daemon started to leave their slots to other queues.
+    /// Attempts preempted since the daemon started.
     pub attempts_preempted: u64,
     /// Heartbeats processed since the daemon started.
     pub heartbeats: u64,
     /// Price of the market at the last tick, as exact decimal; none without a market.
     pub price: Option<String>,
     /// All queues, by name.
-    pub queues: Vec<QueueOverview>,
-    /// The newest jobs, live or finished, newest first; not always all of them.
-    pub jobs: Vec<JobOverview>,
+    pub queues: Vec<QueueSnapshot>,
+    /// The newest jobs, live or finished, newest first; at most 500.
+    pub jobs: Vec<JobSnapshot>,
     /// All trackers, by name.
-    pub trackers: Vec<TrackerOverview>,
+    pub trackers: Vec<TrackerSnapshot>,
 }
 
 /// One queue.
 #[derive(Clone, Debug, PartialEq)]
-pub struct QueueOverview {
+pub struct QueueSnapshot {
     /// Its name.
     pub name: String,
     /// Slots in use.
@@ -58,7 +58,7 @@ pub struct QueueOverview {
 
 /// One job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JobOverview {
+pub struct JobSnapshot {
     /// Its id.
     pub id: JobId,
     /// Its name.
@@ -73,23 +73,23 @@ pub struct JobOverview {
     pub state: RunState,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
-    /// When it ended, epoch ms; none while it lives.
+    /// When it ended, epoch ms; none while it is not complete.
     pub finish_ms: Option<i64>,
-    /// Tasks in all.
+    /// All tasks.
     pub tasks: PerKind<u32>,
-    /// Tasks done.
+    /// Finished tasks.
     pub finished: PerKind<u32>,
     /// Attempts running.
     pub running: PerKind<u32>,
-    /// What it has cost at the last tick, as exact decimal; none without a market.
+    /// Cost up to the last tick, as exact decimal; none without a market.
     pub cost: Option<String>,
-    /// Why it failed; empty when it did not.
+    /// Why it failed; empty unless it failed.
     pub failure_info: String,
 }
 
 /// One tracker.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TrackerOverview {
+pub struct TrackerSnapshot {
     /// Its name.
     pub name: String,
     /// Its host.
@@ -104,10 +104,10 @@ pub struct TrackerOverview {
     pub running: PerKind<u32>,
     /// Time since its last heartbeat, ms.
     pub silent_ms: u64,
-    /// False when its health script complains.
+    /// False when its health script reports an error.
     pub healthy: bool,
-    /// Whether too many jobs had to avoid its host; such a tracker still gets work.
+    /// Whether its host is graylisted; such a tracker still gets tasks.
     pub graylisted: bool,
-    /// Why it is unhealthy or graylisted, line by line; empty when it is neither.
+    /// Reasons why it is unhealthy or graylisted, one a line; empty when it is neither.
     pub complaints: String,
 }

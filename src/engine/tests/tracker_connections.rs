@@ -1,16 +1,17 @@
 //! Which connection is a tracker's own, and how sure that is.
 
+use crate::engine::{ConnectionStatus, Event, InheritedTrackerConnection, TrackerConnection};
+
 use super::cluster::{Cluster, Fate, fifo};
-use crate::engine::{CarriedSpeaker, Event, OwnConnection, Speaker};
 
 /// How the first tracker stands to another connection.
-fn speaker(cluster: &Cluster) -> Speaker {
-    cluster.engine.speaker(&cluster.trackers[0].name, 999, cluster.now)
+fn status(cluster: &Cluster) -> ConnectionStatus {
+    cluster.engine.connection_status(&cluster.trackers[0].name, 999, cluster.now)
 }
 
-fn own(cluster: &Cluster) -> OwnConnection {
-    match speaker(cluster) {
-        Speaker::Elsewhere(own) => own,
+fn own(cluster: &Cluster) -> TrackerConnection {
+    match status(cluster) {
+        ConnectionStatus::Elsewhere(own) => own,
         other => panic!("{other:?}"),
     }
 }
@@ -18,7 +19,7 @@ fn own(cluster: &Cluster) -> OwnConnection {
 fn registered() -> Cluster {
     let mut cluster = Cluster::new(fifo());
     cluster.add_tracker("h0", 1, 1);
-    assert_eq!(speaker(&cluster), Speaker::Absent);
+    assert_eq!(status(&cluster), ConnectionStatus::Absent);
     cluster.beat(0, |_| Fate::Succeed);
     cluster
 }
@@ -28,14 +29,14 @@ fn a_connection_is_the_trackers_own_until_it_closes() {
     let mut cluster = registered();
     let connection = cluster.trackers[0].connection;
     let name = cluster.trackers[0].name.clone();
-    assert_eq!(cluster.engine.speaker(&name, connection, cluster.now), Speaker::Own);
+    assert_eq!(cluster.engine.connection_status(&name, connection, cluster.now), ConnectionStatus::Own);
     let last_seen_mono_ms = cluster.now.mono_ms;
-    let found = OwnConnection { connection, last_seen_mono_ms, is_silent: false, is_sure: true };
+    let found = TrackerConnection { connection, last_seen_mono_ms, is_silent: false, is_sure: true };
     assert_eq!(own(&cluster), found);
     cluster.pass_ms(60_000);
-    assert_eq!(own(&cluster), OwnConnection { is_silent: true, ..found });
+    assert_eq!(own(&cluster), TrackerConnection { is_silent: true, ..found });
     cluster.step(Event::ConnectionClosed { connection });
-    assert_eq!(speaker(&cluster), Speaker::Absent);
+    assert_eq!(status(&cluster), ConnectionStatus::Absent);
 }
 
 #[test]
@@ -77,11 +78,11 @@ fn own_connections_are_handed_over_with_what_is_known_of_them() {
         let mut cluster = registered();
         cluster.step(Event::ConnectionClosed { connection: cluster.trackers[0].connection });
         let tracker = cluster.trackers[0].name.as_str().into();
-        let stranger = CarriedSpeaker { tracker: "tracker_unknown".into(), connection: 3, is_sure: true };
-        let carried = CarriedSpeaker { tracker, connection: 7, is_sure };
-        cluster.step(Event::SpeakersCarried { speakers: vec![stranger, carried.clone()] });
+        let stranger = InheritedTrackerConnection { tracker: "tracker_unknown".into(), connection: 3, is_sure: true };
+        let carried = InheritedTrackerConnection { tracker, connection: 7, is_sure };
+        cluster.step(Event::ConnectionsInherited { connections: vec![stranger, carried.clone()] });
         let found = own(&cluster);
         assert_eq!((found.connection, found.is_sure), (7, is_sure));
-        assert_eq!(cluster.engine.speakers(cluster.now).collect::<Vec<_>>(), [carried]);
+        assert_eq!(cluster.engine.tracker_connections(cluster.now).collect::<Vec<_>>(), [carried]);
     }
 }

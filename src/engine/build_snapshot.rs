@@ -1,26 +1,26 @@
-//! Making the snapshot that pages and metrics show.
+//! Builds the snapshot for pages and metrics.
 
 use crate::mapreduce::JobState;
 use crate::model::{Now, PerKind, RunState};
 
 use super::engine::Engine;
-use super::{JobOverview, Overview, PolicyConfig, QueueOverview, Read, TrackerOverview};
+use super::{ClusterSnapshot, JobSnapshot, PolicyConfig, QueueSnapshot, Read, TrackerSnapshot};
 
-/// Jobs that the snapshot shows at most.
+/// Most jobs in a snapshot.
 const JOBS_SHOWN: usize = 500;
 
 // === impl Engine: the snapshot ===
 
 impl Engine {
-    /// The cluster as it stands. Made when people ask, at most once a second; never on a heartbeat.
-    pub fn overview(&self, now: Now) -> Read<Overview> {
+    /// A snapshot of the cluster. Built on request, not on heartbeats: the edge limits how often.
+    pub fn build_snapshot(&self, now: Now) -> Read<ClusterSnapshot> {
         let totals = self.scheduler.totals();
         let sum =
             |left: PerKind<u64>, right: PerKind<u64>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
         let wide = |narrow: PerKind<u32>| PerKind::new(u64::from(narrow.map), u64::from(narrow.reduce));
         let queue = |name: &str, share: Option<String>| {
             let group = self.scheduler.group(name);
-            QueueOverview {
+            QueueSnapshot {
                 name: name.to_owned(),
                 running: group.map(|group| self.scheduler.usage(group)).unwrap_or_default(),
                 waiting: wide(group.map(|group| self.scheduler.waiting(group)).unwrap_or_default()),
@@ -35,7 +35,7 @@ impl Engine {
             }
         };
         let running_jobs = self.running_jobs.len() as u64;
-        let value = Overview {
+        let value = ClusterSnapshot {
             scheduler: match &self.config.policy {
                 PolicyConfig::Fifo(_) => "FIFO".to_owned(),
                 PolicyConfig::Dynamic { .. } => "Dynamic Priority".to_owned(),
@@ -55,11 +55,15 @@ impl Engine {
             heartbeats: self.tallies.heartbeats,
             price: self.market.as_ref().map(|market| market.price().to_string()),
             queues,
-            jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_overview(job)).collect(),
-            trackers: self.trackers.values().map(|tracker| self.tracker_overview(tracker, now)).collect(),
+            jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_snapshot(job)).collect(),
+            trackers: self.trackers.values().map(|tracker| self.tracker_snapshot(tracker, now)).collect(),
         };
-        debug_assert_eq!(value.running_jobs, self.jobs_in(RunState::Running), "counted while they came and went");
-        debug_assert_eq!(value.preparing_jobs, self.jobs_in(RunState::Prep), "counted while they came and went");
+        debug_assert_eq!(
+            value.running_jobs,
+            self.jobs_in(RunState::Running),
+            "the kept count differs from the recount"
+        );
+        debug_assert_eq!(value.preparing_jobs, self.jobs_in(RunState::Prep), "the kept count differs from the recount");
         Read { value, wait_for: self.log.last() }
     }
 
@@ -67,7 +71,7 @@ impl Engine {
         self.jobs.iter().filter(|job| job.state().run_state() == state).count() as u64
     }
 
-    fn tracker_overview(&self, tracker: &super::tracker::Tracker, now: Now) -> TrackerOverview {
+    fn tracker_snapshot(&self, tracker: &super::tracker::Tracker, now: Now) -> TrackerSnapshot {
         let topology = self.scheduler.topology();
         let rack = self.nodes.get(tracker.node).map(|info| topology.rack_name(info.rack).to_owned());
         let graylisted = self.host_faults.reason(&tracker.host);
@@ -76,7 +80,7 @@ impl Engine {
             .chain(graylisted.as_deref())
             .filter(|why| !why.is_empty())
             .collect();
-        TrackerOverview {
+        TrackerSnapshot {
             name: tracker.name.to_string(),
             host: tracker.host.to_string(),
             rack: rack.unwrap_or_default(),
@@ -90,8 +94,8 @@ impl Engine {
         }
     }
 
-    fn job_overview(&self, job: &crate::mapreduce::Job) -> JobOverview {
-        JobOverview {
+    fn job_snapshot(&self, job: &crate::mapreduce::Job) -> JobSnapshot {
+        JobSnapshot {
             id: job.id,
             name: job.spec.name.clone(),
             user: job.spec.user.clone(),

@@ -1,7 +1,7 @@
-//! Job ids that were given out and wait for their submission: each belongs to the user who got it.
+//! Reserved job ids: issued to a user and not yet submitted.
 //!
-//! There is room for a number of them. When it is used up, the next id is the oldest one of the caller that holds the most:
-//! by address first, then by user, then by connection. So a flood voids its own ids, and uses up no job numbers.
+//! Their number is limited. At the limit, the next id is the oldest one of the caller with the most: by address first,
+//! then by user, then by connection. So a flood of calls reclaims its own ids, and uses up no job numbers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use crate::model::JobId;
 
-/// Most ids that wait for their submission.
-pub(super) const MAX_OPEN_IDS: usize = 20_000;
+/// Most reserved ids.
+pub(super) const MAX_RESERVED_IDS: usize = 20_000;
 
-/// The caller that a job id is given to.
+/// The owner of a reserved job id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdOwner {
     /// Short user name: only this user may submit under the id.
@@ -23,10 +23,10 @@ pub struct IdOwner {
     pub origin: u128,
 }
 
-/// Job ids that wait for their submission.
+/// Job ids that were issued and not yet submitted.
 #[derive(Debug, Default)]
-pub(super) struct OpenIds {
-    ids: BTreeMap<JobId, OpenId>,
+pub(super) struct ReservedIds {
+    ids: BTreeMap<JobId, Reservation>,
     /// By address, user, connection and age.
     oldest: BTreeMap<(u128, Arc<str>, u64, u64), JobId>,
     origins: Ranking<(), u128>,
@@ -36,13 +36,13 @@ pub(super) struct OpenIds {
 }
 
 #[derive(Debug)]
-struct OpenId {
+struct Reservation {
     owner: IdOwner,
-    /// Counts up from the first id that was ever opened.
+    /// Sequence number of the reservation.
     age: u64,
 }
 
-/// Members of groups, the one with the most ids first.
+/// Members of groups, by number of ids, largest first.
 #[derive(Debug)]
 struct Ranking<G, K> {
     counts: BTreeMap<(G, K), usize>,
@@ -52,7 +52,7 @@ struct Ranking<G, K> {
 // === impl IdOwner ===
 
 impl IdOwner {
-    /// A user whose connection and address do not matter.
+    /// An owner without connection and address.
     pub fn named(user: impl Into<Arc<str>>) -> Self {
         Self { user: user.into(), connection: 0, origin: 0 }
     }
@@ -60,30 +60,30 @@ impl IdOwner {
 
 // === impl OpenIds ===
 
-impl OpenIds {
-    /// The user who may submit under `id`; none when it is not open.
+impl ReservedIds {
+    /// The user who may submit under `id`; none when it is not reserved.
     pub(super) fn user(&self, id: JobId) -> Option<&Arc<str>> {
-        self.ids.get(&id).map(|open| &open.owner.user)
+        self.ids.get(&id).map(|reservation| &reservation.owner.user)
     }
 
-    /// All of them with their users.
+    /// All reserved ids with their users.
     pub(super) fn iter(&self) -> impl Iterator<Item = (JobId, &Arc<str>)> {
-        self.ids.iter().map(|(id, open)| (*id, &open.owner.user))
+        self.ids.iter().map(|(id, reservation)| (*id, &reservation.owner.user))
     }
 
-    /// Whether a submission may come under `id`.
+    /// Whether `id` is reserved.
     pub(super) fn contains(&self, id: JobId) -> bool {
         self.ids.contains_key(&id)
     }
 
-    /// Whether one must go before another is opened.
+    /// Whether an id must be released before the next reservation.
     pub(super) fn is_full(&self) -> bool {
-        self.ids.len() >= MAX_OPEN_IDS
+        self.ids.len() >= MAX_RESERVED_IDS
     }
 
-    /// Opens `id` for `owner`, who replaces an earlier one.
-    pub(super) fn open(&mut self, id: JobId, owner: IdOwner) {
-        self.close(id);
+    /// Reserves `id` for `owner`, replacing an earlier owner.
+    pub(super) fn reserve(&mut self, id: JobId, owner: IdOwner) {
+        self.release(id);
         self.last_age += 1;
         let age = self.last_age;
         let IdOwner { user, connection, origin } = &owner;
@@ -91,12 +91,12 @@ impl OpenIds {
         self.origins.add((), *origin);
         self.users.add(*origin, user.clone());
         self.connections.add((*origin, user.clone()), *connection);
-        self.ids.insert(id, OpenId { owner, age });
+        self.ids.insert(id, Reservation { owner, age });
     }
 
-    /// No submission comes under `id` any more. Returns whether one might have.
-    pub(super) fn close(&mut self, id: JobId) -> bool {
-        let Some(OpenId { owner: IdOwner { user, connection, origin }, age }) = self.ids.remove(&id) else {
+    /// Releases `id`. Returns whether it was reserved.
+    pub(super) fn release(&mut self, id: JobId) -> bool {
+        let Some(Reservation { owner: IdOwner { user, connection, origin }, age }) = self.ids.remove(&id) else {
             return false;
         };
         self.oldest.remove(&(origin, user.clone(), connection, age));
@@ -106,21 +106,21 @@ impl OpenIds {
         true
     }
 
-    /// Closes the oldest id of the caller with the most ids and returns it. Those that are `in_use` become its youngest.
+    /// Releases and returns the oldest id of the caller with the most ids. Ids that are `in_use` become its youngest.
     pub(super) fn reclaim(&mut self, in_use: impl Fn(JobId) -> bool) -> Option<JobId> {
         for _ in 0..self.ids.len() {
-            let id = self.greediest()?;
+            let id = self.oldest_of_largest_holder()?;
             if !in_use(id) {
-                self.close(id);
+                self.release(id);
                 return Some(id);
             }
             let owner = self.ids.get(&id)?.owner.clone();
-            self.open(id, owner);
+            self.reserve(id, owner);
         }
         None
     }
 
-    fn greediest(&self) -> Option<JobId> {
+    fn oldest_of_largest_holder(&self) -> Option<JobId> {
         let origin = self.origins.first(&())?;
         let user = self.users.first(&origin)?;
         let connection = self.connections.first(&(origin, user.clone()))?;

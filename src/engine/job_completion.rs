@@ -1,4 +1,4 @@
-//! What follows when a job is over: every tracker that ran any of it is told, then its files go.
+//! Completion of jobs: every tracker that ran any attempt gets KILL_JOB; then the edge removes the job's files.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use super::engine::Engine;
 use super::limits::Limits;
 use super::{Effect, Fact};
 
-/// Who still has to hear of a job's end.
+/// Trackers that have not acknowledged KILL_JOB of a completed job.
 #[derive(Debug, Default)]
-pub(super) struct KillDebt {
-    debtors: BTreeSet<Arc<str>>,
-    /// Nobody but the debtors needs the job any more.
-    forget_when_paid: bool,
+pub(super) struct PendingKillJob {
+    trackers: BTreeSet<Arc<str>>,
+    /// Forget the job once all have acknowledged.
+    forget_when_acknowledged: bool,
 }
 
-// === impl KillDebt ===
+// === impl PendingKillJob ===
 
-impl KillDebt {
-    /// A tracker has to hear of it.
-    pub(super) fn owe(&mut self, tracker: &Arc<str>) {
-        self.debtors.insert(tracker.clone());
+impl PendingKillJob {
+    /// Adds a tracker that must acknowledge.
+    pub(super) fn add(&mut self, tracker: &Arc<str>) {
+        self.trackers.insert(tracker.clone());
     }
 }
 
-// === impl Engine: jobs that are over ===
+// === impl Engine: completed jobs ===
 
 impl Engine {
-    pub(super) fn job_is_over(&mut self, id: JobId) {
+    pub(super) fn on_job_completed(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let JobState::Over(outcome) = job.state() else { return };
         let tally = match outcome {
@@ -40,7 +40,8 @@ impl Engine {
         };
         self.tallies.ended[tally] += 1;
         if let Some(notification) = &job.spec.end_notification {
-            self.effects.push(Effect::NotifyEnd { job: id, notification: filled_in(notification, id, outcome) });
+            self.effects
+                .push(Effect::NotifyEnd { job: id, notification: with_variables_replaced(notification, id, outcome) });
         }
         if let Some(live) = self.live_jobs.get_mut(&job.spec.queue) {
             if live.remove(&id) {
@@ -53,35 +54,35 @@ impl Engine {
             }
         }
         self.running_jobs.remove(&id);
-        self.job_costs.job_is_over(job, &self.scheduler);
+        self.job_costs.on_job_completed(job, &self.scheduler);
         if outcome == Outcome::Succeeded {
-            self.charge_flaky_hosts(id);
+            self.record_host_faults(id);
         }
         let Some(job) = self.jobs.get(id) else { return };
-        let told = self.hearers_of_end(job);
-        for name in &told {
+        let notified = self.trackers_to_notify(job);
+        for name in &notified {
             if let Some(tracker) = self.trackers.get_mut(name) {
                 tracker.kill_jobs.insert(id);
             }
         }
-        if told.is_empty() {
+        if notified.is_empty() {
             self.remove_job_files(id);
         } else {
             self.effects.push(Effect::RemoveJobInfo { job: id });
-            let debtors = told.iter().cloned().collect();
-            self.kill_debts.insert(id, KillDebt { debtors, forget_when_paid: false });
-            self.log.push(Fact::KillJobOwed { job: id, trackers: told });
+            let trackers = notified.iter().cloned().collect();
+            self.pending_kill_jobs.insert(id, PendingKillJob { trackers, forget_when_acknowledged: false });
+            self.log.push(Fact::KillJobPending { job: id, trackers: notified });
         }
         self.finished.push_back(id);
-        self.keep_whole(id);
+        self.retain_tasks(id);
         self.forget_oldest_finished();
     }
 
-    /// A tracker has been told that a job is over, or is gone.
-    pub(super) fn pay_kill_debt(&mut self, id: JobId, tracker: &Arc<str>) {
-        self.log.push(Fact::KillJobPaid { job: id, tracker: tracker.clone() });
+    /// Records that a tracker has received KILL_JOB, or is lost.
+    pub(super) fn acknowledge_kill_job(&mut self, id: JobId, tracker: &Arc<str>) {
+        self.log.push(Fact::KillJobAcknowledged { job: id, tracker: tracker.clone() });
         if let Some(tracker) = self.trackers.get_mut(tracker) {
-            // It purges what it runs of the job without another word.
+            // The tracker kills its attempts of the job without reporting them.
             let first = id.task(Kind::Map, i32::MIN).attempt(i32::MIN);
             let last = id.task(Kind::Reduce, i32::MAX).attempt(i32::MAX);
             let gone: Vec<_> = tracker.attempts.range(first..=last).copied().collect();
@@ -92,11 +93,11 @@ impl Engine {
                 }
             }
         }
-        let Some(debt) = self.kill_debts.get_mut(&id) else { return };
-        debt.debtors.remove(tracker);
-        if debt.debtors.is_empty() {
-            let forget = debt.forget_when_paid;
-            self.kill_debts.remove(&id);
+        let Some(pending) = self.pending_kill_jobs.get_mut(&id) else { return };
+        pending.trackers.remove(tracker);
+        if pending.trackers.is_empty() {
+            let forget = pending.forget_when_acknowledged;
+            self.pending_kill_jobs.remove(&id);
             self.remove_job_files(id);
             if forget {
                 self.forget_job(id);
@@ -104,19 +105,19 @@ impl Engine {
         }
     }
 
-    /// No tracker needs the job's files any more.
+    /// Requests removal of the job's files, which no tracker needs any more.
     fn remove_job_files(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let submit_dir = (!job.spec.keep_staging).then(|| job.spec.submit_dir.clone());
         self.effects.push(Effect::RemoveJobFiles { job: id, submit_dir });
     }
 
-    /// Keeps memory bounded: the oldest finished jobs go, each once no tracker is owed a word about it.
+    /// Forgets the oldest finished jobs beyond the limit, each once no KILL_JOB of it is pending.
     pub(super) fn forget_oldest_finished(&mut self) {
         while self.finished.len() > self.config.finished_jobs_kept {
             let Some(oldest) = self.finished.pop_front() else { return };
-            match self.kill_debts.get_mut(&oldest) {
-                Some(debt) => debt.forget_when_paid = true,
+            match self.pending_kill_jobs.get_mut(&oldest) {
+                Some(pending) => pending.forget_when_acknowledged = true,
                 None => self.forget_job(oldest),
             }
         }
@@ -130,8 +131,8 @@ impl Engine {
     }
 }
 
-/// The URL as it is called (1.2.1 `JobEndNotifier`).
-fn filled_in(notification: &EndNotification, id: JobId, outcome: Outcome) -> EndNotification {
+/// The URL with its variables replaced (1.2.1 `JobEndNotifier`).
+fn with_variables_replaced(notification: &EndNotification, id: JobId, outcome: Outcome) -> EndNotification {
     let status = match outcome {
         Outcome::Succeeded => "SUCCEEDED",
         Outcome::Failed => "FAILED",

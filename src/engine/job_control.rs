@@ -1,4 +1,4 @@
-//! What clients may change of jobs that run (1.2.1 `JobTracker.killJob`, `killTask`, `setJobPriority`).
+//! Changes of running jobs by clients (1.2.1 `JobTracker.killJob`, `killTask`, `setJobPriority`).
 
 use crate::mapreduce::{JobFact, Outcome};
 use crate::model::{AttemptId, JobId, Now, Priority};
@@ -7,7 +7,7 @@ use super::access::JobOperation;
 use super::engine::{Engine, Wait, job_context};
 use super::{Caller, LogLevel, Refusal, Reply};
 
-// === impl Engine: clients ===
+// === impl Engine: job control ===
 
 impl Engine {
     pub(super) fn kill_job(&mut self, id: JobId, caller: &Caller, now: Now) -> (Reply, Wait) {
@@ -26,25 +26,26 @@ impl Engine {
         (Reply::Done, Wait::All)
     }
 
-    /// The stock streaming tool does this when the connection breaks on which it polls, whatever the reason. Once a start is
-    /// so long ago that no client can still be looking for the daemon, it is somebody's wish.
-    pub(super) fn kill_job_first(&mut self, id: JobId, caller: &Caller, now: Now) -> (Reply, Wait) {
+    /// Ignores a `killJob` that a client sends without its user's intention: the stock streaming tool sends one when
+    /// its polling connection breaks. After `hold_client_kills_ms` no client is still reconnecting, so the kill is
+    /// intended.
+    pub(super) fn kill_job_as_first_call(&mut self, id: JobId, caller: &Caller, now: Now) -> (Reply, Wait) {
         let is_early = now.mono_ms - self.start.mono_ms < self.config.hold_client_kills_ms;
-        let is_reflex = is_early
+        let is_automatic = is_early
             && id.identifier != self.config.identifier
             && self.jobs.get(id).is_some_and(|job| !job.is_over() && *job.spec.user == *caller.user);
-        if !is_reflex {
+        if !is_automatic {
             return self.kill_job(id, caller, now);
         }
         self.log_line(
             LogLevel::Warning,
             format!(
-                "{id} goes on: its user {} asked for its end on a new connection, without a word before, as a client does that lost \
-                 its connection in the restart (jobtracker.restart.hold-client-kills-ms); asked again, it ends",
+                "ignored killJob of {id}: its user {} sent it as the first call of a new connection, as a client does that \
+                 lost its connection in the restart (jobtracker.restart.hold-client-kills-ms); a second killJob is executed",
                 caller.user
             ),
         );
-        // Only asking for the status of the job shows the difference.
+        // The client sees the difference only in the status of the job.
         (Reply::Done, Wait::Nothing)
     }
 
@@ -52,27 +53,27 @@ impl Engine {
         if let Err(refusal) = self.check_safe_mode() {
             return refused(refusal);
         }
-        const NOT_ASKED: (Reply, Wait) = (Reply::Boolean(false), Wait::Nothing);
-        // 1.2.1 forgets the attempts of a job that is over: who asks does not matter then.
-        let Some(job) = self.jobs.get(id.task.job).filter(|job| !job.is_over()) else { return NOT_ASKED };
-        let Some(key) = job.key_of(id.task) else { return NOT_ASKED };
+        const NOT_KILLED: (Reply, Wait) = (Reply::Boolean(false), Wait::Nothing);
+        // 1.2.1 forgets the attempts of a completed job: access does not matter then.
+        let Some(job) = self.jobs.get(id.task.job).filter(|job| !job.is_over()) else { return NOT_KILLED };
+        let Some(key) = job.key_of(id.task) else { return NOT_KILLED };
         if job.attempt(key, id.number).is_none() {
-            return NOT_ASKED;
+            return NOT_KILLED;
         }
         let operation = if fail { JobOperation::FailTask } else { JobOperation::KillTask };
         if let Err(refusal) = self.check_job_access(job, caller, operation) {
             return refused(refusal);
         }
-        let Some(job) = self.jobs.get_mut(id.task.job) else { return NOT_ASKED };
-        let asked = job.request_kill(key, id.number, fail, &mut self.scheduler, &mut self.job_facts);
-        (Reply::Boolean(asked), if asked { Wait::All } else { Wait::Nothing })
+        let Some(job) = self.jobs.get_mut(id.task.job) else { return NOT_KILLED };
+        let is_killed = job.request_kill(key, id.number, fail, &mut self.scheduler, &mut self.job_facts);
+        (Reply::Boolean(is_killed), if is_killed { Wait::All } else { Wait::Nothing })
     }
 
     pub(super) fn set_job_priority(&mut self, id: JobId, priority: &str, caller: &Caller) -> (Reply, Wait) {
-        // The order of 1.2.1: an unknown job is ignored whatever the name, a name that is none is refused whoever asks.
+        // The order of 1.2.1: an unknown job is ignored first, then an unknown priority refused, then access checked.
         let Some(job) = self.jobs.get(id) else { return (Reply::Done, Wait::Nothing) };
         let Some(priority) = priority_named(priority) else {
-            // The words of Java's Enum.valueOf, which 1.2.1 clients print.
+            // The text of Java's Enum.valueOf, which 1.2.1 clients print.
             let text = format!("No enum constant org.apache.hadoop.mapred.JobPriority.{priority}");
             return refused(Refusal::IllegalArgument(text));
         };
@@ -82,7 +83,7 @@ impl Engine {
         let Some(job) = self.jobs.get_mut(id) else { return (Reply::Done, Wait::Nothing) };
         if job.priority != priority {
             job.priority = priority;
-            // Of a job that is over it only changes what lists show.
+            // For a completed job this only changes what lists show.
             if !job.is_over() {
                 self.scheduler.set_priority(job.app, priority as u8);
             }

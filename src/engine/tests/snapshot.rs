@@ -1,7 +1,8 @@
 //! What the start page and the metrics show of a cluster.
 
+use crate::engine::{Caller, ClusterSnapshot, Event};
+
 use super::cluster::{Cluster, Fate, fifo, spec};
-use crate::engine::{Caller, Event, Overview};
 
 /// All jobs were counted by what is listed, and no more than the newest 500 are.
 #[test]
@@ -10,8 +11,8 @@ fn jobs_are_counted_however_many_there_are() {
     let mut cluster = Cluster::new(fifo());
     let ids: Vec<_> = (0..JOBS).map(|_| cluster.submit(spec("alice", "default", 1, 0)).unwrap()).collect();
     let counted = |cluster: &Cluster| {
-        let Overview { preparing_jobs, running_jobs, known_jobs, jobs, .. } =
-            cluster.engine.overview(cluster.now).value;
+        let ClusterSnapshot { preparing_jobs, running_jobs, known_jobs, jobs, .. } =
+            cluster.engine.build_snapshot(cluster.now).value;
         (preparing_jobs, running_jobs, known_jobs, jobs.len())
     };
     assert_eq!(counted(&cluster), (JOBS, 0, JOBS, 500));
